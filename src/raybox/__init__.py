@@ -1,0 +1,58 @@
+"""raybox: which boxes does a ray meet, and where: exact, for one ray or a billion."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from raybox import textbook as textbook
+    from raybox.errors import FileFormatError as FileFormatError
+    from raybox.errors import InvalidInput as InvalidInput
+    from raybox.errors import RayboxError as RayboxError
+    from raybox.files import load as load
+    from raybox.files import save as save
+    from raybox.geometry import Boxes as Boxes
+    from raybox.geometry import Mesh as Mesh
+    from raybox.geometry import Planes as Planes
+    from raybox.geometry import Rays as Rays
+    from raybox.hits import AllHits as AllHits
+    from raybox.hits import Hits as Hits
+    from raybox.pairwise import intersect as intersect
+    from raybox.scene import Scene as Scene
+    from raybox.textbook.explain import explain as explain
+
+# Where each public name lives. Names are looked up on first use, so that `import raybox` costs
+# next to nothing and Numba is loaded only by the questions that need it.
+_HOMES = {
+    "RayboxError": "errors",
+    "InvalidInput": "errors",
+    "FileFormatError": "errors",
+    "Rays": "geometry",
+    "Boxes": "geometry",
+    "Planes": "geometry",
+    "Mesh": "geometry",
+    "Hits": "hits",
+    "AllHits": "hits",
+    "intersect": "pairwise",
+    "Scene": "scene",
+    "explain": "textbook.explain",
+    "load": "files",
+    "save": "files",
+}
+
+__all__ = [*_HOMES, "__version__", "textbook"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "textbook":
+        return import_module("raybox.textbook")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'raybox' has no attribute {name!r}")
+    value = getattr(import_module(f"raybox.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""``python -m raybox`` does what ``raybox`` does."""
+
+from raybox.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The tree of boxes: built once, walked by every question. It knows boxes, not primitives."""

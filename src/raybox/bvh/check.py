@@ -1,0 +1,70 @@
+"""Prove a tree sound, and measure it: plain NumPy, level by level, nothing compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.layout import CHILD, EMPTY, MAX_DEPTH, WIDTH, Tree
+from raybox.errors import RayboxError
+
+
+def _planes(tree: Tree) -> Any:
+    """Return the bounds of every slot as float64 (nodes, 6, 8)."""
+    return tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH).astype(np.float64)
+
+
+def _require(holds: Any, rule: str) -> None:
+    if not np.all(holds):
+        raise RayboxError(f"the tree is not sound: {rule}. Please report this; a fresh Scene repairs it.")
+
+
+def depth_of(tree: Tree) -> int:
+    """Return the number of levels of nodes; a tree deeper than any may be is not sound."""
+    children = tree.nodes[:, CHILD:]
+    level, depth = np.zeros(1, np.int64), 0
+    while level.size:
+        depth += 1
+        _require(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} levels")
+        below = children[level]
+        level = below[below >= 0]
+    return depth
+
+
+def check(tree: Tree, lower: Any, upper: Any) -> None:
+    """Raise `RayboxError` unless the tree holds each box once, inside of every slot above it."""
+    children = tree.nodes[:, CHILD:]
+    depth_of(tree)
+    inner, leaf = children >= 0, (children < 0) & (children != EMPTY)
+    below = np.sort(children[inner])
+    _require(np.array_equal(below, np.arange(1, len(tree.nodes))), "a node has not exactly one parent")
+    boxes = ~children[leaf].astype(np.int64)
+    _require(np.array_equal(np.sort(boxes), np.arange(len(lower))), "a box is not in exactly one slot")
+
+    planes = _planes(tree)
+    node, slot = np.nonzero(inner)
+    own, kin = planes[node, :, slot], planes[children[node, slot]]
+    _require(own[:, :3] == kin[:, :3].min(axis=2), "a node's lower bounds are not its children's union")
+    _require(own[:, 3:] == kin[:, 3:].max(axis=2), "a node's upper bounds are not its children's union")
+    node, slot = np.nonzero(leaf)
+    own = planes[node, :, slot]
+    with np.errstate(over="ignore"):
+        low = (lower[boxes] - tree.center) * tree.scale
+        up = (upper[boxes] - tree.center) * tree.scale
+    _require(own[:, :3] <= low, "a slot begins inside of its box")
+    _require(own[:, 3:] >= up, "a slot ends inside of its box")
+    if len(lower):
+        _require(tree.root[0] == planes[0, :3].min(axis=1), "the root's lower bounds are wrong")
+        _require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")
+
+
+def stats(tree: Tree, boxes: int) -> dict[str, float]:
+    """Return what the tree is like: counts, depth, memory, share of slots in use."""
+    used = int((tree.nodes[:, CHILD:] != EMPTY).sum())
+    return {
+        "boxes": boxes,
+        "nodes": len(tree.nodes),
+        "depth": depth_of(tree),
+        "bytes": tree.nodes.nbytes,
+        "bytes_per_box": tree.nodes.nbytes / max(1, boxes),
+        "fill": used / (len(tree.nodes) * WIDTH),
+    }

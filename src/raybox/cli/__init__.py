@@ -1,0 +1,25 @@
+"""The command ``raybox``: one module for each subcommand; NumPy and Numba load only where they are needed."""
+
+import click
+
+import raybox
+from raybox.cli.cast import cast
+from raybox.cli.common import Commands
+from raybox.cli.demo import demo
+from raybox.cli.explain import explain
+from raybox.cli.info import info
+from raybox.cli.pick import pick
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(raybox.__version__, prog_name="raybox")
+def main() -> None:
+    """Tell which boxes a ray meets, and where: exact, for one ray or millions.
+
+    Answers go to stdout, everything else to stderr. Exit codes: 0 done, 2 wrong use or bad input, 130 stopped by
+    Ctrl-C.
+    """
+
+
+for _command in (demo, cast, pick, explain, info):
+    main.add_command(_command)

@@ -1,0 +1,110 @@
+"""``raybox cast``: a file of rays into a scene, answers into a file."""
+
+import math
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from raybox.cli.common import VECTOR, announce_compiling, as_json, load_scene
+
+if TYPE_CHECKING:
+    from raybox.files import Saveable
+    from raybox.geometry import Boxes, Mesh, Rays
+
+QUERIES = ("nearest", "occluded", "count", "all")
+INVALID = ("raise", "miss")
+
+
+@click.command()
+@click.argument("scene", type=click.Path())
+@click.argument("rays", type=click.Path())
+@click.option("-o", "--out", required=True, help="The answers' file (.csv .npz .npy .parquet), or - : CSV on stdout.")
+@click.option("--query", type=click.Choice(QUERIES), default="nearest", show_default=True, help="What to ask.")
+@click.option("--origin", type=VECTOR, help="Makes rays from here to each point, if RAYS holds points.")
+@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@click.option("--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]")
+@click.option("--workers", type=int, default=-1, show_default=True, help="Threads; -1 takes every core.")
+@click.option("--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]")
+@click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
+def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
+    """Cast every ray of RAYS into SCENE, and write the answers to a file.
+
+    \b
+    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox
+    RAYS   .npz .npy .csv .parquet of rays; .las .laz .ply .pcd of points, with --origin
+
+    \b
+    query     columns of the answer (id: if the scene names its boxes)
+    nearest   ray, index (-1 for a miss), id, t, x, y, z; a row for each ray
+    occluded  ray, occluded (1 or 0); a row for each ray
+    count     ray, count; a row for each ray
+    all       ray, index, id, t, t_enter, t_exit, length; a row for each box that a ray meets
+
+    \b
+    raybox cast skull.obj rays.npz -o hits.parquet
+    raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
+    """
+    from raybox.files import read
+
+    _check_out(out, scene, rays)
+    world = load_scene(scene, options["boxes"])
+    bundle = read(rays, kind="rays", origin=options["origin"], invalid=options["invalid"]).geometry
+    announce_compiling()
+    started = time.perf_counter()
+    progress = sys.stderr.isatty() if options["progress"] is None else options["progress"]
+    answers, met = _ask(world.geometry, bundle, query, workers=options["workers"], progress=progress)
+    seconds = time.perf_counter() - started
+    _write(out, answers, world.ids)
+    summary = {"scene": scene, "size": len(world.geometry), "rays": rays, "cast": math.prod(bundle.shape), "query": query}
+    _report(summary | {"met": met, "seconds": round(seconds, 3), "out": out}, json_)
+
+
+def _check_out(out: str, *inputs: str) -> None:
+    """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
+    from raybox.files import check_target
+
+    if out == "-":
+        return
+    check_target(Path(out))
+    if any(Path(out).resolve() == Path(given).resolve() for given in inputs):
+        raise click.UsageError(f"{out} is also an input. Give the answers a file of their own.")
+
+
+def _ask(geometry: "Boxes | Mesh", rays: "Rays", query: str, **how: Any) -> tuple["Saveable", int]:
+    """Put the question; give the answers, and how many rays met anything (for ``all``: how many boxes)."""
+    import numpy as np
+
+    from raybox.scene import Scene
+
+    answers = getattr(Scene(geometry), query)(rays, **how)
+    if query == "nearest":
+        return answers, int(np.count_nonzero(answers.hit))
+    if query == "all":
+        return answers, len(answers.index)
+    flat = answers.ravel()
+    return {"ray": np.arange(flat.size), query: flat}, int(np.count_nonzero(flat))
+
+
+def _write(out: str, answers: "Saveable", ids: list[str] | None) -> None:
+    from raybox.files import save, text
+    from raybox.files.saving import columns_of
+
+    if out == "-":
+        text.write(sys.stdout.buffer, columns_of(answers, ids))
+    else:
+        save(out, answers, ids=ids)
+
+
+def _report(summary: dict[str, Any], json_: bool) -> None:
+    if json_:
+        click.echo(as_json(summary))
+        return
+    met = "boxes met" if summary["query"] == "all" else "rays met something"
+    click.echo(
+        f"raybox: {summary['cast']:,} rays into {summary['size']:,} boxes or triangles: {summary['met']:,} {met}, "
+        f"in {summary['seconds']:.2f} s; {summary['out']} written",
+        err=True,
+    )

@@ -1,0 +1,127 @@
+"""``raybox info``: what a file holds."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from raybox.cli.common import as_json, number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from raybox.files import Loaded
+    from raybox.geometry import Boxes, Rays
+
+    Floats = NDArray[np.float64]
+
+Facts = dict[str, Any]
+KINDS = ("scene", "rays")
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("--kind", type=click.Choice(KINDS), help="What to take it for, where it could be both (.npy).")
+@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
+def info(file: str, kind: str | None, boxes: bool, json_: bool) -> None:
+    """Tell what FILE holds: what and how many, where, how large, how named.
+
+    \b
+    raybox info duplex.ifc
+    raybox info table.npy --kind rays
+    """
+    from raybox.files import Loaded, contents
+
+    found = contents(file, kind=kind, boxes=boxes)
+    facts = _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])
+    facts = {"file": file, "bytes": Path(file).stat().st_size, **facts}
+    if json_:
+        click.echo(as_json(facts))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        click.echo(f"{name.replace('_', ' '):<{width}}  {_shown(value)}")
+
+
+def _facts(loaded: "Loaded") -> Facts:
+    from raybox.geometry import Boxes, Mesh
+
+    geometry = loaded.geometry
+    if isinstance(geometry, Boxes):
+        return _of_boxes(geometry, "boxes") | _of_labels(loaded)
+    if isinstance(geometry, Mesh):
+        memory = geometry.vertices.nbytes + geometry.faces.nbytes
+        around = Boxes.of_triangles(geometry.vertices, geometry.faces)
+        return _of_boxes(around, "triangles") | {"vertices": len(geometry.vertices), "memory_bytes": memory}
+    return _of_rays(geometry)
+
+
+def _of_boxes(boxes: "Boxes", what: str) -> Facts:
+    flat = (boxes.sizes == 0.0).any(axis=1)
+    return {
+        **{"holds": what, "count": len(boxes), "dimension": boxes.ndim_space},
+        **_bounds(boxes.lower, boxes.upper),
+        **_spread("size", boxes.sizes),
+        "flat_share": float(flat.mean()) if len(boxes) else 0.0,
+        "memory_bytes": boxes.lower.nbytes + boxes.upper.nbytes,
+    }
+
+
+def _of_labels(loaded: "Loaded") -> Facts:
+    """Show the first ids, and the labels that sort the boxes into a few classes."""
+    ids = {} if loaded.ids is None else {"ids": loaded.ids[:3], "distinct_ids": len(set(loaded.ids))}
+    classes = {name: Counter(values) for name, values in loaded.labels.items()}
+    few = {name: dict(counts.most_common(8)) for name, counts in classes.items() if 1 < len(counts) <= 40}
+    return ids | {"labels": list(loaded.labels)} | few if loaded.labels else ids
+
+
+def _of_rays(rays: "Rays") -> Facts:
+    import numpy as np
+
+    lengths = np.linalg.norm(rays.directions, axis=-1).reshape(-1, 1)
+    points = rays.origins.reshape(-1, rays.ndim_space)
+    return {
+        **{"holds": "rays", "count": len(points), "shape": list(rays.shape), "dimension": rays.ndim_space},
+        **_bounds(points, points),
+        **_spread("direction_length", lengths),
+        "zero_directions": int((lengths == 0.0).sum()),
+        "t_range": [float(rays.t_min.min(initial=np.inf)), float(rays.t_max.max(initial=-np.inf))],
+        "memory_bytes": rays.origins.nbytes + rays.directions.nbytes,
+    }
+
+
+def _of_points(points: "Floats") -> Facts:
+    import numpy as np
+
+    finite = points[np.isfinite(points).all(axis=-1)]
+    facts = {"holds": "points", "count": len(points), "dimension": points.shape[-1]}
+    return facts | _bounds(finite, finite) | {"not_finite": len(points) - len(finite), "memory_bytes": points.nbytes}
+
+
+def _bounds(lower: "Floats", upper: "Floats") -> Facts:
+    if not len(lower):
+        return {}
+    return {"lower_bound": lower.min(axis=0).tolist(), "upper_bound": upper.max(axis=0).tolist()}
+
+
+def _spread(name: str, values: "Floats") -> Facts:
+    """Give smallest, median and largest of each column."""
+    import numpy as np
+
+    if not len(values):
+        return {}
+    quantiles = np.quantile(values, [0.0, 0.5, 1.0], axis=0, method="nearest").tolist()
+    return dict(zip((f"smallest_{name}", f"median_{name}", f"largest_{name}"), quantiles, strict=True))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count:,}" for name, count in value.items())
+    if isinstance(value, list):
+        return "  ".join(map(_shown, value))
+    if isinstance(value, float):
+        return number(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

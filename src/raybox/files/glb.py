@@ -1,0 +1,37 @@
+"""Binary glTF (`.glb`), through trimesh: the scene's meshes where their nodes put them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from raybox.files.common import Loaded, Want, broken, require
+from raybox.files.meshes import Part, cut_off, to_scene
+
+
+def read(path: Path, want: Want) -> Loaded:
+    """Read the triangles of a GLB file; a part is one node that shows a mesh."""
+    _check(path.read_bytes(), path)
+    trimesh = require("trimesh", "mesh", ".glb")
+    scene = trimesh.load_scene(path, file_type="glb", process=False, skip_materials=True)
+    parts = []
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        vertices = np.asarray(mesh.vertices, dtype=np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+        parts.append(
+            Part(str(node), vertices, np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), dtype=np.int64))
+        )
+    return to_scene(parts, path, want)
+
+
+def _check(data: bytes, path: Path) -> None:
+    """Hold the sizes in the headers against the size of the file, before trimesh reserves memory for them."""
+    announced = int.from_bytes(data[8:12], "little")
+    if len(data) < 20 or announced > len(data):
+        raise cut_off(path, f"byte {len(data)} of {announced}")
+    document = json.loads(data[20 : 20 + int.from_bytes(data[12:16], "little")])
+    for number, accessor in enumerate(document.get("accessors", [])):
+        if not 0 <= accessor["count"] <= len(data):
+            problem = f"announces {accessor['count']} items in {len(data)} bytes"
+            raise broken(path, problem, "copy or download it again", f"accessor {number}")

@@ -1,0 +1,48 @@
+"""Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.files.columns import plan
+from raybox.files.common import Floats, Parts, Want, broken, require
+from raybox.files.parts import assemble, column_of
+
+
+def read(path: Path, want: Want) -> Parts:
+    """Read the wanted columns of a Parquet file; every numeric type will do, nulls will not."""
+    parquet = require("pyarrow.parquet", "io", ".parquet")
+    with parquet.ParquetFile(path) as file:
+        kind, numbers, labels = plan(file.schema_arrow.names, path, want)
+        table = file.read(columns=numbers + labels)
+    columns = {name: _floats(table.column(name), name, path) for name in numbers}
+    texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
+    where = lambda array, index: f"row {index[0]} (the first is 0), column {column_of(array, index)}"  # noqa: E731
+    return Parts(assemble(columns, kind), where, texts)
+
+
+def _floats(column: Any, name: str, path: Path) -> Floats:
+    kind = str(column.type)
+    if not kind.startswith(("int", "uint", "float", "double", "halffloat")):
+        raise broken(path, f"holds {kind}, not numbers", "store the column as float64", f"column {name}")
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy()))
+        problem, place = (
+            f"{column.null_count} values are missing",
+            f"row {row} (the first is 0), column {name}",
+        )
+        raise broken(path, problem, "fill them in or remove their rows", place)
+    return np.asarray(column.to_numpy(), dtype=np.float64)
+
+
+def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns of one length, in groups of a million rows."""
+    parquet = require("pyarrow.parquet", "io", ".parquet")
+    arrow = require("pyarrow", "io", ".parquet")
+    table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
+    parquet.write_table(
+        table, file, row_group_size=1_000_000, use_dictionary=["id"] if "id" in columns else False
+    )

@@ -1,0 +1,111 @@
+"""Sets of points, which become rays from one origin: LAS and LAZ (through laspy), and PCD."""
+
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from raybox.files.common import Floats, Parts, Want, broken, require, shown
+from raybox.files.meshes import cut_off
+
+BYTES_AT_ONCE = 32_000_000
+LAS_HEAD = struct.Struct("<94xHIIBHI")  # where: header size, start of points, records before, format, width, points
+
+
+def read_las(path: Path, want: Want) -> Parts:
+    """Read the coordinates of a LAS or LAZ file, piece by piece."""
+    laspy = require("laspy", "las", path.suffix.lower())
+    _check_las(path)
+    with laspy.open(path, read_evlrs=False) as file:
+        announced, width = file.header.point_count, file.header.point_format.size
+        if not file.header.are_points_compressed:
+            _check_room(path, file.header.offset_to_point_data + announced * width)
+        pieces = file.chunk_iterator(max(1, BYTES_AT_ONCE // width))
+        clouds = [np.stack([p.x, p.y, p.z], axis=-1) for p in pieces]
+    points = np.concatenate([np.zeros((0, 3)), *clouds])
+    if len(points) != announced:
+        raise cut_off(path, f"point {len(points)} of {announced}")
+    return _parts(points)
+
+
+def _check_las(path: Path) -> None:
+    """Hold the header against the size of the file: laspy would read any number of records, there or not."""
+    with path.open("rb") as file:
+        head = file.read(LAS_HEAD.size)
+    if len(head) < LAS_HEAD.size:
+        raise cut_off(path, f"byte {len(head)}")
+    header, start, records, *_ = LAS_HEAD.unpack(head)
+    if header + 54 * records > start:
+        problem = f"its header and {records} records do not fit in front of its points"
+        raise broken(path, problem, "copy or download it again", "byte 100")
+    _check_room(path, start)
+
+
+def _check_room(path: Path, needed: int) -> None:
+    if needed > path.stat().st_size:
+        raise cut_off(path, f"byte {path.stat().st_size} of {needed}")
+
+
+def _parts(points: Floats) -> Parts:
+    return Parts(
+        {"points": points}, lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"
+    )
+
+
+def read_pcd(path: Path, want: Want) -> Parts:
+    """Read the fields x, y, z of a PCD file, text or binary (not compressed)."""
+    with path.open("rb") as file:
+        header = _header(file, path)
+        start, data = file.tell(), file.read()
+    try:
+        names, counts = header["FIELDS"], [int(c) for c in header.get("COUNT", ["1"] * len(header["FIELDS"]))]
+        kinds = [kind.lower() + size for kind, size in zip(header["TYPE"], header["SIZE"], strict=True)]
+        rows, encoding = int(header["POINTS"][0]), header["DATA"][0]
+        # Names may repeat (padding is called _), so the place of a field names it.
+        dtype = np.dtype(
+            [(f"{k}", f"<{kind}", (n,)) for k, (kind, n) in enumerate(zip(kinds, counts, strict=True))]
+        )
+        columns = [names.index(axis) for axis in "xyz"]
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise broken(
+            path, f"has an incomplete header ({error})", "check that it is a whole PCD file", "header"
+        ) from error
+    if encoding not in ("ascii", "binary"):
+        way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
+        raise broken(path, f"its DATA is {shown(encoding)}, raybox reads ascii and binary", way_out, "header")
+    if rows < 0 or rows * (dtype.itemsize if encoding == "binary" else 2 * len(names) - 1) > len(data) + 1:
+        raise cut_off(path, f"byte {start + len(data)}")
+    if encoding == "binary":
+        table = np.frombuffer(data, dtype, rows)
+        return _parts(np.stack([table[str(k)][:, 0].astype(np.float64) for k in columns], axis=-1))
+    return _parts(_text(data, rows, [sum(counts[:k]) for k in columns], path))
+
+
+def _header(file: BinaryIO, path: Path) -> dict[str, list[str]]:
+    header: dict[str, list[str]] = {}
+    for raw in iter(file.readline, b""):
+        fields = raw.decode("ascii", errors="replace").split()
+        if fields and not fields[0].startswith("#"):
+            header[fields[0]] = fields[1:]
+        if "DATA" in header:
+            return header
+        if len(header) > 32:
+            break
+    raise broken(path, "has no DATA line in its header", "check that it is a whole PCD file", "header")
+
+
+def _text(data: bytes, rows: int, columns: list[int], path: Path) -> Floats:
+    lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
+    if len(lines) < rows:
+        raise cut_off(path, f"point {len(lines)} of {rows}")
+    points = np.zeros((rows, 3))
+    for k, line in enumerate(lines[:rows]):
+        fields: list[Any] = line.split()
+        try:
+            points[k] = [float(fields[column]) for column in columns]
+        except (ValueError, IndexError) as error:
+            raise broken(
+                path, f"{shown(line)} is not a point", "the file may be cut off", f"point {k}"
+            ) from error
+    return points

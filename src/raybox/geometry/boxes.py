@@ -1,0 +1,298 @@
+"""Boxes: axis-aligned, closed, possibly flat or unbounded."""
+
+import operator
+from contextlib import suppress
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validate
+from raybox.geometry import bounds
+from raybox.validate import Bools, Floats
+
+
+class BoxRows(NamedTuple):
+    """Boxes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero in both."""
+
+    lower: Floats
+    """(M, 3)"""
+    upper: Floats
+    """(M, 3)"""
+
+
+@final
+class Boxes:
+    """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
+
+    Boxes are closed: faces, edges and corners belong to them, and a box may be flat, or a single point.
+    Bounds may be infinite: lower = -inf and upper = +inf mean no bound. A box from +inf to +inf (or -inf to
+    -inf) holds no point. The numbers are read as they are: float32 input is promoted to float64 exactly. The
+    arrays held are read-only copies.
+
+    Parameters
+    ----------
+    lower, upper : array_like, shape (M, D)
+        D is 2 or 3; ``(D,)`` is a single box.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, a bound is NaN, or lower > upper somewhere.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> boxes = rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 4]])
+    >>> boxes
+    Boxes(2, D=3)
+    >>> boxes.volumes
+    array([1., 4.])
+    """
+
+    __slots__ = ("_lower", "_upper")
+    _lower: Floats
+    _upper: Floats
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        low, high = validate.rows(lower, "lower"), validate.rows(upper, "upper")
+        if low.shape != high.shape:
+            validate.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
+        if not (low <= high).all():
+            bounds.refuse(low, high)
+        _made(self, low, high)
+
+    @classmethod
+    def from_centers(cls, centers: Any, sizes: Any) -> "Boxes":
+        """Make boxes from their centres and full sizes: bounds are centre -+ size/2, each rounded to float64.
+
+        Parameters
+        ----------
+        centers : array_like, shape (M, D)
+            Finite.
+        sizes : array_like, shape (M, D), (D,) or scalar
+            Edge lengths, not negative; may be infinite.
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, a centre is not finite, or a size is negative or NaN.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes.from_centers([[0, 0], [5, 5]], 2).lower
+        array([[-1., -1.],
+               [ 4.,  4.]])
+        """
+        return _made(object.__new__(cls), *bounds.from_centers(centers, sizes))
+
+    @classmethod
+    def around(cls, points: Any, groups: Any) -> "Boxes":
+        """Make the smallest box around each group of points.
+
+        Parameters
+        ----------
+        points : array_like, shape (P, D)
+            Finite.
+        groups : array_like of int, shape (P,)
+            Which box each point belongs to: 0 to G-1, in any order. Every number must occur, since a box
+            around nothing has no place; ``np.unique(labels, return_inverse=True)[1]`` makes such numbers
+            of any labels.
+
+        Returns
+        -------
+        Boxes
+            G of them, box g around the points of group g.
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, a point is not finite, or a group is negative or has no point.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes.around([[0, 0], [5, 1], [2, 3]], [0, 1, 0]).upper
+        array([[2., 3.],
+               [5., 1.]])
+        """
+        p, g = validate.rows(points, "points"), validate.integers(groups, "groups")
+        validate.require_finite(p, "points", "point", "Drop those points")
+        return _made(object.__new__(cls), *bounds.around(p, g))
+
+    @classmethod
+    def of_triangles(cls, vertices: Any, faces: Any) -> "Boxes":
+        """Make the smallest box around each triangle.
+
+        Parameters
+        ----------
+        vertices : array_like, shape (V, 3)
+        faces : array_like of int, shape (F, 3)
+            As for `Mesh`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes.of_triangles([[0, 0, 5], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).sizes
+        array([[1., 1., 5.]])
+        """
+        return _made(object.__new__(cls), *bounds.of_triangles(vertices, faces))
+
+    @classmethod
+    def of_voxels(cls, occupancy: Any, *, origin: Any, pitch: Any) -> "Boxes":
+        """Make one box for each occupied cell of a regular grid, in C order of the cells.
+
+        Cell ``(i, j, k)`` reaches from origin + pitch*(i, j, k) to origin + pitch*(i+1, j+1, k+1). Those
+        planes are computed once for each axis, so that neighbours share the very same face: no ray slips
+        between.
+
+        Parameters
+        ----------
+        occupancy : array_like of bool or int, of 2 or 3 dimensions
+            Axis 0 is x; what is not zero is occupied. The cells are ``np.argwhere(occupancy)``.
+        origin : array_like, shape (D,)
+            The lower corner of the grid.
+        pitch : array_like, scalar or shape (D,)
+            The size of a cell, above zero.
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, occupancy is of floats, or a number is not finite.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes.of_voxels([[True, True], [False, True]], origin=[0, 0], pitch=0.5).lower
+        array([[0. , 0. ],
+               [0. , 0.5],
+               [0.5, 0.5]])
+        """
+        return _made(object.__new__(cls), *bounds.of_voxels(occupancy, origin, pitch))
+
+    @property
+    def lower(self) -> Floats:
+        """The lower bounds: shape (M, D), read-only."""
+        return self._lower
+
+    @property
+    def upper(self) -> Floats:
+        """The upper bounds: shape (M, D), read-only."""
+        return self._upper
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        return int(self._lower.shape[1])
+
+    @property
+    def centers(self) -> Floats:
+        """The middles, shape (M, D): infinite where a box has one bound, NaN where it has none."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self._lower + self._upper
+            return np.where(np.isfinite(total), total / 2, self._lower / 2 + self._upper / 2)
+
+    @property
+    def sizes(self) -> Floats:
+        """The edge lengths upper - lower, shape (M, D); zero for a box from inf to inf (no point)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(self._lower == self._upper, 0.0, self._upper - self._lower)
+
+    @property
+    def bounds(self) -> Floats:
+        """The lower and upper bound of all boxes together, shape (2, D); +inf and -inf if there are none."""
+        return np.stack([self._lower.min(axis=0, initial=np.inf), self._upper.max(axis=0, initial=-np.inf)])
+
+    @property
+    def volumes(self) -> Floats:
+        """The volumes (in 2D: areas), shape (M,); zero for a flat box, even one without bounds."""
+        sizes = self.sizes
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.where((sizes == 0).any(axis=1), 0.0, sizes.prod(axis=1))
+
+    def __len__(self) -> int:
+        return len(self._lower)
+
+    def __getitem__(self, index: Any) -> "Boxes":
+        """Pick boxes by an integer (one box), slice, mask or list of integers."""
+        with suppress(TypeError):
+            index = [operator.index(index)]
+        low, high = self._lower[index], self._upper[index]
+        if isinstance(index, tuple) or low.ndim != 2:
+            raise IndexError("boxes are a flat list: index by one integer, slice, mask or list of integers")
+        return _made(object.__new__(Boxes), np.asarray(low, order="C"), np.asarray(high, order="C"))
+
+    def contains(self, points: Any) -> Bools:
+        """Tell which boxes hold which points; faces, edges and corners count.
+
+        Parameters
+        ----------
+        points : array_like, shape (..., D)
+            Finite. The answer holds a byte for every pair: ask in parts where there are many of both.
+
+        Returns
+        -------
+        ndarray of bool, shape (..., M)
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes([[0, 0], [1, 1]], [[1, 1], [2, 2]]).contains([[1, 1], [0.5, 1]])
+        array([[ True,  True],
+               [ True, False]])
+        """
+        p = validate.points(points, "points", (self.ndim_space,))
+        validate.require_finite(p, "points", "point", "Drop those points")
+        inside = np.ones((*p.shape[:-1], len(self)), dtype=np.bool_)
+        for axis in range(self.ndim_space):
+            at = p[..., axis, None]
+            inside &= (self._lower[:, axis] <= at) & (at <= self._upper[:, axis])
+        return inside
+
+    def expanded(self, margin: Any) -> "Boxes":
+        """Return the boxes grown by a margin on both sides of every axis; each bound is rounded to float64.
+
+        Parameters
+        ----------
+        margin : array_like, scalar, shape (D,) or (M, D)
+            Finite; below zero it shrinks the boxes.
+
+        Raises
+        ------
+        InvalidInput
+            If the margin is not finite, or would turn a box inside out.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes([0, 0], [2, 4]).expanded(0.5).bounds
+        array([[-0.5, -0.5],
+               [ 2.5,  4.5]])
+        """
+        return _made(object.__new__(Boxes), *bounds.expanded((self._lower, self._upper), margin))
+
+    def rows(self) -> BoxRows:
+        """Return the boxes as the kernels read them; in 3D nothing is copied."""
+        if self.ndim_space == 3:
+            return BoxRows(self._lower, self._upper)
+        rows = BoxRows(np.zeros((len(self), 3)), np.zeros((len(self), 3)))
+        rows.lower[:, :2], rows.upper[:, :2] = self._lower, self._upper
+        validate.freeze(*rows)
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Boxes({len(self)}, D={self.ndim_space})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._lower, self._upper)
+
+
+def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
+    """Fill in ``boxes`` with C-ordered arrays known to be good."""
+    boxes._lower, boxes._upper = lower, upper
+    validate.freeze(lower, upper)
+    return boxes
+
+
+def _restored(lower: Floats, upper: Floats) -> Boxes:
+    return _made(object.__new__(Boxes), lower, upper)

@@ -1,0 +1,120 @@
+"""Mesh: triangles that share vertices."""
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validate
+from raybox.errors import InvalidInput
+from raybox.validate import Floats, Ints
+
+
+class TriangleRows(NamedTuple):
+    """Triangles as the kernels read them: their three corners, read-only and C-ordered."""
+
+    a: Floats
+    """(F, 3)"""
+    b: Floats
+    """(F, 3)"""
+    c: Floats
+    """(F, 3)"""
+
+
+@final
+class Mesh:
+    """Closed triangles in space: edges and corners belong to them, and they are met from both sides.
+
+    A triangle without area, or seen edge on, is met by nothing. The arrays held are read-only copies.
+
+    Parameters
+    ----------
+    vertices : array_like, shape (V, 3)
+        Finite.
+    faces : array_like of int, shape (F, 3)
+        Each row names a triangle's corners by their place in ``vertices``, in [0, V).
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, a vertex is not finite, or a face names a vertex that is not there.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    Mesh(1, vertices=3)
+    """
+
+    __slots__ = ("_faces", "_vertices")
+    _vertices: Floats
+    _faces: Ints
+
+    def __init__(self, vertices: Any, faces: Any) -> None:
+        v = validate.rows(vertices, "vertices", (3,))
+        f = validate.integers(faces, "faces")
+        if f.shape == (0,):
+            f = f.reshape(0, 3)
+        if f.ndim != 2 or f.shape[1] != 3:
+            raise InvalidInput(
+                f"faces must have shape (F, 3), three corners for each triangle; got shape {f.shape}. "
+                f"Cut faces of more corners into triangles first."
+            )
+        validate.require_finite(v, "vertices", "vertex", "Drop the faces that use them, and those vertices")
+        outside = (f < 0) | (f >= len(v))
+        if outside.any():
+            places = f"from 0 to {len(v) - 1} ({len(v)} vertices)" if len(v) else "and there are no vertices"
+            rule = f"faces must name vertices by their place, {places}"
+            way_out = "Count from 0, and check that all vertices were passed"
+            validate.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
+        _made(self, v, f)
+
+    @property
+    def vertices(self) -> Floats:
+        """The corners: shape (V, 3), read-only."""
+        return self._vertices
+
+    @property
+    def faces(self) -> Ints:
+        """Three vertices for each triangle: shape (F, 3), read-only."""
+        return self._faces
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 3."""
+        return 3
+
+    def __len__(self) -> int:
+        return len(self._faces)
+
+    def corners(self) -> Floats:
+        """Return the corners of each triangle, shape (F, 3, 3): triangle, corner, coordinate.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).corners()[0, 1]
+        array([1., 0., 0.])
+        """
+        return self._vertices[self._faces]
+
+    def rows(self) -> TriangleRows:
+        """Return the corners as the kernels read them."""
+        rows = TriangleRows(*(np.take(self._vertices, self._faces[:, corner], axis=0) for corner in range(3)))
+        validate.freeze(*rows)
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Mesh({len(self)}, vertices={len(self._vertices)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._vertices, self._faces)
+
+
+def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
+    mesh._vertices, mesh._faces = vertices, faces
+    validate.freeze(vertices, faces)
+    return mesh
+
+
+def _restored(vertices: Floats, faces: Ints) -> Mesh:
+    return _made(object.__new__(Mesh), vertices, faces)

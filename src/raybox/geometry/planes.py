@@ -1,0 +1,151 @@
+"""Planes: all points of a given height along a normal."""
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validate
+from raybox.errors import InvalidInput
+from raybox.validate import Floats
+
+
+class PlaneRows(NamedTuple):
+    """Planes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+
+    normals: Floats
+    """(M, 3)"""
+    offsets: Floats
+    """(M,)"""
+
+
+@final
+class Planes:
+    """Planes (in 2D: lines): the points p with ``n . p = offset``, without bounds.
+
+    A normal may have any length but zero; offset counts in it: ``Planes([0, 0, 2], 10)`` is the plane z = 5.
+    A ray that lies in a plane has no single crossing, and counts as a miss. The arrays held are read-only
+    copies.
+
+    Parameters
+    ----------
+    normals : array_like, shape (M, D)
+        D is 2 or 3. A single normal ``(D,)`` serves all offsets: a stack of parallel planes.
+    offsets : array_like, shape (M,)
+        A scalar serves all normals.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, a number is NaN or infinite, or a normal is zero.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> rb.Planes([0, 0, 1], [1.0, 2.0, 3.0])
+    Planes(3, D=3)
+    """
+
+    __slots__ = ("_normals", "_offsets")
+    _normals: Floats
+    _offsets: Floats
+
+    def __init__(self, normals: Any, offsets: Any) -> None:
+        n, k = validate.points(normals, "normals"), validate.floats(offsets, "offsets")
+        if n.ndim == 1 and k.ndim == 1:
+            n = np.array(np.broadcast_to(n, (len(k), len(n))))
+        n = validate.rows(n, "normals")
+        if k.shape not in ((), (len(n),)):
+            raise InvalidInput(
+                f"offsets must have shape (M,), one for each normal, or be a scalar; got shape "
+                f"{k.shape} for normals of shape {n.shape}. "
+                f"Planes through points come from Planes.through(points, normals)."
+            )
+        _check_normals(n)
+        k = np.array(np.broadcast_to(k, len(n)))
+        if not validate.all_finite(k):
+            way_out = "Drop those planes"
+            validate.refuse_rows(~np.isfinite(k), "offsets must be finite", {"offsets": k}, "plane", way_out)
+        _made(self, n, k)
+
+    @classmethod
+    def through(cls, points: Any, normals: Any) -> "Planes":
+        """Make planes through points: offset = n . p in float64, so that p lies on it up to rounding.
+
+        Parameters
+        ----------
+        points, normals : array_like, shape (M, D)
+            One row may serve all rows of the other.
+
+        Raises
+        ------
+        InvalidInput
+            As for `Planes`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Planes.through([[0, 0, 5], [0, 0, 7]], [0, 0, 2]).offsets
+        array([10., 14.])
+        """
+        p, n = validate.rows(points, "points"), validate.rows(normals, "normals")
+        validate.require_finite(p, "points", "point", "Drop those planes")
+        _check_normals(n)
+        if p.shape[1] != n.shape[1] or (len(p) != len(n) and 1 not in (len(p), len(n))):
+            raise InvalidInput(
+                f"points and normals must have one row for each plane, or one row for all, and the same D; "
+                f"got shapes {p.shape} and {n.shape}."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            offsets = (p * n).sum(axis=1)
+        return cls(np.broadcast_to(n, (len(offsets), n.shape[1])), offsets)
+
+    @property
+    def normals(self) -> Floats:
+        """The normals, of any length: shape (M, D), read-only."""
+        return self._normals
+
+    @property
+    def offsets(self) -> Floats:
+        """What n . p is for every point p of the plane: shape (M,), read-only."""
+        return self._offsets
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        return int(self._normals.shape[1])
+
+    def __len__(self) -> int:
+        return len(self._normals)
+
+    def rows(self) -> PlaneRows:
+        """Return the planes as the kernels read them; in 3D nothing is copied."""
+        normals = self._normals
+        if normals.shape[1] == 2:
+            normals = np.zeros((len(self), 3))
+            normals[:, :2] = self._normals
+            validate.freeze(normals)
+        return PlaneRows(normals, self._offsets)
+
+    def __repr__(self) -> str:
+        return f"Planes({len(self)}, D={self.ndim_space})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._normals, self._offsets)
+
+
+def _check_normals(normals: Floats) -> None:
+    validate.require_finite(normals, "normals", "plane", "Drop those planes")
+    zero = ~normals.any(axis=1)
+    if zero.any():
+        way_out = "Drop those planes, or give the direction that is square to them"
+        validate.refuse_rows(zero, "normals must not be zero", {"normals": normals}, "plane", way_out)
+
+
+def _made(planes: Planes, normals: Floats, offsets: Floats) -> Planes:
+    planes._normals, planes._offsets = normals, offsets
+    validate.freeze(normals, offsets)
+    return planes
+
+
+def _restored(normals: Floats, offsets: Floats) -> Planes:
+    return _made(object.__new__(Planes), normals, offsets)

@@ -1,0 +1,298 @@
+"""Rays: points that set out along directions, each over a range of t."""
+
+from collections.abc import Iterator
+from math import inf, prod
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validate
+from raybox.errors import InvalidInput
+from raybox.geometry import camera, given
+from raybox.geometry.given import Given
+from raybox.validate import Floats
+
+_START = 0.0
+_ZERO, _INF, _MINUS_INF, _ONE = (np.array(number) for number in (_START, inf, -inf, 1.0))
+validate.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
+
+
+class RayRows(NamedTuple):
+    """Rays as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+
+    origins: Floats
+    """(N, 3)"""
+    directions: Floats
+    """(N, 3)"""
+    t_min: Floats
+    """(1,) or (N,)"""
+    t_max: Floats
+    """(1,) or (N,)"""
+
+
+@final
+class Rays:
+    """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
+
+    The numbers are read as they are: float32 input is promoted to float64 exactly, and every answer is exact
+    for the float64 held here. **t counts in lengths of d**, and d may have any length; a zero direction makes
+    the ray the single point o. The arrays held are read-only copies.
+
+    Parameters
+    ----------
+    origins, directions : array_like, shape (..., D)
+        D is 2 or 3; the two are broadcast against each other. Finite.
+    t_min, t_max : array_like, scalar or shape (...)
+        The range of t, ``t_min <= t_max``; either may be infinite. A range that holds no real t
+        (t_min = +inf, or t_max = -inf) is allowed, and meets nothing.
+    invalid : {"raise", "miss"}
+        What becomes of a ray with NaN, an infinite origin or direction, or t_min > t_max: ``"miss"`` keeps
+        its numbers, and gives it the empty range t_min = +inf, t_max = -inf.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, float64 cannot hold a number, or a ray is invalid (see ``invalid``).
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [0, 2, 0]], t_max=10)
+    >>> rays
+    Rays(shape=(2,), D=3)
+    >>> rays[1].at(3.0)
+    array([0., 6., 0.])
+    """
+
+    __slots__ = ("_directions", "_origins", "_t_max", "_t_min")
+    _origins: Floats
+    _directions: Floats
+    _t_min: Floats
+    _t_max: Floats
+
+    def __init__(
+        self, origins: Any, directions: Any, *, t_min: Any = _START, t_max: Any = inf, invalid: str = "raise"
+    ) -> None:
+        o = validate.points(origins, "origins")
+        d = validate.points(directions, "directions")
+        low = _ZERO if t_min is _START else validate.floats(t_min, "t_min")
+        high = _INF if t_max is inf else validate.floats(t_max, "t_max")
+        _made(self, *given.settle(Given(o, d, low, high), invalid))
+
+    @classmethod
+    def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> "Rays":
+        """Rays from start to end: the direction is end - start, rounded to float64, and t runs from 0 to 1.
+
+        Parameters
+        ----------
+        starts, ends : array_like, shape (..., D)
+            Broadcast against each other.
+        invalid : {"raise", "miss"}
+            As for `Rays`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.segments([1, 1], [4, 5]).directions
+        array([3., 4.])
+        """
+        start, end = validate.points(starts, "starts"), validate.points(ends, "ends")
+        given.fit(Given(start, end, _ZERO, _ONE, "starts", "ends"))
+        with np.errstate(invalid="ignore", over="ignore"):
+            came = Given(start, end - start, _ZERO, _ONE, "starts", "ends - starts")
+        return _made(object.__new__(cls), *given.settle(came, invalid))
+
+    @classmethod
+    def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> "Rays":
+        """Whole lines: rays whose t runs from -inf to inf.
+
+        Parameters
+        ----------
+        points, directions : array_like, shape (..., D)
+            Broadcast against each other.
+        invalid : {"raise", "miss"}
+            As for `Rays`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.lines([0, 0, 0], [0, 0, 1]).t_min
+        array(-inf)
+        """
+        p, d = validate.points(points, "points"), validate.points(directions, "directions")
+        return _made(object.__new__(cls), *given.settle(Given(p, d, _MINUS_INF, _INF, "points"), invalid))
+
+    @classmethod
+    def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> "Rays":
+        """Rays of a camera at ``eye`` that looks at ``target``: one through the centre of each pixel.
+
+        Parameters
+        ----------
+        eye, target, up : array_like, shape (3,)
+            ``up`` is the direction that shall point up in the picture; it need not be square to the view.
+        fov : float
+            The vertical field of view in degrees, between 0 and 180: from the top edge of the picture to its
+            bottom edge.
+        width, height : int
+            Pixels, square.
+
+        Returns
+        -------
+        Rays
+            Of shape (height, width), row 0 at the top, column 0 at the left. Every direction has the
+            component 1 along the view, so that **t is depth** (not distance).
+
+        Raises
+        ------
+        InvalidInput
+            If eye and target coincide, up is parallel to the view, fov or the size is out of range.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rays = rb.Rays.pinhole([0, 0, 0], [0, 5, 0], up=[0, 0, 1], fov=90, width=3, height=3)
+        >>> rays.shape, rays[1, 1].directions
+        ((3, 3), array([0., 1., 0.]))
+        """
+        origin, directions = camera.pinhole(eye, target, up, fov, (width, height))
+        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
+        return _made(object.__new__(cls), origins, directions, _ZERO, _INF)
+
+    @property
+    def origins(self) -> Floats:
+        """Where the rays begin to count t: shape (..., D), read-only."""
+        return self._origins
+
+    @property
+    def directions(self) -> Floats:
+        """The directions, of any length: shape (..., D), read-only."""
+        return self._directions
+
+    @property
+    def t_min(self) -> Floats:
+        """Where each ray's range begins: shape (...), read-only."""
+        return self._t_min if self._t_min.shape == self.shape else np.broadcast_to(self._t_min, self.shape)
+
+    @property
+    def t_max(self) -> Floats:
+        """Where each ray's range ends: shape (...), read-only."""
+        return self._t_max if self._t_max.shape == self.shape else np.broadcast_to(self._t_max, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the set of rays; () for a single ray."""
+        return self._origins.shape[:-1]
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        return int(self._origins.shape[-1])
+
+    def __len__(self) -> int:
+        if self._origins.ndim == 1:
+            raise TypeError("len() of a single ray, of shape (); reshape(1) makes it a list of one")
+        return len(self._origins)
+
+    def __iter__(self) -> Iterator["Rays"]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> "Rays":
+        """Pick rays by any NumPy index over `shape`: integers, slices, masks, lists, Ellipsis, None."""
+        key = index if isinstance(index, tuple) else (index,)
+        if not any(part is Ellipsis for part in key):
+            key = (*key, Ellipsis)
+        # The last axis holds coordinates: binding it here keeps the caller's index off it.
+        rows = (*key, slice(None))
+        try:
+            arrays = [values[rows] for values in (self._origins, self._directions)]
+        except IndexError:
+            np.broadcast_to(_ZERO, self.shape)[index]  # NumPy says the same, but counts the caller's axes
+            raise
+        ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
+        return _made(object.__new__(Rays), *(np.asarray(values, order="C") for values in (*arrays, *ranges)))
+
+    def reshape(self, *shape: Any) -> "Rays":
+        """Return the same rays in another shape, given as integers or a tuple; one length may be -1.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.lines([0, 0], [[1, 0], [0, 1], [1, 1], [2, 1]]).reshape(2, -1)
+        Rays(shape=(2, 2), D=2)
+        """
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        try:
+            arrays = [
+                values.reshape((*wanted, self.ndim_space)) for values in (self._origins, self._directions)
+            ]
+            ranges = [
+                t if t.ndim == 0 else t.reshape(arrays[0].shape[:-1]) for t in (self._t_min, self._t_max)
+            ]
+        except ValueError as error:
+            raise InvalidInput(
+                f"rays of shape {self.shape} do not fit into shape {tuple(wanted)}. "
+                f"Keep their number, {prod(self.shape)}."
+            ) from error
+        return _made(object.__new__(Rays), *arrays, *ranges)
+
+    def at(self, t: Any) -> Floats:
+        """Return the points o + t*d, computed in float64 (two roundings); where t is not finite, NaN.
+
+        Parameters
+        ----------
+        t : array_like
+            Broadcast against `shape`; may lie outside a ray's range.
+
+        Returns
+        -------
+        ndarray, shape (..., D)
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays([0, 0], [1, 2]).at([0.0, 0.5])
+        array([[0. , 0. ],
+               [0.5, 1. ]])
+        """
+        times = validate.floats(t, "t")
+        try:
+            np.broadcast_shapes(times.shape, self.shape)
+        except ValueError as error:
+            raise InvalidInput(
+                f"t must broadcast against rays of shape {self.shape}; got shape {times.shape}. "
+                f"Pass a scalar, or one t for each ray."
+            ) from error
+        times[np.isinf(times)] = np.nan
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._origins + times[..., None] * self._directions
+
+    def rows(self) -> RayRows:
+        """Return the rays flat, as the kernels read them; in 3D nothing is copied."""
+        t_min, t_max = self._t_min.reshape(-1), self._t_max.reshape(-1)
+        return RayRows(_flat(self._origins), _flat(self._directions), t_min, t_max)
+
+    def __repr__(self) -> str:
+        return f"Rays(shape={self.shape}, D={self.ndim_space})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._origins, self._directions, self._t_min, self._t_max)
+
+
+def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
+    """Fill in ``rays`` with C-ordered arrays known to be good."""
+    rays._origins, rays._directions, rays._t_min, rays._t_max = origins, directions, t_min, t_max
+    validate.freeze(origins, directions, t_min, t_max)
+    return rays
+
+
+def _restored(*arrays: Floats) -> Rays:
+    return _made(object.__new__(Rays), *arrays)
+
+
+def _flat(values: Floats) -> Floats:
+    if values.shape[-1] == 3:
+        return values.reshape(-1, 3)
+    padded = np.zeros((values.size // 2, 3))
+    padded[:, :2] = values.reshape(-1, 2)
+    validate.freeze(padded)
+    return padded

@@ -1,0 +1,244 @@
+"""What a question answers: `Hits`, one contact for each ray; `AllHits`, every contact of every ray."""
+
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, final
+
+import numpy as np
+
+from raybox import few
+from raybox.geometry import Boxes, Mesh, Planes, Rays
+from raybox.validate import Bools, Floats, Ints, freeze
+
+Geometry = Boxes | Mesh | Planes
+A = TypeVar("A", bound=np.ndarray[Any, Any])
+
+
+class Source(NamedTuple):
+    """What contacts are contacts of: contact k is of ray ``(k // inner) * row + (k % inner) * column``."""
+
+    rays: Rays
+    geometry: Geometry
+    inner: int = 1
+    row: int = 1
+    column: int = 0
+
+    def ray_of(self, size: int) -> Ints:
+        """Return the number of each contact's ray."""
+        k = np.arange(size)
+        return (k // self.inner) * self.row + (k % self.inner) * self.column
+
+
+@final
+class Hits:
+    """The contact of each ray with what it met, in the shape of the question.
+
+    Boxes are closed and rays include both ends of their range. `index`, and so `hit`, is exact: what
+    rational arithmetic says of the very numbers given. Times are the exact ones rounded once to
+    float64 (half a unit in the last place; beyond float64's range, infinite), counted in lengths of
+    the ray's direction. Other fields are computed when first asked for. Arrays are read-only.
+    """
+
+    def __init__(self, index: Ints, t: Floats, source: Source) -> None:
+        freeze(index, t)
+        self._index, self._t, self._source = index, t, source
+
+    @property
+    def index(self) -> Ints:
+        """Which primitive each ray met: int64, -1 for a miss."""
+        return self._index
+
+    @property
+    def t(self) -> Floats:
+        """First contact on the ray: at or after t_min. +inf for a miss."""
+        return self._t
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return self._index.shape
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return f"Hits(shape={self.shape}, {int(self.hit.sum())} hit)"
+
+    @cached_property
+    def hit(self) -> Bools:
+        """Which rays met anything."""
+        return _frozen(self._index >= 0)
+
+    @cached_property
+    def _spans(self) -> tuple[Floats, Floats]:
+        near, far = spans(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
+        return _frozen(near.reshape(self.shape)), _frozen(far.reshape(self.shape))
+
+    @property
+    def t_enter(self) -> Floats:
+        """Where the whole line enters what was met, unclamped: may be before t_min. NaN for a miss."""
+        return self._spans[0]
+
+    @property
+    def t_exit(self) -> Floats:
+        """Where the whole line leaves what was met, unclamped. NaN for a miss."""
+        return self._spans[1]
+
+    @cached_property
+    def points(self) -> Floats:
+        """The points o + t d of first contact, shape (..., D), in float64. NaN for a miss."""
+        rays = self._source.rays
+        k = self._source.ray_of(self._index.size)
+        t = np.where(self.hit, self._t, np.nan).reshape(-1, 1)
+        origins, directions = (a.reshape(-1, rays.ndim_space)[k] for a in (rays.origins, rays.directions))
+        # a ray without direction is its origin, at any t
+        with np.errstate(invalid="ignore", over="ignore"):
+            points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
+        return _frozen(points.reshape(*self.shape, rays.ndim_space))
+
+    @cached_property
+    def normals(self) -> Floats:
+        """The unit normal at the first contact, shape (..., D); NaN for a miss.
+
+        Boxes: outward, of the face entered (of several at an edge or a corner: the lowest axis), zero
+        where the ray starts inside. Planes and meshes: the geometric normal.
+        """
+        normals = _normals(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
+        dims = self._source.rays.ndim_space
+        return _frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
+
+    @cached_property
+    def uv(self) -> Floats:
+        """Barycentric weights of a triangle's second and third corner, shape (..., 2); NaN otherwise."""
+        uv = _weights(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
+        return _frozen(uv.reshape(*self.shape, 2))
+
+
+class RayHits(NamedTuple):
+    """Every contact of one ray, nearest first: arrays of equal length."""
+
+    index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
+    t: Floats
+    t_enter: Floats
+    t_exit: Floats
+    lengths: Floats
+
+
+@final
+class AllHits:
+    """Every contact of every ray, in compressed rows: ray i's are ``offsets[i]`` to ``offsets[i + 1]``.
+
+    Rays count flat, in C order, whatever their shape. Each ray's contacts are sorted by (t, index),
+    exactly. Numbers are those of `Hits`.
+    """
+
+    def __init__(self, offsets: Ints, index: Ints, t: Floats, source: Source) -> None:
+        freeze(offsets, index, t)
+        self._offsets, self._index, self._t, self._source = offsets, index, t, source
+
+    @property
+    def offsets(self) -> Ints:
+        """Where each ray's contacts begin, shape (N + 1,)."""
+        return self._offsets
+
+    @property
+    def index(self) -> Ints:
+        """Which primitive was met."""
+        return self._index
+
+    @property
+    def t(self) -> Floats:
+        """First contact on the ray: at or after t_min."""
+        return self._t
+
+    @cached_property
+    def ray(self) -> Ints:
+        """Which ray, counted flat."""
+        return _frozen(np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets)))
+
+    @cached_property
+    def _spans(self) -> tuple[Floats, Floats]:
+        near, far = spans(self._source, self.ray, self._index)
+        return _frozen(near), _frozen(far)
+
+    @property
+    def t_enter(self) -> Floats:
+        """Where the whole line enters what was met, unclamped."""
+        return self._spans[0]
+
+    @property
+    def t_exit(self) -> Floats:
+        """Where the whole line leaves what was met, unclamped."""
+        return self._spans[1]
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The length in space of the path inside each box, within the ray's range."""
+        rays = self._source.rays.rows()
+        low, high = (np.broadcast_to(t, len(rays.origins))[self.ray] for t in (rays.t_min, rays.t_max))
+        x, y, z = rays.directions[self.ray].T
+        speed = np.hypot(np.hypot(x, y), z)
+        with np.errstate(invalid="ignore", over="ignore"):
+            paths = (np.minimum(self.t_exit, high) - np.maximum(self.t_enter, low)) * speed
+        return _frozen(np.where(speed == 0.0, 0.0, np.maximum(paths, 0.0)))
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, ray: Any) -> RayHits:
+        """Return the contacts of one ray, by its flat number or its place in the rays' shape."""
+        shape = self._source.rays.shape
+        flat = int(np.ravel_multi_index(ray, shape)) if isinstance(ray, tuple) else range(len(self))[ray]
+        part = slice(self._offsets[flat], self._offsets[flat + 1])
+        return RayHits(
+            self._index[part], self._t[part], self.t_enter[part], self.t_exit[part], self.lengths[part]
+        )
+
+    def __repr__(self) -> str:
+        return f"AllHits({len(self)} rays, {len(self._index)} hits)"
+
+
+def _frozen(array: A) -> A:
+    freeze(array)
+    return array
+
+
+def spans(source: Source, ray_of: Ints, index: Ints) -> tuple[Floats, Floats]:
+    """Return where each line enters and leaves what it met; NaN for a miss."""
+    near, far = np.full(index.size, np.nan), np.full(index.size, np.nan)
+    rays, rows = source.rays.rows(), source.geometry.rows()
+    if index.size > few.FEW:
+        from raybox.kernels import pairs
+
+        pairs.spans_of(rays, rows, ray_of, index, near, far)
+        return near, far
+    for k in np.flatnonzero(index >= 0):
+        met = few.crossing(rows, few.ray_at(rays, ray_of[k]), index[k])
+        if met is not None:
+            near[k], far[k] = met.t_enter, met.t_exit
+    return near, far
+
+
+def _normals(source: Source, ray_of: Ints, index: Ints) -> Floats:
+    out = np.full((index.size, 3), np.nan)
+    rays, rows = source.rays.rows(), source.geometry.rows()
+    if index.size > few.FEW:
+        from raybox.kernels import pairs
+
+        pairs.normals_of(rays, rows, ray_of, index, out)
+        return out
+    for k in np.flatnonzero(index >= 0):
+        out[k] = few.normal(rows, few.ray_at(rays, ray_of[k]), index[k])
+    return out
+
+
+def _weights(source: Source, ray_of: Ints, index: Ints) -> Floats:
+    out = np.full((index.size, 2), np.nan)
+    rays, rows = source.rays.rows(), source.geometry.rows()
+    if index.size > few.FEW:
+        from raybox.kernels import pairs
+
+        pairs.weights_of(rays, rows, ray_of, index, out)
+        return out
+    for k in np.flatnonzero(index >= 0):
+        out[k] = few.weights(rows, few.ray_at(rays, ray_of[k]), index[k])
+    return out

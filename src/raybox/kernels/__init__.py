@@ -1,0 +1,1 @@
+"""Compiled arithmetic: exact comparisons, vector operations and one file per primitive."""

@@ -1,0 +1,203 @@
+"""Boxes: the slab test (Kay and Kajiya 1986) in float64, decided exactly.
+
+Closed boxes, closed ranges: touching is a hit. A bound may be infinite. On an axis where the
+direction is 0 the origin must lie between the faces; elsewhere the line is between them from
+the near face's time to the far face's, and it meets the box where all axes and the range agree.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from raybox.kernels.exact import order, time
+from raybox.kernels.jit import device, out_of_line
+from raybox.kernels.ray import Ray
+
+_PAD = 2.0**-50  # four times the relative error of a quotient of a difference
+_UNDERFLOW = 1e-300
+_HUGE = 1e300
+
+
+def bounds(boxes: Any) -> tuple[Any, Any]:
+    """Return the corners of the boxes."""
+    return boxes.lower, boxes.upper
+
+
+@device
+def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
+    """Return the planes that a line of this direction crosses first and last."""
+    return (lower, upper) if d > 0.0 else (upper, lower)
+
+
+@device
+def _slab(lower: float, upper: float, o: float, d: float) -> tuple[float, float]:
+    """Return where the line enters and leaves one slab, rounded; a miss enters at +inf, leaves at -inf."""
+    if d == 0.0:
+        return (-np.inf, np.inf) if lower <= o <= upper else (np.inf, -np.inf)
+    near, far = _faces(lower, upper, d)
+    return (near - o) / d, (far - o) / d
+
+
+@device
+def _down(t: float) -> float:
+    """Return a bound below every exact time that may have been rounded to t."""
+    return min(t * (1.0 - _PAD), t * (1.0 + _PAD)) - _UNDERFLOW
+
+
+@device
+def _up(t: float) -> float:
+    """Return a bound above every exact time that may have been rounded to t."""
+    return max(t * (1.0 - _PAD), t * (1.0 + _PAD)) + _UNDERFLOW
+
+
+@device
+def _meets_exact(lower: Any, upper: Any, ray: Ray) -> bool:
+    """Decide without rounding whether the slabs and the range have a time in common."""
+    out_of_line()
+    o = ray.origin
+    d = ray.direction
+    for i in range(3):
+        if d[i] == 0.0:
+            if not lower[i] <= o[i] <= upper[i]:
+                return False
+            continue
+        near, far = _faces(lower[i], upper[i], d[i])
+        if near == far and math.isinf(near):
+            return False  # both faces at the same infinity: no point at all
+        if (
+            order(near, o[i], d[i], ray.t_max, 0.0, 1.0) > 0
+            or order(ray.t_min, 0.0, 1.0, far, o[i], d[i]) > 0
+        ):
+            return False
+        for j in range(3):
+            if j != i and d[j] != 0.0:
+                other = _faces(lower[j], upper[j], d[j])[1]
+                if order(near, o[i], d[i], other, o[j], d[j]) > 0:
+                    return False
+    return True
+
+
+@device
+def entry(lower: Any, upper: Any, ray: Ray) -> tuple[int, float]:
+    """Return (axis, plane) of the face where the line enters a box that it meets, exactly.
+
+    The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
+    """
+    out_of_line()
+    axis = -1
+    plane = -np.inf
+    for i in range(3):
+        d = ray.direction[i]
+        if d == 0.0:
+            continue
+        near = _faces(lower[i], upper[i], d)[0]
+        if math.isinf(near):
+            continue
+        if axis < 0 or order(near, ray.origin[i], d, plane, ray.origin[axis], ray.direction[axis]) > 0:
+            axis = i
+            plane = near
+    return axis, plane
+
+
+@device
+def _overflows(lower: Any, upper: Any, ray: Ray) -> bool:
+    """Tell whether a rounded time is (nearly) infinite though its plane is not: no bound holds then."""
+    out_of_line()
+    for k in range(3):
+        d = ray.direction[k]
+        for plane in (lower[k], upper[k]):
+            if d != 0.0 and not math.isinf(plane) and not abs((plane - ray.origin[k]) / d) < _HUGE:
+                return True
+    return False
+
+
+@device
+def _corner(rows: Any, i: int) -> tuple[float, float, float]:
+    return rows[i, 0], rows[i, 1], rows[i, 2]
+
+
+@device
+def intersect(boxes: Any, ray: Ray, i: int) -> tuple[bool, float]:
+    """Return (is box i met, time of first contact); the ray's range is not empty."""
+    lower = _corner(boxes.lower, i)
+    upper = _corner(boxes.upper, i)
+    o = ray.origin
+    d = ray.direction
+    near0, far0 = _slab(lower[0], upper[0], o[0], d[0])
+    near1, far1 = _slab(lower[1], upper[1], o[1], d[1])
+    near2, far2 = _slab(lower[2], upper[2], o[2], d[2])
+    near = max(near0, near1, near2)
+    start = max(near, ray.t_min)
+    stop = min(far0, far1, far2, ray.t_max)
+    widest = max(abs(near0), abs(near1), abs(near2), abs(far0), abs(far1), abs(far2))
+    wild = widest > _HUGE and _overflows(lower, upper, ray)
+    if _down(start) > _up(stop) and not wild:
+        return False, np.inf
+    if (wild or not _up(start) < _down(stop)) and not _meets_exact(lower, upper, ray):
+        return False, np.inf
+    # rounding is monotone: the greatest rounded time is the greatest time, rounded
+    t = ray.t_min
+    bound = ray.t_min if wild else max(_down(near), ray.t_min)
+    if _up(near0) >= bound and d[0] != 0.0:
+        t = max(t, time(lower[0] if d[0] > 0.0 else upper[0], o[0], d[0]))
+    if _up(near1) >= bound and d[1] != 0.0:
+        t = max(t, time(lower[1] if d[1] > 0.0 else upper[1], o[1], d[1]))
+    if _up(near2) >= bound and d[2] != 0.0:
+        t = max(t, time(lower[2] if d[2] > 0.0 else upper[2], o[2], d[2]))
+    return True, t
+
+
+@device
+def tie(boxes: Any, ray: Ray, i: int, j: int) -> int:
+    """Compare first contacts with boxes i and j, both met, exactly: -1, 0 or 1."""
+    out_of_line()
+    axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
+    late_i = _after_start(ray, axis_i, plane_i)
+    late_j = _after_start(ray, axis_j, plane_j)
+    if not (late_i and late_j):
+        return int(late_i) - int(late_j)
+    o = ray.origin
+    d = ray.direction
+    return order(plane_i, o[axis_i], d[axis_i], plane_j, o[axis_j], d[axis_j])
+
+
+@device
+def _after_start(ray: Ray, axis: int, plane: float) -> bool:
+    """Tell whether the line enters strictly after t_min."""
+    return axis >= 0 and order(plane, ray.origin[axis], ray.direction[axis], ray.t_min, 0.0, 1.0) > 0
+
+
+@device
+def span(boxes: Any, ray: Ray, i: int) -> tuple[float, float]:
+    """Return where the whole line enters and leaves box i, which it meets: each rounded once."""
+    near = -np.inf
+    far = np.inf
+    for k in range(3):
+        d = ray.direction[k]
+        if d != 0.0:
+            first, last = _faces(boxes.lower[i, k], boxes.upper[i, k], d)
+            near = max(near, time(first, ray.origin[k], d))
+            far = min(far, time(last, ray.origin[k], d))
+    return near, far
+
+
+@device
+def normal(boxes: Any, ray: Ray, i: int) -> tuple[float, float, float]:
+    """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
+    axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    if axis < 0 or order(plane, ray.origin[axis], ray.direction[axis], ray.t_min, 0.0, 1.0) < 0:
+        return 0.0, 0.0, 0.0
+    outward = -1.0 if ray.direction[axis] > 0.0 else 1.0
+    return (
+        outward if axis == 0 else 0.0,
+        outward if axis == 1 else 0.0,
+        outward if axis == 2 else 0.0,
+    )
+
+
+@device
+def weights(_boxes: Any, _ray: Ray, _i: int) -> tuple[float, float]:
+    """Return NaN: a box has no barycentric coordinates."""
+    return np.nan, np.nan

@@ -1,0 +1,157 @@
+"""The one exact predicate: which of two crossing times comes first, and what time it is.
+
+A crossing time is ``(p - o) / d``: where the line ``o + t d`` meets the plane at ``p``, on one
+axis. Every decision about boxes is `order` of two of them; a bound of the ray's range is the
+time ``(t_min - 0) / 1``. Planes and triangles have times that are ratios of longer sums; their
+files filter them, and `ratio` and `ratio_order` settle what the filters leave open.
+
+Three steps, each taken only where the one before cannot tell:
+
+1. *Filter*. ``q = fl(fl(p - o) / d)`` carries two roundings: relative error below 2^-52, and
+   2^-1074 where it underflows. Times further apart than both errors are in the order of their q.
+2. *Products*. Where p - o is exact, (p1 - o1) d2 against (p2 - o2) d1 is one comparison of two
+   exact products, head first (rounding is monotone), then tail.
+3. *Whole numbers* (`raybox.kernels.bigint`): exact for all floats, so there is no fourth step.
+
+Times that are reported are the exact ones rounded once, to the nearest float, ties to even.
+Rounding is monotone: reported times are never out of the exact order, and exact comparison is
+needed only where two of them are equal.
+"""
+
+import math
+
+import numpy as np
+
+from raybox.kernels import bigint
+from raybox.kernels.bigint import Big
+from raybox.kernels.eft import tame, two_prod, two_sum
+from raybox.kernels.jit import allocating, device, out_of_line
+
+_FILTER = 2.0**-51  # twice the relative error of a quotient
+_UNDERFLOW = 1e-300  # far more than an underflow loses, far less than any time that matters here
+_ZIV = 2.0**-49  # eight times the relative error of a quotient's correction
+
+
+@device
+def sign(x: float) -> int:
+    """Return -1, 0 or 1."""
+    return (x > 0.0) - (x < 0.0)
+
+
+@device
+def order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
+    """Compare (p1 - o1)/d1 with (p2 - o2)/d2 exactly: -1, 0 or 1. Only p may be infinite; d is not 0."""
+    if o1 == o2 and d1 == d2:
+        return sign(d1) * ((p1 > p2) - (p1 < p2))
+    if math.isinf(p1) or math.isinf(p2):
+        a = p1 * sign(d1) if math.isinf(p1) else 0.0
+        b = p2 * sign(d2) if math.isinf(p2) else 0.0
+        return (a > b) - (a < b)
+    q1 = (p1 - o1) / d1
+    q2 = (p2 - o2) / d2
+    if abs(q1 - q2) > (abs(q1) + abs(q2)) * _FILTER + _UNDERFLOW:
+        return sign(q1 - q2)
+    return _order_exact(p1, o1, d1, p2, o2, d2)
+
+
+@allocating
+def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
+    """Settle `order` of finite numbers without rounding."""
+    out_of_line()
+    s1, e1 = two_sum(p1, -o1)
+    s2, e2 = two_sum(p2, -o2)
+    if e1 == 0.0 and e2 == 0.0 and tame(s1) and tame(d1) and tame(s2) and tame(d2):
+        head1, tail1 = two_prod(s1, d2)
+        head2, tail2 = two_prod(s2, d1)
+        difference = sign(head1 - head2) if head1 != head2 else sign(tail1 - tail2)
+        return difference * sign(d1) * sign(d2)
+    left = bigint.mul(bigint.difference(p1, o1), bigint.from_float(d2))
+    right = bigint.mul(bigint.difference(p2, o2), bigint.from_float(d1))
+    return bigint.sub(left, right).sign * sign(d1) * sign(d2)
+
+
+@device
+def time(p: float, o: float, d: float) -> float:
+    """Return (p - o)/d rounded once. Only p may be infinite; d is not 0."""
+    if math.isinf(p):
+        return p * sign(d)
+    s, e = two_sum(p, -o)
+    if tame(s) and tame(d):
+        q = s / d
+        head, tail = two_prod(q, d)
+        # s - q d is a float (the remainder of a division), so only + e and / d round here
+        correction = (((s - head) - tail) + e) / d
+        slack = abs(correction) * _ZIV
+        low = q + (correction - slack)
+        if low == q + (correction + slack):
+            return low + 0.0  # -0.0 becomes 0.0
+    return _time_exact(p, o, d)
+
+
+@allocating
+def _time_exact(p: float, o: float, d: float) -> float:
+    """Settle `time` of finite numbers without rounding on the way."""
+    return ratio(bigint.difference(p, o), bigint.from_float(d))
+
+
+@allocating
+def ratio_order(num1: Big, den1: Big, num2: Big, den2: Big) -> int:
+    """Compare num1/den1 with num2/den2 exactly: -1, 0 or 1."""
+    out_of_line()
+    difference = bigint.sub(bigint.mul(num1, den2), bigint.mul(num2, den1))
+    return difference.sign * den1.sign * den2.sign
+
+
+@allocating
+def beyond(num: Big, den: Big, bound: float) -> int:
+    """Compare num/den with a finite float exactly: -1, 0 or 1."""
+    return ratio_order(num, den, bigint.from_float(bound), bigint.from_float(1.0))
+
+
+@allocating
+def ratio(num: Big, den: Big) -> float:
+    """Return num/den rounded once, to the nearest float, ties to even; too large becomes infinite."""
+    out_of_line()
+    if num.sign == 0:
+        return 0.0
+    top, top_exponent = bigint.leading(num)
+    bottom, bottom_exponent = bigint.leading(den)
+    num = Big(1, num.limbs, num.exponent)
+    den = Big(1, den.limbs, den.exponent)
+    q = min(math.ldexp(abs(top / bottom), top_exponent - bottom_exponent), 1.7976931348623157e308)
+    while True:  # the guess is a few units off at most
+        above = np.nextafter(q, np.inf)
+        side = _beside_middle(num, den, q, above)
+        if side > 0 and not math.isinf(above):
+            q = above
+        elif side >= 0:
+            q = np.inf if math.isinf(above) else _even(q, above)
+            break
+        elif q > 0.0 and _beside_middle(num, den, np.nextafter(q, 0.0), q) <= 0:
+            below = np.nextafter(q, 0.0)
+            if _beside_middle(num, den, below, q) == 0:
+                q = _even(below, q)
+                break
+            q = below
+        else:
+            break
+    return q if top * bottom > 0.0 else -q + 0.0
+
+
+@device
+def _even(low: float, high: float) -> float:
+    """Return the one of two neighbours whose last bit is 0: what rounds their middle."""
+    return low * 0.5 + high * 0.5 if high > 1e300 else (low + high) * 0.5
+
+
+@allocating
+def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
+    """Compare num/den (both positive) with the middle of two neighbouring floats."""
+    out_of_line()
+    if math.isinf(high):
+        gap = low - np.nextafter(low, 0.0)
+        twice = bigint.add(bigint.add(bigint.from_float(low), bigint.from_float(low)), bigint.from_float(gap))
+    else:
+        twice = bigint.add(bigint.from_float(low), bigint.from_float(high))
+    middle = Big(twice.sign, twice.limbs, twice.exponent - 1)
+    return bigint.sub(num, bigint.mul(middle, den)).sign

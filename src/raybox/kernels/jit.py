@@ -1,0 +1,109 @@
+"""Every compiler flag of raybox, and the disk cache, in one place.
+
+No fast-math anywhere: the error bounds of `raybox.kernels.exact` count every rounding.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.extending import intrinsic, overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+@cache
+def source_stamp() -> str:
+    """Hash the sources of every layer that compiled code can come from."""
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for folder in ("kernels", "bvh"):
+        for path in sorted((package / folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class _StampedCache(FunctionCache):
+    """Numba's disk cache, made stale by an edit in any kernel file.
+
+    Numba itself watches only the file of the entry function: an edit in a function that it
+    calls would go on answering with the old code (seen with an installation in place).
+    """
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, source_stamp())
+
+
+def device(function: F) -> F:
+    """Compile a function that only compiled code calls, and that makes no arrays.
+
+    Arrays are then not reference-counted (they belong to Python, which waits): each count is an
+    atomic operation, and some seventy a ray took half of the time of `nearest` (measured).
+    """
+    return cast(F, numba.njit(**_INNER, **FLAGS)(function))
+
+
+def allocating(function: F) -> F:
+    """Compile a function like `device`, but one that may make arrays and hold what it made."""
+    return cast(F, numba.njit(**_INNER, **(FLAGS | {"_nrt": True}))(function))
+
+
+def entry(function: F) -> F:
+    """Compile a loop that Python calls: cached on disk, the GIL released.
+
+    Where neither the package's folder nor the user's cache can be written, the loop is compiled
+    anew in each process instead.
+    """
+    dispatcher = numba.njit(**FLAGS)(function)
+    with suppress(RuntimeError, OSError):  # no folder that can be written: Numba raises RuntimeError
+        dispatcher._cache = _StampedCache(function)
+    return cast(F, dispatcher)
+
+
+@intrinsic
+def out_of_line(_typing: Any) -> Any:
+    """Keep the function that says this out of its callers' code.
+
+    For slow paths: inlined everywhere they cost seconds of compile time (measured: 11 s against
+    5 s for `raybox.bvh.queries.nearest`), and registers on the fast path.
+    """
+
+    def codegen(context: Any, builder: Any, _sig: Any, _args: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any]) -> None:
+    """Let compiled calls of `stub` go to the kernel for the class of its first argument, a NamedTuple.
+
+    Chosen at compile time, by type: it costs nothing, and unlike a closure over the kernel it
+    leaves the loops that call `stub` fit for the disk cache.
+    """
+
+    def pick(*args):  # type: ignore[no-untyped-def]  # Numba wants the two signatures alike
+        named = isinstance(args[0], types.BaseNamedTuple)
+        kernel = kernels(args[0].instance_class) if named else None
+        return kernel and (lambda *args: kernel(*args))  # noqa: PLW0108
+
+    overload(stub, jit_options=FLAGS)(pick)
+
+
+def is_cached(dispatcher: Any) -> bool:
+    """Tell whether a compiled form of this loop, of these very sources, lies on disk."""
+    cache_file = getattr(dispatcher._cache, "_cache_file", None)
+    if cache_file is None or not os.path.exists(cache_file._index_path):
+        return False
+    return bool(cache_file._load_index())

@@ -1,0 +1,332 @@
+"""`Scene`: boxes or triangles, held in a tree, and the questions rays ask of it."""
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validate
+from raybox.bvh import queries, sinks, traverse
+from raybox.bvh.build import build
+from raybox.bvh.check import check, stats
+from raybox.bvh.layout import Tree
+from raybox.bvh.refit import refit
+from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Mesh, Rays
+from raybox.hits import AllHits, Hits, Source
+from raybox.kernels.jit import is_cached
+from raybox.kernels.primitives import bounds
+from raybox.parallel import run_chunks
+from raybox.validate import Bools, Floats, Ints
+
+_ALL = np.zeros(0, np.bool_)
+validate.freeze(_ALL)
+_ROOM = 4096  # contacts that `all` first makes room for
+
+
+class _State(NamedTuple):
+    """What a scene is now; replaced as a whole by `Scene.update`, so that questions under way stay whole."""
+
+    geometry: Boxes | Mesh
+    rows: Any
+    tree: Tree
+    box_rows: tuple[Floats, Floats]
+
+
+@final
+class Scene:
+    """Boxes or triangles, built once and asked many times.
+
+    Every answer is exact: what rational arithmetic says of the very numbers given. A tree in float32
+    only proposes candidates, padded so that it can lose none; float64 with an exact fallback decides.
+    Touching is a hit. Answers depend neither on threads, nor on the order of the rays, nor on how the
+    tree was built. Questions may be asked from several threads at once.
+
+    Parameters
+    ----------
+    geometry : Boxes or Mesh
+        What rays may meet. Numbers in answers are rows of it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else, or has 2**31 rows or more.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scene = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]))
+    >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [-1, 0, 0]])
+    >>> scene.nearest(rays).index, scene.count(rays)
+    (array([ 0, -1]), array([2, 0]))
+    """
+
+    def __init__(self, geometry: Boxes | Mesh) -> None:
+        rows, box_rows = _rows_of(geometry)
+        self._state = _State(geometry, rows, build(*box_rows), box_rows)
+
+    @property
+    def geometry(self) -> Boxes | Mesh:
+        """What the scene is made of."""
+        return self._state.geometry
+
+    @property
+    def bounds(self) -> Floats:
+        """The corners of the box round everything, shape (2, D); NaN for an empty scene."""
+        lower, upper = self._state.box_rows
+        dims = self._state.geometry.ndim_space
+        if not len(lower):
+            return np.full((2, dims), np.nan)
+        return np.array([lower.min(axis=0)[:dims], upper.max(axis=0)[:dims]])
+
+    def __len__(self) -> int:
+        return len(self._state.geometry)
+
+    def __repr__(self) -> str:
+        return f"Scene({self._state.geometry!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scene, (self._state.geometry,)
+
+    def nearest(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Hits:
+        """Return what each ray meets first.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        workers : int
+            Threads; -1 for all cores.
+        progress : bool
+            Show a bar on stderr when it takes long.
+        where : array_like of bool, shape (len(scene),), optional
+            What may be met; the rest is not there.
+
+        Returns
+        -------
+        Hits
+            Of the rays' shape. Of several first met at exactly the same t: the lowest index.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
+        array(2.)
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
+        array(1)
+        """
+        job = self._job(rays, where)
+        total = len(job.rays.origins)
+        index, t = np.empty(total, np.int64), np.empty(total)
+
+        def work(begin: int, end: int) -> None:
+            sink = sinks.Nearest(np.empty(1, np.int64), np.empty(1))
+            queries.nearest(job, (begin, end), traverse.make_scratch(), sink, index, t)
+
+        run_chunks(work, total, workers=workers, progress=progress)
+        return Hits(index.reshape(rays.shape), t.reshape(rays.shape), Source(rays, self.geometry))
+
+    def occluded(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Bools:
+        """Tell which rays meet anything: bool, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
+        >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
+        array([False,  True])
+        """
+        job = self._job(rays, where)
+        met = np.empty(len(job.rays.origins), np.bool_)
+
+        def work(begin: int, end: int) -> None:
+            sink = sinks.Occluded(np.empty(1, np.bool_))
+            queries.occluded(job, (begin, end), traverse.make_scratch(), sink, met)
+
+        run_chunks(work, met.size, workers=workers, progress=progress)
+        return met.reshape(rays.shape)
+
+    def count(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Ints:
+        """Tell how many each ray meets: int64, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
+        array([2, 1])
+        """
+        job = self._job(rays, where)
+        number = np.empty(len(job.rays.origins), np.int64)
+
+        def work(begin: int, end: int) -> None:
+            sink = sinks.Count(np.empty(1, np.int64))
+            queries.count(job, (begin, end), traverse.make_scratch(), sink, number)
+
+        run_chunks(work, number.size, workers=workers, progress=progress)
+        return number.reshape(rays.shape)
+
+    def all(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> AllHits:
+        """Return everything each ray meets, sorted by (t, index) along it. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
+        >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
+        >>> all_hits.offsets, all_hits.index, all_hits.lengths
+        (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
+        """
+        job = self._job(rays, where)
+        total = len(job.rays.origins)
+        offsets = np.zeros(total + 1, np.int64)
+        parts = run_chunks(
+            lambda begin, end: _collect(job, begin, end, offsets[1:]),
+            total,
+            workers=workers,
+            progress=progress,
+        )
+        np.cumsum(offsets, out=offsets)
+        index = np.concatenate([part[0] for part in parts] or [np.empty(0, np.int64)])
+        t = np.concatenate([part[1] for part in parts] or [np.empty(0)])
+        return AllHits(offsets, index, t, Source(rays, self.geometry))
+
+    def first(
+        self, rays: Rays, k: int, *, workers: int = -1, progress: bool = False, where: Any = None
+    ) -> Hits:
+        """Return the k nearest contacts of each ray, in order, padded with misses.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        k : int
+            How many, at least 1.
+        workers, progress, where
+            As for `nearest`.
+
+        Returns
+        -------
+        Hits
+            Of shape ``(*rays.shape, k)``.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [3, 1]]))
+        >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
+        array([ 1,  0, -1])
+        """
+        if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
+            raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
+        k = int(k)
+        job = self._job(rays, where)
+        total = len(job.rays.origins)
+        index, t = np.full((total, k), -1, np.int64), np.full((total, k), np.inf)
+
+        def work(begin: int, end: int) -> None:
+            queries.first(job, (begin, end), traverse.make_scratch(), np.empty(1, np.int64), index, t)
+
+        run_chunks(work, total, workers=workers, progress=progress)
+        shape = (*rays.shape, k)
+        return Hits(index.reshape(shape), t.reshape(shape), Source(rays, self.geometry, k))
+
+    def update(self, geometry: Boxes | Mesh) -> None:
+        """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
+
+        Refits the tree, which costs a fraction of a build; where boxes have travelled far across each
+        other, a fresh scene answers faster. Hits given out before keep what they were found on.
+
+        Parameters
+        ----------
+        geometry : Boxes or Mesh
+            The kind, D and number of rows that the scene has.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
+        >>> scene.update(rb.Boxes([7, -1], [8, 1]))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
+        array(7.)
+        """
+        old = self._state
+        alike = type(geometry) is type(old.geometry) and geometry.ndim_space == old.geometry.ndim_space
+        if not alike or len(geometry) != len(old.geometry):
+            raise InvalidInput(
+                f"update wants what the scene is made of, moved: {old.geometry!r}; got {geometry!r}. "
+                "Build a new Scene instead."
+            )
+        rows, box_rows = _rows_of(geometry)
+        self._state = _State(geometry, rows, refit(old.tree, *box_rows), box_rows)
+
+    def check(self) -> None:
+        """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
+        check(self._state.tree, *self._state.box_rows)
+
+    def stats(self) -> dict[str, float]:
+        """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill."""
+        return stats(self._state.tree, len(self))
+
+    def _job(self, rays: Rays, where: Any) -> queries.Job:
+        """Check a question and lay it out for the kernels."""
+        state = self._state
+        if not isinstance(rays, Rays):
+            raise InvalidInput(
+                f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
+            )
+        if rays.ndim_space != state.geometry.ndim_space:
+            raise InvalidInput(
+                f"rays must have the scene's dimensions, D = {state.geometry.ndim_space}; "
+                f"got D = {rays.ndim_space}. Add or drop a coordinate."
+            )
+        allowed = _ALL if where is None else _mask(where, len(state.geometry))
+        return queries.Job(state.tree, state.rows, rays.rows(), allowed)
+
+
+def _rows_of(geometry: Any) -> tuple[Any, tuple[Floats, Floats]]:
+    """Return a geometry's rows for the kernels, and the bounds of each."""
+    if not isinstance(geometry, Boxes | Mesh):
+        raise InvalidInput(
+            f"a Scene is made of Boxes or a Mesh; got {type(geometry).__name__}. "
+            "Make some: Boxes(lower, upper)."
+        )
+    if len(geometry) >= 2**31:
+        raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
+    rows = geometry.rows()
+    return rows, bounds(rows)
+
+
+def _mask(where: Any, size: int) -> Bools:
+    """Return a mask over the primitives as a frozen array of bool."""
+    mask = np.array(where)
+    if mask.dtype != np.bool_ or mask.shape != (size,):
+        raise InvalidInput(
+            f"where must be one bool for each of the scene's {size} rows; "
+            f"got {mask.dtype} of shape {mask.shape}. Make a mask: np.isin(np.arange({size}), numbers)."
+        )
+    validate.freeze(mask)
+    return mask
+
+
+def _collect(job: queries.Job, begin: int, end: int, counts: Ints) -> tuple[Ints, Floats]:
+    """Return all contacts of some rays; room grows as they turn out to need it."""
+    indexes, times = [], []
+    size = _ROOM
+    number = np.empty(1, np.int64)
+    while begin < end:
+        room = queries.Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+        begin, used, needed = queries.collect(
+            job, (begin, end), traverse.make_scratch(), number, room, counts
+        )
+        indexes.append(room.index[:used].copy())
+        times.append(room.t[:used].copy())
+        size = max(2 * size, needed) if begin < end else size
+    if not indexes:
+        return np.empty(0, np.int64), np.empty(0)
+    return np.concatenate(indexes), np.concatenate(times)
+
+
+def will_compile() -> bool:
+    """Tell whether the first question on this machine will have to compile its kernels."""
+    return not is_cached(queries.nearest)

@@ -1,0 +1,32 @@
+"""Set up the tests: a compile cache that notices every edit, Hypothesis profiles, and tests/ on the path."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
+SOURCES = TESTS.parent / "src"
+
+
+def _digest(folder: Path) -> str:
+    """Hash every source: the disk cache of Numba does not notice edits in files that a function calls."""
+    sums = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        sums.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return sums.hexdigest()[:16]
+
+
+if str(TESTS) not in sys.path:
+    sys.path.insert(0, str(TESTS))
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-numba-{_digest(SOURCES)}")
+)
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("local", deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")

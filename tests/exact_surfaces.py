@@ -1,0 +1,71 @@
+"""The independent truth for planes and triangles, in rational arithmetic (rays and numbers: see exact.py)."""
+
+from fractions import Fraction
+
+from exact import Met, Row, has_range
+
+
+def plane(o: Row, d: Row, span: Row, normal: Row, offset: float, *, cull_back: bool = False) -> Met | None:
+    """Give the one crossing of line and plane n.p = offset; a line along the plane has none."""
+    if not has_range(*span):
+        return None
+    n = [Fraction(x) for x in normal]
+    slope = sum(a * Fraction(b) for a, b in zip(n, d, strict=True))
+    if slope == 0 or (cull_back and slope > 0):
+        return None
+    t = (Fraction(offset) - sum(a * Fraction(b) for a, b in zip(n, o, strict=True))) / slope
+    return Met(t, t, t) if span[0] <= t <= span[1] else None
+
+
+def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met | None:
+    """Meet the plane of the triangle; ask whether the point is on the inner side of each edge, or on it."""
+    if not has_range(*span):
+        return None
+    o, d, a, b, c = ([Fraction(x) for x in v] for v in (o, d, a, b, c))
+    normal = _cross(_minus(b, a), _minus(c, a))
+    slope = _dot(normal, d)
+    if slope == 0:
+        return None
+    t = _dot(normal, _minus(a, o)) / slope
+    p = [x + t * y for x, y in zip(o, d, strict=True)]
+    sides = [_dot(normal, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a))]
+    return Met(t, t, t) if span[0] <= t <= span[1] and min(sides) >= 0 else None
+
+
+def triangle(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> tuple[Met, Fraction, Fraction] | None:
+    """Solve o + t d = a + u (b - a) + v (c - a) by Cramer's rule in whole numbers; gives Met, u, v."""
+    if not has_range(*span):
+        return None
+    scale, (o, a, b, c) = _whole(o, a, b, c)
+    d_scale, (d,) = _whole(d)
+    e1, e2, s = _minus(b, a), _minus(c, a), _minus(o, a)
+    q = _cross(d, e2)
+    det = _dot(e1, q)
+    if det == 0:
+        return None
+    r = _cross(s, e1)
+    u, v, w = (x if det > 0 else -x for x in (_dot(s, q), _dot(d, r), _dot(e2, r)))
+    det = abs(det)
+    if u < 0 or v < 0 or u + v > det:
+        return None
+    t = Fraction(w * d_scale, det * scale)
+    return (Met(t, t, t), Fraction(u, det), Fraction(v, det)) if span[0] <= t <= span[1] else None
+
+
+def _whole(*vectors: Row) -> tuple[int, list[list[int]]]:
+    """Bring vectors to whole numbers over one common denominator, a power of two."""
+    ratios = [[float(x).as_integer_ratio() for x in v] for v in vectors]
+    scale = max(d for v in ratios for _, d in v)
+    return scale, [[n * (scale // d) for n, d in v] for v in ratios]
+
+
+def _minus(a, b):
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def _cross(a, b):
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

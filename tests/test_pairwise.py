@@ -1,0 +1,258 @@
+"""rb.intersect against the truth: every adversarial family, Hypothesis, broadcasting, both of its paths."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import exact
+import exact_surfaces
+import families
+import families_surfaces
+import raybox as rb
+import strategies
+from aim import Pairs
+from compare import EPS, FIELDS, assert_hits, assert_normals, assert_points
+
+N = 3000
+INF = np.inf
+
+
+def as_rays(pairs) -> rb.Rays:
+    return rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3])
+
+
+def ask(pairs: Pairs):
+    return rb.intersect(as_rays(pairs), rb.Boxes(*pairs[4:]))
+
+
+def rows(pairs, part):
+    return type(pairs)(*(x[part] for x in pairs))
+
+
+# Boxes
+
+
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_a_family_is_answered_exactly(name):
+    pairs = families.make(name, 1, N)
+    want = exact.box_rows(*pairs)
+    hits = ask(pairs)
+    assert_hits(hits, want, np.arange(N))
+    assert_normals(hits, want, pairs.directions)
+    assert_points(hits, *pairs[:2])
+    seen = {"hits": want.hit.sum(), "misses": (~want.hit).sum(), "touches": want.touch.sum()}
+    assert min(seen["hits"], seen["misses"]) > N // 25, seen
+    assert seen["touches"] > N // 10 or name == "generic", seen
+
+
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_few_pairs_and_many_give_the_same_bits(name):
+    pairs = families.make(name, 2, N)
+    many = ask(pairs)
+    for i in range(0, N, 75):
+        one = ask(rows(pairs, slice(i, i + 1)))
+        for field in ("hit", "t", "t_enter", "t_exit", "normals", "points"):
+            np.testing.assert_array_equal(getattr(one, field)[0], getattr(many, field)[i], err_msg=field)
+
+
+@given(strategies.pairs())
+@settings(max_examples=300)
+def test_any_pair_is_answered_exactly(pairs):
+    want = exact.box_rows(*pairs)
+    assert_hits(ask(pairs), want, np.zeros(1, dtype=int))
+    many = rows(pairs, np.zeros(300, dtype=int))
+    hits, want = ask(many), exact.Answers(*(np.repeat(x, 300) for x in want))
+    assert_hits(hits, want, np.arange(300))
+    assert_normals(hits, want, many.directions)
+
+
+def test_float32_arrays_mean_the_very_numbers_they_hold():
+    pairs = families.make("float32_values", 4, N)
+    narrow = Pairs(*(x.astype(np.float32) for x in pairs))
+    assert_hits(ask(narrow), exact.box_rows(*pairs), np.arange(N))
+
+
+def test_lists_are_taken():
+    hits = rb.intersect(rb.Rays([[-1, 0.5, 0.5]], [[1, 0, 0]]), rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
+    assert (hits.hit.tolist(), hits.t.tolist(), hits.t_exit.tolist()) == ([True], [1.0], [2.0])
+    assert hits.normals.tolist() == [[-1, 0, 0]]
+    assert hits.points.tolist() == [[0, 0.5, 0.5]]
+
+
+def test_one_pair_needs_no_compiler():
+    code = """
+import sys
+import raybox as rb
+hits = rb.intersect(rb.Rays([-1.0, 0.5, 0.5], [1.0, 0.0, 0.0]), rb.Boxes([[0.0, 0, 0]], [[1.0, 1, 1]]))
+assert hits.t.item() == 1.0, hits.t
+assert "numba" not in sys.modules, "numba was imported"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Broadcasting
+
+
+def all_pairs(pairs: Pairs) -> tuple[exact.Answers, np.ndarray]:
+    """Answer each ray against each box, one row after the other; also give the directions of those rows."""
+    n, m = len(pairs.origins), len(pairs.lower)
+    each = Pairs(*(np.repeat(x, m, axis=0) for x in pairs[:4]), *(np.tile(x, (n, 1)) for x in pairs[4:]))
+    return exact.box_rows(*each), each.directions
+
+
+def test_all_pairs():
+    pairs = families.scene("touching_edges", 5, n_boxes=40, n_rays=30)
+    want, directions = all_pairs(pairs)
+    hits = rb.intersect(as_rays(pairs)[..., None], rb.Boxes(*pairs[4:]))
+    assert hits.t.shape == (30, 40)
+    assert_hits(hits, want, np.arange(40))
+    assert_normals(hits, want, directions)
+    assert hits.points.shape == hits.normals.shape == (30, 40, 3)
+
+
+def test_rays_of_any_shape_broadcast_against_boxes():
+    pairs = families.scene("touching_corners", 6, n_boxes=5, n_rays=20)
+    boxes, rays = rb.Boxes(*pairs[4:]), as_rays(pairs).reshape(4, 5)
+    want, _ = all_pairs(pairs)
+    deep = rb.intersect(rays[..., None], boxes)
+    assert deep.t.shape == (4, 5, 5)
+    assert_hits(deep, want, np.arange(5))
+    flat = rb.intersect(rays, boxes)
+    assert flat.t.shape == (4, 5)
+    np.testing.assert_array_equal(flat.t, np.take_along_axis(deep.t, np.arange(5)[None, :, None], 2)[..., 0])
+    np.testing.assert_array_equal(flat.index, np.where(flat.hit, np.arange(5), -1))
+
+
+@pytest.mark.parametrize("m", [1, 7, 500])
+def test_one_ray_against_many_boxes_and_many_rays_against_one(m):
+    pairs = families.scene("half_spaces", 7, n_boxes=m, n_rays=m)
+    one_ray = Pairs(*(np.repeat(x[:1], m, axis=0) for x in pairs[:4]), *pairs[4:])
+    hits = rb.intersect(as_rays(pairs)[0], rb.Boxes(*pairs[4:]))
+    assert hits.t.shape == (m,)
+    assert_hits(hits, exact.box_rows(*one_ray), np.arange(m))
+    one_box = Pairs(*pairs[:4], *(np.repeat(x[:1], m, axis=0) for x in pairs[4:]))
+    hits = rb.intersect(as_rays(pairs), rb.Boxes(*pairs[4:])[:1])
+    assert_hits(hits, exact.box_rows(*one_box), np.zeros(m, dtype=int))
+
+
+def test_shapes_that_do_not_broadcast_are_refused():
+    pairs = families.make("generic", 1, 4)
+    with pytest.raises(rb.InvalidInput):
+        rb.intersect(as_rays(pairs)[:3], rb.Boxes(*pairs[4:]))
+
+
+def test_dimensions_that_differ_are_refused():
+    with pytest.raises(rb.InvalidInput):
+        rb.intersect(rb.Rays([[0.0, 0.0]], [[1.0, 0.0]]), rb.Boxes([[0.0, 0, 0]], [[1.0, 1, 1]]))
+
+
+@pytest.mark.parametrize(("n", "m", "shape"), [(0, 0, (0,)), (0, 1, (0,)), (1, 0, (0,))])
+def test_nothing_against_something_is_nothing(n, m, shape):
+    hits = rb.intersect(
+        rb.Rays(np.zeros((n, 3)), np.ones((n, 3))), rb.Boxes(np.zeros((m, 3)), np.ones((m, 3)))
+    )
+    assert hits.t.shape == shape
+    assert hits.points.shape == hits.normals.shape == (*shape, 3)
+
+
+@pytest.mark.parametrize("n", [6, 600])
+def test_bad_rays_are_misses_when_asked(n):
+    pairs = rows(families.make("touching_faces", 8, n), slice(None))
+    origins, directions, low, high = (x.copy() for x in pairs[:4])
+    origins[0, 1], directions[1, 2], low[2], directions[3, 0] = np.nan, np.inf, np.nan, -np.inf
+    low[4], high[4] = 2.0, 1.0
+    rays = rb.Rays(origins, directions, t_min=low, t_max=high, invalid="miss")
+    want = exact.box_rows(origins, directions, low, high, *pairs[4:])
+    assert not want.hit[:5].any()
+    assert_hits(rb.intersect(rays, rb.Boxes(*pairs[4:])), want, np.arange(n))
+
+
+def test_a_range_without_real_t_misses():
+    rays = rb.Rays(np.full((2, 3), 0.5), np.ones((2, 3)), t_min=[INF, -INF], t_max=[INF, -INF])
+    assert not rb.intersect(rays, rb.Boxes([[0.0] * 3], [[1.0] * 3])).hit.any()
+
+
+# Planes
+
+
+@pytest.mark.parametrize("cull", [None, "back"])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_planes_are_met_exactly(dim, cull):
+    pairs = families_surfaces.planes(1, 2000, dim)
+    want = [
+        exact_surfaces.plane(o, d, span, normal, offset, cull_back=cull == "back")
+        for o, d, *span, normal, offset in zip(*(x.tolist() for x in pairs), strict=True)
+    ]
+    hits = rb.intersect(as_rays(pairs), rb.Planes(*pairs[4:]), cull=cull)
+    assert_surfaces(hits, want)
+    unit = pairs.normals / np.linalg.norm(pairs.normals, axis=1, keepdims=True)
+    parallel = np.abs((hits.normals * unit).sum(axis=1)[hits.hit]) / np.linalg.norm(
+        hits.normals[hits.hit], axis=1
+    )
+    assert np.abs(parallel - 1).max() < 1e-12
+    few = rb.intersect(as_rays(pairs)[:5], rb.Planes(*(x[:5] for x in pairs[4:])), cull=cull)
+    assert_surfaces(few, want[:5])
+    assert 300 < hits.hit.sum() < 1700
+
+
+def assert_surfaces(hits, want) -> None:
+    t = [INF if met is None else exact.rounded(met.t) for met in want]
+    hit = np.array([met is not None for met in want])
+    np.testing.assert_array_equal(hits.hit, hit)
+    np.testing.assert_array_equal(hits.index, np.where(hit, np.arange(len(want)), -1))
+    np.testing.assert_array_equal(hits.t, t)
+    for line in (hits.t_enter, hits.t_exit):
+        np.testing.assert_array_equal(line, np.where(hit, t, np.nan))
+
+
+def test_cull_is_back_or_nothing():
+    with pytest.raises(rb.InvalidInput):
+        rb.intersect(rb.Rays([0.0] * 3, [1.0] * 3), rb.Planes([[1.0, 0, 0]], [1.0]), cull="front")
+
+
+# Triangles
+
+
+def as_mesh(corners) -> rb.Mesh:
+    return rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+
+
+def assert_triangles(hits, found) -> None:
+    assert_surfaces(hits, [f and f[0] for f in found])
+    uv = np.array([[exact.rounded(x) for x in f[1:]] for f in found if f is not None]).reshape(-1, 2)
+    np.testing.assert_allclose(hits.uv[hits.hit], uv, rtol=0, atol=4 * EPS)
+
+
+def test_triangles_are_met_exactly():
+    pairs = families_surfaces.triangles(1, 2000)
+    found = [
+        exact_surfaces.triangle(o, d, span, *corners)
+        for o, d, *span, corners in zip(*(x.tolist() for x in pairs), strict=True)
+    ]
+    hits = rb.intersect(as_rays(pairs), as_mesh(pairs.corners))
+    assert_triangles(hits, found)
+    few = rb.intersect(as_rays(pairs)[:5], as_mesh(pairs.corners[:5]))
+    assert_triangles(few, found[:5])
+    for field in (*FIELDS, "uv", "normals"):
+        np.testing.assert_array_equal(getattr(few, field), getattr(hits, field)[:5], err_msg=field)
+    on_edge = sum(f is not None and min(f[1], f[2], 1 - f[1] - f[2]) == 0 for f in found)
+    assert 300 < hits.hit.sum() < 1700
+    assert on_edge > 200
+    sides = pairs.corners[:, 1:] - pairs.corners[:, :1]
+    normals = np.cross(sides[:, 0], sides[:, 1])[hits.hit]
+    cosine = (hits.normals[hits.hit] * normals).sum(axis=1) / np.linalg.norm(normals, axis=1)
+    assert np.abs(cosine - 1).max() < 1e-9
+
+
+@given(strategies.triangles())
+def test_any_triangle_is_met_exactly(case):
+    o, d, span, corners = case
+    found = [exact_surfaces.triangle(o, d, span, *corners[0])]
+    for n in (1, 300):
+        rays = rb.Rays(np.tile(o, (n, 1)), np.tile(d, (n, 1)), t_min=span[0], t_max=span[1])
+        assert_surfaces(
+            rb.intersect(rays, as_mesh(np.tile(corners, (n, 1, 1)))), n * [f and f[0] for f in found]
+        )

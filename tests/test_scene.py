@@ -1,0 +1,175 @@
+"""rb.Scene, every question: held to the oracle on small scenes, to rb.intersect on large ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import exact
+import families
+import raybox as rb
+import strategies
+from aim import INF, Pairs
+from compare import assert_normals, assert_scene
+from scenes import as_rays, build, hold, random_scene, truth
+
+
+def by_intersect(pairs: Pairs) -> list[list[exact.Found]]:
+    """Let rb.intersect (see test_pairwise.py) try all pairs, and the oracle order what is met."""
+    boxes, found = rb.Boxes(*pairs[4:]), []
+    for i in range(len(pairs.origins)):
+        ray = Pairs(*(x[i : i + 1] for x in pairs[:4]), *pairs[4:])
+        (met,) = np.nonzero(rb.intersect(as_rays(ray)[0], boxes).hit)
+        (row,) = exact.along(*ray[:4], pairs.lower[met], pairs.upper[met])
+        found.append([f._replace(index=int(met[f.index])) for f in row])
+        assert len(row) == len(met)
+    return found
+
+
+# Every question, against the truth
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_a_family_as_one_scene(name, seed):
+    found = hold(families.scene(name, seed, n_boxes=150, n_rays=100), ks=(1, 3, 200))
+    seen = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    assert seen["hit"] > 20, seen
+    assert seen["tied"] >= 3, seen
+
+
+@pytest.mark.parametrize("n_boxes", [1, 2, 7, 8, 9, 64, 65])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_small_scenes(n_boxes, dim):
+    found = hold(random_scene(n_boxes, n_boxes, 150, dim, size=0.8), ks=(1, 3, n_boxes + 2))
+    assert 0 < sum(map(len, found)) < 150 * n_boxes
+
+
+@pytest.mark.parametrize(
+    ("n_boxes", "n_rays", "size"), [(1000, 200, 0.3), (10_000, 60, 0.1), (100_000, 15, 0.05)]
+)
+def test_large_scenes(n_boxes, n_rays, size):
+    pairs = random_scene(n_boxes, n_boxes, n_rays, size=size)
+    found = by_intersect(pairs)
+    assert_scene(build(*pairs[4:]), as_rays(pairs), found)
+    assert sum(map(len, found)) > n_rays
+
+
+@given(strategies.scenes(max_boxes=30))
+@settings(max_examples=150)
+def test_any_small_scene(pairs):
+    hold(pairs)
+
+
+@given(strategies.scenes(max_boxes=6))
+def test_any_scene_many_times_over(pairs):
+    """The same few boxes again and again: deep trees, all of it ties."""
+    many = [np.tile(x, (12, 1)) for x in pairs[4:]]
+    hold(Pairs(*pairs[:4], *many))
+
+
+# Scenes that are hard on a tree
+
+
+def test_boxes_without_bounds_among_others():
+    pairs = random_scene(3, 200, 60)
+    rng = np.random.default_rng(3)
+    lower = np.where(rng.random(pairs.lower.shape) < 0.1, -INF, pairs.lower)
+    upper = np.where(rng.random(pairs.lower.shape) < 0.1, INF, pairs.upper)
+    lower[5], upper[5] = -INF, INF
+    lower[6, 1] = upper[6, 1] = INF  # holds no real point
+    lower[7, 2] = upper[7, 2] = -INF
+    found = hold(Pairs(*pairs[:4], lower, upper))
+    assert all(5 in {f.index for f in row} and not {6, 7} & {f.index for f in row} for row in found)
+
+
+def test_only_boxes_without_bounds():
+    pairs = random_scene(4, 40, 40)
+    hold(Pairs(*pairs[:4], np.full((40, 3), -INF), np.where(np.arange(3) == 1, INF, pairs.upper)))
+
+
+def test_identical_boxes():
+    n = 100_000
+    lower, upper = np.zeros((n, 3)), np.ones((n, 3))
+    scene = build(lower, upper)
+    assert scene.stats()["depth"] <= 30
+    rays = rb.Rays(
+        [[-1.0, 0.5, 0.5], [0.0, 0.0, 2.0], [5.0, 5.0, 5.0]], [[1.0, 0, 0], [1.0, 1, -1], [1, 0, 0]]
+    )
+    assert scene.nearest(rays).index.tolist() == [0, 0, -1]
+    assert scene.count(rays).tolist() == [n, n, 0]
+    assert scene.first(rays, 3).index.tolist() == [[0, 1, 2], [0, 1, 2], [-1, -1, -1]]
+    met = scene.all(rays)
+    np.testing.assert_array_equal(met.index, np.tile(np.arange(n), 2))
+    np.testing.assert_array_equal(met.offsets, [0, n, 2 * n, 2 * n])
+
+
+def test_exponentially_spaced_boxes():
+    k = np.arange(-500, 500)
+    lower = np.ldexp(1.0, k)[:, None] * [1, -1, -1]
+    pairs = random_scene(5, 1, 20)
+    directions = np.concatenate([np.tile([1.0, 0, 0], (10, 1)), pairs.directions[10:]])
+    scene = Pairs(pairs.origins * 0.01, directions, *pairs[2:4], lower, lower * [1.5, -1, -1])
+    found = hold(scene)
+    assert sum(map(len, found)) > 1000
+    assert build(*scene[4:]).stats()["depth"] <= 64
+
+
+def grid_cells(n, pitch, dim=3):
+    cell = np.stack(np.meshgrid(*[np.arange(n)] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
+    return cell * pitch, (cell + 1) * pitch
+
+
+@pytest.mark.parametrize("pitch", [1.0, 0.1, 1 / 3])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_voxel_grid_along_faces_edges_and_diagonals(pitch, dim):
+    rng = np.random.default_rng(6)
+    start = rng.integers(-1, 7, (150, dim)) + rng.choice([0.0, 0.0, 0.5], (150, dim))
+    step = rng.integers(-1, 2, (150, dim)).astype(float)
+    lower, upper = grid_cells(5, pitch, dim)
+    found = hold(Pairs(start * pitch, step, np.zeros(150), np.full(150, INF), lower, upper), ks=(1, 4))
+    assert sum(exact.ties(f) > 0 for f in found if f) > 40
+
+
+@pytest.mark.parametrize("far", [1e8, 1e16, 1e30, 1e300])
+def test_far_origins(far):
+    pairs = random_scene(7, 300, 60, size=0.5)
+    goals = pairs.origins + pairs.directions
+    rounded = Pairs(goals - pairs.directions * far, pairs.directions, *pairs[2:])
+    start = -pairs.directions * 2.0 ** np.floor(np.log2(far))  # the line runs exactly through zero
+    corner = np.minimum(pairs.lower, 0.0), np.maximum(pairs.lower, 0.0)
+    exactly = Pairs(start, *pairs[1:4], *corner)
+    hold(rounded)
+    assert sum(map(bool, hold(exactly))) > 20
+
+
+def test_map_coordinates():
+    pairs = random_scene(8, 500, 100, size=0.01)
+    base = np.array([5e5, 4e6, 20.0])
+    lower = np.round(pairs.lower + base, 3)
+    upper = np.round(lower + np.random.default_rng(8).integers(0, 20, lower.shape) / 1000, 3)
+    origins = pairs.origins + base
+    goals = np.concatenate([lower[:60], upper[100:140]])
+    found = hold(Pairs(origins, goals - origins, *pairs[2:4], lower, upper))
+    assert sum(map(bool, found)) > 90
+
+
+def test_magnitudes_from_the_least_to_the_largest():
+    pairs = random_scene(9, 400, 80, size=0.5)
+    rng = np.random.default_rng(9)
+    scale = np.ldexp(1.0, rng.integers(-1060, 1000, (400, 1)))
+    found = hold(Pairs(pairs.origins * 1e-300, *pairs[1:4], pairs.lower * scale, pairs.upper * scale))
+    assert sum(map(bool, found)) > 10
+
+
+def test_float32_arrays():
+    pairs = families.scene("float32_values", 9)
+    narrow = Pairs(*(x.astype(np.float32) for x in pairs))
+    wide = Pairs(*(x.astype(np.float64) for x in narrow))
+    assert_scene(build(*narrow[4:]), as_rays(narrow), truth(wide))
+
+
+def test_normals_of_the_nearest():
+    pairs = families.scene("touching_corners", 10)
+    first = [f[0].plain if f else (False, INF, np.nan, np.nan, -1, False) for f in truth(pairs)]
+    want = exact.Answers(*(np.array(x) for x in zip(*first, strict=True)))
+    assert_normals(build(*pairs[4:]).nearest(as_rays(pairs)), want, pairs.directions)

@@ -1,0 +1,122 @@
+"""rb.Scene: one answer, however it is asked: workers, order of rays and boxes, masks, updates, threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import families
+import raybox as rb
+from aim import Pairs
+from compare import FIELDS, assert_same, assert_scene
+from scenes import as_rays, build, random_scene, truth
+
+ALL_FIELDS = ("offsets", "ray", "index", "t", "t_enter", "t_exit")
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A scene of 3,000 boxes and 20,000 rays, and its serial answers."""
+    pairs = random_scene(11, 3000, 20_000, size=0.15)
+    scene = build(*pairs[4:])
+    rays = as_rays(pairs)
+    return pairs, scene, rays, scene.nearest(rays, workers=1), scene.all(rays, workers=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, -1])
+def test_any_number_of_workers_gives_the_same_bits(crowd, workers):
+    _, scene, rays, nearest, met = crowd
+    assert_same(scene.nearest(rays, workers=workers), nearest)
+    assert_same(scene.all(rays, workers=workers), met, ALL_FIELDS)
+    np.testing.assert_array_equal(scene.occluded(rays, workers=workers), nearest.hit)
+    np.testing.assert_array_equal(scene.count(rays, workers=workers), np.diff(met.offsets))
+    assert_same(scene.first(rays, 2, workers=workers), scene.first(rays, 2, workers=1))
+
+
+def test_rays_in_another_order_give_the_answers_in_that_order(crowd):
+    _, scene, rays, nearest, met = crowd
+    order = np.random.default_rng(12).permutation(len(rays))
+    moved = scene.nearest(rays[order])
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(moved, field), getattr(nearest, field)[order])
+    np.testing.assert_array_equal(scene.count(rays[order]), np.diff(met.offsets)[order])
+    one_by_one = [scene.nearest(rays[i]) for i in range(0, 20_000, 500)]
+    np.testing.assert_array_equal([h.t for h in one_by_one], nearest.t[::500])
+    np.testing.assert_array_equal([h.index for h in one_by_one], nearest.index[::500])
+
+
+def test_boxes_in_another_order_give_the_same_boxes(crowd):
+    pairs, _, rays, nearest, met = crowd
+    order = np.random.default_rng(13).permutation(len(pairs.lower))
+    scene = build(pairs.lower[order], pairs.upper[order])
+    moved = scene.nearest(rays)
+    for field in ("hit", "t", "t_enter", "t_exit"):
+        np.testing.assert_array_equal(getattr(moved, field), getattr(nearest, field))
+    np.testing.assert_array_equal(np.where(moved.hit, order[moved.index], -1), nearest.index)
+    again = scene.all(rays)
+    np.testing.assert_array_equal(again.t, met.t)
+    np.testing.assert_array_equal(order[again.index], met.index)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_where_names_the_boxes_that_may_be_hit(share):
+    pairs = families.scene("exact_ties", 14, n_boxes=200, n_rays=100)
+    where = np.random.default_rng(14).random(200) < share
+    assert_scene(build(*pairs[4:]), as_rays(pairs), truth(pairs, where), where=where)
+
+
+def test_where_of_another_length_is_refused(crowd):
+    with pytest.raises(rb.InvalidInput):
+        crowd[1].nearest(crowd[2][:3], where=np.ones(5, dtype=bool))
+
+
+@pytest.mark.parametrize("name", ["touching_edges", "half_spaces", "mixed_scales", "planar"])
+def test_update_answers_as_a_fresh_scene(name):
+    before, after = families.scene(name, 15, n_boxes=120), families.scene(name, 16, n_boxes=120)
+    scene = moved(build(*before[4:]), after)
+    scene.check()
+    assert len(scene) == 120
+    assert_scene(scene, as_rays(after), truth(after))
+    back = moved(scene, before)
+    assert_scene(back, as_rays(before), truth(before))
+
+
+def moved(scene, pairs):
+    updated = scene.update(rb.Boxes(*pairs[4:]))
+    return scene if updated is None else updated
+
+
+def test_update_of_a_large_scene(crowd):
+    pairs = crowd[0]
+    shift = np.random.default_rng(17).uniform(-0.5, 0.5, pairs.lower.shape)
+    there = Pairs(*pairs[:4], pairs.lower + shift, pairs.upper + shift)
+    scene, fresh = moved(build(*pairs[4:]), there), build(*there[4:])
+    scene.check()
+    assert_same(scene.nearest(crowd[2]), fresh.nearest(crowd[2]))
+    assert_same(scene.all(crowd[2]), fresh.all(crowd[2]), ALL_FIELDS)
+
+
+def test_update_takes_as_many_boxes_as_there_are(crowd):
+    with pytest.raises(rb.InvalidInput):
+        build(*crowd[0][4:]).update(rb.Boxes(*(x[:-1] for x in crowd[0][4:])))
+
+
+def test_several_threads_may_ask_one_scene(crowd):
+    _, scene, rays, nearest, met = crowd
+    with ThreadPoolExecutor(6) as pool:
+        jobs = [pool.submit(scene.nearest, rays, workers=2) for _ in range(6)]
+        jobs_all = [pool.submit(scene.all, rays) for _ in range(3)]
+        parts = [pool.submit(scene.nearest, rays[k::4]) for k in range(4)]
+    for job in jobs:
+        assert_same(job.result(), nearest)
+    for job in jobs_all:
+        assert_same(job.result(), met, ALL_FIELDS)
+    for k, job in enumerate(parts):
+        np.testing.assert_array_equal(job.result().t, nearest.t[k::4])
+
+
+def test_progress_keeps_stdout_clean(crowd, capfd):
+    _, scene, rays, nearest, _ = crowd
+    assert_same(scene.nearest(rays, progress=True), nearest)
+    scene.all(rays, progress=True)
+    assert capfd.readouterr().out == ""

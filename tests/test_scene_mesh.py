@@ -1,0 +1,100 @@
+"""rb.Scene of a mesh against the oracle: a tetrahedron, a cube, a soup of triangles; uv and normals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import exact_surfaces
+import families_surfaces
+import raybox as rb
+import strategies
+from compare import EPS, assert_scene
+from exact import Found, rounded
+
+INF = np.inf
+TETRAHEDRON = (
+    [[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]],
+    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+)
+CUBE_FACES = "013 032 467 475 045 051 237 276 026 064 157 173"
+CUBE = (
+    [[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)],
+    [
+        list(map(int, face))
+        for face in ["013", "032", "467", "475", "045", "051", "237", "276", "026", "064", "157", "173"]
+    ],
+)
+
+
+def truth(rays: rb.Rays, corners: np.ndarray):
+    """What each ray meets, sorted by (t, index), and the u, v of the first."""
+    found, uv = [], []
+    for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
+        row = []
+        for i, (a, b, c) in enumerate(corners.tolist()):
+            met = exact_surfaces.triangle(o.tolist(), d.tolist(), (float(low), float(high)), a, b, c)
+            if met is not None:
+                t = rounded(met[0].t)
+                row.append((met[0].t, i, Found(i, met[0].t, (True, t, t, t, -1, True)), met[1:]))
+        row.sort(key=lambda x: x[:2])
+        found.append([x[2] for x in row])
+        uv.append([rounded(x) for x in row[0][3]] if row else [np.nan, np.nan])
+    return found, np.array(uv).reshape(-1, 2)
+
+
+def hold(mesh: rb.Mesh, rays: rb.Rays):
+    scene = rb.Scene(mesh)
+    scene.check()
+    corners = np.asarray(mesh.vertices)[np.asarray(mesh.faces)]
+    found, uv = truth(rays, corners)
+    assert_scene(scene, rays, found)
+    hits = scene.nearest(rays)
+    np.testing.assert_allclose(hits.uv[hits.hit], uv[hits.hit], rtol=0, atol=4 * EPS)
+    sides = corners[hits.index][hits.hit]
+    normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    cosine = (hits.normals[hits.hit] * normals).sum(axis=1) / np.linalg.norm(normals, axis=1)
+    np.testing.assert_allclose(cosine, 1, rtol=0, atol=1e-9)
+    return found
+
+
+@pytest.mark.parametrize("shape", [TETRAHEDRON, CUBE], ids=["tetrahedron", "cube"])
+def test_solids(shape):
+    rng = np.random.default_rng(1)
+    origins = rng.integers(-4, 9, (300, 3)) / 2
+    goals = rng.integers(0, 5, (300, 3)) / 4
+    full = rng.uniform(-2, 2, (100, 3))
+    rays = rb.Rays(
+        np.concatenate([origins, full]), np.concatenate([goals - origins, rng.uniform(-1, 1, (100, 3))])
+    )
+    found = hold(rb.Mesh(*shape), rays)
+    assert sum(map(bool, found)) > 80
+    assert sum(len(f) > 1 and f[0].t == f[1].t for f in found) > 20  # through edges and vertices
+
+
+def test_a_soup_of_triangles():
+    pairs = families_surfaces.triangles(2, 120)
+    mesh = rb.Mesh(pairs.corners.reshape(-1, 3), np.arange(360).reshape(-1, 3))
+    found = hold(mesh, rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3]))
+    assert sum(map(bool, found)) > 60
+
+
+def test_triangles_without_area_are_never_met():
+    mesh = rb.Mesh([[0.0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 0, 0]], [[0, 1, 2], [3, 3, 3], [0, 1, 0]])
+    rays = rb.Rays([[1.0, 1, -1], [1, 0, -1], [0, 0, 0]], [[0.0, 0, 1], [0, 0, 1], [1, 1, 1]])
+    assert not rb.Scene(mesh).nearest(rays).hit.any()
+
+
+@given(strategies.triangles(count=10))
+@settings(max_examples=60)
+def test_any_few_triangles(case):
+    o, d, span, corners = case
+    mesh = rb.Mesh(corners.reshape(-1, 3), np.arange(30).reshape(-1, 3))
+    rays = rb.Rays([o], [d], t_min=span[0], t_max=span[1])
+    found, _ = truth(rays, corners)
+    assert_scene(rb.Scene(mesh), rays, found)
+
+
+def test_a_mesh_without_faces():
+    scene = rb.Scene(rb.Mesh(np.zeros((3, 3)), np.empty((0, 3), dtype=int)))
+    scene.check()
+    assert_scene(scene, rb.Rays([[0.0] * 3], [[1.0] * 3]), [[]])

@@ -1,0 +1,208 @@
+"""The five rays of one source, every convention of all of them, and the slips that are not repeated."""
+
+from math import inf, nextafter
+
+import pytest
+
+from raybox import textbook
+from raybox.textbook.slab import Face
+
+BOX_ALGORITHMS = [textbook.slab, textbook.cyrus_beck, textbook.candidate_planes, textbook.near_far]
+BOUNDED = [(textbook.slab, "t_max"), (textbook.candidate_planes, "length")]
+LOWER, UPPER = (1.0, 1.0, 1.0), (2.0, 3.0, 4.0)
+
+
+def names(functions):
+    return [function.__name__ for function in functions]
+
+
+every_box_algorithm = pytest.mark.parametrize("algorithm", BOX_ALGORITHMS, ids=names(BOX_ALGORITHMS))
+
+
+# ---------------------------------------------------------------- the five rays of "Raycast AABB"
+
+
+@every_box_algorithm
+@pytest.mark.parametrize(
+    ("origin", "direction", "hit"),
+    [
+        ((-2, -2, -2), (2, 2, 2), True),
+        ((0, 0, 0), (0, 1, 0), False),
+        ((0, 0, 0), (-1, 0, 0), False),
+        ((1, 1, 1), (1, 1, 0), True),
+        ((0.4, 1, 1), (-1, 0, 0), False),
+    ],
+)
+def test_the_five_rays(algorithm, origin, direction, hit):
+    found = algorithm(origin, direction, (0.5, 0.5, 0.5), (2, 2, 2))
+    assert found.hit is hit
+    assert bool(found) is hit
+    assert all(line and line == line.strip() and "\n" not in line for line in found.steps)
+
+
+# ---------------------------------------------------------------- the conventions, one by one
+
+OUTSIDE, INSIDE, FORWARD = (0.0, 2.0, 2.0), (1.5, 2.0, 2.0), (2.0, 0.0, 0.0)
+
+
+def test_slab_convention():
+    miss = textbook.slab((0, 0, 0), FORWARD, LOWER, UPPER)
+    assert (miss.hit, miss.t, miss.point) == (False, inf, None)
+    hit = textbook.slab(OUTSIDE, FORWARD, LOWER, UPPER)
+    assert (hit.hit, hit.t, hit.point) == (True, 0.5, (1.0, 2.0, 2.0))
+    inside = textbook.slab(INSIDE, FORWARD, LOWER, UPPER)
+    assert (inside.hit, inside.t, inside.point) == (True, 0.0, INSIDE)
+    assert textbook.slab(OUTSIDE, FORWARD, LOWER, UPPER, t_max=0.5).hit
+    assert not textbook.slab(OUTSIDE, FORWARD, LOWER, UPPER, t_max=nextafter(0.5, 0)).hit
+    assert textbook.slab(OUTSIDE, FORWARD, LOWER, UPPER, t_max=0.0).hit is False
+
+
+def test_slab_names_the_candidate_faces():
+    found = textbook.slab((0, 0, 5), (1, 0.5, -1), LOWER, UPPER)
+    assert found.faces == (Face(0, 1.0, 1.0), Face(1, 1.0, 2.0), Face(2, 4.0, 1.0))
+    assert found.t == max(face.t for face in found.faces)
+    assert textbook.slab((0, 2, 2), (1, 0, 0), LOWER, UPPER).faces == (Face(0, 1.0, 1.0),)
+
+
+def test_cyrus_beck_convention():
+    miss = textbook.cyrus_beck((0, 0, 0), FORWARD, LOWER, UPPER)
+    assert (miss.hit, miss.t, miss.point) == (False, -1.0, None)
+    behind = textbook.cyrus_beck((3, 2, 2), FORWARD, LOWER, UPPER)
+    assert (behind.hit, behind.t, behind.point) == (False, -1.0, None)
+    hit = textbook.cyrus_beck(OUTSIDE, FORWARD, LOWER, UPPER)
+    assert (hit.hit, hit.t, hit.point) == (True, 0.5, (1.0, 2.0, 2.0))
+    inside = textbook.cyrus_beck(INSIDE, FORWARD, LOWER, UPPER)
+    assert (inside.hit, inside.t, inside.point) == (True, 0.25, (2.0, 2.0, 2.0))
+    assert textbook.cyrus_beck((1.0, 2.0, 2.0), FORWARD, LOWER, UPPER).t == 0.0
+    assert textbook.cyrus_beck((2.0, 2.0, 2.0), FORWARD, LOWER, UPPER).t == 0.0
+    assert textbook.cyrus_beck((-1e9, 2.0, 2.0), FORWARD, LOWER, UPPER).hit
+    assert textbook.cyrus_beck(INSIDE, (0, 0, 0), LOWER, UPPER)[:2] == (inf, None)
+
+
+def test_candidate_planes_convention():
+    hit = textbook.candidate_planes(OUTSIDE, FORWARD, LOWER, UPPER)
+    assert (hit.hit, hit.t, hit.plane, hit.moving_away) == (True, 0.5, Face(0, 1.0, 0.5), False)
+    inside = textbook.candidate_planes(INSIDE, FORWARD, LOWER, UPPER)
+    assert (inside.hit, inside.t, inside.plane, inside.moving_away) == (True, 0.0, None, False)
+    away = textbook.candidate_planes(OUTSIDE, (-2, 0, 0), LOWER, UPPER)
+    assert (away.hit, away.t, away.plane, away.moving_away) == (False, inf, Face(0, 1.0, inf), True)
+    assert len(away.steps) == 1, "leaves at the first axis"
+    beside = textbook.candidate_planes(OUTSIDE, (1, 9, 0), LOWER, UPPER)
+    assert (beside.hit, beside.plane, beside.moving_away) == (False, Face(0, 1.0, 1.0), False)
+    reached = textbook.candidate_planes(OUTSIDE, FORWARD, LOWER, UPPER, length=0.5)
+    short = textbook.candidate_planes(OUTSIDE, FORWARD, LOWER, UPPER, length=nextafter(0.5, 0))
+    assert (reached.hit, short.hit, short.moving_away) == (True, False, False)
+    along_the_side = textbook.candidate_planes((0, 0, 2), (0, 1, 0), LOWER, UPPER)
+    assert (along_the_side.hit, along_the_side.moving_away) == (False, True)
+    assert textbook.candidate_planes(INSIDE, FORWARD, LOWER, UPPER, length=0).hit
+
+
+def test_near_far_convention():
+    def distance(origin, direction):
+        return textbook.near_far(origin, direction, LOWER, UPPER).distance
+
+    assert distance((0, 0, 0), FORWARD) == inf
+    assert distance((3, 2, 2), FORWARD) == inf
+    assert distance(OUTSIDE, FORWARD) == 0.5
+    assert distance(INSIDE, FORWARD) == -0.25
+    assert distance((2, 2, 2), FORWARD) == -0.5, "far = 0 is still a hit"
+    assert distance(INSIDE, (0, 0, 0)) == -inf
+    assert textbook.near_far(INSIDE, FORWARD, LOWER, UPPER).inside
+    assert not textbook.near_far(OUTSIDE, FORWARD, LOWER, UPPER).inside
+    assert not textbook.near_far((0, 0, 0), FORWARD, LOWER, UPPER).inside
+
+
+def test_bounded_plane_convention():
+    def meets(z, dz, length):
+        found = textbook.bounded_plane((0, 0, z), (0, 1, dz), (0, 0, 1), 0.0, length=length)
+        return found.hit, found.t
+
+    assert meets(1.0, -1.0, 4.0) == (True, 0.25)
+    assert meets(1.0, -1.0, 1.0) == (True, 1.0)
+    assert meets(0.0, -1.0, 1.0) == (True, 0.0)
+    assert meets(1.0, -1.0, 0.5) == (False, inf)
+    assert meets(-1.0, -1.0, 4.0) == (False, inf), "the plane lies behind"
+    assert meets(-1.0, 1.0, 4.0) == (False, inf), "from behind"
+    assert meets(0.0, 0.0, 4.0) == (False, inf), "along the plane, within it"
+    assert meets(0.0, -1.0, 0.0) == (False, inf), "a ray of no length goes nowhere"
+
+
+def test_moller_trumbore_convention():
+    triangle = (0, 0, 0), (4, 0, 0), (0, 4, 0)
+    down = textbook.moller_trumbore((1, 2, 5), (0, 0, -2), *triangle)
+    assert down[:4] == (True, 2.5, 0.25, 0.5)
+    up = textbook.moller_trumbore((1, 2, -5), (0, 0, 2), *triangle)
+    assert up[:4] == (True, 2.5, 0.25, 0.5), "both sides count"
+    assert textbook.moller_trumbore((2, 2, 0), (0, 0, 1), *triangle).t == 0.0, "edges and t = 0 belong"
+    assert not textbook.moller_trumbore((1, 2, -5), (0, 0, -2), *triangle)
+    assert not textbook.moller_trumbore((-1, 1, 0), (1, 0, 0), *triangle), "in its plane"
+    assert not textbook.moller_trumbore((1, 0, 5), (0, 0, -2), (0, 0, 0), (4, 0, 0), (2, 0, 0)), "no area"
+    small = [tuple(1e-9 * x for x in corner) for corner in triangle]
+    assert textbook.moller_trumbore((1e-9, 1e-9, 5), (0, 0, -2), *small).t == 2.5, "small is not zero"
+
+
+# ---------------------------------------------------------------- what the sources get wrong, and we do not
+
+
+@every_box_algorithm
+@pytest.mark.parametrize("tiny", [1e-9, 1e-300, 5e-324])
+def test_a_small_component_is_not_zero(algorithm, tiny):
+    """Below the slab and rising very slowly: met far away; inside the slab and drifting out of it: missed."""
+    far = 0.5 / tiny
+    if far < 1e300:
+        assert algorithm((0, 0.5, 2), (1, tiny, 0), (far, 1, 1), (2 * far, 3, 4)).hit
+        assert not algorithm((0, 2, 2), (1, tiny, 0), (5 * far, 1, 1), (6 * far, 3, 4)).hit
+    assert not algorithm((0, nextafter(1, 0), 2), (1, -tiny, 0), LOWER, UPPER).hit
+
+
+@every_box_algorithm
+@pytest.mark.parametrize("distance", [20000.0, 1e9, 1e30])
+def test_rays_are_not_cut(algorithm, distance):
+    assert algorithm((-distance, 2, 2), (1, 0, 0), LOWER, UPPER).hit
+
+
+@pytest.mark.parametrize(("algorithm", "limit"), BOUNDED, ids=["slab", "candidate_planes"])
+def test_rays_are_cut_where_asked(algorithm, limit):
+    assert not algorithm((-20000, 2, 2), (1, 0, 0), LOWER, UPPER, **{limit: 10000}).hit
+    assert algorithm((-20000, 2, 2), (1, 0, 0), LOWER, UPPER, **{limit: 20001}).hit
+
+
+@every_box_algorithm
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("y", [1.0, 3.0])
+def test_touching_is_a_hit_along_a_face_and_across_it(algorithm, zero, y):
+    assert algorithm((0, y, 2), (1, zero, 0), LOWER, UPPER).hit, "parallel, on the face"
+    assert algorithm((0, y, 1), (1, zero, zero), LOWER, UPPER).hit, "parallel, on an edge"
+    assert algorithm((0, 4 - y + (y - 2) * 2, 2), (1, 2 - y, 0), LOWER, UPPER).hit, (
+        "oblique, touching an edge"
+    )
+    outward = nextafter(y, inf if y == 3.0 else -inf)
+    assert not algorithm((0, outward, 2), (1, zero, 0), LOWER, UPPER).hit, "one float off"
+
+
+@every_box_algorithm
+def test_an_origin_on_a_face_divides_nothing_by_zero(algorithm):
+    assert algorithm((1, 2, 2), (0, 1, 0), LOWER, UPPER).hit
+    assert algorithm((1, 2, 2), (-1, 0, 0), LOWER, UPPER).hit
+    assert algorithm((1, 1, 1), (0, 0, 0), LOWER, UPPER).hit
+    assert not algorithm((1, 0, 2), (0, -1, 0), LOWER, UPPER).hit
+
+
+@every_box_algorithm
+def test_lower_and_upper_of_every_axis_are_told_apart(algorithm):
+    """One text writes max.y where max.x is meant: a box of three different sizes shows it."""
+    for axis in range(3):
+        for at, step, hit in ((0.0, 1.0, True), (0.0, -1.0, False), (9.0, -1.0, True), (9.0, 1.0, False)):
+            origin, direction = [1.5, 2.5, 3.5], [0.0, 0.0, 0.0]
+            origin[axis], direction[axis] = at, step
+            assert algorithm(origin, direction, LOWER, UPPER).hit is hit
+            assert textbook.cyrus_beck([1.5, 2.5, 3.5], direction, LOWER, UPPER).t in (0.5, 1.5, 2.5)
+
+
+@every_box_algorithm
+def test_endless_boxes(algorithm):
+    half_space = (-inf, 1.0), (inf, inf)
+    assert algorithm((5, 0), (0, 2), *half_space).hit
+    assert algorithm((5, 3), (1, -2), *half_space).hit
+    assert not algorithm((5, 0), (1, 0), *half_space).hit
+    assert algorithm((5, 3), (1, 0), (-inf, -inf), (inf, inf)).hit
