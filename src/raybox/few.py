@@ -48,13 +48,22 @@ def normal(rows: Any, ray: Ray1, i: int) -> Any:
     if isinstance(rows, PlaneRows):
         return _unit(rows.normals[i])
     a = 0.5 * rows.a[i]
-    return _unit(np.cross(_unit(0.5 * rows.b[i] - a), _unit(0.5 * rows.c[i] - a)))
+    return _unit(_cross(_unit(0.5 * rows.b[i] - a), _unit(0.5 * rows.c[i] - a)))
 
 
 def weights(rows: Any, ray: Ray1, i: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact with triangle i; NaN for other primitives."""
     met = _triangle(rows, ray, i) if isinstance(rows, TriangleRows) else None
     return (np.nan, np.nan) if met is None else met[1:]
+
+
+def _cross(p: Any, q: Any) -> Any:
+    """Return p x q, each part rounded once."""
+    from fractions import Fraction
+
+    a, b, c = map(Fraction, p.tolist())
+    x, y, z = map(Fraction, q.tolist())
+    return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
 
 
 def _unit(vector: Any) -> Any:

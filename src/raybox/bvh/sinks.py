@@ -1,7 +1,8 @@
 """What becomes of the primitives that a walk proposes: one sink for each question.
 
 ``offer(sink, rows, ray, i)`` decides primitive i exactly, takes note, and returns the time up to
-which the walk is still of interest: a later contact cannot change the answer any more.
+which the walk is still of interest: a later contact cannot change the answer any more. NaN: no
+contact can.
 """
 
 from typing import Any, NamedTuple
@@ -73,7 +74,7 @@ def _offer_nearest(sink: Nearest, rows: Any, ray: Ray, i: int) -> float:
 def _offer_occluded(sink: Occluded, rows: Any, ray: Ray, i: int) -> float:
     if intersect(rows, ray, i)[0]:
         sink.met[0] = True
-        return -np.inf
+        return np.nan
     return np.inf
 
 

@@ -1,5 +1,6 @@
 """Walk the tree with one ray: nodes nearest first, boxes handed to the question's sink."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +110,7 @@ def walk(tree: Tree, rows: Any, ray: Ray, allowed: Any, sink: Any, scratch: Scra
             elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
                 scratch.visited[1] += 1
                 interest = offer(sink, rows, ray, int(~child))
-                if interest == -np.inf:
+                if math.isnan(interest):
                     return
                 if interest < limit:
                     limit = interest

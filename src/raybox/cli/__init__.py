@@ -10,14 +10,16 @@ from raybox.cli.explain import explain
 from raybox.cli.info import info
 from raybox.cli.pick import pick
 
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(raybox.__version__, prog_name="raybox")
 def main() -> None:
     """Tell which boxes a ray meets, and where: exact, for one ray or millions.
 
-    Answers go to stdout, everything else to stderr. Exit codes: 0 done, 2 wrong use or bad input, 130 stopped by
-    Ctrl-C.
+    Answers go to stdout, everything else to stderr. Exit codes: 0 done, 2 wrong use or bad input,
+    130 stopped by Ctrl-C.
     """
 
 

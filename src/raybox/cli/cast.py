@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import VECTOR, announce_compiling, as_json, load_scene
+from raybox.cli.common import announce_compiling, as_json, load_rays, load_scene, vector
 
 if TYPE_CHECKING:
     from raybox.files import Saveable
@@ -18,19 +18,29 @@ QUERIES = ("nearest", "occluded", "count", "all")
 INVALID = ("raise", "miss")
 
 
-@click.command()
+@click.command(short_help="Cast a file of rays into a scene, answers into a file.")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path())
-@click.option("-o", "--out", required=True, help="The answers' file (.csv .npz .npy .parquet), or - : CSV on stdout.")
-@click.option("--query", type=click.Choice(QUERIES), default="nearest", show_default=True, help="What to ask.")
-@click.option("--origin", type=VECTOR, help="Makes rays from here to each point, if RAYS holds points.")
+@click.option(
+    "-o", "--out", required=True, help="The answers' file (.csv .npz .npy .parquet), or - : CSV on stdout."
+)
+@click.option(
+    "--query", type=click.Choice(QUERIES), default="nearest", show_default=True, help="What to ask."
+)
+@click.option(
+    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
+)
 @click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
-@click.option("--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]")
+@click.option(
+    "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
+)
 @click.option("--workers", type=int, default=-1, show_default=True, help="Threads; -1 takes every core.")
-@click.option("--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]")
+@click.option(
+    "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
+)
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
 def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
-    """Cast every ray of RAYS into SCENE, and write the answers to a file.
+    r"""Cast every ray of RAYS into SCENE, and write the answers to a file.
 
     \b
     SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox
@@ -47,19 +57,18 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
     """
-    from raybox.files import read
-
     _check_out(out, scene, rays)
-    world = load_scene(scene, options["boxes"])
-    bundle = read(rays, kind="rays", origin=options["origin"], invalid=options["invalid"]).geometry
+    geometry, ids = load_scene(scene, options["boxes"])
+    bundle = load_rays(rays, options["origin"], options["invalid"])
     announce_compiling()
     started = time.perf_counter()
     progress = sys.stderr.isatty() if options["progress"] is None else options["progress"]
-    answers, met = _ask(world.geometry, bundle, query, workers=options["workers"], progress=progress)
+    answers, met = _ask(geometry, bundle, query, workers=options["workers"], progress=progress)
     seconds = time.perf_counter() - started
-    _write(out, answers, world.ids)
-    summary = {"scene": scene, "size": len(world.geometry), "rays": rays, "cast": math.prod(bundle.shape), "query": query}
-    _report(summary | {"met": met, "seconds": round(seconds, 3), "out": out}, json_)
+    _write(out, answers, ids)
+    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": math.prod(bundle.shape)}
+    summary |= {"query": query, "met": met, "seconds": round(seconds, 3), "out": out}
+    click.echo(as_json(summary) if options["json_"] else _in_words(summary), err=not options["json_"])
 
 
 def _check_out(out: str, *inputs: str) -> None:
@@ -98,13 +107,9 @@ def _write(out: str, answers: "Saveable", ids: list[str] | None) -> None:
         save(out, answers, ids=ids)
 
 
-def _report(summary: dict[str, Any], json_: bool) -> None:
-    if json_:
-        click.echo(as_json(summary))
-        return
-    met = "boxes met" if summary["query"] == "all" else "rays met something"
-    click.echo(
-        f"raybox: {summary['cast']:,} rays into {summary['size']:,} boxes or triangles: {summary['met']:,} {met}, "
-        f"in {summary['seconds']:.2f} s; {summary['out']} written",
-        err=True,
+def _in_words(summary: dict[str, Any]) -> str:
+    met = "boxes met" if summary["query"] == "all" else "met something"
+    return (
+        f"raybox: {summary['cast']:,} rays into a scene of {summary['size']:,}: {summary['met']:,} {met}, "
+        f"in {summary['seconds']:.2f} s; wrote {summary['out']}"
     )

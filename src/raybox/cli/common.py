@@ -5,37 +5,29 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from raybox.errors import RayboxError
 
 if TYPE_CHECKING:
-    from raybox.files import Loaded
+    from raybox.geometry import Boxes, Mesh, Rays
 
 Vector = tuple[float, ...]
 
 
-class VectorType(click.ParamType):
-    """Numbers with commas between them: ``1,2,3`` (or ``1,2`` in the plane)."""
-
-    name = "X,Y,Z"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Vector:
-        """Read the numbers; a finished vector passes."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(map(float, str(value).split(",")))
-        except ValueError:
-            self.fail(f"{value!r} is not numbers with commas between them, like 1,2.5,-3", param, ctx)
-        if len(numbers) not in (2, 3):
-            self.fail(f"{value!r} has {len(numbers)} numbers; give X,Y,Z (or X,Y in the plane)", param, ctx)
-        return numbers
-
-
-VECTOR = VectorType()
+def vector(text: str) -> Vector:
+    """Read numbers with commas between them: ``1,2,3`` (or ``1,2`` in the plane)."""
+    try:
+        numbers = tuple(map(float, text.split(",")))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is not numbers with commas between them, like 1,2.5,-3."
+        ) from error
+    if len(numbers) not in (2, 3):
+        raise click.BadParameter(f"{text!r} has {len(numbers)} numbers; give X,Y,Z (or X,Y in the plane).")
+    return numbers
 
 
 class Refusal(click.ClickException):
@@ -64,25 +56,43 @@ class Commands(click.Group):
             click.echo("raybox: stopped", err=True)
             ctx.exit(130)
         except BrokenPipeError:
-            # Whoever read our output has seen enough (| head). Python would complain once more when it closes stdout.
+            # Whoever read our output has seen enough (| head). Closing stdout, Python would complain again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         return result
 
 
-def load_scene(path: str, boxes: bool) -> "Loaded":
-    """Read a scene with the ids of its boxes."""
+def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]":
+    """Read a scene, and the ids of its boxes."""
     from raybox.files import read
 
-    return read(path, kind="scene", boxes=boxes)
+    loaded = read(path, kind="scene", boxes=boxes)
+    return cast("Boxes | Mesh", loaded.geometry), loaded.ids
+
+
+def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
+    """Read rays, or make them of points."""
+    from raybox.files import load
+
+    return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
 
 
 def announce_compiling() -> None:
-    """Say so before the first question on a machine, which takes seconds; later ones find the compiled code."""
-    from raybox import scene
+    """Have one line say so when Numba compiles, which takes seconds; mostly it finds its code on disk."""
+    from numba.core import event
 
-    if getattr(scene, "will_compile", lambda: False)():
-        click.echo("raybox: compiling kernels for this machine (once, about 10 s) ...", err=True)
+    class Announcer(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                click.echo("raybox: compiling kernels for this machine (once, about 10 s) ...", err=True)
+            self.said = True
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcer())
 
 
 def as_json(value: Any) -> str:
@@ -106,12 +116,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
     right = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(header))]
     lines = [
-        "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
+        "  ".join(
+            cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True)
+        )
         for line in [list(header), *texts]
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def number(value: float) -> str:
-    """Write a float for reading: six significant digits."""
-    return f"{value:.6g}"
+def number(value: float, digits: int = 6) -> str:
+    """Write a float for reading: 6 significant digits, unless told otherwise."""
+    return f"{value:.{digits}g}"

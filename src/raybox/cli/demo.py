@@ -1,3 +1,127 @@
+"""``raybox demo``: a real building inside the package, a camera and a lidar, and what they meet."""
+
+import time
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
 import click
-@click.command()
-def demo(): pass
+
+from raybox.cli.common import announce_compiling, table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from raybox.files import Loaded
+    from raybox.geometry import Rays
+    from raybox.hits import Hits
+
+    Mask = NDArray[np.bool_]
+
+CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
+PICTURE = "depth.png"
+
+
+class Sweep(NamedTuple):
+    """One question to the scene: what it is called, its rays, and which boxes are there."""
+
+    name: str
+    rays: "Rays"
+    where: "Mask"
+
+
+@click.command(short_help="Cast a camera and a lidar into a bundled building.")
+@click.option(
+    "--out", type=click.Path(file_okay=False), default=".", help="Folder of the picture. [default: here]"
+)
+def demo(out: str) -> None:
+    """Cast a camera and a lidar into a real building, 286 boxes that come with raybox.
+
+    Prints what the rays hit, and writes what the camera sees as depth.png: near is bright, far is dark.
+    """
+    from raybox.cli.picture import depth_picture, write_png
+    from raybox.files import read
+    from raybox.files.saving import beside
+    from raybox.scene import Scene
+
+    target = _picture(out)
+    with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
+        building = read(path)
+    announce_compiling()
+    scene = Scene(building.geometry)  # type: ignore[arg-type]
+    click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
+    sweeps = _camera(building), _lidar(building)
+    scene.nearest(sweeps[0].rays[0, :1])  # whatever has to be compiled is compiled before the clock runs
+    for sweep in sweeps:
+        started = time.perf_counter()
+        hits = scene.nearest(sweep.rays, where=sweep.where)
+        _report(sweep, hits, time.perf_counter() - started, building)
+        if sweep.name.startswith("camera"):
+            with beside(target) as file:
+                write_png(file, depth_picture(hits.t, hits.normals, hits.index))
+    click.echo(f"The camera's depth image: {target}\nBuilding: {CREDIT}")
+
+
+def _picture(out: str) -> Path:
+    """Settle where the picture goes before anything is cast."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"cannot make the folder {out}: {error.strerror}") from error
+    return folder / PICTURE
+
+
+def _camera(building: "Loaded") -> Sweep:
+    """Look down on the ground floor: what stands higher is left out, as are rooms and openings."""
+    import numpy as np
+
+    from raybox.geometry import Rays
+
+    rays = Rays.pinhole((15.8, -25.6, 17.8), (4.6, -9.9, -0.9), up=(0, 0, 1), fov=38, width=640, height=400)
+    lengths = np.linalg.norm(rays.directions, axis=-1, keepdims=True)
+    boxes = building.geometry
+    ground = (boxes.lower[:, 2] < 2.5) & (boxes.upper[:, 2] < 3.2)  # type: ignore[union-attr]
+    rays = Rays(rays.origins, rays.directions / lengths)
+    return Sweep("camera, 640 x 400 pixels", rays, _solid(building) & ground)
+
+
+def _lidar(building: "Loaded") -> Sweep:
+    """Turn 64 beams once around in the living room: 1,024 steps, from 25 degrees below to 15 above level."""
+    import numpy as np
+
+    from raybox.geometry import Rays
+
+    azimuth = np.linspace(0.0, 2.0 * np.pi, 1024, endpoint=False)
+    elevation = np.radians(np.linspace(-25.0, 15.0, 64))[:, None]
+    level = np.cos(elevation)
+    x, y, z = np.broadcast_arrays(level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation))
+    rays = Rays((3.2, -15.0, 1.5), np.stack([x, y, z], axis=-1))
+    return Sweep("lidar, 64 beams x 1,024 steps", rays, _solid(building))
+
+
+def _solid(building: "Loaded") -> "Mask":
+    """Tell which boxes stop light: all but the air of rooms and the holes in walls."""
+    import numpy as np
+
+    return ~np.isin(building.labels["ifc_class"], ["IfcSpace", "IfcOpeningElement"])
+
+
+def _report(sweep: Sweep, hits: "Hits", seconds: float, building: "Loaded") -> None:
+    """Print how much was hit, and what most."""
+    import numpy as np
+
+    met = hits.t[hits.hit]
+    share = len(met) / max(hits.hit.size, 1)
+    click.echo(
+        f"{sweep.name}: {hits.hit.size:,} rays, {len(met):,} hit ({share:.0%}), "
+        f"from {met.min():.2f} to {met.max():.2f} m, in {seconds:.3f} s"
+    )
+    boxes, counts = np.unique(hits.index[hits.hit], return_counts=True)
+    rows = []
+    for k in np.argsort(-counts, kind="stable")[:6]:
+        nearest = float(hits.t[hits.index == boxes[k]].min())
+        labels = [building.labels[name][boxes[k]] for name in ("ifc_class", "name")]
+        rows.append([f"{counts[k] / len(met):.1%}", f"{nearest:.2f} m", labels[0], labels[1][:52]])
+    click.echo(table(["share", "nearest", "class", "name"], rows) + "\n")

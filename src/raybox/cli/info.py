@@ -21,13 +21,13 @@ Facts = dict[str, Any]
 KINDS = ("scene", "rays")
 
 
-@click.command()
+@click.command(short_help="Tell what a file holds.")
 @click.argument("file", type=click.Path())
 @click.option("--kind", type=click.Choice(KINDS), help="What to take it for, where it could be both (.npy).")
 @click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
 def info(file: str, kind: str | None, boxes: bool, json_: bool) -> None:
-    """Tell what FILE holds: what and how many, where, how large, how named.
+    r"""Tell what FILE holds: what and how many, where, how large, how named.
 
     \b
     raybox info duplex.ifc
@@ -98,7 +98,11 @@ def _of_points(points: "Floats") -> Facts:
 
     finite = points[np.isfinite(points).all(axis=-1)]
     facts = {"holds": "points", "count": len(points), "dimension": points.shape[-1]}
-    return facts | _bounds(finite, finite) | {"not_finite": len(points) - len(finite), "memory_bytes": points.nbytes}
+    return (
+        facts
+        | _bounds(finite, finite)
+        | {"not_finite": len(points) - len(finite), "memory_bytes": points.nbytes}
+    )
 
 
 def _bounds(lower: "Floats", upper: "Floats") -> Facts:
@@ -123,5 +127,5 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "  ".join(map(_shown, value))
     if isinstance(value, float):
-        return number(value)
+        return number(value, 10)
     return f"{value:,}" if isinstance(value, int) else str(value)

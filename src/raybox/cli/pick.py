@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh, Rays
 
 
-@click.command()
+@click.command(short_help="List what one ray or segment meets, in order.")
 @click.argument("scene", type=click.Path())
 @ray_options
 @click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
 def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
-    """List everything that one ray meets in SCENE, in order along the ray.
+    r"""List everything that one ray meets in SCENE, in order along the ray.
 
     \b
     raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0
     raybox pick city.city.json --from 84900,447500,3 --to 84900,447700,3 --json
     """
     ray = ray_of(**options)
-    loaded = load_scene(scene, boxes)
+    geometry, ids = load_scene(scene, boxes)
     announce_compiling()
-    rows = _met(ray, loaded.geometry, loaded.ids)  # type: ignore[arg-type]
+    rows = _met(ray, geometry, ids)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
         click.echo(as_json({"scene": scene, **ends, "hits": rows}))

@@ -10,44 +10,51 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-NIGHT = (8, 8, 12)  # where nothing is hit
+# Far to near, in even steps of lightness: night blue, violet, rose, orange, straw, nearly white.
+STOPS = np.array(
+    [[22, 16, 52], [74, 28, 110], [150, 48, 118], [222, 90, 88], [252, 168, 108], [255, 246, 208]]
+)
+NIGHT = (9, 9, 14)  # where nothing is hit
 
 
-def depth_picture(t: Floats, normals: Floats) -> Bytes:
-    """Colour distances: near is bright and warm, far is dark and blue, a miss is nearly black.
+def depth_picture(t: Floats, normals: Floats, index: NDArray[np.int64]) -> Bytes:
+    """Colour distances: near is bright, far is dark, a miss is nearly black.
+
+    Faces that look up are a little brighter than walls, outlines of boxes darker, so that shapes are seen.
 
     Parameters
     ----------
-    t : (height, width)
-        Distances; inf for a miss.
+    t, index : (height, width)
+        Distances (inf for a miss), and the boxes hit.
     normals : (height, width, 3)
-        The faces hit: those that look up are shown a little brighter than walls, so that edges are seen.
+        The faces hit.
 
     Returns
     -------
     (height, width, 3) uint8
     """
     hit = np.isfinite(t)
-    near, far = np.quantile(t[hit], [0.002, 0.998]) if hit.any() else (0.0, 1.0)
-    closeness = 1.0 - np.clip((t - near) / max(far - near, 1e-9), 0.0, 1.0)
-    shade = 0.80 + 0.20 * np.clip(normals[..., 2], 0.0, 1.0) + 0.08 * normals[..., 0]
-    colours = cubehelix(0.16 + 0.80 * np.where(hit, closeness, 0.0)) * shade[..., None]
-    picture = np.clip(colours * 255.0, 0.0, 255.0).astype(np.uint8)
+    near, far = np.quantile(t[hit], [0.005, 0.995]) if hit.any() else (0.0, 1.0)
+    closeness = 1.0 - np.clip((np.where(hit, t, far) - near) / max(far - near, 1e-9), 0.0, 1.0)
+    steps = np.linspace(0.0, 1.0, len(STOPS))
+    colours = np.stack([np.interp(closeness, steps, channel) for channel in STOPS.T], axis=-1)
+    facing = np.where(hit[..., None], normals, 0.0)
+    shade = 0.84 + 0.16 * facing[..., 2] + 0.10 * facing[..., 0]
+    shade[:, 1:] *= np.where(_outline(index[:, 1:], index[:, :-1]), 0.72, 1.0)
+    shade[1:] *= np.where(_outline(index[1:], index[:-1]), 0.72, 1.0)
+    picture = np.clip(colours * shade[..., None], 0.0, 255.0).astype(np.uint8)
     picture[~hit] = NIGHT
     return picture
 
 
-def cubehelix(x: Floats) -> Floats:
-    """Map 0..1 to colours whose lightness grows evenly (D. A. Green, Bull. Astr. Soc. India 39, 289, 2011, eq. 2)."""
-    angle = 2.0 * np.pi * (1.9 / 3.0 + 1.0 - 1.0 * x)
-    amplitude = 1.2 * x * (1.0 - x) / 2.0
-    weights = np.array([[-0.14861, 1.78277], [-0.29227, -0.90649], [1.97294, 0.0]])
-    turns = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    return np.clip(x[..., None] + amplitude[..., None] * (turns @ weights.T), 0.0, 1.0)
+def _outline(here: NDArray[np.int64], beside: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell where two boxes meet in the picture."""
+    outline: NDArray[np.bool_] = (here != beside) & (here >= 0) & (beside >= 0)
+    return outline
 
 
 def write_png(file: BinaryIO, picture: Bytes) -> None:
-    """Write (height, width, 3) bytes as an RGB image (PNG specification, third edition, sections 5, 9 and 11)."""
+    """Write (height, width, 3) bytes as an RGB image (PNG specification, 3rd edition, sections 5, 9, 11)."""
     height, width, _ = picture.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
     file.write(b"\x89PNG\r\n\x1a\n")
@@ -57,4 +64,6 @@ def write_png(file: BinaryIO, picture: Bytes) -> None:
         b"IEND": b"",
     }
     for name, content in chunks.items():
-        file.write(struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content)))
+        file.write(
+            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        )

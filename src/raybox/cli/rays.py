@@ -1,11 +1,11 @@
-"""One ray from the options ``--origin --direction`` or ``--from --to``, shared by ``pick`` and ``explain``."""
+"""One ray from ``--origin --direction`` or ``--from --to``: options of ``pick`` and ``explain``."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import VECTOR, Vector
+from raybox.cli.common import Vector, vector
 
 if TYPE_CHECKING:
     from raybox.geometry import Rays
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that describe one ray."""
     options = [
-        click.option("--origin", type=VECTOR, help="Where the ray starts."),
-        click.option("--direction", type=VECTOR, help="Where it goes; t counts in lengths of it."),
-        click.option("--from", "start", type=VECTOR, help="A segment's start: t = 0."),
-        click.option("--to", "end", type=VECTOR, help="A segment's end: t = 1."),
+        click.option("--origin", type=vector, metavar="X,Y,Z", help="Where the ray starts."),
+        click.option(
+            "--direction", type=vector, metavar="X,Y,Z", help="Where it goes; t counts in lengths of it."
+        ),
+        click.option("--from", "start", type=vector, metavar="X,Y,Z", help="A segment's start: t = 0."),
+        click.option("--to", "end", type=vector, metavar="X,Y,Z", help="A segment's end: t = 1."),
         click.option("--t-min", type=float, help="Where the ray's range begins. [default: 0]"),
         click.option("--t-max", type=float, help="Where it ends. [default: inf, or 1 for a segment]"),
     ]

@@ -55,7 +55,9 @@ def read_npy(path: Path, want: Want) -> Parts:
     width = table.shape[1] if table.ndim == 2 else 0
     if kind is None and width > 3:
         raise broken(
-            path, "does not say whether its rows are boxes or rays", 'say kind "scene" or "rays" (kind=, --kind)'
+            path,
+            "does not say whether its rows are boxes or rays",
+            'say kind "scene" or "rays" (kind=, --kind)',
         )
     if width not in WIDTHS[kind or "rays"]:
         known = ", ".join(map(str, WIDTHS[kind or "rays"]))

@@ -78,7 +78,8 @@ def _cloud(geometry: dict[str, Any], vertices: Floats, templates: dict[str, Any]
         shape = _cloud(
             templates["templates"][geometry["template"]], _table(templates["vertices-templates"]), {}
         )
-        return shape @ matrix[:3, :3].T + matrix[:3, 3] + vertices[geometry["boundaries"][0]]
+        placed: Floats = shape @ matrix[:3, :3].T + matrix[:3, 3] + vertices[geometry["boundaries"][0]]
+        return placed
     used = np.unique(np.fromiter(_flat(geometry["boundaries"]), dtype=np.int64))
     if used.size and used[0] < 0:
         raise ValueError(f"vertex {used[0]}")

@@ -10,7 +10,9 @@ from raybox.files.common import Floats, Parts, Want, broken, require, shown
 from raybox.files.meshes import cut_off
 
 BYTES_AT_ONCE = 32_000_000
-LAS_HEAD = struct.Struct("<94xHIIBHI")  # where: header size, start of points, records before, format, width, points
+LAS_HEAD = struct.Struct(
+    "<94xHIIBHI"
+)  # where: header size, start of points, records before, format, width, points
 
 
 def read_las(path: Path, want: Want) -> Parts:

@@ -25,7 +25,7 @@ def load(
     path : str or path
         A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb`` (a mesh), ``.ifc``,
         ``.city.json``, ``.vox`` (one box of each product, city object, voxel). Rays: tables too,
-        and the points of ``.las .laz .ply .pcd`` with ``origin``. See ``docs/files.md`` for columns and limits.
+        and the points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files.md`` has the columns.
     kind : {"scene", "rays"}, optional
         What to read where a file could be both; needed for ``.npy``, whose columns have no names.
     origin : X, Y, Z, optional

@@ -1,7 +1,7 @@
 """MagicaVoxel `.vox`: one unit box of each filled voxel, in the file's order.
 
 A file with one model gives the model's own cells, from 0 to its size, wherever its scene puts it. Several
-models are placed by the translations of the scene; a rotated model is refused, for its cells would be put wrong.
+models are placed by the translations of the scene; a rotated model is refused.
 """
 
 import struct

@@ -102,6 +102,13 @@ def certain(a: DD) -> bool:
 
 
 @device
+def rounded(a: DD) -> float:
+    """Return the exact number rounded once, or NaN where the slack leaves the last bit open."""
+    low = a.head + (a.tail - a.slack)
+    return low + 0.0 if low == a.head + (a.tail + a.slack) else np.nan
+
+
+@device
 def divide(num: DD, den: DD) -> float:
     """Return num/den rounded once, or NaN where the slack leaves the last bit open."""
     if not certain(den):

@@ -24,7 +24,7 @@ def get_ray(rays: Any, i: int) -> Ray:
     return Ray(
         (o[i, 0], o[i, 1], o[i, 2]),
         (d[i, 0], d[i, 1], d[i, 2]),
-        rays.t_min[i if rays.t_min.size > 1 else 0],
+        rays.t_min[i if rays.t_min.size > 1 else 0] + 0.0,  # -0.0 becomes 0.0
         rays.t_max[i if rays.t_max.size > 1 else 0],
     )
 

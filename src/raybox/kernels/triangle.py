@@ -199,7 +199,23 @@ def normal(mesh: Any, _ray: Ray, i: int) -> tuple[float, float, float]:
     ab = dd.unit(_halved_diff(_point(mesh.b, i), a))
     ac = dd.unit(_halved_diff(_point(mesh.c, i), a))
     n = _dd_cross(_dd_lift(ab), _dd_lift(ac))
-    return dd.unit((n[0].head, n[1].head, n[2].head))
+    x, y, z = dd.rounded(n[0]), dd.rounded(n[1]), dd.rounded(n[2])
+    if x == x and y == y and z == z:
+        return dd.unit((x, y, z))
+    return dd.unit(_cross_exact(ab, ac))
+
+
+@allocating
+def _cross_exact(p: Any, q: Any) -> tuple[float, float, float]:
+    """Return p x q, each part rounded once."""
+    out_of_line()
+    one = bigint.from_float(1.0)
+    zero = (0.0, 0.0, 0.0)
+    p_big, q_big = _big_diff(p, zero), _big_diff(q, zero)
+    x = bigint.sub(bigint.mul(p_big[1], q_big[2]), bigint.mul(p_big[2], q_big[1]))
+    y = bigint.sub(bigint.mul(p_big[2], q_big[0]), bigint.mul(p_big[0], q_big[2]))
+    z = bigint.sub(bigint.mul(p_big[0], q_big[1]), bigint.mul(p_big[1], q_big[0]))
+    return ratio(x, one), ratio(y, one), ratio(z, one)
 
 
 @device
