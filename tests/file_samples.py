@@ -1,4 +1,4 @@
-"""One small file of each format raybox reads, as bytes, and what is in it: what the file tests cut and bend."""
+"""One small file of each format that raybox reads, as bytes, and what is in it: for tests to cut and bend."""
 
 import io
 import json
@@ -14,7 +14,10 @@ import raybox as rb
 # A tetrahedron, as vertices and faces, and the three boxes and four rays of every table.
 CORNERS = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 4.0]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
-BOXES = rb.Boxes([[0.0, 0.0, 0.0], [2.5, -1.0, 1e-3], [-7.0, 3.0, 0.1]], [[1.0, 1.0, 1.0], [3.5, 1.0, 2.0], [-6.5, 3.0, 0.2]])
+BOXES = rb.Boxes(
+    [[0.0, 0.0, 0.0], [2.5, -1.0, 1e-3], [-7.0, 3.0, 0.1]],
+    [[1.0, 1.0, 1.0], [3.5, 1.0, 2.0], [-6.5, 3.0, 0.2]],
+)
 IDS = ["first", "second, of two", 'third "quoted"']
 RAYS = rb.Rays(
     [[0.0, 0.0, -5.0], [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], [9.0, 9.0, 9.0]],
@@ -59,9 +62,18 @@ CITY = {
         "house": {"type": "Building", "children": ["part"]},
         "part": {
             "type": "BuildingPart",
-            "geometry": [{"type": "Solid", "lod": "1", "boundaries": [[[[0, 1, 2]], [[0, 1, 3]], [[1, 2, 3]], [[0, 2, 3]]]]}],
+            "geometry": [
+                {
+                    "type": "Solid",
+                    "lod": "1",
+                    "boundaries": [[[[0, 1, 2]], [[0, 1, 3]], [[1, 2, 3]], [[0, 2, 3]]]],
+                }
+            ],
         },
-        "road": {"type": "Road", "geometry": [{"type": "MultiSurface", "lod": "1", "boundaries": [[[0, 1, 2]]]}]},
+        "road": {
+            "type": "Road",
+            "geometry": [{"type": "MultiSurface", "lod": "1", "boundaries": [[[0, 1, 2]]]}],
+        },
         "tree": {
             "type": "SolitaryVegetationObject",
             "geometry": [
@@ -96,7 +108,9 @@ def ply(order: str = "ascii", faces: list[list[int]] | None = None) -> bytes:
     head = f"ply\nformat {order} 1.0\ncomment made by hand\nelement vertex 4\n{properties}"
     head += f"element face {len(polygons)}\nproperty list uchar int vertex_indices\nend_header\n"
     if order == "ascii":
-        rows = [f"{x} {y} {z} 9" for x, y, z in CORNERS] + [" ".join(map(str, [len(f), *f])) for f in polygons]
+        rows = [f"{x} {y} {z} 9" for x, y, z in CORNERS] + [
+            " ".join(map(str, [len(f), *f])) for f in polygons
+        ]
         return (head + "\n".join(rows) + "\n").encode()
     end = "<" if "little" in order else ">"
     body = b"".join(struct.pack(end + "3fB", *corner, 9) for corner in CORNERS)
@@ -115,7 +129,13 @@ def stl(text: bool) -> bytes:
     return f"solid tetra\n{facets}endsolid tetra\n".encode()
 
 
-def vox(cells: list[tuple[int, int, int]], *, size: tuple[int, int, int] = (4, 5, 6), scene: bytes = b"", models: int = 1) -> bytes:
+def vox(
+    cells: list[tuple[int, int, int]],
+    *,
+    size: tuple[int, int, int] = (4, 5, 6),
+    scene: bytes = b"",
+    models: int = 1,
+) -> bytes:
     """Write a MagicaVoxel file of one model, repeated, and scene chunks."""
     filled = struct.pack("<i", len(cells)) + b"".join(bytes([*cell, 1]) for cell in cells)
     chunks = (vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)) * models + scene
@@ -156,7 +176,9 @@ def glb() -> bytes:
     scene = trimesh.Scene()
     for name, shift in (("here", 0.0), ("there", 10.0)):
         mesh = trimesh.Trimesh(CORNERS, FACES, process=False)
-        scene.add_geometry(mesh, node_name=name, transform=trimesh.transformations.translation_matrix([shift, 0, 0]))
+        scene.add_geometry(
+            mesh, node_name=name, transform=trimesh.transformations.translation_matrix([shift, 0, 0])
+        )
     return bytes(scene.export(file_type="glb"))
 
 
@@ -176,7 +198,11 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
         found[f"{order}.ply"] = ply(order), scene
         found[f"{order}_mixed.ply"] = ply(order, [[0, 2, 1], [0, 1, 2, 3]]), scene
     found |= {"text.stl": (stl(True), scene), "binary.stl": (stl(False), scene), "parts.obj": (OBJ, scene)}
-    found |= {"two.glb": (glb(), scene), "one.ifc": (IFC.encode(), scene), "town.city.json": (json.dumps(CITY).encode(), scene)}
+    found |= {
+        "two.glb": (glb(), scene),
+        "one.ifc": (IFC.encode(), scene),
+        "town.city.json": (json.dumps(CITY).encode(), scene),
+    }
     found |= {"cells.vox": (vox([(0, 0, 0), (3, 4, 5), (1, 2, 3)]), scene)}
     found |= {f"{encoding}.pcd": (pcd(encoding), points) for encoding in ("ascii", "binary")}
     found |= {f"points.{ending}": (las(ending), points) for ending in ("las", "laz")}

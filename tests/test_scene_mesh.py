@@ -98,3 +98,13 @@ def test_a_mesh_without_faces():
     scene = rb.Scene(rb.Mesh(np.zeros((3, 3)), np.empty((0, 3), dtype=int)))
     scene.check()
     assert_scene(scene, rb.Rays([[0.0] * 3], [[1.0] * 3]), [[]])
+
+
+def test_update_of_a_mesh_answers_as_a_fresh_scene():
+    before, after = families_surfaces.triangles(3, 60), families_surfaces.triangles(4, 60)
+    faces = np.arange(180).reshape(-1, 3)
+    scene = rb.Scene(rb.Mesh(before.corners.reshape(-1, 3), faces))
+    scene.update(rb.Mesh(after.corners.reshape(-1, 3), faces))
+    scene.check()
+    rays = rb.Rays(*after[:2], t_min=after[2], t_max=after[3])
+    assert_scene(scene, rays, truth(rays, after.corners)[0])

@@ -83,7 +83,8 @@ def test_first_pads_with_misses(edges):
     np.testing.assert_array_equal(first.hit, np.arange(100) < count[:, None])
     assert (first.index[~first.hit] == -1).all()
     assert (first.t[~first.hit] == INF).all()
-    assert np.isnan(first.t_enter[~first.hit]).all()
+    for field in ("t_enter", "t_exit", "points", "normals"):
+        assert np.isnan(getattr(first, field)[~first.hit]).all()
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5])

@@ -1,19 +1,31 @@
 """A handful of pairs, by `raybox.rational`: the same bits as the kernels', and Numba never loaded.
 
-Both round the exact time once, so there is nothing for them to differ in.
+Both round the exact time once, so there is nothing for them to differ in. A primitive without a
+line in the table here goes to the kernels, however few the pairs.
 """
 
-from typing import Any
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox import rational
 from raybox.geometry import BoxRows, PlaneRows, RayRows, TriangleRows
 from raybox.rational import Crossing, Ray1
+from raybox.validate import Floats
 
-FEW = 16  # pairs; about 30 us each, against 300 ms to load Numba
+FEW = 16  # pairs; about 10 us each, against 300 ms to load Numba
 
-_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+_AXES = np.eye(3)
+
+
+class Met(NamedTuple):
+    """One contact: where, the unit normal there, and barycentric weights (NaN where there are none)."""
+
+    crossing: Crossing
+    normal: Floats
+    weights: tuple[float, float]
 
 
 def ray_at(rays: RayRows, i: int) -> Ray1:
@@ -24,51 +36,56 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
     return Ray1(tuple(origin), tuple(direction), float(low), float(high))
 
 
-def crossing(rows: Any, ray: Ray1, i: int, cull_back: bool = False) -> Crossing | None:
-    """Return where a ray meets primitive i of whatever rows, or None."""
-    if isinstance(rows, BoxRows):
-        return rational.box(ray, rows.lower[i].tolist(), rows.upper[i].tolist())
-    if isinstance(rows, PlaneRows):
-        return rational.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), cull_back)
-    met = _triangle(rows, ray, i)
-    return met and met[0]
+def serves(rows: Any, pairs: int) -> bool:
+    """Tell whether this many pairs with these rows are for this module."""
+    return pairs <= FEW and type(rows) in _TABLE
 
 
-def _triangle(rows: TriangleRows, ray: Ray1, i: int) -> tuple[Crossing, float, float] | None:
-    return rational.triangle(ray, rows.a[i].tolist(), rows.b[i].tolist(), rows.c[i].tolist())
+def meet(rows: Any, ray: Ray1, i: int, **how: Any) -> Met | None:
+    """Return the first contact of a ray with primitive i, or None."""
+    met: Met | None = _TABLE[type(rows)](rows, ray, i, **how)
+    return met
 
 
-def normal(rows: Any, ray: Ray1, i: int) -> Any:
-    """Return the unit normal at the first contact with primitive i, which the ray meets."""
-    if isinstance(rows, BoxRows):
-        met = crossing(rows, ray, i)
-        if met is None or met.axis < 0:
-            return np.zeros(3)
-        return np.array(_AXES[met.axis]) * (-1.0 if ray.direction[met.axis] > 0.0 else 1.0) + 0.0
-    if isinstance(rows, PlaneRows):
-        return _unit(rows.normals[i])
-    a = 0.5 * rows.a[i]
-    return _unit(_cross(_unit(0.5 * rows.b[i] - a), _unit(0.5 * rows.c[i] - a)))
+def _meet_box(rows: BoxRows, ray: Ray1, i: int) -> Met | None:
+    crossing = rational.box(ray, rows.lower[i].tolist(), rows.upper[i].tolist())
+    if crossing is None:
+        return None
+    if crossing.axis < 0:
+        return Met(crossing, np.zeros(3), (np.nan, np.nan))
+    outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
+    return Met(crossing, outward * _AXES[crossing.axis] + 0.0, (np.nan, np.nan))
 
 
-def weights(rows: Any, ray: Ray1, i: int) -> tuple[float, float]:
-    """Return the barycentric weights at the first contact with triangle i; NaN for other primitives."""
-    met = _triangle(rows, ray, i) if isinstance(rows, TriangleRows) else None
-    return (np.nan, np.nan) if met is None else met[1:]
+def _meet_plane(rows: PlaneRows, ray: Ray1, i: int, cull_back: bool = False) -> Met | None:
+    crossing = rational.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), cull_back)
+    return crossing and Met(crossing, _unit(rows.normals[i]), (np.nan, np.nan))
 
 
-def _cross(p: Any, q: Any) -> Any:
+def _meet_triangle(rows: TriangleRows, ray: Ray1, i: int) -> Met | None:
+    a, b, c = rows.a[i], rows.b[i], rows.c[i]
+    met = rational.triangle(ray, a.tolist(), b.tolist(), c.tolist())
+    if met is None:
+        return None
+    # halved, differences of the largest floats do not overflow
+    normal = _unit(_cross(_unit(0.5 * b - 0.5 * a), _unit(0.5 * c - 0.5 * a)))
+    return Met(met[0], normal, met[1:])
+
+
+_TABLE: dict[type, Any] = {BoxRows: _meet_box, PlaneRows: _meet_plane, TriangleRows: _meet_triangle}
+
+
+def _cross(p: Floats, q: Floats) -> Floats:
     """Return p x q, each part rounded once."""
-    from fractions import Fraction
-
     a, b, c = map(Fraction, p.tolist())
     x, y, z = map(Fraction, q.tolist())
     return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
 
 
-def _unit(vector: Any) -> Any:
+def _unit(vector: Floats) -> Floats:
+    """Return a vector scaled to length 1; the zero vector stays."""
     largest = np.abs(vector).max()
     if largest == 0.0:
         return vector
-    scaled = vector / largest
-    return scaled / np.sqrt(scaled[0] * scaled[0] + scaled[1] * scaled[1] + scaled[2] * scaled[2])
+    x, y, z = (vector / largest).tolist()
+    return np.array([x, y, z]) / math.sqrt(x * x + y * y + z * z)

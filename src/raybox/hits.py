@@ -6,10 +6,9 @@ from typing import Any, NamedTuple, TypeVar, final
 import numpy as np
 
 from raybox import few
-from raybox.geometry import Boxes, Mesh, Planes, Rays
+from raybox.geometry import Geometry, Rays
 from raybox.validate import Bools, Floats, Ints, freeze
 
-Geometry = Boxes | Mesh | Planes
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
@@ -68,10 +67,14 @@ class Hits:
         """Which rays met anything."""
         return _frozen(self._index >= 0)
 
+    @property
+    def _ray_of(self) -> Ints:
+        return self._source.ray_of(self._index.size)
+
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        near, far = spans(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
-        return _frozen(near.reshape(self.shape)), _frozen(far.reshape(self.shape))
+        near, far = _spans(self._source, self._ray_of, self._index.reshape(-1))
+        return near.reshape(self.shape), far.reshape(self.shape)
 
     @property
     def t_enter(self) -> Floats:
@@ -87,7 +90,7 @@ class Hits:
     def points(self) -> Floats:
         """The points o + t d of first contact, shape (..., D), in float64. NaN for a miss."""
         rays = self._source.rays
-        k = self._source.ray_of(self._index.size)
+        k = self._ray_of
         t = np.where(self.hit, self._t, np.nan).reshape(-1, 1)
         origins, directions = (a.reshape(-1, rays.ndim_space)[k] for a in (rays.origins, rays.directions))
         # a ray without direction is its origin, at any t
@@ -102,14 +105,16 @@ class Hits:
         Boxes: outward, of the face entered (of several at an edge or a corner: the lowest axis), zero
         where the ray starts inside. Planes and meshes: the geometric normal.
         """
-        normals = _normals(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
+        normals = np.full((self._index.size, 3), np.nan)
+        _derive(self._source, self._ray_of, self._index.reshape(-1), "normals_of", normals)
         dims = self._source.rays.ndim_space
         return _frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
 
     @cached_property
     def uv(self) -> Floats:
         """Barycentric weights of a triangle's second and third corner, shape (..., 2); NaN otherwise."""
-        uv = _weights(self._source, self._source.ray_of(self._index.size), self._index.reshape(-1))
+        uv = np.full((self._index.size, 2), np.nan)
+        _derive(self._source, self._ray_of, self._index.reshape(-1), "weights_of", uv)
         return _frozen(uv.reshape(*self.shape, 2))
 
 
@@ -157,8 +162,7 @@ class AllHits:
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        near, far = spans(self._source, self.ray, self._index)
-        return _frozen(near), _frozen(far)
+        return _spans(self._source, self.ray, self._index)
 
     @property
     def t_enter(self) -> Floats:
@@ -202,43 +206,37 @@ def _frozen(array: A) -> A:
     return array
 
 
-def spans(source: Source, ray_of: Ints, index: Ints) -> tuple[Floats, Floats]:
+def _derive(source: Source, ray_of: Ints, index: Ints, loop: str, *out: Floats) -> None:
+    """Fill in a derived field: by the compiled loop of this name, or by hand for a handful."""
+    rays, rows = source.rays.rows(), source.geometry.rows()
+    if not few.serves(rows, index.size):
+        from raybox.kernels import pairs
+
+        getattr(pairs, loop)(rays, rows, ray_of, index, *out)
+        return
+    for k in np.flatnonzero(index >= 0):
+        met = few.meet(rows, few.ray_at(rays, ray_of[k]), index[k])
+        if met is not None:
+            _BY_HAND[loop](met, k, *out)
+
+
+def _set_span(met: few.Met, k: int, near: Floats, far: Floats) -> None:
+    near[k], far[k] = met.crossing.t_enter, met.crossing.t_exit
+
+
+def _set_normal(met: few.Met, k: int, out: Floats) -> None:
+    out[k] = met.normal
+
+
+def _set_weights(met: few.Met, k: int, out: Floats) -> None:
+    out[k] = met.weights
+
+
+_BY_HAND: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}
+
+
+def _spans(source: Source, ray_of: Ints, index: Ints) -> tuple[Floats, Floats]:
     """Return where each line enters and leaves what it met; NaN for a miss."""
     near, far = np.full(index.size, np.nan), np.full(index.size, np.nan)
-    rays, rows = source.rays.rows(), source.geometry.rows()
-    if index.size > few.FEW:
-        from raybox.kernels import pairs
-
-        pairs.spans_of(rays, rows, ray_of, index, near, far)
-        return near, far
-    for k in np.flatnonzero(index >= 0):
-        met = few.crossing(rows, few.ray_at(rays, ray_of[k]), index[k])
-        if met is not None:
-            near[k], far[k] = met.t_enter, met.t_exit
-    return near, far
-
-
-def _normals(source: Source, ray_of: Ints, index: Ints) -> Floats:
-    out = np.full((index.size, 3), np.nan)
-    rays, rows = source.rays.rows(), source.geometry.rows()
-    if index.size > few.FEW:
-        from raybox.kernels import pairs
-
-        pairs.normals_of(rays, rows, ray_of, index, out)
-        return out
-    for k in np.flatnonzero(index >= 0):
-        out[k] = few.normal(rows, few.ray_at(rays, ray_of[k]), index[k])
-    return out
-
-
-def _weights(source: Source, ray_of: Ints, index: Ints) -> Floats:
-    out = np.full((index.size, 2), np.nan)
-    rays, rows = source.rays.rows(), source.geometry.rows()
-    if index.size > few.FEW:
-        from raybox.kernels import pairs
-
-        pairs.weights_of(rays, rows, ray_of, index, out)
-        return out
-    for k in np.flatnonzero(index >= 0):
-        out[k] = few.weights(rows, few.ray_at(rays, ray_of[k]), index[k])
-    return out
+    _derive(source, ray_of, index, "spans_of", near, far)
+    return _frozen(near), _frozen(far)

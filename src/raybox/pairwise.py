@@ -6,8 +6,8 @@ import numpy as np
 
 from raybox import few
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh, Planes, Rays
-from raybox.hits import Geometry, Hits, Source
+from raybox.geometry import Geometry, Planes, Rays
+from raybox.hits import Hits, Source
 from raybox.parallel import check_workers, run_chunks
 
 
@@ -61,13 +61,12 @@ def intersect(
     check_workers(workers)
     shape = _shape(rays, len(geometry))
     total = int(np.prod(shape))
-    inner = shape[-1]
-    many_rays = rays.shape[-1:] not in ((), (1,)) or inner == 1
-    row = (rays.shape[-1] if rays.shape else 1) if len(shape) > 1 and rays.shape != (1,) else 0
-    source = Source(rays, geometry, max(inner, 1), row, int(many_rays))
+    last = rays.shape[-1] if rays.shape else 1
+    row = last if len(rays.shape) > 1 else 0
+    source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
     index, t = np.full(total, -1, np.int64), np.full(total, np.inf)
     step = int(len(geometry) != 1)
-    if total <= few.FEW:
+    if few.serves(geometry.rows(), total):
         _by_hand(source, step, cull, index, t)
     else:
         _by_kernel(source, step, cull, (index, t), workers=workers, progress=progress)
@@ -80,7 +79,7 @@ def _check(rays: Any, geometry: Any, cull: Any) -> None:
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )
-    if not isinstance(geometry, Boxes | Planes | Mesh):
+    if not isinstance(geometry, Geometry):
         raise InvalidInput(
             f"geometry must be Boxes, Planes or Mesh; got {type(geometry).__name__}. "
             "Make some: Boxes(lower, upper)."
@@ -112,9 +111,9 @@ def _by_hand(source: Source, step: int, cull: str | None, index: Any, t: Any) ->
     rays, rows = source.rays.rows(), source.geometry.rows()
     for k, ray in enumerate(source.ray_of(index.size)):
         i = (k % source.inner) * step
-        met = few.crossing(rows, few.ray_at(rays, ray), i, cull == "back")
+        met = few.meet(rows, few.ray_at(rays, ray), i, **({"cull_back": True} if cull else {}))
         if met is not None:
-            index[k], t[k] = i, met.t
+            index[k], t[k] = i, met.crossing.t
 
 
 def _by_kernel(source: Source, step: int, cull: str | None, out: Any, **how: Any) -> None:

@@ -4,29 +4,28 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
-from raybox.bvh import queries, sinks, traverse
+from raybox import questions, validate
+from raybox.bvh import queries
 from raybox.bvh.build import build
 from raybox.bvh.check import check, stats
 from raybox.bvh.layout import Tree
 from raybox.bvh.refit import refit
+from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Bounded, Rays
 from raybox.hits import AllHits, Hits, Source
 from raybox.kernels.jit import is_cached
 from raybox.kernels.primitives import bounds
-from raybox.parallel import run_chunks
 from raybox.validate import Bools, Floats, Ints
 
 _ALL = np.zeros(0, np.bool_)
 validate.freeze(_ALL)
-_ROOM = 4096  # contacts that `all` first makes room for
 
 
 class _State(NamedTuple):
     """What a scene is now; replaced as a whole by `Scene.update`, so that questions under way stay whole."""
 
-    geometry: Boxes | Mesh
+    geometry: Bounded
     rows: Any
     tree: Tree
     box_rows: tuple[Floats, Floats]
@@ -60,12 +59,12 @@ class Scene:
     (array([ 0, -1]), array([2, 0]))
     """
 
-    def __init__(self, geometry: Boxes | Mesh) -> None:
+    def __init__(self, geometry: Bounded) -> None:
         rows, box_rows = _rows_of(geometry)
         self._state = _State(geometry, rows, build(*box_rows), box_rows)
 
     @property
-    def geometry(self) -> Boxes | Mesh:
+    def geometry(self) -> Bounded:
         """What the scene is made of."""
         return self._state.geometry
 
@@ -115,16 +114,9 @@ class Scene:
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
         array(1)
         """
-        job = self._job(rays, where)
-        total = len(job.rays.origins)
-        index, t = np.empty(total, np.int64), np.empty(total)
-
-        def work(begin: int, end: int) -> None:
-            sink = sinks.Nearest(np.empty(1, np.int64), np.empty(1))
-            queries.nearest(job, (begin, end), traverse.make_scratch(), sink, index, t)
-
-        run_chunks(work, total, workers=workers, progress=progress)
-        return Hits(index.reshape(rays.shape), t.reshape(rays.shape), Source(rays, self.geometry))
+        job, source = self._ask(rays, where)
+        index, t = questions.nearest(job, workers=workers, progress=progress)
+        return Hits(index.reshape(rays.shape), t.reshape(rays.shape), source)
 
     def occluded(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Bools:
         """Tell which rays meet anything: bool, of the rays' shape. Parameters as for `nearest`.
@@ -136,15 +128,8 @@ class Scene:
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
         """
-        job = self._job(rays, where)
-        met = np.empty(len(job.rays.origins), np.bool_)
-
-        def work(begin: int, end: int) -> None:
-            sink = sinks.Occluded(np.empty(1, np.bool_))
-            queries.occluded(job, (begin, end), traverse.make_scratch(), sink, met)
-
-        run_chunks(work, met.size, workers=workers, progress=progress)
-        return met.reshape(rays.shape)
+        job, _ = self._ask(rays, where)
+        return questions.occluded(job, workers=workers, progress=progress).reshape(rays.shape)
 
     def count(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Ints:
         """Tell how many each ray meets: int64, of the rays' shape. Parameters as for `nearest`.
@@ -156,15 +141,8 @@ class Scene:
         >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
         array([2, 1])
         """
-        job = self._job(rays, where)
-        number = np.empty(len(job.rays.origins), np.int64)
-
-        def work(begin: int, end: int) -> None:
-            sink = sinks.Count(np.empty(1, np.int64))
-            queries.count(job, (begin, end), traverse.make_scratch(), sink, number)
-
-        run_chunks(work, number.size, workers=workers, progress=progress)
-        return number.reshape(rays.shape)
+        job, _ = self._ask(rays, where)
+        return questions.count(job, workers=workers, progress=progress).reshape(rays.shape)
 
     def all(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> AllHits:
         """Return everything each ray meets, sorted by (t, index) along it. Parameters as for `nearest`.
@@ -177,19 +155,8 @@ class Scene:
         >>> all_hits.offsets, all_hits.index, all_hits.lengths
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
-        job = self._job(rays, where)
-        total = len(job.rays.origins)
-        offsets = np.zeros(total + 1, np.int64)
-        parts = run_chunks(
-            lambda begin, end: _collect(job, begin, end, offsets[1:]),
-            total,
-            workers=workers,
-            progress=progress,
-        )
-        np.cumsum(offsets, out=offsets)
-        index = np.concatenate([part[0] for part in parts] or [np.empty(0, np.int64)])
-        t = np.concatenate([part[1] for part in parts] or [np.empty(0)])
-        return AllHits(offsets, index, t, Source(rays, self.geometry))
+        job, source = self._ask(rays, where)
+        return AllHits(*questions.everything(job, workers=workers, progress=progress), source)
 
     def first(
         self, rays: Rays, k: int, *, workers: int = -1, progress: bool = False, where: Any = None
@@ -219,19 +186,12 @@ class Scene:
         """
         if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
             raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
-        k = int(k)
-        job = self._job(rays, where)
-        total = len(job.rays.origins)
-        index, t = np.full((total, k), -1, np.int64), np.full((total, k), np.inf)
+        job, source = self._ask(rays, where)
+        index, t = questions.first(job, int(k), workers=workers, progress=progress)
+        shape = (*rays.shape, int(k))
+        return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=int(k)))
 
-        def work(begin: int, end: int) -> None:
-            queries.first(job, (begin, end), traverse.make_scratch(), np.empty(1, np.int64), index, t)
-
-        run_chunks(work, total, workers=workers, progress=progress)
-        shape = (*rays.shape, k)
-        return Hits(index.reshape(shape), t.reshape(shape), Source(rays, self.geometry, k))
-
-    def update(self, geometry: Boxes | Mesh) -> None:
+    def update(self, geometry: Bounded) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
 
         Refits the tree, which costs a fraction of a build; where boxes have travelled far across each
@@ -268,8 +228,8 @@ class Scene:
         """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill."""
         return stats(self._state.tree, len(self))
 
-    def _job(self, rays: Rays, where: Any) -> queries.Job:
-        """Check a question and lay it out for the kernels."""
+    def _ask(self, rays: Rays, where: Any) -> tuple[Job, Source]:
+        """Check a question and lay it out for the kernels, all of one state."""
         state = self._state
         if not isinstance(rays, Rays):
             raise InvalidInput(
@@ -281,12 +241,12 @@ class Scene:
                 f"got D = {rays.ndim_space}. Add or drop a coordinate."
             )
         allowed = _ALL if where is None else _mask(where, len(state.geometry))
-        return queries.Job(state.tree, state.rows, rays.rows(), allowed)
+        return Job(state.tree, state.rows, rays.rows(), allowed), Source(rays, state.geometry)
 
 
 def _rows_of(geometry: Any) -> tuple[Any, tuple[Floats, Floats]]:
     """Return a geometry's rows for the kernels, and the bounds of each."""
-    if not isinstance(geometry, Boxes | Mesh):
+    if not isinstance(geometry, Bounded):
         raise InvalidInput(
             f"a Scene is made of Boxes or a Mesh; got {type(geometry).__name__}. "
             "Make some: Boxes(lower, upper)."
@@ -307,24 +267,6 @@ def _mask(where: Any, size: int) -> Bools:
         )
     validate.freeze(mask)
     return mask
-
-
-def _collect(job: queries.Job, begin: int, end: int, counts: Ints) -> tuple[Ints, Floats]:
-    """Return all contacts of some rays; room grows as they turn out to need it."""
-    indexes, times = [], []
-    size = _ROOM
-    number = np.empty(1, np.int64)
-    while begin < end:
-        room = queries.Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
-        begin, used, needed = queries.collect(
-            job, (begin, end), traverse.make_scratch(), number, room, counts
-        )
-        indexes.append(room.index[:used].copy())
-        times.append(room.t[:used].copy())
-        size = max(2 * size, needed) if begin < end else size
-    if not indexes:
-        return np.empty(0, np.int64), np.empty(0)
-    return np.concatenate(indexes), np.concatenate(times)
 
 
 def will_compile() -> bool:

@@ -4,22 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.layout import Tree
 from raybox.bvh.sinks import Collect, Count, First, Nearest, Occluded, before
-from raybox.bvh.traverse import Scratch, walk
+from raybox.bvh.traverse import Job, Scratch, walk
 from raybox.kernels.jit import device, entry
-from raybox.kernels.ray import Ray, get_ray, is_empty
+from raybox.kernels.ray import Ray, get_ray
 
 _RUN = 8  # shorter runs are sorted by insertion
-
-
-class Job(NamedTuple):
-    """What every question is asked of: the tree, the rows of its primitives, rays, and which may be met."""
-
-    tree: Tree
-    rows: Any
-    rays: Any
-    allowed: Any  # bool for each primitive, or empty: all
 
 
 class Contacts(NamedTuple):
@@ -31,19 +21,13 @@ class Contacts(NamedTuple):
     spare_t: Any
 
 
-@device
-def _ask(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
-    if not is_empty(ray):
-        walk(job.tree, job.rows, ray, job.allowed, sink, scratch)
-
-
 @entry
 def nearest(job: Job, span: Any, scratch: Scratch, sink: Nearest, index: Any, t: Any) -> None:
     """Write the first contact of each ray."""
     for k in range(span[0], span[1]):
         sink.index[0] = -1
         sink.t[0] = np.inf
-        _ask(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, get_ray(job.rays, k), sink, scratch)
         index[k] = sink.index[0]
         t[k] = sink.t[0]
 
@@ -53,7 +37,7 @@ def occluded(job: Job, span: Any, scratch: Scratch, sink: Occluded, out: Any) ->
     """Write whether each ray meets anything."""
     for k in range(span[0], span[1]):
         sink.met[0] = False
-        _ask(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, get_ray(job.rays, k), sink, scratch)
         out[k] = sink.met[0]
 
 
@@ -62,7 +46,7 @@ def count(job: Job, span: Any, scratch: Scratch, sink: Count, out: Any) -> None:
     """Write how many primitives each ray meets."""
     for k in range(span[0], span[1]):
         sink.number[0] = 0
-        _ask(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, get_ray(job.rays, k), sink, scratch)
         out[k] = sink.number[0]
 
 
@@ -71,7 +55,7 @@ def first(job: Job, span: Any, scratch: Scratch, number: Any, index: Any, t: Any
     """Write the nearest index.shape[1] contacts of each ray; index and t come filled with misses."""
     for k in range(span[0], span[1]):
         number[0] = 0
-        _ask(job, get_ray(job.rays, k), First(index[k], t[k], number), scratch)
+        walk(job, get_ray(job.rays, k), First(index[k], t[k], number), scratch)
 
 
 @entry
@@ -85,7 +69,7 @@ def collect(job: Job, span: Any, scratch: Scratch, number: Any, room: Contacts, 
     for k in range(span[0], span[1]):
         ray = get_ray(job.rays, k)
         number[0] = 0
-        _ask(job, ray, Collect(room.index[used:], room.t[used:], number), scratch)
+        walk(job, ray, Collect(room.index[used:], room.t[used:], number), scratch)
         end = used + number[0]
         if end > room.index.size:
             return k, used, number[0]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels.jit import device, dispatch
+from raybox.kernels.jit import device, dispatch, inlined
 from raybox.kernels.primitives import intersect, tie
 from raybox.kernels.ray import Ray
 
@@ -60,7 +60,7 @@ def before(rows: Any, ray: Ray, one: tuple[int, float], other: tuple[int, float]
     return order < 0 or (order == 0 and i < j)
 
 
-@device
+@inlined
 def _offer_nearest(sink: Nearest, rows: Any, ray: Ray, i: int) -> float:
     met, t = intersect(rows, ray, i)
     j = sink.index[0]
@@ -70,7 +70,7 @@ def _offer_nearest(sink: Nearest, rows: Any, ray: Ray, i: int) -> float:
     return sink.t[0]
 
 
-@device
+@inlined
 def _offer_occluded(sink: Occluded, rows: Any, ray: Ray, i: int) -> float:
     if intersect(rows, ray, i)[0]:
         sink.met[0] = True
@@ -78,14 +78,14 @@ def _offer_occluded(sink: Occluded, rows: Any, ray: Ray, i: int) -> float:
     return np.inf
 
 
-@device
+@inlined
 def _offer_count(sink: Count, rows: Any, ray: Ray, i: int) -> float:
     if intersect(rows, ray, i)[0]:
         sink.number[0] += 1
     return np.inf
 
 
-@device
+@inlined
 def _offer_collect(sink: Collect, rows: Any, ray: Ray, i: int) -> float:
     met, t = intersect(rows, ray, i)
     if met:
@@ -97,7 +97,7 @@ def _offer_collect(sink: Collect, rows: Any, ray: Ray, i: int) -> float:
     return np.inf
 
 
-@device
+@inlined
 def _offer_first(sink: First, rows: Any, ray: Ray, i: int) -> float:
     met, t = intersect(rows, ray, i)
     size = sink.index.size

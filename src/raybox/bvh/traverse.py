@@ -9,12 +9,21 @@ from raybox.bvh.layout import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
 from raybox.bvh.probe import Probe, latest, make_probe
 from raybox.bvh.sinks import offer
 from raybox.kernels import simd
-from raybox.kernels.jit import device
-from raybox.kernels.ray import Ray
+from raybox.kernels.jit import inlined
+from raybox.kernels.ray import Ray, is_empty
 
 _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
 _INF32 = np.float32(np.inf)
+
+
+class Job(NamedTuple):
+    """What every question is asked of: the tree, the rows of its primitives, rays, and which may be met."""
+
+    tree: Tree
+    rows: Any
+    rays: Any
+    allowed: Any  # bool for each primitive, or empty: all
 
 
 class Scratch(NamedTuple):
@@ -36,7 +45,7 @@ def make_scratch() -> Scratch:
     )
 
 
-@device
+@inlined
 def _near_far(nodes: Any, row: int, axis: int, probe: Probe) -> tuple[Any, Any]:
     """Return the times at which the ray crosses eight slots' near and far planes on one axis."""
     low = row + axis * WIDTH
@@ -51,7 +60,7 @@ def _near_far(nodes: Any, row: int, axis: int, probe: Probe) -> tuple[Any, Any]:
     )
 
 
-@device
+@inlined
 def _meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> int:
     """Return a bit for each slot that the ray may meet before `stop`, and store their near times."""
     near_x, far_x = _near_far(nodes, row, 0, probe)
@@ -65,7 +74,7 @@ def _meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> in
     return simd.mask_le(near, far)
 
 
-@device
+@inlined
 def _push(scratch: Scratch, base: int, top: int, node: int, time: Any) -> int:
     """Push a node so that the nearest of those above `base` is on top; return the new top."""
     place = top
@@ -78,13 +87,16 @@ def _push(scratch: Scratch, base: int, top: int, node: int, time: Any) -> int:
     return top + 1
 
 
-@device
-def walk(tree: Tree, rows: Any, ray: Ray, allowed: Any, sink: Any, scratch: Scratch) -> None:
+@inlined
+def walk(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
     """Offer the sink every allowed primitive whose box the ray may meet, until none can matter."""
-    meets, probe = make_probe(tree, ray)
+    if is_empty(ray):
+        return
+    meets, probe = make_probe(job.tree, ray)
     if not meets:
         return
-    nodes = tree.nodes
+    nodes = job.tree.nodes
+    allowed = job.allowed
     stop = probe.stop
     limit = np.inf
     scratch.node[0] = 0
@@ -109,7 +121,7 @@ def walk(tree: Tree, rows: Any, ray: Ray, allowed: Any, sink: Any, scratch: Scra
                 top = _push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
                 scratch.visited[1] += 1
-                interest = offer(sink, rows, ray, int(~child))
+                interest = offer(sink, job.rows, ray, int(~child))
                 if math.isnan(interest):
                     return
                 if interest < limit:

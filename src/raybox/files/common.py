@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, RayboxError
+from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,8 @@ def reading(path: Path, what: str) -> Iterator[None]:
     """Turn whatever a reader raises into one line about the file; ``what`` names the format."""
     try:
         yield
+    except InvalidInput as error:
+        raise broken(path, str(error).rstrip("."), "correct the file") from error
     except RayboxError:
         raise
     except MemoryError as error:

@@ -3,16 +3,39 @@
 Everything with a body counts, spaces and openings too: the label ``ifc_class`` tells them apart.
 """
 
-import os
+import json
 from pathlib import Path
 
 import numpy as np
 
+from raybox.files import apart
 from raybox.files.common import Loaded, Want, broken, require
 from raybox.files.meshes import cut_off
 from raybox.geometry import Boxes
 
 TAIL = b"END-ISO-10303-21;"
+
+# One thread: with more of them, one that fails leaves the others waiting for ever (ifcopenshell 0.9).
+READER = """
+import json, sys
+import ifcopenshell, ifcopenshell.geom
+
+model = ifcopenshell.open(sys.argv[1])
+settings = ifcopenshell.geom.settings()
+settings.set("use-world-coords", True)
+shapes = ifcopenshell.geom.iterator(settings, model, 1)
+rows = {}
+more = shapes.initialize()
+while more:
+    shape = shapes.get()
+    axes = [shape.geometry.verts[axis::3] for axis in range(3)]
+    if axes[0]:
+        product = model.by_id(shape.id)
+        labels = product.GlobalId or "", product.is_a(), product.Name or ""
+        rows[shape.id] = [*map(min, axes), *map(max, axes), *labels]
+    more = shapes.next()
+print("\\n" + json.dumps([rows[number] for number in sorted(rows)]))
+"""
 
 
 def read(path: Path, want: Want) -> Loaded:
@@ -21,23 +44,11 @@ def read(path: Path, want: Want) -> Loaded:
         file.seek(max(0, path.stat().st_size - 4096))
         if TAIL not in file.read():
             raise cut_off(path, f"byte {path.stat().st_size}")
-    ifcopenshell, geom = require("ifcopenshell", "ifc", ".ifc"), require("ifcopenshell.geom", "ifc", ".ifc")
-    model = ifcopenshell.open(str(path))
-    settings = geom.settings()
-    settings.set("use-world-coords", True)
-    shapes = geom.iterator(settings, model, os.cpu_count() or 1)
-    found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    more = shapes.initialize()
-    while more:
-        shape = shapes.get()
-        vertices = np.array(shape.geometry.verts, dtype=np.float64).reshape(-1, 3)
-        if len(vertices):
-            found[shape.id] = vertices.min(axis=0), vertices.max(axis=0)
-        more = shapes.next()
-    if not found:
+    require("ifcopenshell", "ifc", ".ifc")
+    rows = json.loads(apart.run(READER, path).splitlines()[-1])
+    if not rows:
         raise broken(path, "holds no product with a body", "check the model")
-    products = [model.by_id(number) for number in sorted(found)]
-    bounds = np.array([found[number] for number in sorted(found)])
-    ids = [str(product.GlobalId) for product in products]
-    labels = {"id": ids, "ifc_class": [p.is_a() for p in products], "name": [p.Name or "" for p in products]}
-    return Loaded(Boxes(bounds[:, 0], bounds[:, 1]), ids, labels)
+    *bounds, ids, classes, names = zip(*rows, strict=True)
+    corners = np.array(bounds, dtype=np.float64).T
+    labels = {"id": list(ids), "ifc_class": list(classes), "name": list(names)}
+    return Loaded(Boxes(corners[:, :3], corners[:, 3:]), list(ids), labels)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import FileFormatError
 from raybox.files.common import Floats, Loaded, Want, broken
 from raybox.geometry import Boxes, Mesh
 
@@ -43,10 +43,7 @@ def to_scene(parts: Sequence[Part], path: Path, want: Want) -> Loaded:
         )
     for part in parts:
         _check(part, path)
-    try:
-        return _boxes(parts) if want.boxes else Loaded(_joined(parts))
-    except InvalidInput as error:
-        raise broken(path, str(error), "correct the file") from error
+    return _boxes(parts) if want.boxes else Loaded(_joined(parts))
 
 
 def _check(part: Part, path: Path) -> None:

@@ -6,47 +6,52 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from raybox.files import apart
 from raybox.files.common import Floats, Parts, Want, broken, require, shown
 from raybox.files.meshes import cut_off
 
-BYTES_AT_ONCE = 32_000_000
 LAS_HEAD = struct.Struct(
-    "<94xHIIBHI"
-)  # where: header size, start of points, records before, format, width, points
+    "<94xHII"
+)  # the sizes of header and of all that stands before the points; records there
+
+# Not the parallel reader: it reserves memory for whatever chunk size the file announces.
+LAS_READER = """
+import sys
+import laspy, numpy
+
+with laspy.open(sys.argv[1], laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False) as file:
+    missing = file.header.point_count
+    for points in file.chunk_iterator(max(1, 32_000_000 // file.header.point_format.size)):
+        coordinates = numpy.stack([points.x, points.y, points.z], axis=-1)
+        sys.stdout.buffer.write(coordinates.astype("<f8").tobytes())
+        missing -= len(points)
+if missing:
+    sys.exit(f"{missing} of {file.header.point_count} points are missing")
+"""
 
 
 def read_las(path: Path, want: Want) -> Parts:
-    """Read the coordinates of a LAS or LAZ file, piece by piece."""
-    laspy = require("laspy", "las", path.suffix.lower())
+    """Read the coordinates of a LAS or LAZ file."""
+    require("laspy", "las", path.suffix.lower())
     _check_las(path)
-    with laspy.open(path, read_evlrs=False) as file:
-        announced, width = file.header.point_count, file.header.point_format.size
-        if not file.header.are_points_compressed:
-            _check_room(path, file.header.offset_to_point_data + announced * width)
-        pieces = file.chunk_iterator(max(1, BYTES_AT_ONCE // width))
-        clouds = [np.stack([p.x, p.y, p.z], axis=-1) for p in pieces]
-    points = np.concatenate([np.zeros((0, 3)), *clouds])
-    if len(points) != announced:
-        raise cut_off(path, f"point {len(points)} of {announced}")
-    return _parts(points)
+    return _parts(
+        np.frombuffer(apart.run(LAS_READER, path), "<f8").astype(np.float64, copy=False).reshape(-1, 3)
+    )
 
 
 def _check_las(path: Path) -> None:
     """Hold the header against the size of the file: laspy would read any number of records, there or not."""
+    size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(LAS_HEAD.size)
     if len(head) < LAS_HEAD.size:
-        raise cut_off(path, f"byte {len(head)}")
-    header, start, records, *_ = LAS_HEAD.unpack(head)
+        raise cut_off(path, f"byte {size}")
+    header, start, records = LAS_HEAD.unpack(head)
     if header + 54 * records > start:
         problem = f"its header and {records} records do not fit in front of its points"
         raise broken(path, problem, "copy or download it again", "byte 100")
-    _check_room(path, start)
-
-
-def _check_room(path: Path, needed: int) -> None:
-    if needed > path.stat().st_size:
-        raise cut_off(path, f"byte {path.stat().st_size} of {needed}")
+    if start > size:
+        raise cut_off(path, f"byte {size} of {start}")
 
 
 def _parts(points: Floats) -> Parts:

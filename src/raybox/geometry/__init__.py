@@ -5,4 +5,21 @@ from raybox.geometry.mesh import Mesh, TriangleRows
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
 
-__all__ = ["BoxRows", "Boxes", "Mesh", "PlaneRows", "Planes", "RayRows", "Rays", "TriangleRows"]
+Bounded = Boxes | Mesh
+"""What a scene can be made of: rows that boxes go round."""
+
+Geometry = Bounded | Planes
+"""What rays can meet."""
+
+__all__ = [
+    "Bounded",
+    "BoxRows",
+    "Boxes",
+    "Geometry",
+    "Mesh",
+    "PlaneRows",
+    "Planes",
+    "RayRows",
+    "Rays",
+    "TriangleRows",
+]

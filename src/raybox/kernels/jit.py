@@ -18,7 +18,7 @@ from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -54,6 +54,15 @@ def device(function: F) -> F:
     return cast(F, numba.njit(**_INNER, **FLAGS)(function))
 
 
+def inlined(function: F) -> F:
+    """Compile a function like `device` into each of its callers.
+
+    For what a loop calls once a ray or a node with tuples of arrays: passing those by way of memory
+    costs more than the work (measured).
+    """
+    return cast(F, numba.njit(**_INNER, **(FLAGS | {"forceinline": True}))(function))
+
+
 def allocating(function: F) -> F:
     """Compile a function like `device`, but one that may make arrays and hold what it made."""
     return cast(F, numba.njit(**_INNER, **(FLAGS | {"_nrt": True}))(function))
@@ -87,18 +96,18 @@ def out_of_line(_typing: Any) -> Any:
 
 
 def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any]) -> None:
-    """Let compiled calls of `stub` go to the kernel for the class of its first argument, a NamedTuple.
+    """Let compiled calls of `stub` be calls of the kernel for the class of its first argument, a NamedTuple.
 
     Chosen at compile time, by type: it costs nothing, and unlike a closure over the kernel it
-    leaves the loops that call `stub` fit for the disk cache.
+    leaves the loops that call `stub` fit for the disk cache. Kernels are `device` functions.
     """
 
-    def pick(*args):  # type: ignore[no-untyped-def]  # Numba wants the two signatures alike
+    def pick(*args: Any) -> Any:
         named = isinstance(args[0], types.BaseNamedTuple)
         kernel = kernels(args[0].instance_class) if named else None
-        return kernel and (lambda *args: kernel(*args))  # noqa: PLW0108
+        return kernel and kernel.py_func
 
-    overload(stub, jit_options=FLAGS)(pick)
+    overload(stub, jit_options=FLAGS, strict=False)(pick)
 
 
 def is_cached(dispatcher: Any) -> bool:

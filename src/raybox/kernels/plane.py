@@ -78,9 +78,14 @@ def intersect_front(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
     return True, t
 
 
-@allocating
+@device
 def tie(planes: Any, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of planes i and j exactly: -1, 0 or 1."""
+    return _tie_exact(planes, ray, i, j)
+
+
+@allocating
+def _tie_exact(planes: Any, ray: Ray, i: int, j: int) -> int:
     num_i, den_i = _ratio(planes, ray, i)
     num_j, den_j = _ratio(planes, ray, j)
     return ratio_order(num_i, den_i, num_j, den_j)

@@ -174,9 +174,14 @@ def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
     return not (early or late)
 
 
-@allocating
+@device
 def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of triangles i and j, both met, exactly: -1, 0 or 1."""
+    return _tie_exact(mesh, ray, i, j)
+
+
+@allocating
+def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
     num_i, den_i = _ratio(_point(mesh.a, i), _point(mesh.b, i), _point(mesh.c, i), ray)
     num_j, den_j = _ratio(_point(mesh.a, j), _point(mesh.b, j), _point(mesh.c, j), ray)
     return ratio_order(num_i, den_i, num_j, den_j)
@@ -224,9 +229,14 @@ def _halved_diff(p: Any, o: Any) -> tuple[float, float, float]:
     return 0.5 * p[0] - 0.5 * o[0], 0.5 * p[1] - 0.5 * o[1], 0.5 * p[2] - 0.5 * o[2]
 
 
-@allocating
+@device
 def weights(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
     """Return the barycentric weights of the second and third corner, each rounded once."""
+    return _weights_exact(mesh, ray, i)
+
+
+@allocating
+def _weights_exact(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
     a = _point(mesh.a, i)
     b = _point(mesh.b, i)
     c = _point(mesh.c, i)
