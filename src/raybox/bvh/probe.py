@@ -25,6 +25,7 @@ from raybox.kernels.ray import Ray
 
 _SLOW = 2.0**-60  # direction parts below this share of the largest: the ray stands still
 _ROUND = 2.0**-50
+_SMALLEST = 5e-324  # lost in any normal float
 _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
 
@@ -44,8 +45,11 @@ class Probe(NamedTuple):
 
 @device
 def latest(t: float, exponent: int, shift: float) -> Any:
-    """Take a time (rounded once: -inf stands for all that overflows) to tree units, rounded up to float32."""
-    x = scaled(max(t, -_LARGEST), exponent)
+    """Take a time to tree units, rounded up to float32.
+
+    The time was rounded once: -inf stands for all that overflows, and a denormal may be half of itself off.
+    """
+    x = scaled(max(t + _SMALLEST, -_LARGEST), exponent)
     if x < -FAR:
         return np.float32(-FAR)
     return outward_up(x - shift + (abs(x) + abs(shift)) * _ROUND) if x < FAR else _INF32
