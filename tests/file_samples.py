@@ -149,8 +149,8 @@ def vox_chunk(name: bytes, content: bytes) -> bytes:
 
 def pcd(encoding: str) -> bytes:
     """Write the points with one more field, as PCD."""
-    head = "# .PCD v.7\nVERSION .7\nFIELDS rgb x y z\nSIZE 4 8 8 8\nTYPE U F F F\nCOUNT 1 1 1 1\nWIDTH 40\nHEIGHT 1\n"
-    head += f"VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 40\nDATA {encoding}\n"
+    head = "# .PCD v.7\nVERSION .7\nFIELDS rgb x y z\nSIZE 4 8 8 8\nTYPE U F F F\nCOUNT 1 1 1 1\n"
+    head += f"WIDTH 40\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 40\nDATA {encoding}\n"
     if encoding == "ascii":
         return (head + "".join(f"7 {x} {y} {z}\n" for x, y, z in POINTS)).encode()
     return head.encode() + b"".join(struct.pack("<I3d", 7, *point) for point in POINTS)

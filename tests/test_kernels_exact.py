@@ -9,6 +9,7 @@ import pytest
 
 from raybox.kernels import bigint, dd, eft, exact, powers
 from raybox.kernels.jit import FLAGS
+from raybox.kernels.plane import ratio
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 INF, TINY, MAX = math.inf, 5e-324, 1.7976931348623157e308
@@ -41,12 +42,6 @@ def columns(rows) -> list[np.ndarray]:
 
 
 # Sums and products of two
-
-
-@loop
-def all_two_sums(a, b, out):
-    for k in range(a.size):
-        out[k] = eft.two_sum(a[k], b[k])[0], eft.two_sum(a[k], b[k])[1]
 
 
 @loop
@@ -121,12 +116,20 @@ def big_cases(rng):
         for _ in range(250):
             yield (mantissas(rng, 5) * np.ldexp(1.0, rng.integers(-spread, spread + 1, 5) - 52)).tolist()
     ones, limb = float(2**53 - 1), float(2**32)
-    yield from ([ones, ones, s, u, v] for s in (1.0, -1.0, 0.0) for u in (ones, limb, 1.0) for v in (0.0, 1.0, -ones))
+    yield from (
+        [ones, ones, s, u, v] for s in (1.0, -1.0, 0.0) for u in (ones, limb, 1.0) for v in (0.0, 1.0, -ones)
+    )
     yield from ([2.0**k, 1.0, -1.0, 2.0**j, TINY] for k in (32, 64, 96, 900) for j in (-1074, 0, 31, 32, 33))
     yield [3.0, 5.0, -15.0, 1.0, 0.0]
     yield [MAX, MAX, -MAX, MAX, 0.0]
     yield [TINY, TINY, MAX, -MAX, 1.0]
-    yield from ([a * limb, limb, b, c * limb, d] for a in (1.0, -1.0) for b in (1.0, -1.0) for c in (1.0, 2.0) for d in (0.0, 1.0))
+    yield from (
+        [a * limb, limb, b, c * limb, d]
+        for a in (1.0, -1.0)
+        for b in (1.0, -1.0)
+        for c in (1.0, 2.0)
+        for d in (0.0, 1.0)
+    )
 
 
 def test_whole_numbers_are_whole():
@@ -151,8 +154,10 @@ def test_whole_numbers_are_whole():
 def ratios(a, b, c, d, e, out):
     """Round (a + b) c / (d e)."""
     for k in range(a.size):
-        num = bigint.mul(bigint.add(bigint.from_float(a[k]), bigint.from_float(b[k])), bigint.from_float(c[k]))
-        out[k] = exact.ratio(num, bigint.mul(bigint.from_float(d[k]), bigint.from_float(e[k])))
+        num = bigint.mul(
+            bigint.add(bigint.from_float(a[k]), bigint.from_float(b[k])), bigint.from_float(c[k])
+        )
+        out[k] = ratio(num, bigint.mul(bigint.from_float(d[k]), bigint.from_float(e[k])))
 
 
 def ratio_cases(rng):
@@ -170,9 +175,15 @@ def ratio_cases(rng):
         yield (2 * k + 1) * 2.0**-500, 2.0**-560, 2.0**-500, 2.0**75, 1.0
         yield (2 * k + 1) * 2.0**-500, -(2.0**-560), 2.0**-500, 2.0**75, 1.0
     for s in (1.0, -1.0):  # the end of the range: half a step past the largest is infinite
-        yield from ((s * MAX, s * t, 1.0, 1.0, 1.0) for t in (2.0**969, 2.0**970, np.nextafter(2.0**970, 0), 2.0**971))
+        yield from (
+            (s * MAX, s * t, 1.0, 1.0, 1.0) for t in (2.0**969, 2.0**970, np.nextafter(2.0**970, 0), 2.0**971)
+        )
         yield from ((s * 2.0**1023, s * m, 1.0, 1.0, 1.0) for m in (2.0**970, 3 * 2.0**970, 2.0**969))
-        yield from ((s * MAX, 0.0, MAX, TINY, 1.0), (s * TINY, 0.0, TINY, MAX, 1.0), (s * MAX, 0.0, 3.0, 2.0, 1.0))
+        yield from (
+            (s * MAX, 0.0, MAX, TINY, 1.0),
+            (s * TINY, 0.0, TINY, MAX, 1.0),
+            (s * MAX, 0.0, 3.0, 2.0, 1.0),
+        )
         yield s * 2.0**-1022, -s * TINY / 1, 0.5, 1.0, 1.0
         yield s * 2.0**-1022, -s * TINY, 3.0, 2.0, 1.5
     yield 0.0, 0.0, -1.0, 3.0, 1.0
@@ -206,7 +217,9 @@ def orders(x, out):
 def time_cases(rng):
     for a, b, _, d, _ in ratio_cases(rng):
         yield a, -b, d
-    for _ in range(3000):  # (p - o)/d as near a middle of two floats as p and o can bring it, or a tenth of that
+    for _ in range(
+        3000
+    ):  # (p - o)/d as near a middle of two floats as p and o can bring it, or a tenth of that
         d = float(rng.integers(2**51, 2**53) | 1)
         middle = Fraction(int(rng.integers(2**53, 2**54) | 1)) * int(rng.choice([-1, 1]))
         p, o = split(middle * Fraction(d))
@@ -222,7 +235,9 @@ def time_cases(rng):
 
 
 def test_a_time_is_rounded_once():
-    cases = [c for c in time_cases(np.random.default_rng(5)) if c[2] != 0 and math.isfinite(sum(map(abs, c[1:])))]
+    cases = [
+        c for c in time_cases(np.random.default_rng(5)) if c[2] != 0 and math.isfinite(sum(map(abs, c[1:])))
+    ]
     out = np.empty(len(cases))
     times(*columns(cases), out)
     for case, got in zip(cases, out.tolist(), strict=True):
@@ -252,12 +267,26 @@ def order_cases(rng):
         d, e = (mantissas(rng, 2) * np.ldexp(1.0, rng.integers(-1074, 970, 2))).tolist()
         yield from ([p, o, d, q, o, d], [p, o, d, p, o, e], [p, o, d, q, r, e], [p, p, d, q, q, e])
     for s in (1.0, -1.0):  # o beyond the last bit of p: the difference has a tail
-        yield from ([1.0, s * t, 3.0, 1.0, s * u, 3.0 * w] for t in (0.0, 2.0**-60, TINY) for u in (0.0, 2.0**-61) for w in (1, 2))
-        yield from ([1.0, s * t, 3.0, 2.0, s * 2 * u, 6.0] for t in (2.0**-60, TINY, 1e-310) for u in (2.0**-60, TINY, 2.0**-59))
+        yield from (
+            [1.0, s * t, 3.0, 1.0, s * u, 3.0 * w]
+            for t in (0.0, 2.0**-60, TINY)
+            for u in (0.0, 2.0**-61)
+            for w in (1, 2)
+        )
+        yield from (
+            [1.0, s * t, 3.0, 2.0, s * 2 * u, 6.0]
+            for t in (2.0**-60, TINY, 1e-310)
+            for u in (2.0**-60, TINY, 2.0**-59)
+        )
         yield from ([TINY, 0.0, s, k * TINY, 0.0, s * 2] for k in (1, 2, 3))
         yield from ([TINY, 0.0, s * TINY, 2 * TINY, 0.0, s * k * TINY] for k in (1, 2, 3))
         yield from ([MAX, -MAX, s, x, -x, s] for x in (MAX, math.nextafter(MAX, 0), 1.0))
-        yield from ([2.0**-600 * a, 0.0, s, 2.0**-600 * b, 0.0, s * c] for a in (1, 3) for b in (1, 3) for c in (1 + ULP, 3.0))
+        yield from (
+            [2.0**-600 * a, 0.0, s, 2.0**-600 * b, 0.0, s * c]
+            for a in (1, 3)
+            for b in (1, 3)
+            for c in (1 + ULP, 3.0)
+        )
 
 
 def test_order_is_exact():
@@ -276,8 +305,148 @@ def test_order_is_exact():
 
 @pytest.mark.parametrize("s", [1.0, -1.0])
 def test_order_of_infinite_planes(s):
-    cases = [[INF, 1.0, s, 5.0, 1.0, 2.0], [INF, 1.0, s, INF, 2.0, 3 * s], [INF, 1.0, s, -INF, 2.0, s], [INF, 1.0, s, INF, 2.0, -s]]
-    cases += [[-INF, 1.0, s, MAX, -MAX, TINY], [INF, 1.0, s, INF, 1.0, s], [-INF, 1.0, s, 3.0, 1.0, s], [5.0, 1.0, 2.0, INF, 1.0, s]]
+    cases = [
+        [INF, 1.0, s, 5.0, 1.0, 2.0],
+        [INF, 1.0, s, INF, 2.0, 3 * s],
+        [INF, 1.0, s, -INF, 2.0, s],
+        [INF, 1.0, s, INF, 2.0, -s],
+    ]
+    cases += [
+        [-INF, 1.0, s, MAX, -MAX, TINY],
+        [INF, 1.0, s, INF, 1.0, s],
+        [-INF, 1.0, s, 3.0, 1.0, s],
+        [5.0, 1.0, 2.0, INF, 1.0, s],
+    ]
     out = np.empty(8, np.int64)
     orders(np.array(cases), out)
     assert out.tolist() == [s, 0, s, s, -s, 0, -s, -s]
+
+
+# Sums in double-double
+
+
+@loop
+def dd_chains(x, out):
+    for k in range(x.shape[0]):
+        v = x[k]
+        ab = dd.dot((v[0], v[1], v[2]), (v[3], v[4], v[5]))
+        cd = dd.dot((v[6], v[7], v[8]), (v[9], v[10], v[11]))
+        ef = dd.dot((v[12], v[13], v[14]), (v[15], v[16], v[17]))
+        value = dd.sub(dd.mul(ab, cd), ef)
+        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = value.head, value.tail, value.slack, dd.certain(value)
+        out[k, 4] = dd.rounded(value)
+        out[k, 5] = dd.divide(value, cd)
+
+
+@loop
+def dd_given(x, out):
+    """Round, and divide, double-doubles that are given with their slack."""
+    for k in range(x.shape[0]):
+        v = x[k]
+        one, other = dd.DD(v[0], v[1], v[2]), dd.DD(v[3], v[4], v[5])
+        out[k, 0], out[k, 1], out[k, 2] = dd.certain(one), dd.rounded(one), dd.divide(one, other)
+
+
+def fractions_of(row):
+    return [Fraction(v) for v in row]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def test_the_slack_of_sums_holds_what_they_lost():
+    rng = np.random.default_rng(7)
+    x = mantissas(rng, (2500, 18)) * np.ldexp(1.0, rng.integers(-60, 8, (2500, 18)))
+    x[:500, 12:15], x[:500, 15:] = x[:500, :3], x[:500, 3:6]  # with c.d = 1: all cancels but for a last bit
+    x[:500, 6:12] = [1.0, 0, 0, 1.0, 0, 0]
+    x[:250, 17] = np.nextafter(x[:250, 17], INF)
+    x[500:1000, 3:6] = np.stack([x[500:1000, 1], -x[500:1000, 0], x[500:1000, 5] * 2.0**-60], axis=1)
+    out = np.empty((2500, 6))
+    dd_chains(x, out)
+    sure = lost = 0
+    for row, (head, tail, slack, certain, rounded, divided) in zip(
+        map(fractions_of, x.tolist()), out.tolist(), strict=True
+    ):
+        a, b, c, d, e, f = (row[k : k + 3] for k in range(0, 18, 3))
+        want = dot(a, b) * dot(c, d) - dot(e, f)
+        error = abs(Fraction(head) + Fraction(tail) - want)
+        size = dot(map(abs, a), map(abs, b)) * dot(map(abs, c), map(abs, d)) + dot(map(abs, e), map(abs, f))
+        assert error <= slack
+        assert slack <= size / 2**95
+        lost = max(lost, error / size)
+        assert not certain or (head > 0) - (head < 0) == (want > 0) - (want < 0)
+        assert math.isnan(rounded) or rounded == nearest(want)
+        assert math.isnan(divided) or divided == nearest(want / dot(c, d))
+        sure += not (math.isnan(rounded) or math.isnan(divided))
+    assert sure > 1500
+    assert lost > 2.0**-108
+
+
+def given_cases(rng):
+    """Values with the middle of two floats, or zero, just inside of their slack, at its end, or just outside."""
+    for _ in range(1500):
+        head = float(mantissas(rng, ()))
+        half = math.ulp(head) / 2 * rng.choice([-1.0, 1.0])
+        tail = half * (1 - rng.choice([0.0, 2.0**-20, 2.0**-40, 2.0**-52, 0.5]))
+        room = abs(half - tail)
+        slack = room * rng.choice([0.0, 0.5, 0.99, 1.0, 1.01, 2.0, 2.0**30])
+        yield head, tail, slack, 1.0, 0.0, 0.0
+        yield head, tail, slack, rng.choice([2.0, -0.5]), 0.0, 0.0
+        yield head, tail * 0.5, abs(head) * rng.choice([0.3, 0.51, 0.7, 1.0, 1.5]), 1.0, 0.0, 0.0
+        den = float(mantissas(rng, ()))
+        middle = Fraction(head) + Fraction(half)
+        for beside in (0.0, 2.0**-100, 2.0**-75):
+            num, num_tail = split(middle * Fraction(den) * (1 + Fraction(beside)))
+            loose = abs(num) * rng.choice([0.0, 2.0**-101, 2.0**-90])
+            d_tail = math.ulp(den) * rng.choice([0.0, 0.25, -0.4])
+            yield num, num_tail, loose, den, 0.0, 0.0
+            yield (
+                *split(middle * (Fraction(den) + Fraction(d_tail))),
+                loose,
+                den,
+                d_tail,
+                abs(den) * rng.choice([0.0, 2.0**-98]),
+            )
+        yield head, 0.0, 0.0, den, 0.0, abs(den) * rng.choice([0.4, 0.6, 1.0])
+    yield from ((0.0, 0.0, s, 1.0, 0.0, 0.0) for s in (0.0, 1.0))
+    yield from ((1.0, 0.0, 0.0, 0.0, 0.0, s) for s in (0.0, 1.0))
+    yield from ((-0.0, 0.0, 0.0, d, 0.0, 0.0) for d in (1.0, -1.0))
+
+
+def test_a_double_double_is_rounded_only_where_its_slack_allows():
+    cases = np.array(list(given_cases(np.random.default_rng(8))))
+    out = np.empty((len(cases), 3))
+    dd_given(cases, out)
+    sure = 0
+    for case, (certain, rounded, divided) in zip(cases.tolist(), out.tolist(), strict=True):
+        head, tail, slack, den, den_tail, den_slack = map(Fraction, case)
+        low, up = head + tail - slack, head + tail + slack
+        assert not certain or low * up > 0
+        if not math.isnan(rounded):
+            assert rounded == nearest(low) == nearest(up)
+            assert rounded != 0 or math.copysign(1, rounded) == 1
+        ends = [den + den_tail - den_slack, den + den_tail + den_slack]
+        if not math.isnan(divided):
+            assert ends[0] * ends[1] > 0
+            assert {divided} == {nearest(x / y) for x in (low, up) for y in ends}
+            assert divided != 0 or math.copysign(1, divided) == 1
+            sure += 1
+    assert sure > 3000
+
+
+@loop
+def units(x, out):
+    for k in range(x.shape[0]):
+        out[k, 0], out[k, 1], out[k, 2] = dd.unit((x[k, 0], x[k, 1], x[k, 2]))
+
+
+def test_unit_vectors_have_length_one_at_every_magnitude():
+    rng = np.random.default_rng(9)
+    x = rng.uniform(-1, 1, (500, 3)) * np.ldexp(1.0, rng.integers(-1000, 1023, (500, 1)))
+    x[0], x[1], x[2] = [MAX, -MAX, MAX], [TINY, 0, -TINY], [0.0, 0, 3]
+    out = np.empty((500, 3))
+    units(x, out)
+    np.testing.assert_allclose((out * out).sum(axis=1), 1, rtol=1e-15)
+    big = x / np.abs(x).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(out, big / np.linalg.norm(big, axis=1, keepdims=True), rtol=1e-15)

@@ -88,8 +88,12 @@ def _cell(array: str, index: tuple[int, ...], width: int) -> str:
 
 def _check_header(file: Any, size: int, path: Path, name: str) -> None:
     """Hold what an array's header announces against the bytes that are there, before any memory is taken."""
-    version = np.lib.format.read_magic(file)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    version, start = np.lib.format.read_magic(file)[0], file.tell()
+    length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
+    if version not in (1, 2, 3) or length > size:
+        raise broken(path, "has a damaged header", "save it again with numpy.save", name)
+    file.seek(start)
+    header = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
     shape, _, dtype = header(file)
     if dtype.hasobject:
         raise broken(path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name)

@@ -42,7 +42,8 @@ def choose(found: Iterable[str], path: Path, want: Want) -> str:
     found = list(found)
     kinds = [kind for kind in SERVES[want.kind] if kind in found]
     if not kinds:
-        raise broken(path, f"holds {' and '.join(found)}, not a {want.kind}", "give it in the other place")
+        wanted = "a scene" if want.kind == "scene" else "rays"
+        raise broken(path, f"holds {' and '.join(found)}, not {wanted}", f"give a file of {wanted} here")
     if len(kinds) > 1 and want.kind is None:
         raise broken(path, f"holds {' and '.join(kinds)}", 'say which: kind="scene" or kind="rays"')
     return kinds[0]

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from raybox.errors import InvalidInput
-from raybox.files.common import Loaded, Parts, Want
+from raybox.files.common import Loaded, Parts, Want, broken
 from raybox.files.formats import parse
 from raybox.files.parts import SERVES, build
 from raybox.geometry import Boxes, Mesh, Rays
@@ -90,9 +90,7 @@ def read(
     if isinstance(found, Parts):
         return build(found, file, want)
     if want.kind == "rays":
-        raise InvalidInput(
-            f"{file} holds a scene, not rays; give it as the scene, or a file of rays or points"
-        )
+        raise broken(file, "holds a scene, not rays", "give a file of rays here, or of points with an origin")
     return found
 
 

@@ -16,7 +16,7 @@ def read(path: Path, want: Want) -> Loaded:
     count = int.from_bytes(data[HEADER - 4 : HEADER], "little")
     if len(data) >= HEADER and len(data) == HEADER + count * RECORD.itemsize:
         return to_scene([_part(path.stem, np.frombuffer(data, RECORD, offset=HEADER)["corners"])], path, want)
-    if data.lstrip()[:5].lower() != b"solid":
+    if data.lstrip()[:5].lower() != b"solid" or b"\0" in data:
         size = f"{HEADER + count * RECORD.itemsize} bytes announced, {len(data)} there"
         raise broken(path, f"is neither text nor a whole binary STL: {size}", "copy or download it again")
     return to_scene(_solids(data.decode("utf-8", errors="replace"), path), path, want)

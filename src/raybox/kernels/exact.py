@@ -20,12 +20,9 @@ needed only where two of them are equal.
 
 import math
 
-import numpy as np
-
-from raybox.kernels import bigint
-from raybox.kernels.bigint import Big
 from raybox.kernels.eft import tame, two_prod, two_sum
-from raybox.kernels.jit import allocating, device, out_of_line
+from raybox.kernels.jit import device
+from raybox.kernels.ratio import big_order, big_time
 
 _FILTER = 2.0**-51  # twice the relative error of a quotient
 _UNDERFLOW = 1e-300  # far more than an underflow loses, far less than any time that matters here
@@ -54,10 +51,9 @@ def order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> i
     return _order_exact(p1, o1, d1, p2, o2, d2)
 
 
-@allocating
+@device
 def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
     """Settle `order` of finite numbers without rounding."""
-    out_of_line()
     s1, e1 = two_sum(p1, -o1)
     s2, e2 = two_sum(p2, -o2)
     if e1 == 0.0 and e2 == 0.0 and tame(s1) and tame(d1) and tame(s2) and tame(d2):
@@ -65,9 +61,7 @@ def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: floa
         head2, tail2 = two_prod(s2, d1)
         difference = sign(head1 - head2) if head1 != head2 else sign(tail1 - tail2)
         return difference * sign(d1) * sign(d2)
-    left = bigint.mul(bigint.difference(p1, o1), bigint.from_float(d2))
-    right = bigint.mul(bigint.difference(p2, o2), bigint.from_float(d1))
-    return bigint.sub(left, right).sign * sign(d1) * sign(d2)
+    return big_order(p1, o1, d1, p2, o2, d2)
 
 
 @device
@@ -85,73 +79,4 @@ def time(p: float, o: float, d: float) -> float:
         low = q + (correction - slack)
         if low == q + (correction + slack):
             return low + 0.0  # -0.0 becomes 0.0
-    return _time_exact(p, o, d)
-
-
-@allocating
-def _time_exact(p: float, o: float, d: float) -> float:
-    """Settle `time` of finite numbers without rounding on the way."""
-    return ratio(bigint.difference(p, o), bigint.from_float(d))
-
-
-@allocating
-def ratio_order(num1: Big, den1: Big, num2: Big, den2: Big) -> int:
-    """Compare num1/den1 with num2/den2 exactly: -1, 0 or 1."""
-    out_of_line()
-    difference = bigint.sub(bigint.mul(num1, den2), bigint.mul(num2, den1))
-    return difference.sign * den1.sign * den2.sign
-
-
-@allocating
-def beyond(num: Big, den: Big, bound: float) -> int:
-    """Compare num/den with a finite float exactly: -1, 0 or 1."""
-    return ratio_order(num, den, bigint.from_float(bound), bigint.from_float(1.0))
-
-
-@allocating
-def ratio(num: Big, den: Big) -> float:
-    """Return num/den rounded once, to the nearest float, ties to even; too large becomes infinite."""
-    out_of_line()
-    if num.sign == 0:
-        return 0.0
-    top, top_exponent = bigint.leading(num)
-    bottom, bottom_exponent = bigint.leading(den)
-    num = Big(1, num.limbs, num.exponent)
-    den = Big(1, den.limbs, den.exponent)
-    q = min(math.ldexp(abs(top / bottom), top_exponent - bottom_exponent), 1.7976931348623157e308)
-    while True:  # the guess is a few units off at most
-        above = np.nextafter(q, np.inf)
-        side = _beside_middle(num, den, q, above)
-        if side > 0 and not math.isinf(above):
-            q = above
-        elif side >= 0:
-            q = np.inf if math.isinf(above) else _even(q, above)
-            break
-        elif q > 0.0 and _beside_middle(num, den, np.nextafter(q, 0.0), q) <= 0:
-            below = np.nextafter(q, 0.0)
-            if _beside_middle(num, den, below, q) == 0:
-                q = _even(below, q)
-                break
-            q = below
-        else:
-            break
-    return q if top * bottom > 0.0 else -q + 0.0
-
-
-@device
-def _even(low: float, high: float) -> float:
-    """Return the one of two neighbours whose last bit is 0: what rounds their middle."""
-    return low * 0.5 + high * 0.5 if high > 1e300 else (low + high) * 0.5
-
-
-@allocating
-def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
-    """Compare num/den (both positive) with the middle of two neighbouring floats."""
-    out_of_line()
-    if math.isinf(high):
-        gap = low - np.nextafter(low, 0.0)
-        twice = bigint.add(bigint.add(bigint.from_float(low), bigint.from_float(low)), bigint.from_float(gap))
-    else:
-        twice = bigint.add(bigint.from_float(low), bigint.from_float(high))
-    middle = Big(twice.sign, twice.limbs, twice.exponent - 1)
-    return bigint.sub(num, bigint.mul(middle, den)).sign
+    return big_time(p, o, d)

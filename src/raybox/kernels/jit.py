@@ -11,11 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding
 import numba
 from numba import types
+from numba.core import sigutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, overload
 
+_KEPT: list[Any] = []  # compiled code that only a symbol points to
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
@@ -108,6 +112,28 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any]) -> None:
         return kernel and kernel.py_func
 
     overload(stub, jit_options=FLAGS, strict=False)(pick)
+
+
+def apart(signature: str) -> Callable[[F], F]:
+    """Compile a slow function once and for itself; compiled code calls it by a symbol of this process.
+
+    Whatever a loop calls is otherwise compiled anew into each loop. The big numbers at the end of the
+    exact predicate took more than half of the compile time of every one of them (measured).
+    """
+
+    def compile_apart(function: F) -> F:
+        args, result = sigutils.normalize_signature(signature)
+        options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
+        compiled = CFunc(function, (args, result), locals={}, options=options)
+        with suppress(RuntimeError, OSError):
+            compiled._cache = _StampedCache(function)
+        compiled.compile()
+        symbol = f"{function.__module__}.{function.__name__}"
+        _KEPT.append(compiled)
+        llvmlite.binding.add_symbol(symbol, compiled.address)
+        return cast(F, types.ExternalFunction(symbol, result(*args)))
+
+    return compile_apart
 
 
 def is_cached(dispatcher: Any) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 
 from raybox.kernels import bigint, dd
 from raybox.kernels.bigint import Big
-from raybox.kernels.exact import beyond, ratio, ratio_order
 from raybox.kernels.jit import allocating, device, out_of_line
+from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 
 

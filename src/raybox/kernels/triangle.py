@@ -17,8 +17,9 @@ import numpy as np
 from raybox.kernels import bigint, dd
 from raybox.kernels.bigint import Big
 from raybox.kernels.dd import DD
-from raybox.kernels.exact import beyond, ratio, ratio_order, sign
+from raybox.kernels.exact import sign
 from raybox.kernels.jit import allocating, device, out_of_line
+from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
