@@ -5,6 +5,7 @@ line in the table here goes to the kernels, however few the pairs.
 """
 
 import math
+import sys
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from raybox.geometry import BoxRows, PlaneRows, RayRows, TriangleRows
 from raybox.rational import Crossing, Ray1
 from raybox.validate import Floats
 
-FEW = 16  # pairs; about 10 us each, against 300 ms to load Numba
+FEW = 16  # pairs; about 10 us each
+FEW_UNLOADED = 1000  # pairs while Numba is not loaded, which takes 300 ms (and seconds if it must compile)
 
 _AXES = np.eye(3)
 
@@ -38,7 +40,8 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
 
 def serves(rows: Any, pairs: int) -> bool:
     """Tell whether this many pairs with these rows are for this module."""
-    return pairs <= FEW and type(rows) in _TABLE
+    limit = FEW if "numba" in sys.modules else FEW_UNLOADED
+    return pairs <= limit and type(rows) in _TABLE
 
 
 def meet(rows: Any, ray: Ray1, i: int, **how: Any) -> Met | None:

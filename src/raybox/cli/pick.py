@@ -9,6 +9,7 @@ from raybox.cli.rays import ray_of, ray_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh, Rays
+    from raybox.hits import AllHits
 
 
 @click.command(short_help="List what one ray or segment meets, in order.")
@@ -25,7 +26,6 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
     """
     ray = ray_of(**options)
     geometry, ids = load_scene(scene, boxes)
-    announce_compiling()
     rows = _met(ray, geometry, ids)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
@@ -37,11 +37,23 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
         click.echo(table(list(rows[0]), [list(row.values()) for row in shown]))
 
 
-def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
-    """Ask the scene, and put what it says into rows for people."""
+def _ask(ray: "Rays", geometry: "Boxes | Mesh") -> "AllHits":
+    """Find everything the ray meets: boxes by a scan, which compiles nothing; triangles by a scene."""
+    from raybox.geometry import Boxes
+
+    if isinstance(geometry, Boxes):
+        from raybox.scan import scan
+
+        return scan(ray, geometry)
     from raybox.scene import Scene
 
-    found = Scene(geometry).all(ray)
+    announce_compiling()
+    return Scene(geometry).all(ray)
+
+
+def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
+    """Ask the scene, and put what it says into rows for people."""
+    found = _ask(ray, geometry)
     rows: list[dict[str, Any]] = []
     for index, t in zip(found.index.tolist(), found.t.tolist(), strict=True):
         row = {"index": index, "id": ids[index]} if ids else {"index": index}

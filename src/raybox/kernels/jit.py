@@ -124,7 +124,7 @@ def apart(signature: str) -> Callable[[F], F]:
     def compile_apart(function: F) -> F:
         args, result = sigutils.normalize_signature(signature)
         options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
-        compiled = CFunc(function, (args, result), locals={}, options=options)
+        compiled: Any = CFunc(function, (args, result), locals={}, options=options)
         with suppress(RuntimeError, OSError):
             compiled._cache = _StampedCache(function)
         compiled.compile()
