@@ -14,7 +14,6 @@ from raybox.kernels.ray import Ray, is_empty
 
 _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
-_INF32 = np.float32(np.inf)
 
 
 class Job(NamedTuple):

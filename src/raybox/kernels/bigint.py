@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels.jit import allocating, out_of_line
+from raybox.kernels.jit import allocating
 from raybox.kernels.memory import zero_words
 
 _MASK = np.uint64(0xFFFFFFFF)
@@ -31,7 +31,6 @@ class Big(NamedTuple):
 @allocating
 def from_float(x: float) -> Big:
     """Return a finite float exactly."""
-    out_of_line()
     limbs = zero_words(2)
     if x == 0.0:
         return Big(0, limbs, 0)
@@ -87,7 +86,6 @@ def _deplete(a: Any, b: Any) -> None:
 @allocating
 def add(x: Big, y: Big) -> Big:
     """Return x + y."""
-    out_of_line()
     if x.sign == 0:
         return y
     if y.sign == 0:
@@ -126,7 +124,6 @@ def sub(x: Big, y: Big) -> Big:
 @allocating
 def mul(x: Big, y: Big) -> Big:
     """Return x * y."""
-    out_of_line()
     out = zero_words(x.limbs.size + y.limbs.size)
     for i in range(x.limbs.size):
         carry = np.uint64(0)
@@ -141,7 +138,6 @@ def mul(x: Big, y: Big) -> Big:
 @allocating
 def difference(p: float, o: float) -> Big:
     """Return p - o of two finite floats exactly."""
-    out_of_line()
     return sub(from_float(p), from_float(o))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raybox.kernels.exact import order, time
-from raybox.kernels.jit import device, out_of_line
+from raybox.kernels.jit import device
 from raybox.kernels.ray import Ray
 
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
@@ -54,7 +54,6 @@ def _up(t: float) -> float:
 @device
 def _meets_exact(lower: Any, upper: Any, ray: Ray) -> bool:
     """Decide without rounding whether the slabs and the range have a time in common."""
-    out_of_line()
     o = ray.origin
     d = ray.direction
     for i in range(3):
@@ -84,7 +83,6 @@ def entry(lower: Any, upper: Any, ray: Ray) -> tuple[int, float]:
 
     The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
     """
-    out_of_line()
     axis = -1
     plane = -np.inf
     for i in range(3):
@@ -103,7 +101,6 @@ def entry(lower: Any, upper: Any, ray: Ray) -> tuple[int, float]:
 @device
 def _overflows(lower: Any, upper: Any, ray: Ray) -> bool:
     """Tell whether a rounded time is (nearly) infinite though its plane is not: no bound holds then."""
-    out_of_line()
     for k in range(3):
         d = ray.direction[k]
         for plane in (lower[k], upper[k]):
@@ -151,7 +148,6 @@ def intersect(boxes: Any, ray: Ray, i: int) -> tuple[bool, float]:
 @device
 def tie(boxes: Any, ray: Ray, i: int, j: int) -> int:
     """Compare first contacts with boxes i and j, both met, exactly: -1, 0 or 1."""
-    out_of_line()
     axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
     late_i = _after_start(ray, axis_i, plane_i)

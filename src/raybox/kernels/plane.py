@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox.kernels import bigint, dd
 from raybox.kernels.bigint import Big
-from raybox.kernels.jit import allocating, device, out_of_line
+from raybox.kernels.jit import allocating, device
 from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 
@@ -19,7 +19,6 @@ from raybox.kernels.ray import Ray
 @allocating
 def _ratio(planes: Any, ray: Ray, i: int) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""
-    out_of_line()
     num = bigint.from_float(planes.offsets[i])
     den = bigint.from_float(0.0)
     for k in range(3):
@@ -32,7 +31,6 @@ def _ratio(planes: Any, ray: Ray, i: int) -> tuple[Big, Big]:
 @allocating
 def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
     """Return (sign of n . d, time of the crossing), the time NaN for sign 0."""
-    out_of_line()
     offset = planes.offsets[i]
     n = (planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2])
     if dd.tame3(n) and dd.tame3(ray.origin) and dd.tame3(ray.direction):

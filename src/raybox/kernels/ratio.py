@@ -9,13 +9,12 @@ import numpy as np
 
 from raybox.kernels import bigint
 from raybox.kernels.bigint import Big
-from raybox.kernels.jit import allocating, apart, device, out_of_line
+from raybox.kernels.jit import allocating, apart, device
 
 
 @allocating
 def ratio_order(num1: Big, den1: Big, num2: Big, den2: Big) -> int:
     """Compare num1/den1 with num2/den2 exactly: -1, 0 or 1."""
-    out_of_line()
     difference = bigint.sub(bigint.mul(num1, den2), bigint.mul(num2, den1))
     return difference.sign * den1.sign * den2.sign
 
@@ -29,7 +28,6 @@ def beyond(num: Big, den: Big, bound: float) -> int:
 @allocating
 def ratio(num: Big, den: Big) -> float:
     """Return num/den rounded once, to the nearest float, ties to even; too large becomes infinite."""
-    out_of_line()
     if num.sign == 0:
         return 0.0
     top, top_exponent = bigint.leading(num)
@@ -65,7 +63,6 @@ def _even(low: float, high: float) -> float:
 @allocating
 def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
     """Compare num/den (both positive) with the middle of two neighbouring floats."""
-    out_of_line()
     if math.isinf(high):
         gap = low - np.nextafter(low, 0.0)
         twice = bigint.add(bigint.add(bigint.from_float(low), bigint.from_float(low)), bigint.from_float(gap))

@@ -18,7 +18,7 @@ from raybox.kernels import bigint, dd
 from raybox.kernels.bigint import Big
 from raybox.kernels.dd import DD
 from raybox.kernels.exact import sign
-from raybox.kernels.jit import allocating, device, out_of_line
+from raybox.kernels.jit import allocating, device
 from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 
@@ -87,7 +87,6 @@ def _big_diff(p: Any, o: Any) -> tuple[Big, Big, Big]:
 @allocating
 def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
     """Return d . ((p - o) x (q - o)), exactly."""
-    out_of_line()
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
     return _big_dot_cross(direction, _big_diff(p, ray.origin), _big_diff(q, ray.origin))
@@ -96,7 +95,6 @@ def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
 @allocating
 def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
     """Return the sign of d . ((p - o) x (q - o)), exactly."""
-    out_of_line()
     guess = _volume(p, q, ray.origin, ray.direction)
     if guess != 2 and safe:
         return guess
@@ -122,7 +120,6 @@ def _safe(a: Any, b: Any, c: Any, ray: Ray) -> bool:
 @allocating
 def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""
-    out_of_line()
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
     ab = _big_diff(b, a)
@@ -133,7 +130,6 @@ def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
 @allocating
 def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
     """Return the time of the crossing with the triangle's plane, rounded once."""
-    out_of_line()
     if safe:
         n = _dd_cross(_dd_diff(b, a), _dd_diff(c, a))
         t = dd.divide(_dd_dot(_dd_diff(a, ray.origin), n), _dd_dot(_dd_lift(ray.direction), n))
@@ -214,7 +210,6 @@ def normal(mesh: Any, _ray: Ray, i: int) -> tuple[float, float, float]:
 @allocating
 def _cross_exact(p: Any, q: Any) -> tuple[float, float, float]:
     """Return p x q, each part rounded once."""
-    out_of_line()
     one = bigint.from_float(1.0)
     zero = (0.0, 0.0, 0.0)
     p_big, q_big = _big_diff(p, zero), _big_diff(q, zero)
