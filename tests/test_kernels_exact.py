@@ -2,12 +2,18 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numba
 import numpy as np
+import pytest
 
-from raybox.kernels import bigint, dd, eft, exact, powers
+import exact as truth
+import exact_surfaces as surfaces
+import raybox as rb
+from compare import assert_hits, assert_normals
+from raybox.kernels import bigint, dd, exact, powers
 from raybox.kernels.jit import FLAGS
 from raybox.kernels.plane import ratio
 
@@ -48,79 +54,25 @@ def anywhere(rng, n, low=-1074, high=970) -> np.ndarray:
     return mantissas(rng, n) * np.ldexp(1.0, rng.integers(low, high, n))
 
 
-# Sums and products of two, powers of two
+# Powers of two, and ratios of whole numbers
 
 
 @loop
-def steps(a, b, e, out):
-    for k in range(a.size):
-        out[k, 0], out[k, 1] = eft.two_sum(a[k], b[k])
-        out[k, 2], out[k, 3] = eft.two_prod(a[k], b[k])
-        out[k, 4], out[k, 5] = eft.tame(a[k]), powers.exponent_of(abs(a[k]))
-        out[k, 6] = powers.scaled(a[k], e[k])
+def powers_of(x, e, out):
+    for k in range(x.size):
+        out[k, 0], out[k, 1] = powers.exponent_of(abs(x[k])), powers.scaled(x[k], e[k])
 
 
-def test_sums_and_products_lose_nothing():
-    rng = np.random.default_rng(1)
-    a, b = anywhere(rng, (2, 4000), -80, 80)
-    out = np.empty((4000, 7))
-    steps(a, b, np.zeros(4000, int), out)
-    for x, y, (s, e, p, f, *_) in zip(map(Fraction, a), map(Fraction, b), out.tolist(), strict=True):
-        assert (s, Fraction(s) + Fraction(e)) == (float(x + y), x + y)
-        assert (p, Fraction(p) + Fraction(f)) == (float(x * y), x * y)
-
-
-def test_powers_of_two_are_those_of_the_library_and_tame_is_what_a_product_can_bear():
+def test_powers_of_two_are_those_of_the_library():
     rng = np.random.default_rng(2)
-    x, out = anywhere(rng, 3000, -1127, 971), np.empty((3000, 7))
-    tame, wild = [0.0, -0.0, 1.0, -3.0, 2.0**299, -(2.0**-299)], [2.0**300, 2.0**-300, MAX, TINY, 2.0**-1022]
-    x[:11] = tame + wild
+    x, out = anywhere(rng, 3000, -1127, 971), np.empty((3000, 2))
+    x[:4] = 0.0, TINY, 2.0**-1022, MAX
     edge = [-2100, -1075, -1074, -1023, -1022, -1001, -1000, -999, 0, 999, 1000, 1001, 1023, 1024, 2100]
     e = np.where(rng.random(3000) < 0.5, rng.choice(edge, 3000), rng.integers(-1100, 1100, 3000))
-    steps(x, x, e, out)
-    assert out[:11, 4].tolist() == [1] * 6 + [0] * 5
-    np.testing.assert_array_equal(out[:, 5], np.frexp(x)[1])
+    powers_of(x, e, out)
+    np.testing.assert_array_equal(out[:, 0], np.frexp(x)[1])
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(out[:, 6], np.ldexp(x, e))
-
-
-# Whole numbers, and their ratio rounded once
-
-
-@loop
-def big_value(x, limbs):
-    """Write a*b + c*d - e and its leading part."""
-    ab = bigint.mul(bigint.from_float(x[0]), bigint.from_float(x[1]))
-    cd = bigint.mul(bigint.from_float(x[2]), bigint.from_float(x[3]))
-    big = bigint.sub(bigint.add(ab, cd), bigint.from_float(x[4]))
-    top, exponent = bigint.leading(big)
-    for k in range(big.limbs.size):
-        limbs[k] = big.limbs[k]
-    return big.sign, big.limbs.size, big.exponent, top, exponent
-
-
-def big_cases(rng):
-    for spread in (1, 3, 33, 60, 200, 900):
-        yield from anywhere(rng, (250, 5), -spread - 52, spread - 52).tolist()
-    ones, limb = float(2**53 - 1), float(2**32)
-    yield from product([ones], [ones], (1.0, -1.0, 0.0), (ones, limb, 1.0), (0.0, 1.0, -ones))
-    yield from product((2.0**32, 2.0**64, 2.0**900), [1.0], [-1.0], (TINY, 1.0, 2.0**31, limb), [TINY])
-    yield from product((limb, -limb), [limb], (1.0, -1.0), (limb, 2 * limb), (0.0, 1.0))
-    yield from ([3.0, 5.0, -15.0, 1.0, 0.0], [MAX, MAX, -MAX, MAX, 0.0], [TINY, TINY, MAX, -MAX, 1.0])
-
-
-def test_whole_numbers_are_whole():
-    limbs = np.zeros(200, np.uint64)
-    for case in big_cases(np.random.default_rng(3)):
-        got, size, exponent, top, top_exponent = big_value(np.array(case), limbs)
-        a, b, c, d, e = map(Fraction, case)
-        want = a * b + c * d - e
-        assert (limbs[:size] < 2**32).all()
-        value = sum(int(w) << (32 * k) for k, w in enumerate(limbs[:size]))
-        assert got == sign(want)
-        assert got == 0 or got * value * Fraction(2) ** exponent == want
-        assert abs(Fraction(top) * Fraction(2) ** top_exponent - want) <= abs(want) / 2**50
-        assert got == 0 or 2.0**30 <= abs(top) < 2.0**97
+        np.testing.assert_array_equal(out[:, 1], np.ldexp(x, e))
 
 
 @loop
@@ -231,65 +183,19 @@ def test_order_is_exact():
     assert min(np.bincount(out + 1)) > 500
 
 
-def test_order_of_infinite_planes():
-    s, out = 3.0, np.empty(12, np.int64)
-    up, down = [INF, 1.0, s], [-INF, 1.0, s]
-    others = ([5.0, 1.0, 2.0], [INF, 2.0, 3.0], [-INF, 2.0, 1.0], [INF, 2.0, -1.0], up, [MAX, -MAX, TINY])
-    orders(np.array([up + x for x in others] + [down + x for x in others]), out)
-    assert out.tolist() == [1, 0, 1, 1, 0, 1, -1, -1, 0, 0, -1, -1]
-    orders(np.array([[*x, *y[:2], -y[2]] for x, y in product(others, (up, down))]), out)
-    assert out.tolist() == [1, -1, 1, 0, 0, -1, 0, -1, 1, 0, 1, -1]
-
-
 # Sums in double-double
 
 
 @loop
-def dd_chains(x, out):
-    """Compute (a.b) (c.d) - e.f of six vectors; round it, and its ratio to c.d."""
-    for k in range(x.shape[0]):
-        v = x[k]
-        ab = dd.dot((v[0], v[1], v[2]), (v[3], v[4], v[5]))
-        cd = dd.dot((v[6], v[7], v[8]), (v[9], v[10], v[11]))
-        value = dd.sub(dd.mul(ab, cd), dd.dot((v[12], v[13], v[14]), (v[15], v[16], v[17])))
-        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = value.head, value.tail, value.slack, dd.certain(value)
-        out[k, 4], out[k, 5] = dd.rounded(value), dd.divide(value, cd)
-
-
-@loop
 def dd_given(x, out):
-    """Round, and divide, double-doubles that are given with their slack; scale the heads to a unit vector."""
+    """Round, divide, multiply and add double-doubles that are given with their slack."""
     for k in range(x.shape[0]):
         v = x[k]
         one, other = dd.DD(v[0], v[1], v[2]), dd.DD(v[3], v[4], v[5])
+        product, total = dd.mul(one, other), dd.add(one, other)
         out[k, 0], out[k, 1], out[k, 2] = dd.certain(one), dd.rounded(one), dd.divide(one, other)
-        out[k, 3], out[k, 4], out[k, 5] = dd.unit((v[0], v[3], v[3]))
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def test_the_slack_of_sums_holds_what_they_lost():
-    rng = np.random.default_rng(7)
-    x = anywhere(rng, (2500, 18), -60, 8)
-    x[:500, 12:] = x[:500, :6]  # with c.d = 1 all cancels, but for a last bit
-    x[:500, 6:12] = [1.0, 0, 0, 1.0, 0, 0]
-    x[:250, 17] = np.nextafter(x[:250, 17], INF)
-    x[500:1000, 3:6] = np.stack([x[500:1000, 1], -x[500:1000, 0], x[500:1000, 5] * 2.0**-60], axis=1)
-    out, most = np.empty((2500, 6)), 0
-    dd_chains(x, out)
-    for row, (head, tail, slack, certain, rounded, divided) in zip(x.tolist(), out.tolist(), strict=True):
-        a, b, c, d, e, f = np.array([*map(Fraction, row)]).reshape(6, 3)
-        want, size = a @ b * (c @ d) - e @ f, abs(a) @ abs(b) * (abs(c) @ abs(d)) + abs(e) @ abs(f)
-        error = abs(Fraction(head) + Fraction(tail) - want)
-        most = max(most, error / size)
-        assert error <= slack <= size / 2**95
-        assert not certain or sign(head) == sign(want)
-        assert math.isnan(rounded) or rounded == nearest(want)
-        assert math.isnan(divided) or divided == nearest(want / (c @ d))
-    assert np.isfinite(out).all(axis=1).sum() > 1500
-    assert most > 2.0**-108
+        out[k, 3], out[k, 4], out[k, 5] = product.head, product.tail, product.slack
+        out[k, 6], out[k, 7], out[k, 8] = total.head, total.tail, total.slack
 
 
 def given_cases(rng):
@@ -302,21 +208,19 @@ def given_cases(rng):
         yield from product([head], [0.0], [0.0], [den], [0.0], [abs(den) * rng.choice([0.4, 0.6, 1.0])])
         yield head, tail / 2, abs(head) * rng.choice([0.3, 0.51, 0.7, 1.0, 1.5]), 1.0, 0.0, 0.0
         loose = abs(head) * rng.choice([0.0, 2.0**-101, 2.0**-90])
-        den_tail, den_loose = (
-            math.ulp(den) * rng.choice([0.0, 0.25, -0.4]),
-            abs(den) * rng.choice([0, 2.0**-98]),
-        )
+        den_tail = math.ulp(den) * rng.choice([0.0, 0.25, -0.4])
+        den_loose = abs(den) * rng.choice([0, 2.0**-98])
         middle = (Fraction(head) + Fraction(half)) * (Fraction(den) + Fraction(den_tail))
         for beside in (0.0, 2.0**-100, 2.0**-75):
             yield *split(middle * (1 + Fraction(beside))), loose * abs(den), den, den_tail, den_loose
     yield from product((0.0, -0.0, 1.0), [0.0], (0.0, 1.0), (1.0, -1.0, 0.0), [0.0], (0.0, 1.0))
 
 
-def test_a_double_double_is_rounded_only_where_its_slack_allows():
+def test_the_slack_of_a_double_double_holds_what_is_lost():
     cases = np.array(list(given_cases(np.random.default_rng(8))))
-    out = np.empty((len(cases), 6))
+    out = np.empty((len(cases), 9))
     dd_given(cases, out)
-    for case, (certain, rounded, divided, *_) in zip(cases.tolist(), out.tolist(), strict=True):
+    for case, (certain, rounded, divided, *sums) in zip(cases.tolist(), out.tolist(), strict=True):
         head, tail, slack, den, den_tail, den_slack = map(Fraction, case)
         ends = head + tail - slack, head + tail + slack
         dens = den + den_tail - den_slack, den + den_tail + den_slack
@@ -325,16 +229,87 @@ def test_a_double_double_is_rounded_only_where_its_slack_allows():
         if not math.isnan(divided):
             assert dens[0] * dens[1] > 0
             assert all(same(divided, nearest(x / y)) for x in ends for y in dens)
+        products, totals = [x * y for x in ends for y in dens], [x + y for x in ends for y in dens]
+        for (high, low, loose), exactly in zip((sums[:3], sums[3:]), (products, totals), strict=True):
+            assert all(abs(Fraction(high) + Fraction(low) - x) <= loose for x in exactly)
     assert np.isfinite(out[:, 2]).sum() > 2500
 
 
-def test_unit_vectors_have_length_one_at_every_magnitude():
-    x = np.zeros((500, 6))
-    x[:, [0, 3]] = anywhere(np.random.default_rng(9), (500, 1), -1074, 960) * [1.0, -0.75]
-    x[:4, [0, 3]] = [[MAX, -MAX], [TINY, TINY], [3.0, 0.0], [0.0, 0.0]]
-    out = np.empty((500, 6))
-    dd_given(x, out)
-    np.testing.assert_allclose((out[:, 3:] ** 2).sum(axis=1), np.arange(500) != 3, rtol=1e-15)
-    np.testing.assert_allclose(
-        out[4:, 3:] * math.sqrt(2.125), np.sign(x[4:, :1]) * [1, -0.75, -0.75], rtol=1e-9
+# Boxes, planes and triangles where floats end
+
+
+BUG = pytest.mark.xfail(reason="a time whose difference overflows is left out", strict=True)
+POOLS = {
+    "huge": [MAX, MAX / 2, 0.75 * MAX, 1e300, 1e308, 1.0, 3.0, 0.0],
+    "steep": [MAX, MAX / 3, 1e300, 1.0, 1e-10, 7e-300, 0.0, 2.0**-1000],
+    "tiny": [TINY, 3 * TINY, 2.0**-1022, 1e-310, 2.0, 1.0, 0.0, 4.0],
+}
+
+
+def drawn(rng, pool, shape):
+    return rng.choice(POOLS[pool], shape) * rng.choice([-1.0, 1.0], shape)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_boxes_at_the_ends_of_what_floats_can_say(pool):
+    hits, want, directions = at_the_ends(pool)
+    np.testing.assert_array_equal(hits.hit, want.hit)
+    assert_normals(hits, want, directions)
+    assert 500 < want.hit.sum() < hits.hit.size - 500
+
+
+@pytest.mark.parametrize("pool", [pytest.param(p, marks=BUG) if p != "tiny" else p for p in POOLS])
+def test_times_at_the_ends_of_what_floats_can_say(pool):
+    hits, want, _ = at_the_ends(pool)
+    assert_hits(hits, want, np.arange(hits.hit.size))
+
+
+@cache
+def at_the_ends(pool):
+    """Ask all about random pairs over a few extreme numbers; give answers, truth and directions."""
+    rng = np.random.default_rng(10)
+    n = 20_000
+    corners = np.sort(drawn(rng, pool, (2, n, 3)), axis=0)
+    low, high = np.sort(np.where(rng.random((2, n)) < 0.5, [[0.0], [INF]], drawn(rng, pool, (2, n))), axis=0)
+    pairs = drawn(rng, pool, (n, 3)), drawn(rng, pool, (n, 3)), low, high, *corners
+    hits = rb.intersect(rb.Rays(*pairs[:2], t_min=low, t_max=high), rb.Boxes(*corners))
+    return hits, truth.box_rows(*pairs), pairs[1]
+
+
+@pytest.mark.parametrize("late", [0.0, 2.0**-50])
+def test_denormal_times_that_round_apart(late):
+    # both differences are rounded, one down to the middle of two denormals, the other up and past it
+    k, unit, tail = 2.0**20 + 0.5, 2.0**-74, 0.45 * 2.0**-32
+    origin = np.array([-1.25 * tail * unit, -tail * unit, 0.0]) * [1 + late, 1, 1]
+    lower, upper = np.array([[1.25 * k * unit, -1.0, -1.0], [1.0, k * unit, 1.0]])
+    rows = [np.tile(x, (300, 1)) for x in (origin, np.array([1.25, 1.0, 0.0]) * 2.0**1000, lower, upper)]
+    hits = rb.intersect(rb.Rays(*rows[:2]), rb.Boxes(*rows[2:]))
+    assert hits.hit.all() == (late == 0)
+    assert (hits.t == (INF if late else (k + 0.5) * TINY)).all()
+
+
+@pytest.mark.xfail(reason="an offset below 2**-200 takes the path without underflow", strict=True)
+def test_a_denormal_time_of_a_plane_is_rounded_once():
+    rays = rb.Rays(np.zeros((300, 3)), np.tile([2.0, 2.0**-60, 0.0], (300, 1)))
+    hits = rb.intersect(rays, rb.Planes(np.tile([1.0, 1.0, 0.0], (300, 1)), np.full(300, 3 * TINY)))
+    assert set(hits.t.tolist()) == {TINY}  # 3/2 of the least float less a little
+
+
+@pytest.mark.parametrize("low", [-520, -330, -240])
+def test_planes_and_triangles_of_the_least_products(low):
+    rng = np.random.default_rng(11)
+    o, d, n, a, b, c = anywhere(rng, (6, 400, 3), low - 53, low - 40)
+    corners = o + d + a, o + d - b, o + d + b - a + 0.01 * c
+    d *= 2.0 ** rng.choice([0.0, -400.0], (400, 1))
+    rays, mesh = rb.Rays(o, d, t_min=-INF), np.stack(corners, axis=1).reshape(-1, 3)
+    met = rb.intersect(rays, rb.Planes(n, np.zeros(400))), (n, np.zeros(400)), surfaces.plane
+    hit = (
+        rb.intersect(rays, rb.Mesh(mesh, np.arange(1200).reshape(-1, 3))),
+        corners,
+        surfaces.triangle_by_signs,
     )
+    for hits, rows, oracle in (met, hit):
+        each = zip(*(x.tolist() for x in (o, d, *rows)), strict=True)
+        want = [oracle(*x[:2], (-INF, INF), *x[2:]) for x in each]
+        np.testing.assert_array_equal(hits.t, [INF if x is None else nearest(x.t) for x in want])
+        assert hits.hit.sum() > 100

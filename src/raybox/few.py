@@ -44,9 +44,9 @@ def serves(rows: Any, pairs: int) -> bool:
     return pairs <= limit and type(rows) in _TABLE
 
 
-def meet(rows: Any, ray: Ray1, i: int, **how: Any) -> Met | None:
+def meet(rows: Any, ray: Ray1, i: int) -> Met | None:
     """Return the first contact of a ray with primitive i, or None."""
-    met: Met | None = _TABLE[type(rows)](rows, ray, i, **how)
+    met: Met | None = _TABLE[type(rows)](rows, ray, i)
     return met
 
 
@@ -60,8 +60,8 @@ def _meet_box(rows: BoxRows, ray: Ray1, i: int) -> Met | None:
     return Met(crossing, outward * _AXES[crossing.axis] + 0.0, (np.nan, np.nan))
 
 
-def _meet_plane(rows: PlaneRows, ray: Ray1, i: int, cull_back: bool = False) -> Met | None:
-    crossing = rational.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), cull_back)
+def _meet_plane(rows: PlaneRows, ray: Ray1, i: int) -> Met | None:
+    crossing = rational.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
     return crossing and Met(crossing, _unit(rows.normals[i]), (np.nan, np.nan))
 
 

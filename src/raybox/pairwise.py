@@ -6,9 +6,10 @@ import numpy as np
 
 from raybox import few
 from raybox.errors import InvalidInput
-from raybox.geometry import Geometry, Planes, Rays
+from raybox.geometry import Geometry, PlaneRows, Planes, Rays
 from raybox.hits import Hits, Source
 from raybox.parallel import check_workers, run_chunks
+from raybox.validate import Floats, Ints
 
 
 def intersect(
@@ -66,10 +67,13 @@ def intersect(
     source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
     index, t = np.full(total, -1, np.int64), np.full(total, np.inf)
     step = int(len(geometry) != 1)
-    if few.serves(geometry.rows(), total):
-        _by_hand(source, step, cull, index, t)
+    rows = geometry.rows()
+    if isinstance(rows, PlaneRows):
+        rows = rows._replace(cull_back=cull == "back")
+    if few.serves(rows, total):
+        _by_hand(source, rows, step, index, t)
     else:
-        _by_kernel(source, step, cull, (index, t), workers=workers, progress=progress)
+        _by_kernel(source, rows, step, (index, t), workers=workers, progress=progress)
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
@@ -106,21 +110,24 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
         ) from error
 
 
-def _by_hand(source: Source, step: int, cull: str | None, index: Any, t: Any) -> None:
+def _by_hand(source: Source, rows: Any, step: int, index: Ints, t: Floats) -> None:
     """Do a handful of pairs in rational arithmetic."""
-    rays, rows = source.rays.rows(), source.geometry.rows()
+    rays = source.rays.rows()
     for k, ray in enumerate(source.ray_of(index.size)):
         i = (k % source.inner) * step
-        met = few.meet(rows, few.ray_at(rays, ray), i, **({"cull_back": True} if cull else {}))
+        met = few.meet(rows, few.ray_at(rays, ray), i)
         if met is not None:
             index[k], t[k] = i, met.crossing.t
 
 
-def _by_kernel(source: Source, step: int, cull: str | None, out: Any, **how: Any) -> None:
+def _by_kernel(source: Source, rows: Any, step: int, out: tuple[Ints, Floats], **how: Any) -> None:
     """Do many pairs in compiled loops."""
     from raybox.kernels import pairs
 
-    loop = pairs.intersect_fronts if cull == "back" else pairs.intersect_pairs
     pairing = pairs.Pairing(source.inner, source.row, source.column, step)
-    rays, rows = source.rays.rows(), source.geometry.rows()
-    run_chunks(lambda begin, end: loop(rays, rows, pairing, (begin, end), *out), len(out[0]), **how)
+    rays = source.rays.rows()
+
+    def work(begin: int, end: int) -> None:
+        pairs.intersect_pairs(rays, rows, pairing, (begin, end), *out)
+
+    run_chunks(work, len(out[0]), **how)

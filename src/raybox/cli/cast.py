@@ -81,7 +81,7 @@ def _check_out(out: str, *inputs: str) -> None:
 
 
 def _ask(geometry: "Boxes | Mesh", rays: "Rays", query: str, **how: Any) -> tuple["Saveable", int, float]:
-    """Ask; give the answers, how many rays met anything (``all``: how many boxes were met), and the seconds."""
+    """Ask; give the answers, how many rays met anything (``all``: how many boxes are met), the seconds."""
     import numpy as np
 
     from raybox.scene import Scene
@@ -111,7 +111,8 @@ def _write(out: str, answers: "Saveable", ids: list[str] | None) -> None:
 
 def _in_words(summary: dict[str, Any]) -> str:
     met = "boxes met" if summary["query"] == "all" else "met something"
+    out = "stdout" if summary["out"] == "-" else summary["out"]
     return (
         f"raybox: {summary['cast']:,} rays into a scene of {summary['size']:,}: {summary['met']:,} {met}, "
-        f"in {summary['seconds']:.2f} s; wrote {summary['out']}"
+        f"in {summary['seconds']:.2f} s; written to {out}"
     )

@@ -74,7 +74,11 @@ def _of_labels(loaded: "Loaded") -> Facts:
     """Show the first ids, and the labels that sort the boxes into a few classes."""
     ids = {} if loaded.ids is None else {"ids": loaded.ids[:3], "distinct_ids": len(set(loaded.ids))}
     classes = {name: Counter(values) for name, values in loaded.labels.items()}
-    few = {name: dict(counts.most_common(8)) for name, counts in classes.items() if 1 < len(counts) <= 40}
+    few = {
+        name: dict(counts.most_common(8))
+        for name, counts in classes.items()
+        if 1 < len(counts) <= min(40, len(loaded.geometry) // 2)
+    }
     return ids | {"labels": list(loaded.labels)} | few if loaded.labels else ids
 
 

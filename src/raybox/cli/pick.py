@@ -26,6 +26,8 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
     """
     ray = ray_of(**options)
     geometry, ids = load_scene(scene, boxes)
+    if ray.ndim_space != geometry.ndim_space:
+        raise click.UsageError(f"{scene} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D.")
     rows = _met(ray, geometry, ids)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}

@@ -108,7 +108,7 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
         case Hits():
             rays = np.arange(content.index.size)
             columns = {"ray": rays, "index": content.index.ravel(), **_named(content.index.ravel(), ids)}
-            points = content.points.reshape(rays.size, -1)
+            points = content.points.reshape(-1, content.points.shape[-1])
             return columns | {"t": content.t.ravel()} | dict(zip("xyz", points.T, strict=False))
         case AllHits():
             columns = {

@@ -16,6 +16,8 @@ class PlaneRows(NamedTuple):
     """(M, 3)"""
     offsets: Floats
     """(M,)"""
+    cull_back: bool = False
+    """Drop rays that come from behind, or run along the plane."""
 
 
 @final

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels import plane
 from raybox.kernels.jit import device, entry
 from raybox.kernels.primitives import intersect, normal, span, weights
 from raybox.kernels.ray import get_ray, is_empty
@@ -38,21 +37,6 @@ def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index:
         t[k] = np.inf
         if not is_empty(ray):
             met, when = intersect(rows, ray, i)
-            if met:
-                index[k] = i
-                t[k] = when
-
-
-@entry
-def intersect_fronts(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
-    """Do the same for planes, back sides culled."""
-    for k in range(span_of[0], span_of[1]):
-        ray = get_ray(rays, _ray_of(pairing, k))
-        i = (k % pairing.inner) * pairing.step
-        index[k] = -1
-        t[k] = np.inf
-        if not is_empty(ray):
-            met, when = plane.intersect_front(rows, ray, i)
             if met:
                 index[k] = i
                 t[k] = when

@@ -62,16 +62,7 @@ def _in_range(planes: Any, ray: Ray, i: int, t: float) -> bool:
 def intersect(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (is plane i met, time); the ray's range is not empty."""
     side, t = _crossing(planes, ray, i)
-    if side == 0 or not _in_range(planes, ray, i, t):
-        return False, np.inf
-    return True, t
-
-
-@device
-def intersect_front(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
-    """Answer like `intersect`, but only for rays that come from the side the normal points to."""
-    side, t = _crossing(planes, ray, i)
-    if side >= 0 or not _in_range(planes, ray, i, t):
+    if side == 0 or (planes.cull_back and side > 0) or not _in_range(planes, ray, i, t):
         return False, np.inf
     return True, t
 
