@@ -41,6 +41,26 @@ def test_any_scan_equals_a_scene(pairs):
     same(pairs, rb.Boxes(pairs.lower, pairs.upper))
 
 
+def test_triangles_are_scanned_alike():
+    rng = np.random.default_rng(3)
+    vertices = np.concatenate([rng.integers(-2, 3, (30, 3)).astype(float), rng.random((60, 3))])
+    mesh = rb.Mesh(vertices, rng.integers(0, 90, (400, 3)))
+    rays = rb.Rays(
+        rng.integers(-4, 5, (60, 3)), np.where(rng.random((60, 3)) < 0.5, 1.0, rng.random((60, 3)))
+    )
+    everything = rb.Scene(mesh).all(rays)
+    for k, ray in enumerate(rays):
+        np.testing.assert_array_equal(scan(ray, mesh).index, everything[k].index)
+        np.testing.assert_array_equal(scan(ray, mesh).t, everything[k].t)
+    assert len(everything.index) > 60
+
+
+@pytest.mark.parametrize("rays", [rb.Rays([0, 0], [1, 0]), rb.Rays(np.zeros((2, 3)), np.ones(3))])
+def test_many_rays_or_another_dimension_are_refused(rays):
+    with pytest.raises(rb.InvalidInput, match=r"one ray of the scene's D = 3; got rays of shape"):
+        scan(rays, rb.Boxes([0, 0, 0], [1, 1, 1]))
+
+
 def test_an_invalid_ray_meets_nothing():
     ray = rb.Rays([np.nan, 0, 0], [1, 0, 0], invalid="miss")
     assert scan(ray, rb.Boxes([0, 0, 0], [1, 1, 1])).index.size == 0

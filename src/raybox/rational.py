@@ -62,9 +62,9 @@ def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
     enter, leave, axis = span
     if _before(enter, _ratio(ray.t_min)):
         start = ray.t_min + 0.0  # the number zero has one sign: -0.0 reads 0.0
-        return Crossing(start, _rounded(enter), _rounded(leave), -1)
-    t = _rounded(enter)
-    return Crossing(t, t, _rounded(leave), axis)
+        return Crossing(start, rounded(enter), rounded(leave), -1)
+    t = rounded(enter)
+    return Crossing(t, t, rounded(leave), axis)
 
 
 def box_order(ray: Ray1, first: tuple[Vector, Vector], second: tuple[Vector, Vector]) -> int:
@@ -78,7 +78,7 @@ def box_order(ray: Ray1, first: tuple[Vector, Vector], second: tuple[Vector, Vec
     >>> box_order(Ray1((0.0,), (1.0,)), ((2.0,), (3.0,)), ((1.0,), (9.0,)))
     1
     """
-    a, b = _contact(ray, *first), _contact(ray, *second)
+    a, b = box_time(ray, *first), box_time(ray, *second)
     if a is None or b is None:
         return (a is None) - (b is None)
     return _before(b, a) - _before(a, b)
@@ -92,7 +92,7 @@ def contact(ray: Ray1, lower: Vector, upper: Vector) -> Vector | None:
     >>> contact(Ray1((0.0, 0.0), (3.0, 1.0)), (0.1, 0.0), (1.0, 1.0))
     (0.1, 0.03333333333333333)
     """
-    time = _contact(ray, lower, upper)
+    time = box_time(ray, lower, upper)
     if time is None or time[1] == 0:
         return None if time is None or any(ray.direction) else ray.origin
     return tuple(_moved(o, d, time) for o, d in zip(ray.origin, ray.direction, strict=True))
@@ -134,6 +134,38 @@ def triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Crossing, floa
     >>> triangle(Ray1((0.25, 0.5, 1.0), (0.0, 0.0, -1.0)), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     (Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), 0.25, 0.5)
     """
+    met = _triangle(ray, a, b, c)
+    return met and (_single(met[0]), rounded(met[1]), rounded(met[2]))
+
+
+def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
+    """Give the exact first contact of the ray with the box, or None; a whole number over another.
+
+    Examples
+    --------
+    >>> box_time(Ray1((0.0,), (3.0,)), (1.0,), (2.0,))
+    (1, 3)
+    """
+    span = _span(ray, lower, upper)
+    if span is None:
+        return None
+    start = _ratio(ray.t_min)
+    return start if _before(span[0], start) else span[0]
+
+
+def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector) -> Ratio | None:
+    """Give the exact t of `triangle`, or None; a whole number over another."""
+    met = _triangle(ray, a, b, c)
+    return met and met[0]
+
+
+def order(a: Ratio, b: Ratio) -> int:
+    """Compare two exact times: negative, zero or positive, as `functools.cmp_to_key` wants."""
+    return a[0] * b[1] - b[0] * a[1]
+
+
+def _triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Ratio, Ratio, Ratio] | None:
+    """Give t and the weights of b and c, exactly, or None."""
     if _is_empty(ray):
         return None
     points, p_scale = _whole((*ray.origin, *a, *b, *c))
@@ -150,7 +182,7 @@ def triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Crossing, floa
     if det == 0 or u < 0 or v < 0 or u + v > det:
         return None
     time = (sign * _dot(to_c, around) * d_scale, det * p_scale)
-    return (_single(time), _rounded((u, det)), _rounded((v, det))) if _in_range(time, ray) else None
+    return (time, (u, det), (v, det)) if _in_range(time, ray) else None
 
 
 def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
@@ -175,15 +207,6 @@ def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] |
     return enter, leave, axis
 
 
-def _contact(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
-    """Give the exact first contact of the ray with the box, or None."""
-    span = _span(ray, lower, upper)
-    if span is None:
-        return None
-    start = _ratio(ray.t_min)
-    return start if _before(span[0], start) else span[0]
-
-
 def _time(plane_at: float, o: float, d: float) -> Ratio:
     """(plane_at - o) / d, for finite numbers and d != 0."""
     p, p_scale = plane_at.as_integer_ratio()
@@ -196,7 +219,7 @@ def _moved(o: float, d: float, time: Ratio) -> float:
     """Give o + time * d."""
     n, n_scale = o.as_integer_ratio()
     m, m_scale = d.as_integer_ratio()
-    return _rounded((n * m_scale * time[1] + m * time[0] * n_scale, n_scale * m_scale * time[1]))
+    return rounded((n * m_scale * time[1] + m * time[0] * n_scale, n_scale * m_scale * time[1]))
 
 
 def _is_empty(ray: Ray1) -> bool:
@@ -223,7 +246,7 @@ def _upright(numerator: int, denominator: int) -> Ratio:
     return (numerator, denominator) if denominator > 0 else (-numerator, -denominator)
 
 
-def _rounded(time: Ratio) -> float:
+def rounded(time: Ratio) -> float:
     """Round to the nearest float64: Python divides whole numbers with one correct rounding."""
     try:
         return time[0] / time[1]
@@ -232,7 +255,7 @@ def _rounded(time: Ratio) -> float:
 
 
 def _single(time: Ratio) -> Crossing:
-    t = _rounded(time)
+    t = rounded(time)
     return Crossing(t, t, t, -1)
 
 

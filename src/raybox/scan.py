@@ -1,25 +1,32 @@
-"""One ray against many boxes without a tree: what a single pick needs.
+"""One ray against many boxes or triangles without a tree: what a single pick needs.
 
-A tree pays from some hundred rays on; one ray is answered sooner by a look at every box: NumPy
-drops the boxes that are surely missed, `raybox.rational` decides the rest. Nothing is compiled.
+A tree pays from some hundred rays on; one ray is answered sooner by a look at everything: NumPy
+drops what is surely missed, `raybox.rational` decides the rest. Nothing is compiled.
 """
 
 from functools import cmp_to_key
+from typing import Any
 
 import numpy as np
 
 from raybox import few, rational
-from raybox.geometry import Boxes, Rays
+from raybox.errors import InvalidInput
+from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows
 from raybox.hits import AllHits, Source
-from raybox.rational import Ray1
+from raybox.rational import Ratio, Ray1
 from raybox.validate import Bools, Floats, Ints
 
 _SLACK = 1e-12  # of a time: thousands of times what rounding can move it
 _HUGE = 1e300  # times from here on may have overflowed: no bound holds for them
 
 
-def scan(ray: Rays, boxes: Boxes) -> AllHits:
-    """Return every box that one ray meets, sorted by (t, index), exactly as `Scene.all` does.
+def scan(ray: Rays, geometry: Bounded) -> AllHits:
+    """Return everything that one ray meets, sorted by (t, index), exactly as `Scene.all` does.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not exactly one ray, or its D is another.
 
     Examples
     --------
@@ -27,16 +34,46 @@ def scan(ray: Rays, boxes: Boxes) -> AllHits:
     >>> scan(rb.Rays([0, 0], [1, 0]), rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]])).index
     array([1, 0])
     """
-    one = few.ray_at(ray.rows(), 0)
-    met: list[tuple[int, float]] = []
+    if ray.origins.size != ray.ndim_space or ray.ndim_space != geometry.ndim_space:
+        raise InvalidInput(
+            f"a scan takes one ray of the scene's D = {geometry.ndim_space}; "
+            f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
+        )
+    one, rows = few.ray_at(ray.rows(), 0), geometry.rows()
+    met: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
-        rows = boxes.rows()
-        for i in _candidates(one, rows.lower, rows.upper).tolist():
-            crossing = rational.box(one, rows.lower[i].tolist(), rows.upper[i].tolist())
-            if crossing is not None:
-                met.append((i, crossing.t))
-    index, t = _sorted(one, boxes, met)
-    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), boxes))
+        for i in _candidates(one, *_bounds(rows)).tolist():
+            time = _time(rows, one, i)
+            if time is not None:
+                met.append((time, i))
+    met.sort(key=cmp_to_key(_order))
+    index = np.array([i for _, i in met], np.int64)
+    t = np.array([rational.rounded(time) for time, _ in met], np.float64)
+    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), geometry))
+
+
+def _order(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
+    """Compare contacts by time, exactly, then by index."""
+    return rational.order(one[0], other[0]) or one[1] - other[1]
+
+
+def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
+    """Return the corners of the boxes round the rows."""
+    if isinstance(rows, BoxRows):
+        return rows.lower, rows.upper
+    lower = np.minimum(np.minimum(rows.a, rows.b), rows.c)
+    return lower, np.maximum(np.maximum(rows.a, rows.b), rows.c)
+
+
+def _time(rows: BoxRows | TriangleRows, ray: Ray1, i: int) -> Ratio | None:
+    """Return the exact first contact with one row."""
+    if isinstance(rows, BoxRows):
+        return rational.box_time(ray, _numbers(rows.lower[i]), _numbers(rows.upper[i]))
+    return rational.triangle_time(ray, _numbers(rows.a[i]), _numbers(rows.b[i]), _numbers(rows.c[i]))
+
+
+def _numbers(row: Floats) -> Any:
+    return tuple(row.tolist())
 
 
 def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
@@ -58,19 +95,3 @@ def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
     with np.errstate(over="ignore", invalid="ignore"):
         missed = start - np.abs(start) * _SLACK > stop + np.abs(stop) * _SLACK + 1 / _HUGE
     return np.flatnonzero(inside & (unsure | ~missed))
-
-
-def _sorted(ray: Ray1, boxes: Boxes, met: list[tuple[int, float]]) -> tuple[Ints, Floats]:
-    """Sort contacts by (t, index); equal floats are told apart exactly."""
-
-    def box(i: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        rows = boxes.rows()
-        return tuple(rows.lower[i].tolist()), tuple(rows.upper[i].tolist())
-
-    def order(one: tuple[int, float], other: tuple[int, float]) -> int:
-        if one[1] != other[1]:
-            return -1 if one[1] < other[1] else 1
-        return rational.box_order(ray, box(one[0]), box(other[0])) or one[0] - other[0]
-
-    met = sorted(met, key=cmp_to_key(order))
-    return np.array([i for i, _ in met], np.int64), np.array([t for _, t in met], np.float64)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import questions, validate
-from raybox.bvh import queries
 from raybox.bvh.build import build
 from raybox.bvh.check import check, stats
 from raybox.bvh.layout import Tree
@@ -14,7 +13,6 @@ from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Rays
 from raybox.hits import AllHits, Hits, Source
-from raybox.kernels.jit import is_cached
 from raybox.kernels.primitives import bounds
 from raybox.validate import Bools, Floats, Ints
 
@@ -267,8 +265,3 @@ def _mask(where: Any, size: int) -> Bools:
         )
     validate.freeze(mask)
     return mask
-
-
-def will_compile() -> bool:
-    """Tell whether the first question on this machine will have to compile its kernels."""
-    return not is_cached(queries.nearest)

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import announce_compiling, as_json, load_scene, number, table
+from raybox.cli.common import as_json, load_scene, number, table
 from raybox.cli.rays import ray_of, ray_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh, Rays
-    from raybox.hits import AllHits
 
 
 @click.command(short_help="List what one ray or segment meets, in order.")
@@ -39,23 +38,11 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
         click.echo(table(list(rows[0]), [list(row.values()) for row in shown]))
 
 
-def _ask(ray: "Rays", geometry: "Boxes | Mesh") -> "AllHits":
-    """Find everything the ray meets: boxes by a scan, which compiles nothing; triangles by a scene."""
-    from raybox.geometry import Boxes
-
-    if isinstance(geometry, Boxes):
-        from raybox.scan import scan
-
-        return scan(ray, geometry)
-    from raybox.scene import Scene
-
-    announce_compiling()
-    return Scene(geometry).all(ray)
-
-
 def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
     """Ask the scene, and put what it says into rows for people."""
-    found = _ask(ray, geometry)
+    from raybox.scan import scan
+
+    found = scan(ray, geometry)
     rows: list[dict[str, Any]] = []
     for index, t in zip(found.index.tolist(), found.t.tolist(), strict=True):
         row = {"index": index, "id": ids[index]} if ids else {"index": index}

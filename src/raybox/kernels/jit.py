@@ -4,7 +4,6 @@ No fast-math anywhere: the error bounds of `raybox.kernels.exact` count every ro
 """
 
 import hashlib
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -119,11 +118,3 @@ def apart(signature: str) -> Callable[[F], F]:
         return cast(F, types.ExternalFunction(symbol, result(*args)))
 
     return compile_apart
-
-
-def is_cached(dispatcher: Any) -> bool:
-    """Tell whether a compiled form of this loop, of these very sources, lies on disk."""
-    cache_file = getattr(dispatcher._cache, "_cache_file", None)
-    if cache_file is None or not os.path.exists(cache_file._index_path):
-        return False
-    return bool(cache_file._load_index())

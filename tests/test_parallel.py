@@ -1,0 +1,89 @@
+"""Chunks over threads: complete, in order, stopped by what goes wrong and by Ctrl-C."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.parallel import check_workers, cores, run_chunks
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, -1])
+@pytest.mark.parametrize("total", [0, 1, 1024, 1025, 100_000])
+def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
+    chunks = run_chunks(lambda begin, end: (begin, end), total, workers=workers)
+    covered = [k for begin, end in chunks for k in range(begin, end)]
+    assert covered == list(range(total))
+
+
+def test_several_threads_take_part():
+    seen = set()
+    both = threading.Barrier(2, timeout=30)
+
+    def work(begin, end):
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            both.wait()
+
+    run_chunks(work, 100_000, workers=2)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_stops_the_rest_and_comes_out(workers):
+    done = []
+
+    def work(begin, end):
+        done.append(begin)
+        if len(done) == 3:
+            raise OSError("the disk is full")
+        time.sleep(0.01)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 10_000_000, workers=workers)
+    assert len(done) < 100
+
+
+@pytest.mark.parametrize("workers", [0, -2, 1.5, "2", None, True])
+def test_workers_that_make_no_sense_are_refused(workers):
+    with pytest.raises(rb.InvalidInput, match=r"workers must be .*-1 for all cores; got"):
+        check_workers(workers)
+
+
+def test_minus_one_is_all_cores():
+    assert check_workers(-1) == cores() >= 1
+    assert check_workers(np.int64(3)) == 3
+
+
+def test_progress_is_drawn_on_stderr_alone(capsys):
+    run_chunks(lambda begin, end: time.sleep((end - begin) / 4096), 4096, workers=1, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "rays" in shown.err
+
+
+CAST = """
+import numpy as np, raybox as rb
+scene = rb.Scene(rb.Boxes(np.zeros((2000, 3)), np.ones((2000, 3))))
+rays = rb.Rays(np.full((1_000_000, 3), -1.0), np.ones((1_000_000, 3)))
+scene.count(rays[:2000])
+print("ready", flush=True)
+scene.count(rays)  # minutes
+"""
+
+
+def test_ctrl_c_stops_compiled_loops():
+    with subprocess.Popen(
+        [sys.executable, "-c", CAST], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in error
+    assert process.returncode != 0
