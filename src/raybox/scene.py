@@ -68,12 +68,10 @@ class Scene:
 
     @property
     def bounds(self) -> Floats:
-        """The corners of the box round everything, shape (2, D); NaN for an empty scene."""
+        """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
         lower, upper = self._state.box_rows
-        dims = self._state.geometry.ndim_space
-        if not len(lower):
-            return np.full((2, dims), np.nan)
-        return np.array([lower.min(axis=0)[:dims], upper.max(axis=0)[:dims]])
+        corners = np.array([lower.min(axis=0, initial=np.inf), upper.max(axis=0, initial=-np.inf)])
+        return corners[:, : self._state.geometry.ndim_space]
 
     def __len__(self) -> int:
         return len(self._state.geometry)

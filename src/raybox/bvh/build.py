@@ -129,6 +129,7 @@ def _grow_tree(work: Work, desk: _Desk, children: Any) -> int:
 def build(lower: Any, upper: Any) -> Tree:
     """Build the tree of boxes given as float64 rows of three."""
     center, exponent = choose_frame(lower, upper)
+    center.flags.writeable = False
     boxes = np.empty((len(lower), 6), np.float32)
     to_tree(lower, upper, center, 2.0**exponent, boxes)
     # a node holds 8 boxes, or has two children at least: never more nodes than boxes

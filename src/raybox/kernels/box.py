@@ -135,12 +135,12 @@ def intersect(boxes: Any, ray: Ray, i: int) -> tuple[bool, float]:
         return False, np.inf
     # rounding is monotone: the greatest rounded time is the greatest time, rounded
     t = ray.t_min
-    bound = ray.t_min if wild else max(_down(near), ray.t_min)
-    if _up(near0) >= bound and d[0] != 0.0:
+    bound = max(_down(near), ray.t_min)
+    if d[0] != 0.0 and (wild or _up(near0) >= bound):
         t = max(t, time(lower[0] if d[0] > 0.0 else upper[0], o[0], d[0]))
-    if _up(near1) >= bound and d[1] != 0.0:
+    if d[1] != 0.0 and (wild or _up(near1) >= bound):
         t = max(t, time(lower[1] if d[1] > 0.0 else upper[1], o[1], d[1]))
-    if _up(near2) >= bound and d[2] != 0.0:
+    if d[2] != 0.0 and (wild or _up(near2) >= bound):
         t = max(t, time(lower[2] if d[2] > 0.0 else upper[2], o[2], d[2]))
     return True, t
 

@@ -18,6 +18,7 @@ from raybox.kernels.eft import two_prod, two_sum
 from raybox.kernels.jit import device
 
 _EPS = 2.0**-100
+_SMALL = 2.0**-900  # quotients below (and above its inverse) may have lost bits
 _TAME_LOW = 2.0**-200
 _TAME_HIGH = 2.0**200
 
@@ -31,14 +32,15 @@ class DD(NamedTuple):
 
 
 @device
-def _tame(x: float) -> bool:
+def tame(x: float) -> bool:
+    """Tell whether products of up to three such numbers are safe from under- and overflow."""
     return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
 
 
 @device
 def tame3(v: Any) -> bool:
-    """Tell whether products of up to three such numbers are safe from under- and overflow."""
-    return _tame(v[0]) and _tame(v[1]) and _tame(v[2])
+    """Tell whether all three parts of a vector are tame."""
+    return tame(v[0]) and tame(v[1]) and tame(v[2])
 
 
 @device
@@ -114,6 +116,8 @@ def divide(num: DD, den: DD) -> float:
     if not certain(den):
         return np.nan
     q = num.head / den.head
+    if not (q == 0.0 or _SMALL < abs(q) < 1.0 / _SMALL):
+        return np.nan
     head, tail = two_prod(q, den.head)
     correction = ((((num.head - head) - tail) + num.tail) - q * den.tail) / den.head
     slack = (

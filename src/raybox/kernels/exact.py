@@ -3,7 +3,7 @@
 A crossing time is ``(p - o) / d``: where the line ``o + t d`` meets the plane at ``p``, on one
 axis. Every decision about boxes is `order` of two of them; a bound of the ray's range is the
 time ``(t_min - 0) / 1``. Planes and triangles have times that are ratios of longer sums; their
-files filter them, and `ratio` and `ratio_order` settle what the filters leave open.
+files filter them, and `raybox.kernels.ratio` settles what the filters leave open.
 
 Three steps, each taken only where the one before cannot tell:
 

@@ -33,7 +33,7 @@ def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
     """Return (sign of n . d, time of the crossing), the time NaN for sign 0."""
     offset = planes.offsets[i]
     n = (planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2])
-    if dd.tame3(n) and dd.tame3(ray.origin) and dd.tame3(ray.direction):
+    if dd.tame(offset) and dd.tame3(n) and dd.tame3(ray.origin) and dd.tame3(ray.direction):
         den = dd.dot(n, ray.direction)
         num = dd.sub(dd.lift(offset), dd.dot(n, ray.origin))
         t = dd.divide(num, den)
