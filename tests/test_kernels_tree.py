@@ -12,7 +12,6 @@ import raybox as rb
 from aim import INF, Pairs
 from raybox.bvh import queries, sinks
 from raybox.bvh.build import build
-from raybox.bvh.check import depth_of
 from raybox.bvh.layout import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward_up
 from raybox.bvh.probe import latest, make_probe
 from raybox.bvh.refit import refit
@@ -23,8 +22,7 @@ from scenes import as_rays, random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 BASE = np.array([512345.678, 4123456.789, 17.3])  # a place on a map
-LARGEST, LEAST = Fraction(1.7976931348623157e308), Fraction(5e-324)
-MARGIN = Fraction(2) ** -101
+LARGEST, LEAST, MARGIN = Fraction(1.7976931348623157e308), Fraction(5e-324), Fraction(2) ** -101
 
 
 @loop
@@ -125,38 +123,48 @@ def stray(seed, far):
     return Pairs(goal - way * reach, way * scale, np.full(150, -INF), pairs.t_max, lower, upper)
 
 
-def survey(seed, far, n_boxes=60, n_rays=150):
+def survey(seed, far):
     """Boxes at map coordinates; rays from far off through their corners, as well as floats can say it."""
-    pairs = random_scene(seed, n_boxes, n_rays, size=0.5)
-    goal = np.concatenate([pairs.lower, pairs.upper, pairs.origins])[:n_rays] + BASE
-    low, high = np.zeros(n_rays), np.full(n_rays, INF)
+    pairs = random_scene(seed, 60, 150, size=0.5)
+    goal = np.concatenate([pairs.lower, pairs.upper, pairs.origins])[:150] + BASE
+    low, high = np.zeros(150), np.full(150, INF)
     low[::3], high[1::3] = far, far
     boxes = pairs.lower + BASE, pairs.upper + BASE
     return Pairs(goal - pairs.directions * far, pairs.directions, low, high, *boxes)
 
 
-def cubes(seed, far):
-    """Eight cubes, one node, and rays through their corners: the frame is exact, touches abound."""
+def corners(seed, far):
+    """Boxes in a cube, all of it one node, and rays that touch the cube, where no float is."""
     rng = np.random.default_rng(seed)
-    lower = rng.integers(-4, 4, (8, 3)) * 1.0
-    goal = lower[rng.integers(0, 8, 150)] + rng.integers(0, 2, (150, 3))
-    way = rng.integers(-3, 4, (150, 3)) * 1.0
-    return Pairs(goal - way * far, way, np.zeros(150), np.full(150, INF), lower, lower + 1)
+    lower, upper = np.sort(rng.uniform(-3, 3, (2, 8, 3)), axis=0)
+    lower[0], upper[0] = np.array([-4.0, 4.0])[:, None] - rng.integers(0, 2**40) * 2.0**-42
+    goal, way = rng.choice([-4.0, 4.0], (150, 3)), rng.integers(0, 2, (150, 3)) * 1.0
+    return Pairs(way * (goal - far), way, np.zeros(150), np.full(150, INF), lower, upper)
+
+
+def tiny(seed):
+    """Boxes so small that points' ranges, and the rays' origins, are infinite in tree units."""
+    o, _, _, _, lower, upper = random_scene(seed, 8, 150, size=4.0)
+    way = np.array([1.0, 0.0, 0.0])
+    far, ends = np.arange(150) % 3 == 0, np.where(np.arange(150) % 2, 1e300, -1e300)
+    origins, directions = np.where(far[:, None] & (way > 0), -1e300, o * 1e-300), far[:, None] * way
+    ranges = np.where(far, -INF, ends), np.where(far, INF, ends)
+    return Pairs(origins, directions, *ranges, lower * 1e-300, upper * 1e-300)
 
 
 SCENES = {
+    "tiny": lambda: tiny(35),
     **{name: lambda name=name: families.scene(name, 31, n_boxes=70, n_rays=60) for name in families.FAMILIES},
     **{f"stray {far:.0e}": lambda far=far: stray(32, far) for far in (1e3, 1e12, 2.0**54, 1e19)},
     **{f"survey {far:.0e}": lambda far=far: survey(33, far) for far in (1.0, 1e9, 1e14)},
-    **{f"corners {far:.0e}": lambda far=far: cubes(34, far) for far in (1.0, 2.0**20, 2.0**45)},
+    **{f"corners {far:.0e}": lambda far=far: corners(34, far) for far in (5.0, 1e6, 1e13, 3e13)},
 }
 
 
 @pytest.mark.parametrize("name", SCENES)
 def test_every_box_met_is_proposed_and_its_parents_too(name):
     pairs = threed(SCENES[name]())
-    tree = build(*pairs[4:])
-    rays = as_rays(pairs).rows()
+    tree, rays = build(*pairs[4:]), as_rays(pairs).rows()
     found = list(exact.along(*pairs))
     above, asked, times = parents_of(tree), [], []
     for ray, box in ((ray, box) for ray, row in enumerate(found) for box in row):
@@ -167,7 +175,7 @@ def test_every_box_met_is_proposed_and_its_parents_too(name):
             place = above[place[0]]
     out = np.zeros((len(asked), 2), np.bool_)
     proposed(tree, rays, np.array(asked), np.array(times), np.empty(WIDTH, np.float32), out)
-    assert len(asked) > 100
+    assert len(asked) > 50
     assert out.all(), [asked[k] for k in np.flatnonzero(~out.all(axis=1))[:5]]
     hold_probes(tree, pairs, rays, found)
 
@@ -186,9 +194,8 @@ def parents_of(tree) -> dict:
 
 def hold_probes(tree, pairs, rays, found) -> None:
     """Hold each probe to what it stands for: every contact is in range, origins are outward."""
-    out = np.empty((len(pairs.origins), 14))
+    out, unit = np.empty((len(pairs.origins), 14)), Fraction(2) ** tree.exponent
     probe_of(tree, rays, out)
-    unit = Fraction(2) ** tree.exponent
     for o, d, probe, row in zip(pairs.origins, pairs.directions, out.tolist(), found, strict=True):
         start, stop, exponent, shift, meets = probe[9:]
         turn = Fraction(2) ** int(exponent)
@@ -257,7 +264,6 @@ WORK = {
     ("nearest", "unbounded"): (9119, 1426),
     ("nearest", "town"): (6449, 1249),
     ("nearest", "spread"): (28_334, 1313),
-    ("nearest", "from afar"): (8088, 2985),
     ("nearest", "segments"): (2606, 463),
 }
 CAST = {
@@ -265,7 +271,6 @@ CAST = {
     "unbounded": lambda: unbounded(42),
     "town": lambda: town(43),
     "spread": lambda: spread(44),
-    "from afar": lambda: survey(45, 1e7, 2000, 1000),
     "segments": lambda: random_scene(46, 2000, 1000, size=0.3)._replace(t_max=np.full(1000, 0.25)),
 }
 
@@ -284,17 +289,11 @@ def test_the_unit_of_length_costs_nothing(scale):
     assert ask("nearest", pairs._replace(directions=pairs.directions * scale)) == ask("nearest", pairs)
 
 
-def test_depth_is_bounded():
-    for corner in (np.zeros((5000, 3)), np.ldexp(1.0, np.arange(-500, 500))[:, None] * [1.0, 1, 1]):
-        tree = build(corner, corner)
-        assert depth_of(tree) <= 60
-        assert tree.nodes.ctypes.data % 64 == 0
-
-
 def test_a_refit_leaves_the_tree_it_was_given():
     before, after = random_scene(48, 300, 10), random_scene(49, 300, 10)
     tree = build(*before[4:])
     words, moved = tree.nodes.copy(), refit(tree, *after[4:])
     np.testing.assert_array_equal(tree.nodes, words)
     assert not (moved.root == tree.root).any()
+    assert tree.nodes.ctypes.data % 64 == 0
     assert not any(x.flags.writeable for x in (moved.nodes, moved.root, tree.nodes, tree.root))
