@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh.layout import FAR, Tree, outward_down, outward_up
-from raybox.kernels.jit import device
+from raybox.kernels.jit import device, inlined
 from raybox.kernels.powers import exponent_of, scaled
 from raybox.kernels.ray import Ray
 
@@ -62,7 +62,7 @@ def _place(o: float, center: float, scale: float) -> tuple[float, float]:
     return x, abs(x) * _ROUND
 
 
-@device
+@inlined
 def _clip(v: float, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
     """Return times on one axis before which the ray is surely outside of bounds, and after which."""
     low, up = bounds
@@ -78,7 +78,7 @@ def _clip(v: float, slack: float, w: float, moves: bool, bounds: tuple[float, fl
     return near - abs(near) * _ROUND - pad, far + abs(far) * _ROUND + pad
 
 
-@device
+@inlined
 def _axis(v: float, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
     """Return (origin for near planes, for far planes, inverse) of one axis; see the module's head."""
     if abs(w) < _SLOW:
@@ -95,7 +95,7 @@ def _axis(v: float, slack: float, w: float, moves: bool, length: float) -> tuple
     return outward_down(v - slack), outward_up(v + slack), inverse
 
 
-@device
+@inlined
 def make_probe(tree: Tree, ray: Ray) -> tuple[bool, Probe]:
     """Return (may the ray meet anything, the probe)."""
     o = ray.origin
