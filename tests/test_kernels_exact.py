@@ -289,4 +289,5 @@ def test_planes_and_triangles_at_the_ends_of_what_floats_can_say(low, slow):
         want = [oracle(*x[:2], (-INF, INF), *x[2:]) for x in each]
         np.testing.assert_array_equal(hits.t, [INF if x is None else nearest(x.t) for x in want])
         np.testing.assert_array_equal(hits.hit, [x is not None for x in want])
+        np.testing.assert_allclose((hits.normals[hits.hit] ** 2).sum(axis=1), 1, rtol=1e-14)
         assert hits.hit.sum() > 100
