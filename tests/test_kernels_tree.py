@@ -257,14 +257,14 @@ def spread(seed):
 
 
 WORK = {
-    ("nearest", "crowd"): (79_818, 18_077),
-    ("occluded", "crowd"): (57_737, 9976),
-    ("count", "crowd"): (591_031, 349_076),
-    ("first", "crowd"): (108_046, 40_494),
-    ("nearest", "unbounded"): (9119, 1426),
-    ("nearest", "town"): (6449, 1249),
-    ("nearest", "spread"): (28_334, 1313),
-    ("nearest", "segments"): (2606, 463),
+    ("nearest", "crowd"): (79_219, 18_127),
+    ("occluded", "crowd"): (57_387, 9977),
+    ("count", "crowd"): (581_166, 349_076),
+    ("first", "crowd"): (106_580, 40_652),
+    ("nearest", "unbounded"): (9049, 1434),
+    ("nearest", "town"): (6445, 1290),
+    ("nearest", "spread"): (27_862, 1315),
+    ("nearest", "segments"): (2572, 465),
 }
 CAST = {
     "crowd": lambda: random_scene(41, 10_000, 10_000, size=0.2),

@@ -66,7 +66,7 @@ def test_an_edit_in_any_kernel_file_makes_compiled_code_stale(tmp_path):
     copy = tmp_path / "raybox"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     where = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    ask = BUILD + "from raybox.bvh import refit; print(sum(refit._fill.stats.cache_hits.values()))"
+    ask = BUILD + "from raybox.bvh import grow; print(sum(grow.grow.stats.cache_hits.values()))"
     assert run(ask, **where) == "0\n"
     assert run(ask, **where) == "1\n"
     (copy / "kernels" / "box.py").write_text((copy / "kernels" / "box.py").read_text() + "\n# edited\n")

@@ -1,19 +1,21 @@
 """`Scene`: boxes or triangles, held in a tree, and the questions rays ask of it."""
 
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from raybox import questions, validate
-from raybox.bvh.build import build
+from raybox.bvh.build import QUALITIES
 from raybox.bvh.check import check, stats
+from raybox.bvh.keeper import Keeper
 from raybox.bvh.layout import Tree
-from raybox.bvh.refit import refit
 from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Rays
 from raybox.hits import AllHits, Hits, Source
 from raybox.kernels.primitives import bounds
+from raybox.parallel import check_workers
 from raybox.validate import Bools, Floats, Ints
 
 _ALL = np.zeros(0, np.bool_)
@@ -42,11 +44,16 @@ class Scene:
     ----------
     geometry : Boxes or Mesh
         What rays may meet. Numbers in answers are rows of it.
+    quality : {"balanced", "fast", "best"}
+        What the tree is made for, no answer depends on it. "fast": a scene that is asked little, or made
+        anew all the time. "best": one that is asked for minutes.
+    workers : int
+        Threads that build, and that `update` uses; -1 for all cores. The tree does not depend on it.
 
     Raises
     ------
     InvalidInput
-        If it is something else, or has 2**31 rows or more.
+        If it is something else, or has 2**31 rows or more, or there is no such quality.
 
     Examples
     --------
@@ -57,9 +64,12 @@ class Scene:
     (array([ 0, -1]), array([2, 0]))
     """
 
-    def __init__(self, geometry: Bounded) -> None:
+    def __init__(self, geometry: Bounded, *, quality: str = "balanced", workers: int = -1) -> None:
         rows, box_rows = _rows_of(geometry)
-        self._state = _State(geometry, rows, build(*box_rows), box_rows)
+        if quality not in QUALITIES:
+            raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
+        self._keeper = Keeper(quality, check_workers(workers))
+        self._state = _State(geometry, rows, self._keeper.build(*box_rows), box_rows)
 
     @property
     def geometry(self) -> Bounded:
@@ -80,7 +90,7 @@ class Scene:
         return f"Scene({self._state.geometry!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scene, (self._state.geometry,)
+        return partial(Scene, quality=self._keeper.quality), (self._state.geometry,)
 
     def nearest(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Hits:
         """Return what each ray meets first.
@@ -190,8 +200,11 @@ class Scene:
     def update(self, geometry: Bounded) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
 
-        Refits the tree, which costs a fraction of a build; where boxes have travelled far across each
-        other, a fresh scene answers faster. Hits given out before keep what they were found on.
+        Refits the tree, which costs a fraction of a build; where boxes have travelled so far across each
+        other that it has become poor (its cost, see `stats`, 1.4 times what it was), it is built anew.
+        Questions under way in other threads are answered on the boxes as they were when they began; none
+        waits. For that there is memory for a second tree, from the first update on. Hits given out before
+        keep what they were found on.
 
         Parameters
         ----------
@@ -214,15 +227,23 @@ class Scene:
                 "Build a new Scene instead."
             )
         rows, box_rows = _rows_of(geometry)
-        self._state = _State(geometry, rows, refit(old.tree, *box_rows), box_rows)
+        with self._keeper.lock:
+            old = self._state
+            tree = self._keeper.move(old.tree, old.box_rows, box_rows)
+            self._state = _State(geometry, rows, tree, box_rows)
 
     def check(self) -> None:
         """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
         check(self._state.tree, *self._state.box_rows)
 
     def stats(self) -> dict[str, float]:
-        """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill."""
-        return stats(self._state.tree, len(self))
+        """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
+
+        fill is the share of slots in use. cost is how many nodes a line through the bulk of the scene meets,
+        on average: the surface area of all nodes, over that of the root (Goldsmith and Salmon 1987).
+        """
+        state = self._state
+        return stats(state.tree, *state.box_rows)
 
     def _ask(self, rays: Rays, where: Any) -> tuple[Job, Source]:
         """Check a question and lay it out for the kernels, all of one state."""

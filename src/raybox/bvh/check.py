@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from raybox.bvh.lanes import CLAMP
 from raybox.bvh.layout import CHILD, EMPTY, MAX_DEPTH, WIDTH, Tree
+from raybox.bvh.refit import bulk_limits, cost_of
 from raybox.errors import RayboxError
 
 
@@ -57,8 +59,26 @@ def check(tree: Tree, lower: Any, upper: Any) -> None:
         _require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")
 
 
-def stats(tree: Tree, boxes: int) -> dict[str, float]:
-    """Return what the tree is like: counts, depth, memory, share of slots in use."""
+def cost(tree: Tree, lower: Any, upper: Any) -> float:
+    """Return how many nodes a line through the bulk of the scene meets, on average.
+
+    That is the surface area of all nodes over the root's, of what is in the cube of twice the bulk's
+    reach (see `raybox.bvh.refit`, which measures the same as it goes).
+    """
+    limits = bulk_limits(tree, lower, upper).astype(np.float64)
+    children = tree.nodes[:, CHILD:]
+    node, slot = np.nonzero(children >= 0)
+    floats = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH)
+    planes = floats[node, :, slot].astype(np.float64)
+    low = np.clip(np.maximum(planes[:, :3], -limits[0, :3]), -CLAMP, CLAMP)
+    up = np.clip(np.minimum(planes[:, 3:], limits[0, 4:7]), -CLAMP, CLAMP)
+    x, y, z = np.maximum(up - low, 0.0).T
+    return cost_of(float((x * y + y * z + z * x).sum()), tree.root, limits)
+
+
+def stats(tree: Tree, lower: Any, upper: Any) -> dict[str, float]:
+    """Return what the tree is like: counts, depth, memory, share of slots in use, cost."""
+    boxes = len(lower)
     used = int((tree.nodes[:, CHILD:] != EMPTY).sum())
     return {
         "boxes": boxes,
@@ -67,4 +87,5 @@ def stats(tree: Tree, boxes: int) -> dict[str, float]:
         "bytes": tree.nodes.nbytes,
         "bytes_per_box": tree.nodes.nbytes / max(1, boxes),
         "fill": used / (len(tree.nodes) * WIDTH),
+        "cost": cost(tree, lower, upper),
     }

@@ -1,24 +1,43 @@
 """Choose tree coordinates for a scene and take its boxes there."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.layout import FAR, outward_down, outward_up
-from raybox.kernels.jit import device, entry
+from raybox.bvh import bins, lanes
+from raybox.bvh.layout import CHILD, WIDTH
+from raybox.kernels.jit import entry
 
 _SAMPLE = 4096
 
 
-def choose_frame(lower: Any, upper: Any) -> tuple[Any, int]:
-    """Return (center, exponent of the scale) from a sample of the boxes.
+class Boxes(NamedTuple):
+    """Boxes as they came (float64, frozen), and the tree coordinates to take them to."""
+
+    lower: Any
+    upper: Any
+    center: Any
+    scale: float
+
+
+def frozen(array: Any) -> Any:
+    """Return an array as kernels take it: float64, C-ordered, read-only, so that they compile but once."""
+    array = np.ascontiguousarray(array, np.float64)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def find_bulk(lower: Any, upper: Any) -> tuple[Any, float]:
+    """Return where the bulk of the boxes is, from a sample of them: (center, reach).
 
     The center is the median, so that one stray box far away (a survey's forgotten origin) does
-    not cost the others their resolution. Infinite bounds do not count.
+    not cost the others their resolution; nine tenths of all bounds are within reach of it, on each
+    axis. Infinite bounds do not count.
     """
     step = max(1, len(lower) // _SAMPLE)
-    low, up = lower[::step], upper[::step]
-    points = np.concatenate([low, up])
+    points = np.concatenate([lower[::step], upper[::step]])
     center = np.zeros(3)
     reach = 0.0
     for k in range(3):
@@ -30,28 +49,40 @@ def choose_frame(lower: Any, upper: Any) -> tuple[Any, int]:
             reach = max(reach, float(np.partition(spread, finite.size * 9 // 10)[finite.size * 9 // 10]))
     if not 0.0 < reach < np.inf:
         reach = float(np.abs(center).max()) if reach == 0.0 else 1e308
+    return center, reach
+
+
+def choose_frame(lower: Any, upper: Any) -> tuple[Any, int]:
+    """Return (center, exponent of the scale): the bulk of the boxes comes near [-1, 1]."""
+    center, reach = find_bulk(lower, upper)
     exponent = int(np.frexp(reach)[1]) if reach > 0.0 else 0
     return center, int(np.clip(-exponent, -1000, 1000))
 
 
-@device
-def to_tree_down(x: float, center: float, scale: float) -> Any:
-    """Take a plane to tree coordinates, rounded outward; a subtraction's rounding is below float32's."""
-    shifted = (x - center) * scale
-    return outward_down(shifted - abs(shifted) * 2.0**-50 if shifted < FAR else shifted)
+def root_of(nodes: Any) -> Any:
+    """Return the bounds of everything: of node 0's slots."""
+    planes = nodes[0, :CHILD].view(np.float32).reshape(6, WIDTH)
+    root = np.array([planes[:3].min(axis=1), planes[3:].max(axis=1)], np.float64)
+    root.flags.writeable = False
+    return root
 
 
-@device
-def to_tree_up(x: float, center: float, scale: float) -> Any:
-    """Take a plane to tree coordinates, rounded outward upwards."""
-    shifted = (x - center) * scale
-    return outward_up(shifted + abs(shifted) * 2.0**-50 if shifted > -FAR else shifted)
+def aligned(rows: int, words: int, kind: Any) -> Any:
+    """Return an empty array of 4-byte items that starts on a cache line: no vector load crosses one."""
+    memory = np.empty(rows * words + 16, kind)
+    skip = (-memory.ctypes.data // 4) % 16
+    return memory[skip : skip + rows * words].reshape(rows, words)
 
 
 @entry
-def to_tree(lower: Any, upper: Any, center: Any, scale: float, out: Any) -> None:
-    """Write boxes as rows of six float32 in tree coordinates, rounded outward."""
-    for i in range(lower.shape[0]):
-        for k in range(3):
-            out[i, k] = to_tree_down(lower[i, k], center[k], scale)
-            out[i, 3 + k] = to_tree_up(upper[i, k], center[k], scale)
+def to_rows(boxes: Boxes, begin: int, end: int, rows: Any, bounds: Any) -> None:
+    """Write boxes begin:end as rows; bounds takes those of the boxes, and those of their centres."""
+    whole = lanes.nothing()
+    centers = lanes.nothing()
+    for i in range(begin, end):
+        row = lanes.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
+        lanes.store(rows, i, row)
+        whole = lanes.union(whole, row)
+        centers = lanes.union(centers, bins.center(row))
+    lanes.store(bounds, 0, whole)
+    lanes.store(bounds, 1, centers)

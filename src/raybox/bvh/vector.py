@@ -1,0 +1,176 @@
+"""Writing LLVM vector code: formulas of vectors, and intrinsics made of them.
+
+Code written so costs next to no compile time; a Python function costs Numba a tenth of a second.
+LLVM chooses the machine's instructions, whatever their width.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, models, register_model
+
+INF = float("inf")
+F32, F64, I32, I64 = ir.FloatType(), ir.DoubleType(), ir.IntType(32), ir.IntType(64)
+LOW, UP = [0, 1, 2, 3], [4, 5, 6, 7]
+
+
+class _Row(types.Type):
+    """The Numba type of a row: eight float32."""
+
+    def __init__(self) -> None:
+        super().__init__(name="BoxRow")
+
+
+class _Cell(types.Type):
+    """The Numba type of a box's bins on three axes: four int32, the last of no meaning."""
+
+    def __init__(self) -> None:
+        super().__init__(name="BoxCell")
+
+
+row_type, cell_type = _Row(), _Cell()
+ROW8, CELL4 = ir.VectorType(F32, 8), ir.VectorType(I32, 4)
+BITS8 = ir.VectorType(I32, 8)
+
+
+@register_model(_Row)
+class _RowModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, ROW8)
+
+
+@register_model(_Cell)
+class _CellModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, CELL4)
+
+
+class V:
+    """An LLVM vector while code is written: operators write the instructions."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.b, self.value = builder, value
+
+    def _other(self, other: Any) -> Any:
+        """Return another operand as a value; numbers are repeated in every lane."""
+        if isinstance(other, V):
+            return other.value
+        return ir.Constant(self.value.type, [other] * self.value.type.count)
+
+    def __add__(self, other: Any) -> "V":
+        return V(self.b, self.b.fadd(self.value, self._other(other)))
+
+    def __sub__(self, other: Any) -> "V":
+        return V(self.b, self.b.fsub(self.value, self._other(other)))
+
+    def __mul__(self, other: Any) -> "V":
+        return V(self.b, self.b.fmul(self.value, self._other(other)))
+
+    def __neg__(self) -> "V":
+        return V(self.b, self.b.fneg(self.value))
+
+    def __lt__(self, other: Any) -> "V":
+        return V(self.b, self.b.fcmp_ordered("<", self.value, self._other(other)))
+
+    def __gt__(self, other: Any) -> "V":
+        return V(self.b, self.b.fcmp_ordered(">", self.value, self._other(other)))
+
+    def then(self, yes: Any, no: Any) -> "V":
+        """Choose lanes by a mask; either side may be a number."""
+        like = yes if isinstance(yes, V) else no
+        return V(self.b, self.b.select(self.value, like._other(yes), like._other(no)))
+
+    def max(self, other: Any) -> "V":
+        """Return the greater lanes; where one is NaN, the other's."""
+        return (self > other).then(self, other)
+
+    def min(self, other: Any) -> "V":
+        """Return the lesser lanes; where one is NaN, the other's."""
+        return (self < other).then(self, other)
+
+    def shuffle(self, lanes: Sequence[int], other: "V | None" = None) -> "V":
+        """Take lanes, of two vectors in a row if there are two."""
+        second = other.value if other else ir.Constant(self.value.type, ir.Undefined)
+        mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+        return V(self.b, self.b.shuffle_vector(self.value, second, mask))
+
+    def bits(self, kind: Any) -> "V":
+        """Read the same bits as another type."""
+        return V(self.b, self.b.bitcast(self.value, kind))
+
+    def lane(self, k: int) -> Any:
+        """Return one lane's value."""
+        return self.b.extract_element(self.value, I32(k))
+
+    def with_lane(self, k: int, value: Any) -> "V":
+        """Return the vector with one lane replaced."""
+        return V(self.b, self.b.insert_element(self.value, value, I32(k)))
+
+
+class Code(NamedTuple):
+    """Where an intrinsic's instructions go, and the Numba types of its values."""
+
+    context: Any
+    b: Any  # llvmlite's builder
+    kinds: Any
+
+    def v(self, value: Any) -> V:
+        """Take an LLVM vector into formulas."""
+        return V(self.b, value)
+
+    def vector(self, kind: Any, values: Sequence[Any]) -> V:
+        """Make a vector of LLVM values."""
+        made = self.v(ir.Constant(ir.VectorType(kind, len(values)), ir.Undefined))
+        for k, value in enumerate(values):
+            made = made.with_lane(k, value)
+        return made
+
+    def address(self, which: int, array: Any, position: Any, to: Any) -> Any:
+        """Return the address of an item of an array, read as an array of `to`'s kind, as a pointer to `to`.
+
+        The array is the intrinsic's argument number `which`.
+        """
+        data = self.context.make_array(self.kinds[which])(self.context, self.b, array).data
+        item = to.element if isinstance(to, ir.VectorType) else to
+        place = self.b.gep(self.b.bitcast(data, item.as_pointer()), [position])
+        return self.b.bitcast(place, to.as_pointer())
+
+    def at(self, index: Any, stride: int, offset: int = 0) -> Any:
+        """Return index * stride + offset."""
+        return self.b.add(self.b.mul(index, I64(stride)), I64(offset))
+
+    def load(self, which: int, array: Any, position: Any, kind: Any) -> Any:
+        """Load a value or a vector from an array."""
+        return self.b.load(self.address(which, array, position, kind), align=4)
+
+    def store(self, value: Any, which: int, array: Any, position: Any) -> None:
+        """Store a value or a vector into an array."""
+        self.b.store(value, self.address(which, array, position, value.type), align=4)
+
+
+def op(result: Any, *params: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make an intrinsic of a function that writes code: (code, *values) -> value.
+
+    Of a parameter that is given as None any type is taken: arrays.
+    """
+
+    def make(write: Callable[..., Any]) -> Any:
+        def typed(_typing: Any, *given: Any) -> Any:
+            kinds = (want or kind for want, kind in zip(params, given, strict=True))
+
+            def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+                value = write(Code(context, builder, sig.args), *args)
+                return context.get_dummy_value() if value is None else value
+
+            return result(*kinds), codegen
+
+        names = ["_typing", *(f"p{k}" for k in range(len(params)))]
+        typed.__name__, typed.__doc__ = write.__name__, write.__doc__
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        vars(typed)["__signature__"] = Signature(parameters)  # Numba asks how many there are
+        return intrinsic(typed)
+
+    return make
