@@ -3,6 +3,7 @@
 import click
 
 import raybox
+from raybox.cli.bench import bench
 from raybox.cli.cast import cast
 from raybox.cli.common import Commands
 from raybox.cli.demo import demo
@@ -23,5 +24,5 @@ def main() -> None:
     """
 
 
-for _command in (demo, cast, pick, explain, info):
+for _command in (demo, cast, pick, explain, info, bench):
     main.add_command(_command)

@@ -1,0 +1,170 @@
+"""Write docs/performance.md: every number in it comes from the results."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import aims
+import own_tables
+from raybox.bench import machine, peers, report
+from raybox.bench.report import Row
+
+Results = dict[str, Any]
+HEAD = """\
+# Performance
+
+<!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
+
+raybox beside the peers that a Python user would take instead, in one run on one machine: the same boxes,
+the same rays, answers compared. {warning}
+
+Exact answers are on throughout, everyone writes arrays of answers, and everyone has the same number of
+threads: each measurement is a process bound to that many cores. Boxes and rays are float32 numbers,
+prepared in each peer's own form before the clock runs. Contestants take turns, round by round, the garbage
+collector is off, and a ratio is the median over rounds of a peer's time for a ray over raybox's in the same
+round. For half of all ratios every round lies within {spread:.0%} of it.
+
+{machine}
+"""
+DATA = """\
+**Boxes**, uniform: centres uniform in the unit cube, half sizes uniform in [0, 0.01]·(10⁵/N)^⅓; a tenth of
+the cube is filled at every N. **Rays**, 2²⁰ of each kind: incoherent: origins uniform in a cube twice as
+wide, directions uniform on the sphere; inside: the same with origins in the cube; camera: a pinhole picture,
+1024 x 1024, 40 degrees wide. Who would take longer than some seconds for a call is given an evenly spread
+part of the rays (marked `*`), at least 64.
+"""
+LEGEND = "`*` fewer rays; `!` some answers differ from raybox's, settled below; `-` it has no such question."
+
+
+def write(results: Results, docs: Path) -> None:
+    """Write the page and its plots."""
+    some = next(iter(results.values()), None)
+    if some is None:
+        raise SystemExit("there are no results to write about; measure first")
+    rows = aims.all_rows(results)
+    facts = machine.in_words(some["machine"])
+    caption = facts.split("\n")[0]
+    import plots  # needs matplotlib; the tables do not
+
+    plots.ratios(rows, docs / "images" / "peers.svg", caption)
+    if "sizes" in results:
+        plots.sizes(results["sizes"], rows, docs / "images" / "size.svg", caption)
+    sections = [
+        _head(results, rows, facts),
+        _aims(results),
+        _peers(rows),
+        _others(results),
+        *own_tables.sections(results),
+        _given(results),
+        _agreement(results),
+        AGAIN,
+    ]
+    docs.mkdir(parents=True, exist_ok=True)
+    (docs / "performance.md").write_text(
+        "\n\n".join(s.strip() for s in sections if s) + "\n", encoding="utf-8"
+    )
+
+
+def _head(results: Results, rows: list[Row], facts: str) -> str:
+    wide = [max(row.high / row.ratio, row.ratio / row.low) - 1 for row in rows if row.ratio != 1.0]
+    dates = sorted(result["machine"]["date"] for result in results.values())
+    first, versions = facts.split("\n")
+    words = f"{dates[0]} to {dates[-1]}; {first.split('; ', 1)[1]}.\n{versions}."
+    return HEAD.format(warning=machine.WARNING, spread=median(wide or [0.0]), machine=words)
+
+
+def _aims(results: Results) -> str:
+    lines = [
+        (aim.words, aim.measured, aim.where, "yes" if aim.met else "**no**") for aim in aims.aims(results)
+    ]
+    return "## What was aimed at\n\n" + report.markdown(("aim", "worst measured", "where", "met"), lines)
+
+
+def _peers(rows: list[Row]) -> str:
+    """Return a table for each number of threads: how many times longer peers take."""
+    made = ["## Beside the peers", DATA, "![times slower, by question and rays](images/peers.svg)"]
+    for threads in sorted({row.threads for row in rows}):
+        some = [row for row in rows if row.threads == threads]
+        made.append(f"### {'One thread' if threads == 1 else f'{threads} threads'}")
+        made.append("Times raybox's time for a ray, so above 1 raybox is faster:")
+        made.append(_pivot(some, (1, 2)))
+    return "\n\n".join([*made, LEGEND])
+
+
+def _pivot(rows: list[Row], dropped: tuple[int, ...]) -> str:
+    head, lines = report.pivot(rows)
+    kept = [k for k in range(len(head)) if k not in dropped]
+    return report.markdown([head[k] for k in kept], [[line[k] for k in kept] for line in lines])
+
+
+def _others(results: Results) -> str:
+    """Return a table of the other kinds of boxes and of real files."""
+    chosen = [name for name in results if name.startswith(("clustered", "mixed-sizes", "real-"))]
+    rows: list[Row] = []
+    for name in chosen:
+        label = name.removeprefix("real-")
+        for row in report.rows(results[name]):
+            kind = "lidar beams" if row.rays == "beams" else row.rays
+            rows.append(row._replace(boxes=label, rays=kind))
+    if not rows:
+        return ""
+    return "\n\n".join(["## Other boxes, and real ones", OTHERS, _pivot(rows, (2,)), LEGEND])
+
+
+OTHERS = """\
+One thread. clustered: the uniform boxes in crowds of 1000; mixed-sizes: half sizes log-uniform over a factor
+of 300 on each axis. house: an apartment's building elements; city: a box for each object of a part of Delft;
+skull: the boxes of a mesh's triangles; voxels: a shop of cubes that share faces; street: labelled cuboids
+and a lidar's beams. Real boxes were moved to the origin first, to suit float32."""
+
+
+def _given(results: Results) -> str:
+    """Return what each peer was given, and why some were not asked."""
+    versions = {name: v for result in results.values() for name, v in result["machine"]["versions"].items()}
+    used = {c["name"] for result in results.values() for c in result.get("contestants", [])}
+    lines = [(p.name, versions.get(p.distribution, "-"), p.given) for p in peers.PEERS if p.name in used]
+    absent = dict.fromkeys(
+        line for result in results.values() if "contestants" in result for line in report.absent(result)
+    )
+    notes = "\n".join(f"- {' '.join(line.split())}" for line in absent)
+    return "\n\n".join(
+        ["## What each was given", report.markdown(("peer", "version", "given"), lines), PEERS_NOTE, notes]
+    )
+
+
+PEERS_NOTE = """\
+Triangles are surfaces: a ray that starts inside a box meets it where it leaves, while a box is met at once.
+That is another question, and compared as such. An Embree scene takes about 1 kB a box, so none was built of
+10⁷ boxes. embreex answers a call on one thread; with more threads it was called from several at once, each
+with its part of the rays. Not asked:"""
+
+
+def _agreement(results: Results) -> str:
+    """Return how answers agreed, by peer."""
+    sums: dict[str, list[int]] = {}
+    for result in results.values():
+        for told in result.get("times", []):
+            if facts := told.get("agreement"):
+                numbers = [facts[k] for k in KEYS]
+                before = sums.setdefault(told["name"], [0] * len(KEYS))
+                sums[told["name"]] = [a + b for a, b in zip(before, numbers, strict=True)]
+    lines = [(name, *(f"{number:,}" for number in numbers)) for name, numbers in sums.items()]
+    head = ("peer", "answers compared", "near ties", "differ", "settled", "raybox right", "peer right")
+    return "\n\n".join(["## Do they agree?", AGREEMENT, report.markdown(head, lines)])
+
+
+KEYS = ("compared", "near", "differ", "settled", "raybox_right", "peer_right")
+AGREEMENT = """\
+Answers were compared ray by ray with raybox's. A near tie is another box at the same t within float32's
+tolerance. Of the rest a sample was settled by rational arithmetic; for raybox itself, rays spread over all
+of them."""
+AGAIN = """\
+## Again
+
+```console
+pip install -e ".[bench]"
+python benchmarks/performance.py --data ../shared/data
+```
+
+Parts that are done already are not done again; `--list` names them. `raybox bench` is the short form: this
+machine, the peers that are installed, in about a minute."""

@@ -1,0 +1,59 @@
+"""Measure raybox beside its peers, and write docs/performance.md from what was measured.
+
+    pip install -e ".[bench]"
+    python benchmarks/performance.py [--data ../shared/data] [--results FOLDER] [PART ...]
+    python benchmarks/performance.py --write
+
+The first form does every part that is not done yet (or anew those that are named), then writes; all of it
+takes under 20 minutes on two cores that nobody else uses. Parts are processes of their own, one JSON file
+each, so that it can be stopped and gone on with. The second only writes the page and its plots.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import page
+import parts
+import street
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these, and again if done before")
+    parser.add_argument("--data", type=Path, help="the folder of real files")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--write", action="store_true", help="measure nothing")
+    parser.add_argument("--list", action="store_true", help="name the parts")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        return work(options, parser, Path(made))
+
+
+def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Path) -> int:
+    todo = parts.parts(options.data, made)
+    if unknown := set(options.parts) - set(todo):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(todo)}")
+    if options.list:
+        print("\n".join(todo))
+        return 0
+    if not options.write:
+        if options.data:
+            street.make(options.data / "pandaset_frame", made)
+        parts.run(todo, options.results, options.parts)
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))}
+    page.write(results, options.docs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The two plots of docs/performance.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from raybox.bench.report import Row
+
+# Okabe and Ito's colours, which all kinds of eyes tell apart; markers say the same again.
+LOOKS = {"embreex": ("#0072B2", "o"), "open3d": ("#E69F00", "s"), "warp": ("#009E73", "^")}
+KINDS = {"incoherent": ("#0072B2", "o"), "inside": ("#D55E00", "s"), "camera": ("#009E73", "^")}
+QUESTIONS = ("nearest", "occluded", "count", "all")
+STYLE = {"font.size": 10, "svg.hashsalt": "raybox", "axes.spines.top": False, "axes.spines.right": False}
+UNITS = {"L1": 2**10, "L2": 2**20, "L3": 2**20}
+
+
+def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
+    """Draw how many times longer peers take, a panel for each size: dots are medians, lines all rounds."""
+    chosen = [row for row in rows if row.name in LOOKS and row.threads == 1 and row.size <= 10**6]
+    sizes = sorted({row.size for row in chosen})
+    if not sizes:
+        return
+    lines = [
+        (q, kind)
+        for q in QUESTIONS
+        for kind in KINDS
+        if any((r.question, r.rays) == (q, kind) for r in chosen)
+    ]
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            1,
+            len(sizes),
+            figsize=(3.4 * len(sizes) + 1.2, 0.42 * len(lines) + 1.6),
+            sharey=True,
+            squeeze=False,
+        )
+        for axes, size in zip(panels[0], sizes, strict=True):
+            for k, (name, (colour, marker)) in enumerate(LOOKS.items()):
+                for row in (r for r in chosen if r.size == size and r.name == name):
+                    y = lines.index((row.question, row.rays)) + 0.22 * (k - 1)
+                    axes.plot([row.low, row.high], [y, y], color=colour, lw=1.5)
+                    axes.plot(row.ratio, y, marker, color=colour, ms=6)
+            axes.axvline(1.0, color="black", lw=1)
+            axes.set_xscale("log")
+            axes.set_xticks(ticks := [1, 2, 5, 10, 20, 50], [str(t) for t in ticks])
+            axes.minorticks_off()
+            axes.grid(axis="x", color="#dddddd")
+            axes.set_axisbelow(True)
+            axes.set_title(f"{size:,} boxes")
+        panels[0][0].set_yticks(range(len(lines)), [f"{q}, {kind}" for q, kind in lines])
+        panels[0][0].invert_yaxis()
+        figure.supxlabel("times raybox's time (1: as fast; to the right: raybox is faster)")
+        handles = [plt.Line2D([], [], color=c, marker=m, label=name) for name, (c, m) in LOOKS.items()]
+        figure.legend(handles=handles, loc="upper right", ncols=len(handles), frameon=False)
+        _save(figure, path, caption)
+
+
+def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str) -> None:
+    """Draw the time for a ray against the number of boxes, raybox's and Embree's, and where caches end."""
+    ours: dict[str, dict[int, float]] = {}
+    for told in result["times"]:
+        nanoseconds = 1e9 * median(told["seconds"]) / told["asked"]
+        ours.setdefault(told["rays"], {})[told["size"]] = nanoseconds
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.5, 4.8))
+        for kind, curve in ours.items():
+            colour, marker = KINDS[kind]
+            axes.plot(list(curve), list(curve.values()), color=colour, marker=marker, label=f"raybox, {kind}")
+            theirs = {
+                r.size: r.ratio * curve[r.size] for r in rows if _is_embree(r, kind) and r.size in curve
+            }
+            axes.plot(
+                list(theirs),
+                list(theirs.values()),
+                *("--",),
+                color=colour,
+                marker=marker,
+                mfc="white",
+                label=f"embreex, {kind}",
+            )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        _mark_caches(axes, result)
+        axes.set_xlabel("boxes")
+        axes.set_ylabel("nanoseconds for a ray (nearest, one thread)")
+        axes.grid(color="#eeeeee")
+        figure.legend(frameon=False, ncols=3, loc="upper center")
+        _save(figure, path, caption)
+
+
+def _is_embree(row: Row, kind: str) -> bool:
+    return (row.name, row.question, row.rays, row.threads) == ("embreex", "nearest", kind, 1)
+
+
+def _mark_caches(axes: Any, result: dict[str, Any]) -> None:
+    """Draw a line where the tree is as large as each cache."""
+    largest = max(result["tree_bytes"], key=int)
+    per_box = result["tree_bytes"][largest] / int(largest)
+    for level, size in result["caches"].items():
+        boxes = size / per_box
+        if 10**3 <= boxes <= 10**7:
+            axes.axvline(boxes, color="#999999", lw=1, ls=":", zorder=0)
+            name = f" tree = {level}, {size / UNITS[level]:.0f} {'KiB' if level == 'L1' else 'MiB'}"
+            axes.text(
+                boxes,
+                0.01,
+                name,
+                rotation=90,
+                va="bottom",
+                color="#555555",
+                transform=axes.get_xaxis_transform(),
+            )
+
+
+def _save(figure: Any, path: Path, caption: str) -> None:
+    figure.text(0.01, 0.005, caption, fontsize=7, color="#555555")
+    figure.tight_layout(rect=(0, 0.03, 1, 0.9))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+    plt.close(figure)

@@ -1,0 +1,144 @@
+"""The boxes and rays that everyone is given: uniform, clustered and mixed boxes, files; four kinds of rays.
+
+Every number is a float32 (held in float64), so that peers that know only float32 get the very same ones.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox.validate import Floats
+
+UNIT = np.array([[0.0] * 3, [1.0] * 3])
+BOX_KINDS = ("uniform", "clustered", "mixed")
+RAY_KINDS = ("incoherent", "inside", "camera")
+_CROWD = 1000  # boxes in a cluster
+_LINE = 1024  # rays of one kind in a row, where two kinds alternate
+
+
+class BoxSet(NamedTuple):
+    """Corners (N, 3), what the boxes stand in, (2, 3), and where they stood before they were moved."""
+
+    lower: Floats
+    upper: Floats
+    around: Floats = UNIT
+    corner: Floats = UNIT[0]
+
+
+class RaySet(NamedTuple):
+    """Where rays start, (R, 3), and where they go, unit vectors (R, 3); t in [0, inf)."""
+
+    origins: Floats
+    directions: Floats
+
+    def spread(self, count: int) -> "RaySet":
+        """Take this many rays, evenly from all of them."""
+        total = len(self.origins)
+        chosen = slice(None) if count >= total else (np.arange(count) * total) // count
+        return RaySet(
+            np.ascontiguousarray(self.origins[chosen]), np.ascontiguousarray(self.directions[chosen])
+        )
+
+
+def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
+    """Make boxes of a kind, or read those of a file, if the kind is a path; a tenth of the cube is filled.
+
+    uniform: centres uniform in the unit cube, half sizes uniform in [0, 0.01] (100,000 / size)^(1/3).
+    clustered: the same boxes, in crowds of 1000 round uniform points (normal, deviation 0.02).
+    mixed: half sizes of each axis log-uniform over a factor of 300: sticks, slabs, cubes, grains.
+    """
+    if kind not in BOX_KINDS:
+        return _from_file(Path(kind))
+    random = np.random.default_rng(seed)
+    centres = random.random((size, 3))
+    scale = 0.01 * (1e5 / size) ** (1 / 3)
+    halves = random.random((size, 3)) * scale
+    if kind == "clustered":
+        crowds = random.random((-(-size // _CROWD), 3))
+        centres = crowds[np.arange(size) % len(crowds)] + random.normal(0.0, 0.02, (size, 3))
+    if kind == "mixed":
+        halves = scale * 3.0 * 300.0 ** (random.random((size, 3)) - 1.0)
+    return BoxSet(_single(centres - halves), _single(centres + halves))
+
+
+def _from_file(path: Path) -> BoxSet:
+    """Read a scene as boxes (a mesh: the boxes of its triangles), moved to the origin to suit float32."""
+    from raybox.files import read
+    from raybox.geometry import Boxes, Mesh
+
+    geometry = read(path, kind="scene").geometry
+    if isinstance(geometry, Mesh):
+        geometry = Boxes.of_triangles(geometry.vertices, geometry.faces)
+    assert isinstance(geometry, Boxes)
+    rows = geometry.rows()
+    corner = rows.lower.min(axis=0)
+    lower, upper = _single(rows.lower - corner), _single(rows.upper - corner)
+    return BoxSet(lower, upper, np.stack([lower.min(axis=0), upper.max(axis=0)]), corner)
+
+
+def rays(kind: str, count: int, scene: BoxSet, seed: int = 1) -> RaySet:
+    """Make rays of a kind for a scene, or read those of a file, if the kind is a path.
+
+    incoherent: origins uniform in twice the scene's box, directions uniform on the sphere.
+    inside: the same with origins in the scene's box.
+    camera: a square pinhole picture, 40 degrees wide, along the scene's thinnest axis (z of the unit cube).
+    joined, lines: half camera and half inside, one after the other or in turns of 1024 rays.
+    """
+    if kind in ("joined", "lines"):
+        camera, inside = (rays(half, count // 2, scene, seed) for half in ("camera", "inside"))
+        return _mixed(camera, inside, alternate=kind == "lines")
+    if kind == "camera":
+        return _camera(count, scene.around)
+    if kind not in RAY_KINDS:
+        return _rays_of(Path(kind), scene.corner).spread(count)
+    random = np.random.default_rng(seed)
+    low, size = scene.around[0], scene.around[1] - scene.around[0]
+    where = random.random((count, 3)) * (1.0 if kind == "inside" else 2.0)
+    origins = low + (where if kind == "inside" else where - 0.5) * size
+    return RaySet(_single(origins), _single(_unit(random.standard_normal((count, 3)))))
+
+
+def _rays_of(path: Path, corner: Floats) -> RaySet:
+    """Read rays, without their ranges, which not every peer knows."""
+    from raybox.files import load
+    from raybox.geometry import Rays
+
+    given = load(path, kind="rays")
+    assert isinstance(given, Rays)
+    rows = given.rows()
+    return RaySet(_single(rows.origins - corner), _single(_unit(rows.directions)))
+
+
+def _camera(count: int, around: Floats) -> RaySet:
+    size = around[1] - around[0]
+    axis = 2 - int(np.argmin(size[::-1]))
+    width = max(1, int(count**0.5))
+    half = np.tan(np.radians(20.0))
+    x = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * half
+    directions = np.empty((width * width, 3))
+    directions[:, (axis + 1) % 3] = np.tile(x, width)
+    directions[:, (axis + 2) % 3] = -np.repeat(x, width)
+    directions[:, axis] = 1.0
+    eye = around.mean(axis=0)
+    eye[axis] -= 2.0 * size.max()
+    return RaySet(_single(np.tile(eye, (width * width, 1))), _single(_unit(directions)))
+
+
+def _mixed(first: RaySet, second: RaySet, alternate: bool) -> RaySet:
+    """Put two bundles after each other, or in turns of _LINE rays."""
+    both = [np.concatenate(pair) for pair in zip(first, second, strict=True)]
+    if alternate:
+        turn = [np.arange(len(part.origins)) // _LINE for part in (first, second)]
+        order = np.argsort(np.concatenate(turn), kind="stable")
+        both = [array[order] for array in both]
+    return RaySet(*both)
+
+
+def _unit(vectors: Floats) -> Floats:
+    result: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return result
+
+
+def _single(array: Floats) -> Floats:
+    return array.astype(np.float32).astype(np.float64)

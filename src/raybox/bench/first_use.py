@@ -1,0 +1,51 @@
+"""What a user waits for once: compiling on an empty cache, and loading what was compiled."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from raybox.bench import machine
+
+# Seconds since the interpreter began to import raybox; 20,000 rays reach every compiled loop that more would.
+_CODE = """
+import json, time
+started = time.perf_counter()
+import raybox as rb, numpy as np
+def lap(): return time.perf_counter() - started
+random = np.random.default_rng(0)
+lower = random.random((1000, 3))
+laps = {"import": lap()}
+scene = rb.Scene(rb.Boxes(lower, lower + 0.01)); laps["Scene"] = lap()
+rays = rb.Rays(random.random((20_000, 3)), random.standard_normal((20_000, 3)))
+for question in ("nearest", "occluded", "count", "all"):
+    getattr(scene, question)(rays); laps[question] = lap()
+rb.intersect(rays, rb.Boxes(lower[:1], lower[:1] + 0.01)); laps["intersect"] = lap()
+print(json.dumps(laps))
+"""
+
+
+def first_use(repeats: int = 2) -> dict[str, Any]:
+    """Start fresh processes on an empty cache folder, then again on the filled one."""
+    compiled, loaded = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            compiled.append(_laps(folder))
+            loaded.append(_laps(folder))
+    return {"machine": machine.describe(), "compiled": compiled, "loaded": loaded}
+
+
+def _laps(cache: str) -> dict[str, float]:
+    """Return the seconds that each step took."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CODE],
+        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    laps = json.loads(done.stdout)
+    marks = [0.0, *laps.values()]
+    return {name: after - before for name, before, after in zip(laps, marks, marks[1:], strict=False)}

@@ -1,0 +1,87 @@
+"""Where and with what a measurement was made: what every reader of a number has to know."""
+
+import datetime
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from raybox.bench import peers
+from raybox.parallel import cores
+
+WARNING = (
+    "Machines are noisy and shared: compare ratios of one run, whose contestants took turns, and no absolute "
+    "numbers of different runs."
+)
+_ALSO = ("numpy", "numba", "llvmlite")
+
+
+def describe() -> dict[str, Any]:
+    """Return date, CPU, cores, memory, system, and the versions of Python and of all who were asked."""
+    versions = {peer.distribution: peers.version(peer) for peer in peers.PEERS}
+    versions |= {name: metadata.version(name) for name in _ALSO}
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "usable_cores": cores(),
+        "memory_gb": memory_gb(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: version for name, version in versions.items() if version},
+    }
+
+
+def cpu_model() -> str:
+    """Name the CPU, with what tells its vector units apart where Linux says so."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if not cpuinfo.exists():
+        return platform.processor() or platform.machine()
+    facts = {}
+    for line in cpuinfo.read_text().split("\n\n")[0].splitlines():
+        name, _, value = line.partition(":")
+        facts[name.strip()] = value.strip()
+    flags = facts.get("flags", "").split()
+    widest = next((name for flag, name in _UNITS.items() if flag in flags), "")
+    family = f"family {facts.get('cpu family', '?')} model {facts.get('model', '?')}"
+    return ", ".join(filter(None, [facts.get("model name", platform.machine()), family, widest]))
+
+
+_UNITS = {"avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
+
+
+def memory_gb() -> float | None:
+    """Return the memory of the machine in GB, where the system tells."""
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
+
+
+def peak_gb() -> float | None:
+    """Return the most memory that this process has held so far, in GB, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak * (1 if platform.system() == "Darwin" else 1024) / 1e9, 3)
+
+
+def in_words(machine: dict[str, Any]) -> str:
+    """Say it in two lines."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['date']}; {machine['cpu']}; {machine['cores']} cores, {machine['memory_gb']} GB; "
+        f"{machine['system']}; Python {machine['python']}\n{versions}"
+    )
+
+
+def caches() -> dict[str, int]:
+    """Return the sizes of the data caches of a core in bytes, by level, where Linux tells."""
+    found = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
+        if kind != "Instruction":
+            found[f"L{level}"] = int(size[:-1]) * {"K": 2**10, "M": 2**20}[size[-1]]
+    return found

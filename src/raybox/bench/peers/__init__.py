@@ -1,0 +1,76 @@
+"""The peers: one line of the table and one adapter each; what is not installed is named, never an error."""
+
+import importlib
+from importlib import metadata
+from typing import Any, NamedTuple
+
+MODULES = "raybox.bench.peers"
+
+
+class Peer(NamedTuple):
+    """One contestant.
+
+    ``meaning`` says what its answers mean to a ray that starts inside a box: a ``solid`` box is met at t = 0,
+    a ``surface`` where the ray leaves it. It is given up to ``most`` boxes, and can use ``threads`` threads.
+    """
+
+    name: str
+    distribution: str
+    adapter: str
+    given: str
+    meaning: str = "solid"
+    most: int = 10**9
+    threads: int = 10**9
+    build: str = "build"
+    options: dict[str, Any] = {}  # noqa: RUF012 - never written to
+
+
+_SPLIT = "12 triangles a box, float32; id and t; rays split over Python threads"
+_NTHREADS = "12 triangles a box, float32; nthreads = threads"
+_COLUMNS = "columns of boxes, float32; no memory made in the loop"
+
+PEERS = (
+    Peer("raybox", "raybox", "raybox_scene", "boxes, float64, exact answers"),
+    Peer("raybox fast", "raybox", "raybox_scene", "quality='fast'", options={"quality": "fast"}),
+    Peer("raybox balanced", "raybox", "raybox_scene", "quality='balanced'", options={"quality": "balanced"}),
+    Peer("raybox, 1 worker", "raybox", "raybox_scene", "workers=1", options={"workers": 1}),
+    Peer("raybox, 2 workers", "raybox", "raybox_scene", "workers=2", options={"workers": 2}),
+    Peer("embreex", "embreex", "embreex_mesh", _SPLIT, "surface", most=2_000_000),
+    Peer("open3d", "open3d", "open3d_mesh", _NTHREADS, "surface", most=2_000_000),
+    Peer("trimesh", "trimesh", "trimesh_mesh", "12 triangles a box, over embreex", "surface", 200_000, 1),
+    Peer(
+        "trimesh rtree",
+        "rtree",
+        "trimesh_mesh",
+        "12 triangles a box, trimesh over rtree",
+        *("surface", 200_000, 1, "build_rtree"),
+    ),
+    Peer("warp", "warp-lang", "warp_bvh", "boxes, float32; wp.Bvh (sah), CPU kernels", most=10_000_000),
+    Peer("mujoco", "mujoco", "mujoco_geoms", "a geom a box; mj_multiRay or mj_ray", "surface", 10_000, 1),
+    Peer("numpy", "numpy", "numpy_brute", _COLUMNS, "solid", 10_000_000, 1),
+    Peer(
+        "numpy recipe",
+        "numpy",
+        "numpy_brute",
+        "rays[:, None] against boxes, float32",
+        *("solid", 1_000_000, 1, "build_recipe"),
+    ),
+)
+BY_NAME = {peer.name: peer for peer in PEERS}
+OTHERS = tuple(peer.name for peer in PEERS if not peer.name.startswith("raybox"))
+
+
+def load(peer: Peer) -> Any:
+    """Import a peer's adapter, and so the peer; `ImportError` if that cannot be."""
+    try:
+        return importlib.import_module(f"{MODULES}.{peer.adapter}")
+    except OSError as error:  # a shared library of its own is missing
+        raise ImportError(str(error)) from error
+
+
+def version(peer: Peer) -> str | None:
+    """Return the version of a peer, None where it is not installed."""
+    try:
+        return metadata.version(peer.distribution)
+    except metadata.PackageNotFoundError:
+        return None

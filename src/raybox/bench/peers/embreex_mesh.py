@@ -1,0 +1,45 @@
+"""Embree 4 by way of embreex: twelve triangles for each box, float32."""
+
+from typing import Any
+
+import numpy as np
+from embreex import rtcore_scene
+from embreex.mesh_construction import TriangleMesh
+
+from raybox.bench.data import BoxSet, RaySet
+from raybox.bench.peers.common import Engine, box_of, corners, faces, on_threads, singles
+
+
+def form(boxes: BoxSet) -> Any:
+    """Make triangles."""
+    return corners(boxes), faces(boxes, np.int32)
+
+
+def build(mesh: Any, threads: int) -> Engine:
+    """Build a scene; one call works on one thread, so rays are split over ours (it releases the GIL)."""
+    scene = rtcore_scene.EmbreeScene()
+    kept = TriangleMesh(scene, *mesh)
+    scene.run(
+        np.zeros((1, 3), np.float32), np.ones((1, 3), np.float32)
+    )  # the tree is built by the first query
+
+    def run(rays: Any, **how: Any) -> list[Any]:
+        origins, directions = rays
+        return on_threads(lambda a, b: scene.run(origins[a:b], directions[a:b], **how), len(origins), threads)
+
+    def read_nearest(parts: list[Any]) -> Any:
+        triangle, t = (np.concatenate([part[name] for part in parts]) for name in ("primID", "tfar"))
+        return box_of(triangle), np.where(triangle < 0, np.inf, t)
+
+    def prepare(rays: RaySet) -> Any:
+        assert kept is not None  # the mesh lives as long as the scene is asked
+        return singles(rays)
+
+    return Engine(
+        prepare,
+        ask={
+            "nearest": lambda rays: run(rays, query="INTERSECT", output=True),
+            "occluded": lambda rays: run(rays, query="OCCLUDED"),
+        },
+        read={"nearest": read_nearest, "occluded": lambda parts: np.concatenate(parts) >= 0},
+    )

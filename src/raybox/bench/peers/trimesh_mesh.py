@@ -1,0 +1,55 @@
+"""trimesh: twelve triangles for each box; ``mesh.ray`` over Embree, or over an R-tree of triangles."""
+
+from typing import Any
+
+import numpy as np
+import trimesh
+from trimesh.ray.ray_triangle import RayMeshIntersector
+
+from raybox.bench.data import BoxSet
+from raybox.bench.peers.common import Engine, box_of, corners, faces, times
+
+
+def form(boxes: BoxSet) -> Any:
+    """Make a mesh, as it is: no merging of vertices."""
+    return trimesh.Trimesh(corners(boxes), faces(boxes, np.int64), process=False)
+
+
+def build(mesh: Any, _threads: int, embree: bool = True) -> Engine:
+    """Make the tree by a first query; trimesh knows no threads."""
+    if embree:
+        from trimesh.ray.ray_pyembree import RayMeshIntersector as WithEmbree
+
+        caster = WithEmbree(mesh)
+    else:
+        caster = RayMeshIntersector(mesh)
+    caster.intersects_first(np.zeros((1, 3)), np.ones((1, 3)))
+
+    def locate(rays: Any, every: bool) -> Any:
+        return rays, caster.intersects_location(*rays, multiple_hits=every)
+
+    def read_nearest(answer: Any) -> Any:
+        (origins, directions), (points, ray, triangle) = answer
+        index, t = np.full(len(origins), -1), np.full(len(origins), np.inf)
+        index[ray] = box_of(triangle)
+        t[ray] = times(directions[ray], origins[ray], np.reshape(points, (-1, 3)))
+        return index, t
+
+    def read_all(answer: Any) -> Any:
+        _, (_, ray, triangle) = answer
+        return ray, box_of(triangle)
+
+    return Engine(
+        prepare=lambda rays: (rays.origins, rays.directions),
+        ask={
+            "nearest": lambda rays: locate(rays, every=False),
+            "occluded": lambda rays: caster.intersects_any(*rays),
+            "all": lambda rays: locate(rays, every=True),
+        },
+        read={"nearest": read_nearest, "occluded": np.asarray, "all": read_all},
+    )
+
+
+def build_rtree(mesh: Any, threads: int) -> Engine:
+    """Make the R-tree of triangles that trimesh takes where Embree is not installed."""
+    return build(mesh, threads, embree=False)

@@ -1,0 +1,83 @@
+"""What this core can do at most: fused vector operations a second, to hold the rate of ray-box tests against.
+
+A loop of twelve independent chains of ``a = a * b + c`` on vectors of sixteen float32, nothing else: as many
+as it takes to keep two units with a latency of four to five cycles busy. LLVM splits the vectors where the
+machine has none so wide; what is counted is sixteen lanes at a time.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16
+CHAINS = 12
+# Instructions of one slab test of a ray against sixteen boxes, near and far planes chosen outside of the
+# loop: six fused multiply-adds, three max, three min, one compare, one test of its mask.
+INSTRUCTIONS = 14
+_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+
+
+@intrinsic
+def _chains(_typing: Any, _steps: Any, _seed: Any) -> Any:
+    """Run the chains for some steps; return the sum of all lanes, so that nothing is left out."""
+
+    def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        steps, seed = args
+        splat = ir.Constant(_VECTOR, ir.Undefined)
+        for lane in range(LANES):
+            splat = builder.insert_element(splat, seed, ir.IntType(32)(lane))
+        starts = [splat]  # all unlike, or LLVM would keep but one chain
+        for _ in range(1, CHAINS):
+            starts.append(builder.fadd(starts[-1], splat))
+        fused = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
+        )
+        before = builder.basic_block
+        loop, after = builder.append_basic_block("loop"), builder.append_basic_block("after")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        left = builder.phi(steps.type)
+        left.add_incoming(steps, before)
+        chains = [builder.phi(_VECTOR) for _ in range(CHAINS)]
+        moved = [builder.call(fused, [chain, splat, splat]) for chain in chains]
+        for chain, start, after_step in zip(chains, starts, moved, strict=True):
+            chain.add_incoming(start, before)
+            chain.add_incoming(after_step, loop)
+        less = builder.sub(left, steps.type(1))
+        left.add_incoming(less, loop)
+        builder.cbranch(builder.icmp_signed(">", less, steps.type(0)), loop, after)
+        builder.position_at_end(after)
+        total = moved[0]
+        for chain in moved[1:]:
+            total = builder.fadd(total, chain)
+        result = builder.extract_element(total, ir.IntType(32)(0))
+        for lane in range(1, LANES):
+            result = builder.fadd(result, builder.extract_element(total, ir.IntType(32)(lane)))
+        return result
+
+    return types.float32(types.int64, types.float32), codegen
+
+
+def make() -> Callable[[int], Any]:
+    """Compile the probe: a call with so many steps."""
+
+    @numba.njit(nogil=True)
+    def run(steps: Any, seed: Any) -> Any:
+        return _chains(steps, seed)
+
+    run(1, np.float32(0.5))
+    return lambda steps: run(steps, np.float32(0.5))
+
+
+def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float:
+    """Return how many fused operations on sixteen lanes were done in a second of one thread."""
+    started = time.perf_counter()
+    run(steps)
+    return steps * CHAINS / (time.perf_counter() - started)

@@ -1,0 +1,54 @@
+"""A process of its own for each measurement, bound to as many cores as it has threads before any starts.
+
+``python -m raybox.bench.worker`` reads a spec (JSON) on stdin and writes the result (JSON) on stdout.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+
+def run_apart(
+    job: str, how: dict[str, Any], *, threads: int, environment: dict[str, str] | None = None
+) -> Any:
+    """Do a job of `raybox.bench.jobs` in a process of its own, on this many cores; return its result."""
+    order = json.dumps({"job": job, "how": how, "threads": threads})
+    done = subprocess.run(
+        [sys.executable, "-m", __name__],
+        input=order,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | (environment or {}),
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{job} ended with exit code {done.returncode}: its words are above")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def bind(threads: int) -> None:
+    """Let this process, and all threads that it will start, run on so many cores only."""
+    if hasattr(os, "sched_setaffinity"):
+        usable = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, usable[-threads:])
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS"):
+        os.environ[name] = str(threads)
+
+
+def main() -> None:
+    """Do what stdin says; what peers print goes to stderr."""
+    order = json.load(sys.stdin)
+    out = os.dup(1)
+    os.dup2(2, 1)
+    bind(order["threads"])
+    from raybox.bench import jobs
+
+    result = jobs.JOBS[order["job"]](**order["how"])
+    with os.fdopen(out, "w") as stdout:
+        stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""``raybox bench``: this machine's figures, beside the peers that are installed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+RAYS = ("incoherent", "inside", "camera")
+QUESTIONS = ("nearest", "occluded", "count", "all")
+QUICK: dict[str, Any] = {"asked": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
+LEGEND = """
+Columns with / : how many times longer that peer takes for a ray, median of the rounds (taken in turns).
+* given fewer rays, evenly spread; ! some of its answers differ, see below; - it has no such question."""
+
+
+@click.command(short_help="Measure this machine, beside the peers installed.")
+@click.option(
+    "--boxes",
+    default="uniform",
+    show_default=True,
+    metavar="KIND|FILE",
+    help="uniform, clustered or mixed boxes, or a scene's file.",
+)
+@click.option("--size", type=int, multiple=True, help="How many boxes; again for more. [default: 100000]")
+@click.option("--threads", type=int, multiple=True, help="Threads for everyone; again for more. [default: 1]")
+@click.option("--peer", multiple=True, help="Whom to ask; again for more. [default: all installed]")
+@click.option("--rays", type=click.Choice(RAYS), multiple=True, help="Which rays. [default: all three]")
+@click.option(
+    "--question",
+    type=click.Choice(QUESTIONS),
+    multiple=True,
+    help="What to ask. [default: nearest and count, in full all four]",
+)
+@click.option("--rounds", type=int, help="How often everyone takes a turn. [default: 3, in full 7]")
+@click.option("--full", is_flag=True, help="A million rays and more rounds, in place of some seconds' worth.")
+@click.option("--check/--no-check", default=True, help="Compare the answers too. [default: yes]")
+@click.option("-o", "--out", type=click.Path(dir_okay=False), help="The raw results as a JSON file.")
+def bench(
+    boxes: str, size: tuple[int, ...], threads: tuple[int, ...], peer: tuple[str, ...], **options: Any
+) -> None:
+    r"""Give raybox and every peer that is installed the same boxes and rays, and time them in turns.
+
+    Prints rates, how many times slower each peer is than raybox (median of the rounds), and whether answers
+    agree; where they do not, rational arithmetic settles who is right. Peers come with
+    pip install "raybox[bench]"; who is not installed is named.
+
+    \b
+    raybox bench
+    raybox bench --size 1000 --size 1000000 --threads 2 --peer embreex --full
+    raybox bench --boxes city.city.json --question nearest
+    """
+    from raybox.bench import data, machine, report
+    from raybox.bench.worker import run_apart
+
+    plan = {"boxes": _known_boxes(boxes, data.BOX_KINDS), "names": _names(peer), "check": options["check"]}
+    plan |= {
+        "rays": options["rays"] or RAYS,
+        "questions": options["question"] or QUESTIONS[:: 1 if options["full"] else 2],
+    }
+    plan |= {"rounds": 7} if options["full"] else QUICK
+    if options["rounds"]:
+        plan["rounds"] = options["rounds"]
+    results = []
+    for count in size or (100_000,):
+        for workers in threads or (1,):
+            results.append(run_apart("versus", plan | {"size": count, "threads": workers}, threads=workers))
+    _print(results, report, machine)
+    if options["out"]:
+        Path(options["out"]).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def _known_boxes(boxes: str, kinds: tuple[str, ...]) -> str:
+    if boxes not in kinds and not Path(boxes).exists():
+        raise click.UsageError(f"--boxes {boxes}: neither a kind ({', '.join(kinds)}) nor a file.")
+    return boxes
+
+
+def _names(asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Return raybox first, then who was asked for, or everyone."""
+    from raybox.bench.peers import BY_NAME, OTHERS
+
+    for name in asked:
+        if name not in BY_NAME:
+            raise click.UsageError(f"--peer {name}: not known. Known are {', '.join(BY_NAME)}.")
+    return ("raybox", *(name for name in (asked or OTHERS) if name != "raybox"))
+
+
+def _print(results: list[dict[str, Any]], report: Any, machine: Any) -> None:
+    rows = [row for result in results for row in report.rows(result)]
+    if rows:
+        click.echo(report.text(*report.pivot(rows)))
+        click.echo(LEGEND)
+    for line in dict.fromkeys(line for result in results for line in report.absent(result)):
+        click.echo(f"not asked: {line}")
+    for line in report.differing(rows):
+        click.echo(f"answers: {line}")
+    click.echo("\n" + machine.in_words(results[0]["machine"]) + "\n" + machine.WARNING)
