@@ -18,8 +18,10 @@ T = TypeVar("T")
 Work = Callable[[int, int], T]
 
 _FIRST = 1024  # rays of the first chunks, before their time is known
-_LARGEST = 65536
-_SECONDS = 0.05  # what a chunk should take
+_LARGEST = 1 << 20
+_SMALLEST = 16384  # of the last chunks
+_SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
+_GROWTH = 1024
 
 
 def cores() -> int:
@@ -43,8 +45,9 @@ def check_workers(workers: Any) -> int:
 class _Chunks:
     """Hand out ranges of a total, each about as long as _SECONDS allow at the rate seen so far."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, threads: int) -> None:
         self.total = total
+        self.threads = threads
         self.next = 0
         self.size = _FIRST
         self.stopped = False
@@ -55,13 +58,15 @@ class _Chunks:
             if self.stopped or self.next >= self.total:
                 return None
             begin = self.next
-            self.next = min(self.total, begin + self.size)
+            # large chunks are answered faster; the last ones are small, so that threads end together
+            share = (self.total - begin) // (2 * self.threads) if self.threads > 1 else self.total
+            self.next = min(self.total, begin + min(self.size, max(share, _SMALLEST)))
             return begin, self.next
 
     def learn(self, rays: int, seconds: float) -> None:
         fitting = int(rays * _SECONDS / max(seconds, 1e-6))
         with self.lock:
-            self.size = max(1, min(fitting, 4 * self.size, _LARGEST))
+            self.size = max(1, min(fitting, _GROWTH * self.size, _LARGEST))
 
 
 def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool = False) -> list[T]:
@@ -69,8 +74,8 @@ def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool =
     threads = check_workers(workers)
     if 0 < total <= _FIRST and not progress:
         return [work(0, total)]
-    chunks = _Chunks(total)
     threads = min(threads, max(1, total // _FIRST))
+    chunks = _Chunks(total, threads)
     with _bar(total, progress) as advance:
         if threads == 1:
             done = _drain(work, chunks, advance)

@@ -1,15 +1,73 @@
-"""A scene's questions, from what is asked to arrays of answers: chunks of rays through compiled loops."""
+"""A scene's questions, from what is asked to arrays of answers.
 
+Rays go through `raybox.bvh.groups` in spans, a desk for each thread; the few for which floats cannot
+tell go through `raybox.careful`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from raybox.bvh import queries, sinks
-from raybox.bvh.traverse import Job, make_scratch
+from raybox import careful
+from raybox.bvh import groups, notes, pages
+from raybox.bvh.aim import LANES, LOST
+from raybox.bvh.answers import Order, arrange
+from raybox.bvh.desk import Desk, make_desk
+from raybox.bvh.sorting import Contacts
+from raybox.bvh.traverse import Job
+from raybox.kernels.box_lanes import make_pairs
 from raybox.parallel import run_chunks
 from raybox.validate import Bools, Floats, Ints
 
-_ROOM = 4096  # contacts that `everything` first makes room for
+GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
+_DESKS: dict[int, list[Desk]] = {groups.FEW: [], GROUP: []}
+_ORDERS: list[Order] = []
+_KEPT = 4  # of each, for the next question
+
+
+@contextmanager
+def _desk(rays: int) -> Iterator[tuple[Desk, int]]:
+    """Lend a desk for groups of a span of rays."""
+    size = groups.FEW if rays <= groups.FEW else GROUP
+    shelf = _DESKS[size]
+    try:
+        desk = shelf.pop()
+    except IndexError:
+        desk = make_desk(size)
+    yield desk, size
+    if len(shelf) < _KEPT:
+        shelf.append(desk)
+
+
+@contextmanager
+def _order(rays: int) -> Iterator[Order]:
+    """Lend the memory for sorting the rays of a span."""
+    if rays <= groups.FEW:
+        keys, places, doubts = (np.empty(rays + LANES, np.int32) for _ in range(3))
+        yield Order(keys, places, doubts, np.empty(0, np.int64), np.array([-1, 0, 0]))
+        return
+    try:
+        order = _ORDERS.pop()
+    except IndexError:
+        order = None
+    if order is None or order.keys.size < rays + LANES:
+        keys, places, doubts = (pages.empty((rays + LANES,), np.int32) for _ in range(3))
+        order = Order(keys, places, doubts, np.empty(LOST + 2, np.int64), np.zeros(3, np.int64))
+    order.place[:] = (-1, 0, 0)
+    yield order
+    if len(_ORDERS) < _KEPT:
+        _ORDERS.append(order)
+
+
+def _ask(job: Job, begin: int, end: int, make: Callable[[int], Any], grow: Any = None) -> tuple[Any, Ints]:
+    """Ask for a span of rays; return the sink, and the numbers of rays in doubt."""
+    with _order(end - begin) as order, _desk(end - begin) as (desk, size):
+        sink = make(size)
+        while not groups.ask(job, (begin, end), order, desk, sink, size):
+            sink = grow(sink)
+        return sink, begin + order.doubts[: order.place[2]].astype(np.int64)
 
 
 def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
@@ -18,32 +76,38 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
     index, t = np.empty(total, np.int64), np.empty(total)
 
     def work(begin: int, end: int) -> None:
-        sink = sinks.Nearest(np.empty(1, np.int64), np.empty(1))
-        queries.nearest(job, (begin, end), make_scratch(), sink, index, t)
+        index[begin:end], t[begin:end] = -1, np.inf
+        _, doubts = _ask(job, begin, end, lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
+        if doubts.size:
+            index[doubts], t[doubts] = careful.nearest(careful.some(job, doubts))
 
-    run_chunks(work, total, **how)
+    run_chunks(work if job.frame else _carefully(job, careful.nearest, index, t), total, **how)
     return index, t
 
 
 def occluded(job: Job, **how: Any) -> Bools:
     """Return whether each ray meets anything."""
-    met = np.empty(len(job.rays.origins), np.bool_)
+    met = np.zeros(len(job.rays.origins), np.bool_)
 
     def work(begin: int, end: int) -> None:
-        queries.occluded(job, (begin, end), make_scratch(), sinks.Occluded(np.empty(1, np.bool_)), met)
+        _, doubts = _ask(job, begin, end, lambda _: notes.OccludedOf(met))
+        if doubts.size:
+            met[doubts] = careful.occluded(careful.some(job, doubts))
 
-    run_chunks(work, met.size, **how)
+    run_chunks(work if job.frame else _carefully(job, careful.occluded, met), met.size, **how)
     return met
 
 
 def count(job: Job, **how: Any) -> Ints:
     """Return how many each ray meets."""
-    number = np.empty(len(job.rays.origins), np.int64)
+    number = np.zeros(len(job.rays.origins), np.int64)
 
     def work(begin: int, end: int) -> None:
-        queries.count(job, (begin, end), make_scratch(), sinks.Count(np.empty(1, np.int64)), number)
+        _, doubts = _ask(job, begin, end, lambda _: notes.CountOf(number))
+        if doubts.size:
+            number[doubts] = careful.count(careful.some(job, doubts))
 
-    run_chunks(work, number.size, **how)
+    run_chunks(work if job.frame else _carefully(job, careful.count, number), number.size, **how)
     return number
 
 
@@ -52,33 +116,85 @@ def first(job: Job, k: int, **how: Any) -> tuple[Ints, Floats]:
     total = len(job.rays.origins)
     index, t = np.full((total, k), -1, np.int64), np.full((total, k), np.inf)
 
-    def work(begin: int, end: int) -> None:
-        queries.first(job, (begin, end), make_scratch(), np.empty(1, np.int64), index, t)
+    def make(size: int) -> notes.FirstOf:
+        low, high = np.empty((size, k)), np.empty((size, k))
+        return notes.FirstOf(np.empty((size, k), np.int32), low, high, index, t)
 
-    run_chunks(work, total, **how)
+    def work(begin: int, end: int) -> None:
+        _, doubts = _ask(job, begin, end, make)
+        if doubts.size:
+            index[doubts], t[doubts] = careful.first(careful.some(job, doubts), k)
+
+    run_chunks(
+        work if job.frame else _carefully(job, lambda part: careful.first(part, k), index, t), total, **how
+    )
     return index, t
+
+
+def _carefully(job: Job, question: Callable[[Job], Any], *out: Any) -> Callable[[int, int], None]:
+    """Return work that asks ray by ray, and writes to arrays of answers."""
+
+    def work(begin: int, end: int) -> None:
+        answers = question(careful.some(job, slice(begin, end)))
+        for array, part in zip(out, answers if len(out) > 1 else [answers], strict=True):
+            array[begin:end] = part
+
+    return work
 
 
 def everything(job: Job, **how: Any) -> tuple[Ints, Ints, Floats]:
     """Return offsets, index and time of every contact, sorted ray by ray."""
     total = len(job.rays.origins)
+    collect = _collect if job.frame else _collect_carefully
+    parts = run_chunks(lambda begin, end: collect(job, begin, end), total, **how)
     offsets = np.zeros(total + 1, np.int64)
-    counts = offsets[1:]
-    parts = run_chunks(lambda begin, end: _collect(job, begin, end, counts), total, **how)
-    np.cumsum(offsets, out=offsets)
-    index = np.concatenate([part[0] for part in parts] or [np.empty(0, np.int64)])
-    return offsets, index, np.concatenate([part[1] for part in parts] or [np.empty(0)])
+    np.cumsum(np.concatenate([np.empty(0, np.int64), *(part[0] for part in parts)]), out=offsets[1:])
+    index = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
+    return offsets, index, np.concatenate([np.empty(0), *(part[2] for part in parts)])
 
 
-def _collect(job: Job, begin: int, end: int, counts: Ints) -> tuple[Ints, Floats]:
-    """Return all contacts of some rays; room grows as they turn out to need it."""
-    indexes, times = [], []
-    size = _ROOM
-    number = np.empty(1, np.int64)
-    while begin < end:
-        room = queries.Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
-        begin, used, needed = queries.collect(job, (begin, end), make_scratch(), number, room, counts)
-        indexes.append(room.index[:used].copy())
-        times.append(room.t[:used].copy())
-        size = max(2 * size, needed)
-    return np.concatenate(indexes), np.concatenate(times)
+def _collect_carefully(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
+    return careful.everything(careful.some(job, slice(begin, end)))
+
+
+def _room(size: int) -> Contacts:
+    return Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+
+
+def _collect(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
+    """Return counts, index and time of every contact of a span of rays, sorted ray by ray."""
+    number = end - begin
+    where, counts = np.zeros(number, np.int64), np.zeros(number, np.int64)
+
+    def make(size: int) -> notes.CollectOf:
+        contacts, starts = make_pairs(8 * size), np.empty(size + 2, np.int64)
+        return notes.CollectOf(contacts, np.zeros(2, np.int64), starts, _room(16 * size), where, counts)
+
+    sink, doubts = _ask(job._replace(rays=careful.some(job, slice(begin, end)).rays), 0, number, make, _grown)
+    room = sink.room
+    if doubts.size:
+        counts[doubts], index, t = careful.everything(careful.some(job, begin + doubts))
+        where[doubts] = sink.size[1] + np.cumsum(counts[doubts]) - counts[doubts]
+        index, t = (
+            np.concatenate([old[: sink.size[1]], new]) for old, new in ((room.index, index), (room.t, t))
+        )
+        room = Contacts(index, t, index, t)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    index, t = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
+    arrange(where, offsets, room, index, t)
+    return counts, index, t
+
+
+def _grown(sink: notes.CollectOf) -> notes.CollectOf:
+    """Give a sink room for what its last group needs."""
+    needed, done = sink.size
+    sink.size[0] = 0
+    contacts = sink.contacts
+    if needed + 8 > contacts.ray.size:
+        contacts = make_pairs(2 * needed)
+    room = sink.room
+    if done + needed > room.index.size:
+        larger = _room(2 * (done + needed))
+        larger.index[:done], larger.t[:done] = room.index[:done], room.t[:done]
+        room = larger
+    return sink._replace(contacts=contacts, room=room)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import questions, validate
+from raybox.bvh.aim import Frame, frame_of
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.check import check, stats
 from raybox.bvh.keeper import Keeper
@@ -14,7 +15,7 @@ from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Rays
 from raybox.hits import AllHits, Hits, Source
-from raybox.kernels.primitives import bounds
+from raybox.kernels.primitives import bounds, screens
 from raybox.parallel import check_workers
 from raybox.validate import Bools, Floats, Ints
 
@@ -29,6 +30,7 @@ class _State(NamedTuple):
     rows: Any
     tree: Tree
     box_rows: tuple[Floats, Floats]
+    frame: Frame | None  # for primitives that are screened many at a time
 
 
 @final
@@ -69,7 +71,7 @@ class Scene:
         if quality not in QUALITIES:
             raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
         self._keeper = Keeper(quality, check_workers(workers))
-        self._state = _State(geometry, rows, self._keeper.build(*box_rows), box_rows)
+        self._state = _state(geometry, rows, self._keeper.build(*box_rows), box_rows)
 
     @property
     def geometry(self) -> Bounded:
@@ -230,7 +232,7 @@ class Scene:
         with self._keeper.lock:
             old = self._state
             tree = self._keeper.move(old.tree, old.box_rows, box_rows)
-            self._state = _State(geometry, rows, tree, box_rows)
+            self._state = _state(geometry, rows, tree, box_rows)
 
     def check(self) -> None:
         """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
@@ -258,7 +260,12 @@ class Scene:
                 f"got D = {rays.ndim_space}. Add or drop a coordinate."
             )
         allowed = _ALL if where is None else _mask(where, len(state.geometry))
-        return Job(state.tree, state.rows, rays.rows(), allowed), Source(rays, state.geometry)
+        return Job(state.tree, state.rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
+
+
+def _state(geometry: Bounded, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats]) -> _State:
+    """Put a state together."""
+    return _State(geometry, rows, tree, box_rows, frame_of(tree) if screens(rows) else None)
 
 
 def _rows_of(geometry: Any) -> tuple[Any, tuple[Floats, Floats]]:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh import bins, lanes
+from raybox.bvh import bins, lanes, pages
 from raybox.bvh.layout import CHILD, WIDTH
 from raybox.kernels.jit import entry
 
@@ -69,9 +69,7 @@ def root_of(nodes: Any) -> Any:
 
 def aligned(rows: int, words: int, kind: Any) -> Any:
     """Return an empty array of 4-byte items that starts on a cache line: no vector load crosses one."""
-    memory = np.empty(rows * words + 16, kind)
-    skip = (-memory.ctypes.data // 4) % 16
-    return memory[skip : skip + rows * words].reshape(rows, words)
+    return pages.empty((rows, words), kind)
 
 
 @entry

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.bvh.sorting import ORDERS
 from raybox.kernels.jit import device, dispatch, inlined
 from raybox.kernels.primitives import intersect, tie
 from raybox.kernels.ray import Ray
@@ -49,6 +50,13 @@ class First(NamedTuple):
     number: Any
 
 
+class Exactly(NamedTuple):
+    """Order one ray's contacts by exact time, then by number."""
+
+    rows: Any
+    ray: Ray
+
+
 @device
 def before(rows: Any, ray: Ray, one: tuple[int, float], other: tuple[int, float]) -> bool:
     """Tell which of two contacts (index, t) comes first: exactly, and by index where they tie."""
@@ -58,6 +66,14 @@ def before(rows: Any, ray: Ray, one: tuple[int, float], other: tuple[int, float]
         return t_i < t_j
     order = tie(rows, ray, i, j)
     return order < 0 or (order == 0 and i < j)
+
+
+@device
+def _before_exactly(how: Exactly, one: tuple[int, float], other: tuple[int, float]) -> bool:
+    return before(how.rows, how.ray, one, other)
+
+
+ORDERS[Exactly] = _before_exactly
 
 
 @inlined

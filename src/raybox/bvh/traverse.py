@@ -23,6 +23,7 @@ class Job(NamedTuple):
     rows: Any
     rays: Any
     allowed: Any  # bool for each primitive, or empty: all
+    frame: Any = None  # what `raybox.bvh.aim` needs of the tree
 
 
 class Scratch(NamedTuple):

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from raybox.kernels.box_lanes import screen, settle
 from raybox.kernels.exact import order, time
-from raybox.kernels.jit import device
+from raybox.kernels.jit import device, inlined
+from raybox.kernels.lanes import prefetch
 from raybox.kernels.ray import Ray
+
+__all__ = ["bounds", "entry", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "weights"]
 
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
@@ -22,6 +26,13 @@ _HUGE = 1e300
 def bounds(boxes: Any) -> tuple[Any, Any]:
     """Return the corners of the boxes."""
     return boxes.lower, boxes.upper
+
+
+@inlined
+def fetch(boxes: Any, i: int) -> None:
+    """Ask the machine for box i's numbers, soon to be read."""
+    prefetch(boxes.lower, 3 * i)
+    prefetch(boxes.upper, 3 * i)
 
 
 @device

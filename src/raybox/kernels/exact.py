@@ -67,6 +67,13 @@ def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: floa
 @device
 def time(p: float, o: float, d: float) -> float:
     """Return (p - o)/d rounded once. Only p may be infinite; d is not 0."""
+    t = quick_time(p, o, d)
+    return big_time(p, o, d) if math.isnan(t) else t
+
+
+@device
+def quick_time(p: float, o: float, d: float) -> float:
+    """Return what `time` does, or NaN where floats alone cannot tell how it rounds."""
     if math.isinf(p):
         return p * sign(d)
     s, e = two_sum(p, -o)
@@ -79,4 +86,4 @@ def time(p: float, o: float, d: float) -> float:
         low = q + (correction - slack)
         if low == q + (correction + slack):
             return low + 0.0  # -0.0 becomes 0.0
-    return big_time(p, o, d)
+    return math.nan

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels.jit import device, entry
+from raybox.kernels.jit import device, exact_entry
 from raybox.kernels.primitives import intersect, normal, span, weights
 from raybox.kernels.ray import get_ray, is_empty
 
@@ -27,7 +27,7 @@ def _ray_of(pairing: Pairing, k: int) -> int:
     return (k // pairing.inner) * pairing.row + (k % pairing.inner) * pairing.column
 
 
-@entry
+@exact_entry
 def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
     """Write index (-1: miss) and first contact of the pairs span_of[0] <= k < span_of[1]."""
     for k in range(span_of[0], span_of[1]):
@@ -42,7 +42,7 @@ def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index:
                 t[k] = when
 
 
-@entry
+@exact_entry
 def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit: Any) -> None:
     """Write where each line enters and leaves the primitive it was found to meet; NaN for a miss."""
     for k in range(index.size):
@@ -53,7 +53,7 @@ def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit
             t_enter[k], t_exit[k] = span(rows, get_ray(rays, ray_of[k]), index[k])
 
 
-@entry
+@exact_entry
 def normals_of(rays: Any, rows: Any, ray_of: Any, index: Any, normals: Any) -> None:
     """Write the unit normal at each first contact; NaN for a miss."""
     for k in range(index.size):
@@ -63,7 +63,7 @@ def normals_of(rays: Any, rows: Any, ray_of: Any, index: Any, normals: Any) -> N
             normals[k, 0], normals[k, 1], normals[k, 2] = normal(rows, get_ray(rays, ray_of[k]), index[k])
 
 
-@entry
+@exact_entry
 def weights_of(rays: Any, rows: Any, ray_of: Any, index: Any, uv: Any) -> None:
     """Write the barycentric weights at each first contact; NaN for a miss."""
     for k in range(index.size):

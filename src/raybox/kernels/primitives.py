@@ -10,6 +10,7 @@ from typing import Any
 
 from raybox.geometry import BoxRows, PlaneRows, TriangleRows
 from raybox.kernels import box, plane, triangle
+from raybox.kernels.box_lanes import Pairs
 from raybox.kernels.jit import dispatch
 from raybox.kernels.ray import Ray
 
@@ -26,8 +27,28 @@ def bounds(rows: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
+def screens(rows: Any) -> bool:
+    """Tell whether these primitives are screened many at a time."""
+    return hasattr(TABLE[type(rows)], "screen")
+
+
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (is primitive i met, time of first contact rounded once); the range is not empty."""
+    raise NotImplementedError("compiled code only")
+
+
+def fetch(rows: Any, i: int) -> None:
+    """Ask the machine for primitive i's numbers, soon to be read."""
+    raise NotImplementedError("compiled code only")
+
+
+def screen(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Judge pairs of rays and primitives as far as floats can tell: fill verdict, low and high."""
+    raise NotImplementedError("compiled code only")
+
+
+def settle(rows: Any, rays: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Write the first contacts of pairs that are surely met to `low`; verdict 0 where floats cannot tell."""
     raise NotImplementedError("compiled code only")
 
 
@@ -56,5 +77,5 @@ def _kernel_named(name: str) -> Callable[[type], Any]:
     return lambda kind: getattr(TABLE.get(kind), name, None)
 
 
-for _stub in (intersect, tie, span, normal, weights):
+for _stub in (intersect, fetch, screen, settle, tie, span, normal, weights):
     dispatch(_stub, _kernel_named(_stub.__name__))

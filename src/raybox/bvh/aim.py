@@ -1,0 +1,242 @@
+"""Rays as the tree sees them, sixteen at a time: in tree coordinates, in float32, and never too strict.
+
+A *probe* is one row of 16 four-byte words::
+
+    word   0       3       6          9         12    13      14   15
+           | c near| c far | inverse | inverse | stop| answer| 2^n| shift|
+           | xyz   | xyz   | near xyz| far xyz |
+
+near time = plane * inverse + c, in units of the tree's length over the direction's, counted from shift:
+t * 2^n - shift. An answer is for `raybox.bvh.notes`.
+
+**Why no box is lost.** Times count from `shift`, before which the ray is in no box, so all that
+matter are 0 or more. Let a plane at p be met at such a time T. The slot holds a plane b beyond p,
+outward; for a near plane the origin o_near is shifted along the direction, for a far plane o_far
+against it, by more than all rounding so far: N = (b - o_near)/w is at most T for near planes, and
+at least T for far ones. What float32 computes is ``fl(b inv + c)``, rounded once, with an inverse
+that is less by 2^-22 of itself for near planes and more for far ones (rounded by 2^-24), and c =
+-o inv of that very inverse, rounded down for near planes and up for far ones: near times come out
+at N at most where N > 0 (and at 0 or below otherwise, where it makes no difference), far times at
+N at least. A parent's planes lie outside its child's, and rounding is monotone: ``b <= b'  =>
+fl(b inv + c) <= fl(b' inv + c)`` for inv > 0, so a parent never refuses what its child accepts.
+
+An axis along which the ray stands still has inv = 2^64, and c goes outward by the length of the
+whole ray besides: near times at 0 or below, and far times past the ray's end, wherever the origin is
+between the planes or on one, and times out of all reach where it is outside by more than a trifle.
+
+Rays whose numbers are so large or small that float64 might over- or underflow on the way are left
+to `raybox.bvh.traverse`, one at a time (`CAREFUL`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from raybox.bvh.layout import FAR, NUDGE, ULP, Tree
+from raybox.kernels.lanes import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Lanes,
+    greater,
+    lesser,
+    loop,
+    splat,
+    transposed,
+    vector_code,
+)
+
+PROBE = 16
+STOP, ANSWER, POWER, SHIFT = 12, 13, 14, 15
+LANES = 16
+CELLS = 8  # on each axis
+CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
+LOST = CAREFUL + 1  # the key of rays that meet nothing
+PAD = 2.0**-22
+_SLOW = 2.0**-60  # direction parts below this share of the largest, but not 0, are for careful hands
+_ROUND = 2.0**-50
+_TAME = 2.0**500
+_BIAS = 1023
+_STILL = 2.0**64  # stands for 1/0
+_AHEAD = 32  # rays, to be fetched from memory in time
+
+
+class Frame(NamedTuple):
+    """Tree coordinates as vector code takes them, and the grid by which rays are sorted."""
+
+    numbers: Any  # float64: center xyz, scale, root's corners xyz xyz, grid's corner xyz, cells a unit xyz
+    exponent: int
+
+
+def frame_of(tree: Tree) -> Frame:
+    """Return a tree's frame."""
+    low, up = (np.clip(corner, -2.0, 2.0) for corner in tree.root)
+    size = np.maximum(up - low, 2.0**-30)
+    numbers = np.concatenate([tree.center, [tree.scale], tree.root.ravel(), low, CELLS / size])
+    return Frame(numbers, tree.exponent)
+
+
+class _Seen(NamedTuple):
+    """What every lane's ray is like in tree coordinates."""
+
+    v: list[Lanes]  # origin
+    w: list[Lanes]  # direction, its longest part in [1/2, 1)
+    inverse: list[Lanes]
+    moves: list[Lanes]
+    backward: list[Lanes]
+    slack: list[Lanes]  # how far off v may be
+    start: Lanes  # the range clipped to the bounds of everything, rounded outward
+    stop: Lanes
+    tame: Lanes
+    alive: Lanes
+    size: Lanes  # times are multiplied by two to this power
+    origin: list[Lanes]  # as it came
+    reciprocal: list[Lanes]  # of the direction as it came
+    t_min: Lanes
+    t_max: Lanes
+
+
+def _see(b: Any, rays: Any, frame: Any, places: list[Any]) -> _Seen:
+    """Look at the rays in some places."""
+    numbers, exponent = frame.numbers, frame.exponent
+
+    def const(k: int) -> Lanes:
+        return numbers.splat(k, LANES)
+
+    o = [rays.origins.gather([b.add(b.mul(p, I64(3)), I64(k)) for p in places]) for k in range(3)]
+    d = [rays.directions.gather([b.add(b.mul(p, I64(3)), I64(k)) for p in places]) for k in range(3)]
+    low_t, high_t = _bound(b, rays.t_min, places), _bound(b, rays.t_max, places)
+
+    # Take the ray to tree coordinates.
+    v = [(o[k] - const(k)) * const(3) for k in range(3)]
+    longest = greater(d[0].magnitude(), greater(d[1].magnitude(), d[2].magnitude()))
+    power = longest.bits(I64) >> 52  # biased exponent; the size is power - 1022
+    scale = ((power * -1 + (2 * _BIAS - 1)) << 52).bits(F64)
+    w = [d[k] * scale for k in range(3)]
+    size = splat(b, exponent, LANES) + power - (_BIAS - 1)
+    unit = ((size + _BIAS) << 52).bits(F64)
+    tame = (longest < _TAME) & (longest > 1 / _TAME) & (size < 1000) & (size > -1000)
+    for k in range(3):
+        small = d[k].magnitude()
+        tame = tame & (o[k].magnitude() < _TAME) & ((small > longest * _SLOW) | small.equals(0.0))
+        tame = tame & (v[k].magnitude() < FAR)
+
+    # Clip it to the bounds of everything.
+    first, last = low_t * unit, high_t * unit
+    start = first - first.magnitude() * _ROUND - NUDGE
+    stop = last + last.magnitude() * _ROUND + NUDGE
+    inside = start <= stop
+    inverse, moves, slack = [], [], []
+    for k in range(3):
+        low, up = const(4 + k), const(7 + k)
+        slack.append(v[k].magnitude() * _ROUND)
+        moves.append(~w[k].equals(0.0))
+        inverse.append(splat(b, F64(1.0), LANES) / moves[k].choose(w[k], 1.0))
+        one, other = (low - v[k]) * inverse[k], (up - v[k]) * inverse[k]
+        near, far = lesser(one, other), greater(one, other)
+        pad = slack[k] * inverse[k].magnitude()
+        near = near - near.magnitude() * _ROUND - pad
+        far = far + far.magnitude() * _ROUND + pad
+        start = moves[k].choose(greater(near, start), start)
+        stop = moves[k].choose(lesser(far, stop), stop)
+        apart = (v[k] + slack[k] < low) | (v[k] - slack[k] > up)
+        inside = inside & (moves[k] | ~apart)
+    tame = tame & (start.magnitude() < FAR) & (stop > -FAR)
+    real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
+    alive = real & (~tame | (inside & (start <= stop)))
+    backward = [moves[k] & (w[k] < 0.0) for k in range(3)]
+    reciprocal = [moves[k].choose(inverse[k] * scale, np.inf) for k in range(3)]
+    seen = (v, w, inverse, moves, backward, slack, start, stop, tame, alive)
+    return _Seen(*seen, size.to(I32), o, reciprocal, low_t + 0.0, high_t)
+
+
+def _bound(b: Any, bounds: Any, places: list[Any]) -> Lanes:
+    """Load one bound of each ray's range; one given once serves every ray."""
+    many = b.icmp_signed(">", bounds.size, I64(1))
+    return bounds.gather([b.select(many, p, I64(0)) for p in places])
+
+
+def _places(b: Any, begin: Any, end: Any) -> list[Any]:
+    """Return the numbers of 16 rays from begin on; past the end, the last again."""
+    last = b.sub(end, I64(1))
+    lanes = [b.add(begin, I64(k)) for k in range(LANES)]
+    return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
+
+
+@vector_code(types.void)
+def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
+    """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
+
+    keys[0] is that of ray begin; there is room for 16 more than needed.
+    """
+    numbers = frame.numbers
+    with loop(b, b.sub(end, begin), LANES) as at:
+        seen = _see(b, rays, frame, _places(b, b.add(begin, at), end))
+        key = seen.tame.to(I32) * 0
+        for k in range(3):
+            enter = seen.v[k] + seen.start * seen.w[k]
+            cell = (enter - numbers.splat(10 + k, LANES)) * numbers.splat(13 + k, LANES)
+            whole = lesser(greater(cell, cell * 0.0), cell * 0.0 + (CELLS - 1)).to(I32)
+            for bit in range(3):
+                key = key | ((whole & (1 << bit)) << (2 * bit + k))
+            key = key | (seen.backward[k].to(I32) << (9 + k))
+        key = seen.tame.choose(key, CAREFUL)
+        keys.store(seen.alive.choose(key, LOST), at)
+
+
+@vector_code(types.void)
+def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
+    """Write the probes of the rays base + order[k], begin <= k < end, and their numbers in float64.
+
+    place: (base, begin, end).
+    """
+    base, begin, end = place
+    rays, frame, probes, exact = job.rays, job.frame, desk.probes, desk.exact
+    with loop(b, b.sub(end, begin), LANES) as at:
+        ids = order.gather(_places(b, b.add(begin, at), end))
+        for soon in _places(b, b.add(b.add(begin, at), I64(_AHEAD)), end):
+            place = b.mul(b.add(base, b.sext(order.get(soon), I64)), I64(3))
+            rays.origins.prefetch(place)
+            rays.directions.prefetch(place)
+        places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
+        seen = _see(b, rays, frame, places)
+        _keep(b, seen, at, exact)
+        shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
+        moved = shift.to(F64)
+        length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
+        near: list[Lanes] = []
+        far: list[Lanes] = []
+        steep: list[Lanes] = []
+        flat: list[Lanes] = []
+        for k in range(3):
+            walked = moved * seen.w[k]
+            x = seen.v[k] + walked
+            slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
+            ahead, behind = x + slack, x - slack
+            for words_of, inverse_of, origin, inverse, away in (
+                (near, steep, seen.backward[k].choose(behind, ahead), seen.inverse[k] * (1.0 - PAD), -1.0),
+                (far, flat, seen.backward[k].choose(ahead, behind), seen.inverse[k] * (1.0 + PAD), 1.0),
+            ):
+                single = seen.moves[k].choose(inverse.to(F32), _STILL)
+                offset = origin * single.to(F64) * -1.0
+                still = seen.moves[k].choose(offset * 0.0, length)
+                words_of.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
+                inverse_of.append(single)
+        stop = (length + length.magnitude() * ULP + NUDGE).to(F32)
+        none = (ids * 0 - 1).bits(F32)
+        rows = transposed([*near, *far, *steep, *flat, stop, none, seen.size.bits(F32), shift])
+        for k, row in enumerate(rows):
+            probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
+
+
+def _keep(b: Any, seen: _Seen, at: Any, exact: Any) -> None:
+    """Store rays as rows of origin, 1 / direction, t_min, t_max."""
+    columns = [*seen.origin, *seen.reciprocal, seen.t_min, seen.t_max]
+    for half in range(0, LANES, 8):
+        picks = list(range(half, half + 8))
+        for k, row in enumerate(transposed([column.shuffled(column, picks) for column in columns])):
+            exact.store(row, b.mul(b.add(at, I64(half + k)), I64(8)))

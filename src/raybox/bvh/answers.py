@@ -1,0 +1,183 @@
+"""From a group's notes to answers in the rays' own order: one function for each question.
+
+``answer(sink, job, order, desk, place)`` writes the answers of the group that `place` names (the span's
+first ray, and where in the order the group begins and ends), lists rays in doubt, and tells whether
+there was room.
+"""
+
+from typing import Any, NamedTuple
+
+from raybox.bvh.aim import ANSWER
+from raybox.bvh.notes import DOUBT, MISS, CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
+from raybox.bvh.sorting import ByTime, sort
+from raybox.kernels.jit import device, dispatch, entry
+from raybox.kernels.primitives import fetch, settle
+
+
+class Order(NamedTuple):
+    """Rays of a span by key: that of ray span[0] + order[k] has starts[key] <= k < starts[key + 1]."""
+
+    keys: Any  # int32 (rays + 16,)
+    order: Any  # int32 (rays + 16,)
+    doubts: Any  # int32 (rays,): numbers from the span's first ray of those in doubt
+    starts: Any  # int64 (LOST + 2,)
+    place: Any  # int64 (3,): octant and begin of the next group, -1 before the first; how many doubts
+
+
+@device
+def doubt(order: Order, k: int) -> None:
+    """List a ray as one for which floats could not tell."""
+    order.doubts[order.place[2]] = k
+    order.place[2] += 1
+
+
+@device
+def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    pairs, answers = desk.pairs, desk.answers
+    found = 0
+    for r in range(end - begin):
+        i = answers[r, ANSWER]
+        if i >= 0:
+            fetch(job.rows, int(i))
+            pairs.ray[found], pairs.item[found] = r, i
+            pairs.source[found] = base + order.order[begin + r]
+            found += 1
+        elif i == DOUBT:
+            doubt(order, order.order[begin + r])
+    settle(job.rows, job.rays, desk.exact, pairs, found)
+    for p in range(found):
+        k = pairs.source[p]
+        if pairs.verdict[p] == 0:
+            doubt(order, k - base)
+        else:
+            sink.index[k] = pairs.item[p]
+            sink.t[k] = pairs.low[p]
+    return True
+
+
+@device
+def _answer_occluded(sink: OccludedOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    for r in range(end - begin):
+        said = desk.answers[r, ANSWER]
+        if said == DOUBT:
+            doubt(order, order.order[begin + r])
+        elif said != MISS:
+            sink.met[base + order.order[begin + r]] = True
+    return True
+
+
+@device
+def _answer_count(sink: CountOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    for r in range(end - begin):
+        said = desk.answers[r, ANSWER]
+        if said == DOUBT:
+            doubt(order, order.order[begin + r])
+        else:
+            sink.number[base + order.order[begin + r]] = said + 1
+    return True
+
+
+@device
+def _answer_first(sink: FirstOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    pairs = desk.pairs
+    for r in range(end - begin):
+        last = desk.answers[r, ANSWER]
+        k = order.order[begin + r]
+        if last == DOUBT:
+            doubt(order, k)
+            continue
+        sure = True
+        for start in range(0, last + 1, 8):
+            number = min(last + 1 - start, 8)
+            for p in range(number):
+                pairs.ray[p], pairs.item[p], pairs.source[p] = r, sink.item[r, start + p], base + k
+            settle(job.rows, job.rays, desk.exact, pairs, number)
+            for p in range(number):
+                sure = sure and pairs.verdict[p] != 0
+                sink.index[base + k, start + p] = pairs.item[p]
+                sink.t[base + k, start + p] = pairs.low[p]
+        if not sure:
+            doubt(order, k)
+    return True
+
+
+@device
+def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    contacts, room, starts, answers = sink.contacts, sink.room, sink.starts, desk.answers
+    number, done = sink.size[0], sink.size[1]
+    if number + 8 > contacts.ray.size or done + number > room.index.size:
+        return False
+    for c in range(number):
+        contacts.source[c] = base + order.order[begin + contacts.ray[c]]
+    settle(job.rows, job.rays, desk.exact, contacts, number)
+
+    # Count each ray's contacts; those of rays in doubt are void.
+    starts[: end - begin + 2] = 0
+    for c in range(number):
+        r = contacts.ray[c]
+        begins = contacts.low[c] == desk.exact[r, 6]
+        if contacts.verdict[c] == 0 or (begins and contacts.high[c] != contacts.low[c]):
+            answers[r, ANSWER] = DOUBT
+        starts[r + 2] += 1
+    for r in range(end - begin):
+        starts[r + 2] += starts[r + 1]
+
+    # Put each ray's contacts together, and in order.
+    for c in range(number):
+        r = contacts.ray[c]
+        at = done + starts[r + 1]
+        starts[r + 1] += 1
+        room.index[at], room.t[at] = contacts.item[c], contacts.low[c]
+    for r in range(end - begin):
+        first, stop = done + starts[r], done + starts[r + 1]
+        if answers[r, ANSWER] != DOUBT:
+            sort(ByTime(0), room, first, stop)
+        if answers[r, ANSWER] == DOUBT or _tied(room, first, stop, desk.exact[r, 6]):
+            doubt(order, order.order[begin + r])
+            stop = first
+        sink.where[base + order.order[begin + r]] = first
+        sink.counts[base + order.order[begin + r]] = stop - first
+    sink.size[0] = 0
+    sink.size[1] = done + number
+    return True
+
+
+@device
+def _tied(room: Any, first: int, stop: int, t_min: float) -> bool:
+    """Tell whether two sorted contacts have the same rounded time, other than the beginning of the range."""
+    ties = 0
+    for c in range(first + 1, stop):
+        ties += room.t[c] == room.t[c - 1] and room.t[c] != t_min
+    return ties > 0
+
+
+_TABLE = {
+    NearestOf: _answer_nearest,
+    OccludedOf: _answer_occluded,
+    CountOf: _answer_count,
+    FirstOf: _answer_first,
+    CollectOf: _answer_collect,
+}
+
+
+def answer(sink: Any, job: Any, order: Order, desk: Any, place: Any) -> bool:
+    """Write a group's answers; see the module's head."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(answer, _TABLE.get)
+
+
+@entry
+def arrange(where: Any, offsets: Any, room: Any, index: Any, t: Any) -> None:
+    """Copy each ray's run of contacts to where it belongs."""
+    for k in range(where.size):
+        at = where[k]
+        for to in range(offsets[k], offsets[k + 1]):
+            index[to], t[to] = room.index[at], room.t[at]
+            at += 1

@@ -1,0 +1,53 @@
+"""The memory of walks with many rays, made once and used again."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh import pages
+from raybox.bvh.aim import LANES, PROBE
+from raybox.bvh.layout import MAX_DEPTH, STACK, WIDTH
+from raybox.kernels.box_lanes import Pairs, make_pairs
+
+PENDING = MAX_DEPTH * WIDTH
+_ROOM = 64  # lists of all rays that the arena has room for; a walk that needs more goes on ray by ray
+
+
+class Desk(NamedTuple):
+    """What is known of a group of rays, and where a walk stands."""
+
+    probes: Any  # float32 (rays + 16, 16): see `raybox.bvh.aim`
+    answers: Any  # the same memory as whole numbers
+    exact: Any  # float64 (rays + 16, 8): origin, 1 / direction, t_min and t_max of each
+    pairs: Pairs  # what the node at hand proposes
+    arena: Any  # int32: lists of rays
+    times: Any  # float32: when each ray of a list meets the slot that the list is for
+    lists: Any  # int64 (8, 2): where each slot's list begins, and how long it is
+    pending: Any  # int64 (PENDING, 4): node, begin and end of its list, where memory is free
+    node: Any  # int32 (STACK,): the stack of a single ray's walk
+    time: Any  # float32 (STACK,)
+    slots: Any  # float32 (8,): of a node's slots: times, or which come first
+    work: Any  # int64 (8,): see `WORK`
+
+
+WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs decided", "nodes tested by lists")
+
+
+def make_desk(rays: int, room: int | None = None) -> Desk:
+    """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
+    probes = pages.empty((rays + LANES, PROBE), np.float32)
+    room = _ROOM * (rays + LANES) if room is None else room
+    return Desk(
+        probes,
+        probes.view(np.int32),
+        pages.empty((rays + LANES, 8), np.float64),
+        make_pairs(WIDTH * rays),
+        pages.empty((room,), np.int32),
+        pages.empty((room,), np.float32),
+        np.empty((WIDTH, 2), np.int64),
+        np.empty((PENDING, 4), np.int64),
+        np.empty(STACK, np.int32),
+        np.empty(STACK, np.float32),
+        np.empty(WIDTH, np.float32),
+        np.zeros(8, np.int64),
+    )

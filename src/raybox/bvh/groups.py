@@ -1,0 +1,89 @@
+"""The loop behind a question of many rays: they are sorted, walked in groups, answered in their own order."""
+
+from typing import Any
+
+from raybox.bvh.aim import CAREFUL, CELLS, LOST, aim, sort_keys
+from raybox.bvh.answers import Order, answer, doubt
+from raybox.bvh.desk import Desk
+from raybox.bvh.stream import walk_alone, walk_group
+from raybox.kernels.jit import device, entry
+
+FEW = 64  # so many rays are not worth sorting
+_OCTANT = CELLS**3
+
+
+@device
+def _keys(job: Any, begin: int, end: int, keys: Any) -> None:
+    """Write the keys of some rays: emitted once, called twice."""
+    sort_keys(job.rays, job.frame, begin, end, keys)
+
+
+@device
+def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
+    """Write the probes of a group: emitted once, called twice."""
+    aim(job, desk, order, place)
+
+
+@device
+def _sort_rays(job: Any, span: Any, order: Order) -> None:
+    """Sort the rays of a span by key."""
+    number = span[1] - span[0]
+    _keys(job, span[0], span[1], order.keys)
+    order.starts[:] = 0
+    for k in range(number):
+        order.starts[order.keys[k] + 1] += 1
+    for key in range(LOST + 1):
+        order.starts[key + 1] += order.starts[key]
+    for k in range(number):
+        key = order.keys[k]
+        order.order[order.starts[key]] = k
+        order.starts[key] += 1
+    for key in range(LOST + 1, 0, -1):
+        order.starts[key] = order.starts[key - 1]
+    order.starts[0] = 0
+
+
+@entry
+def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> bool:
+    """Answer for the rays of a span, from the group at order.place on; False: the sink has no room for it."""
+    if span[1] - span[0] <= FEW:
+        return _ask_few(job, span, order, desk, sink)
+    if order.place[0] < 0:
+        _sort_rays(job, span, order)
+        order.place[0] = 0
+        for k in range(order.starts[CAREFUL], order.starts[LOST]):
+            doubt(order, order.order[k])
+    while order.place[0] < 8:
+        octant = order.place[0]
+        begin = max(order.place[1], order.starts[octant * _OCTANT])
+        end = min(order.starts[(octant + 1) * _OCTANT], begin + size)
+        if begin < end:
+            _aim(job, desk, order.order, (span[0], begin, end))
+            walk_group(job, sink, desk, octant, end - begin)
+            if not answer(sink, job, order, desk, (span[0], begin, end)):
+                return False
+        order.place[1] = end
+        if end == order.starts[(octant + 1) * _OCTANT]:
+            order.place[0] += 1
+    return True
+
+
+@device
+def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
+    """Answer for a few rays, one by one."""
+    _keys(job, span[0], span[1], order.keys)
+    begin = number = 0
+    order.place[2] = 0
+    for k in range(span[1] - span[0]):
+        key = order.keys[k]
+        if key == CAREFUL:
+            doubt(order, k)
+        elif key != LOST:
+            order.order[number] = k
+            order.keys[number] = key
+            number += 1
+    if number > 0:
+        _aim(job, desk, order.order, (span[0], begin, number))
+    for r in range(number):
+        walk_alone(job, sink, desk, int(order.keys[r]) // _OCTANT, begin, r)
+    return answer(sink, job, order, desk, (span[0], begin, number))

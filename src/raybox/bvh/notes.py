@@ -1,0 +1,204 @@
+"""What becomes of the boxes that a walk with many rays proposes: one sink for each question.
+
+``note(sink, desk, number)`` takes note of pairs of rays and primitives that were screened, in the
+words of the rays' probes (`ANSWER`, and `STOP`: what comes later is of no interest any more), and never
+guesses: a ray for which floats cannot tell is given up (`DOUBT`), for `raybox.bvh.traverse` to walk.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh.aim import ANSWER, POWER, SHIFT, STOP
+from raybox.bvh.layout import NUDGE, ULP
+from raybox.kernels.jit import device, dispatch
+
+MISS = -1
+DOUBT = -2
+_ROUND = 2.0**-50
+_NEVER = np.float32(-1.0)
+
+
+class NearestOf(NamedTuple):
+    """The first contact: ANSWER is its number; its time lies between times[r, 0] and times[r, 1]."""
+
+    times: Any  # float64 (rays, 2)
+    index: Any  # the answers of all rays, as for the rest below
+    t: Any
+
+
+class OccludedOf(NamedTuple):
+    """Whether anything was met: ANSWER is 1."""
+
+    met: Any
+
+
+class CountOf(NamedTuple):
+    """How many were met: ANSWER + 1."""
+
+    number: Any
+
+
+class FirstOf(NamedTuple):
+    """The nearest few, ANSWER + 1 of them so far, in order."""
+
+    item: Any  # int32 (rays, k)
+    low: Any  # float64 (rays, k): bounds of each one's time
+    high: Any
+    index: Any
+    t: Any
+
+
+class CollectOf(NamedTuple):
+    """All that were met: contacts in no order, then sorted ray by ray in `index` and `t`."""
+
+    contacts: Any  # Pairs
+    size: Any  # int64 (2,): how many contacts, also past the end of their room; how many are sorted
+    starts: Any  # int64 (rays + 2,)
+    room: Any  # Contacts: those of all groups so far, each ray's in one run
+    where: Any  # for each ray: where its run begins, and how long it is
+    counts: Any
+
+
+@device
+def give_up(desk: Any, r: int) -> None:
+    """Leave a ray to those who calculate exactly."""
+    desk.answers[r, ANSWER] = DOUBT
+    desk.probes[r, STOP] = _NEVER
+
+
+@device
+def latest_for(desk: Any, r: int, t: float) -> Any:
+    """Take a time to the units of a probe, rounded up to float32, and not before its beginning."""
+    x = t * np.int64((np.int64(desk.answers[r, POWER]) + 1023) << 52).view(np.float64)
+    shift = np.float64(desk.probes[r, SHIFT])
+    y = x - shift + (abs(x) + abs(shift)) * _ROUND
+    return np.float32(max(y + (abs(y) * ULP + NUDGE), 0.0))
+
+
+@device
+def _end_at(desk: Any, r: int, t: float) -> None:
+    """Note that nothing after t is of interest."""
+    desk.probes[r, STOP] = min(desk.probes[r, STOP], latest_for(desk, r, t))
+
+
+@device
+def _note_nearest(sink: NearestOf, desk: Any, number: int) -> None:
+    pairs, answers = desk.pairs, desk.answers
+    for p in range(number):
+        verdict = pairs.verdict[p]
+        r, i = pairs.ray[p], pairs.item[p]
+        j = answers[r, ANSWER]
+        if verdict == 0 or j == DOUBT or (j >= 0 and pairs.low[p] > sink.times[r, 1]):
+            continue
+        if verdict > 0 and (j == MISS or pairs.high[p] < sink.times[r, 0]):
+            answers[r, ANSWER] = i
+            sink.times[r, 0], sink.times[r, 1] = pairs.low[p], pairs.high[p]
+            _end_at(desk, r, pairs.high[p])
+        elif verdict > 0 and _tie(pairs.low[p], pairs.high[p], sink.times[r, 0], sink.times[r, 1]):
+            answers[r, ANSWER] = min(i, j)
+        else:
+            give_up(desk, r)
+
+
+@device
+def _tie(low: float, high: float, other_low: float, other_high: float) -> bool:
+    """Tell whether two times are known to be equal: both are the beginning of the ray's range."""
+    return low == high and other_low == other_high and low == other_low
+
+
+@device
+def _note_occluded(sink: OccludedOf, desk: Any, number: int) -> None:
+    answers = desk.answers
+    for p in range(number):
+        r, verdict = desk.pairs.ray[p], desk.pairs.verdict[p]
+        if verdict > 0:
+            answers[r, ANSWER] = 1
+            desk.probes[r, STOP] = _NEVER
+        elif verdict < 0 and answers[r, ANSWER] == MISS:
+            answers[r, ANSWER] = DOUBT  # a later box may settle it
+
+
+@device
+def _note_count(sink: CountOf, desk: Any, number: int) -> None:
+    answers = desk.answers
+    for p in range(number):
+        r, verdict = desk.pairs.ray[p], desk.pairs.verdict[p]
+        if verdict < 0:
+            give_up(desk, r)
+        elif answers[r, ANSWER] != DOUBT:
+            answers[r, ANSWER] += verdict
+
+
+@device
+def _note_collect(sink: CollectOf, desk: Any, number: int) -> None:
+    pairs, contacts = desk.pairs, sink.contacts
+    size = sink.size[0]
+    for p in range(number):
+        if pairs.verdict[p] < 0:
+            give_up(desk, pairs.ray[p])
+        elif pairs.verdict[p] > 0:
+            if size < contacts.ray.size:
+                contacts.ray[size], contacts.item[size] = pairs.ray[p], pairs.item[p]
+                contacts.high[size] = pairs.high[p]
+            size += 1
+    sink.size[0] = size
+
+
+@device
+def _note_first(sink: FirstOf, desk: Any, number: int) -> None:
+    pairs, answers = desk.pairs, desk.answers
+    for p in range(number):
+        r = int(pairs.ray[p])
+        if pairs.verdict[p] == 0 or answers[r, ANSWER] == DOUBT:
+            continue
+        full = answers[r, ANSWER] + 1 == sink.item.shape[1]
+        place = _place_of(sink, pairs, p, r, answers[r, ANSWER] + 1)
+        if full and place == sink.item.shape[1]:
+            continue
+        if pairs.verdict[p] < 0 or place < 0:
+            give_up(desk, r)
+            continue
+        last = answers[r, ANSWER] if full else answers[r, ANSWER] + 1
+        for k in range(last, place, -1):
+            sink.item[r, k] = sink.item[r, k - 1]
+            sink.low[r, k], sink.high[r, k] = sink.low[r, k - 1], sink.high[r, k - 1]
+        sink.item[r, place] = pairs.item[p]
+        sink.low[r, place], sink.high[r, place] = pairs.low[p], pairs.high[p]
+        answers[r, ANSWER] = last
+        if last + 1 == sink.item.shape[1]:
+            _end_at(desk, r, sink.high[r, last])
+
+
+@device
+def _place_of(sink: FirstOf, pairs: Any, p: int, r: int, number: int) -> int:
+    """Return where a pair comes among a ray's contacts so far; -1 where floats cannot tell."""
+    place = number
+    while place > 0:
+        low, high = sink.low[r, place - 1], sink.high[r, place - 1]
+        if pairs.low[p] > high:
+            return place
+        if not pairs.high[p] < low:
+            if not _tie(pairs.low[p], pairs.high[p], low, high):
+                return -1
+            if pairs.item[p] > sink.item[r, place - 1]:
+                return place
+        place -= 1
+    return place
+
+
+_TABLE = {
+    NearestOf: _note_nearest,
+    OccludedOf: _note_occluded,
+    CountOf: _note_count,
+    FirstOf: _note_first,
+    CollectOf: _note_collect,
+}
+
+
+def note(sink: Any, desk: Any, number: int) -> None:
+    """Take note of the pairs of a desk, which were screened; see the module's head."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(note, _TABLE.get)

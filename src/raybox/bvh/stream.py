@@ -1,0 +1,169 @@
+"""Walk the tree with many rays at a time: each node is fetched once for a list of rays.
+
+All rays of a group run into the same octant. At a node, sixteen rays of its list at a time are
+tested against every slot, and the numbers of those that may meet a slot are squeezed into that
+slot's list. Boxes among the slots are screened; inner nodes are entered with their lists, near ones
+first, less the rays that have ended meanwhile. Lists that have grown short go on ray by ray.
+
+Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
+"""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.aim import LANES, STOP
+from raybox.bvh.desk import Desk
+from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
+from raybox.bvh.notes import note
+from raybox.bvh.sift import keep, meet, pad, rank, sift
+from raybox.kernels import simd
+from raybox.kernels.jit import device, inlined
+from raybox.kernels.lanes import prefetch
+from raybox.kernels.primitives import fetch, screen
+
+SHORT = 2  # lists up to this long are walked ray by ray
+
+
+@inlined
+def _is_allowed(job: Any, child: int) -> bool:
+    return job.allowed.size == 0 or job.allowed[~child]
+
+
+@device
+def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
+    """Screen the pairs of the desk and have the sink take note of them."""
+    desk.work[2] += number
+    screen(job.rows, desk.exact, desk.pairs, number)
+    note(sink, desk, number)
+
+
+@inlined
+def _stack(desk: Desk, base: int, top: int, node: int, time: Any) -> None:
+    """Put a node on the stack so that the nearest of those above `base` is on top."""
+    place = top
+    while place > base and desk.time[place - 1] < time:
+        desk.node[place] = desk.node[place - 1]
+        desk.time[place] = desk.time[place - 1]
+        place -= 1
+    desk.node[place] = node
+    desk.time[place] = time
+
+
+@device
+def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
+    """Walk one ray through the tree below a node."""
+    nodes, pairs = job.tree.nodes, desk.pairs
+    desk.node[0], desk.time[0] = start, 0.0
+    top = 1
+    while top > 0:
+        top -= 1
+        if desk.time[top] > desk.probes[ray, STOP]:
+            continue
+        node = int(desk.node[top])
+        mask = meet(nodes, desk, node * ROW, octant, ray)
+        desk.work[1] += 1
+        base = top
+        found = 0
+        while mask != 0:
+            slot = simd.lowest_bit(mask)
+            mask &= mask - 1
+            child = int(nodes[node, CHILD + slot])
+            if child >= 0:
+                _stack(desk, base, top, child, desk.slots[slot])
+                top += 1
+            elif _is_allowed(job, child):
+                pairs.ray[found], pairs.item[found] = ray, ~child
+                found += 1
+        if found > 0:
+            judge(job, sink, desk, found)
+
+
+@inlined
+def _open_lists(nodes: Any, desk: Desk, node: int, free: int, room: int) -> int:
+    """Begin an empty list for each slot, from `free` on; return how many slots are in use."""
+    used = 0
+    for slot in range(WIDTH):
+        desk.lists[slot, 0], desk.lists[slot, 1] = free + slot * room, 0
+        if nodes[node, CHILD + slot] != EMPTY:
+            used = slot + 1
+    return used
+
+
+@inlined
+def _push(job: Any, desk: Desk, node: int, top: int, free: int) -> int:
+    """Push a node's children with their lists, the nearest on top; ask for what comes next."""
+    nodes, lists, pending, time = job.tree.nodes, desk.lists, desk.pending, desk.time
+    base = top
+    for slot in range(WIDTH):
+        child, first, length = int(nodes[node, CHILD + slot]), lists[slot, 0], lists[slot, 1]
+        if length == 0:
+            continue
+        if child < 0:
+            fetch(job.rows, int(~child))
+            continue
+        for line in range(0, ROW, 16):
+            prefetch(nodes, child * ROW + line)
+        pad(desk.arena, int(desk.arena[first]), first + length)
+        place = top
+        while place > base and time[place - base - 1] < desk.slots[slot]:
+            time[place - base] = time[place - base - 1]
+            for k in range(4):
+                pending[place, k] = pending[place - 1, k]
+            place -= 1
+        time[place - base] = desk.slots[slot]
+        pending[place, 0], pending[place, 1] = child, first
+        pending[place, 2], pending[place, 3] = first + length, free
+        top += 1
+    return top
+
+
+@inlined
+def _propose(job: Any, desk: Desk, node: int) -> int:
+    """Pair the boxes among a node's slots with the rays of their lists; return the number of pairs."""
+    nodes, lists, pairs = job.tree.nodes, desk.lists, desk.pairs
+    found = 0
+    for slot in range(WIDTH):
+        child = int(nodes[node, CHILD + slot])
+        if lists[slot, 1] > 0 and child < 0 and _is_allowed(job, child):
+            for k in range(lists[slot, 0], lists[slot, 0] + lists[slot, 1]):
+                pairs.ray[found], pairs.item[found] = desk.arena[k], ~child
+                found += 1
+    return found
+
+
+@inlined
+def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> None:
+    """Have the sink take note of every allowed primitive that rays 0 <= r < number of the desk may meet."""
+    nodes, arena, pending = job.tree.nodes, desk.arena, desk.pending
+    for r in range(number):
+        arena[r], desk.times[r] = r, 0.0
+    pad(arena, 0, number)
+    pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3] = 0, 0, number, number + LANES
+    top = 1
+    while top > 0:
+        # Take the nearest node, and its list less the rays that have ended.
+        top -= 1
+        node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
+        end = keep(desk, begin, end)
+        if end == begin:
+            continue
+        pad(arena, int(arena[begin]), end)
+        room = end - begin + LANES
+        if end - begin <= SHORT or free + WIDTH * room > arena.size:
+            for k in range(begin, end):
+                walk_alone(job, sink, desk, octant, node, int(np.int64(arena[k])))
+            continue
+
+        # Sort the list's rays by the slots that they may meet.
+        used = _open_lists(nodes, desk, node, free, room)
+        sift(nodes, desk, (node * ROW, used, octant), begin, end)
+        rank(nodes, desk, node * ROW, octant)
+        desk.work[0] += end - begin
+        desk.work[3] += 1
+
+        # Screen the boxes; the inner nodes wait with their lists.
+        top = _push(job, desk, node, top, free + used * room)
+        found = _propose(job, desk, node)
+        if found > 0:
+            judge(job, sink, desk, found)

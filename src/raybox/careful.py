@@ -1,0 +1,72 @@
+"""A scene's questions ray by ray, every decision exact in the loop: for what `raybox.bvh.groups` leaves open.
+
+And for primitives that cannot be screened many at a time.
+"""
+
+import numpy as np
+
+from raybox.bvh import queries, sinks
+from raybox.bvh.sorting import Contacts
+from raybox.bvh.traverse import Job, make_scratch
+from raybox.validate import Bools, Floats, Ints
+
+_ROOM = 4096  # contacts that `everything` first makes room for
+
+
+def some(job: Job, numbers: Ints | slice) -> Job:
+    """Return the job of these rays alone."""
+    rays = job.rays
+    ranges = [bound[numbers] if bound.size > 1 else bound for bound in (rays.t_min, rays.t_max)]
+    rows = rays._replace(
+        origins=rays.origins[numbers], directions=rays.directions[numbers], t_min=ranges[0], t_max=ranges[1]
+    )
+    for array in rows:
+        array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
+    return job._replace(rays=rows, frame=None)
+
+
+def nearest(job: Job) -> tuple[Ints, Floats]:
+    """Return index and time of each ray's first contact."""
+    total = len(job.rays.origins)
+    index, t = np.empty(total, np.int64), np.empty(total)
+    sink = sinks.Nearest(np.empty(1, np.int64), np.empty(1))
+    queries.nearest(job, (0, total), make_scratch(), sink, index, t)
+    return index, t
+
+
+def occluded(job: Job) -> Bools:
+    """Return whether each ray meets anything."""
+    met = np.empty(len(job.rays.origins), np.bool_)
+    queries.occluded(job, (0, met.size), make_scratch(), sinks.Occluded(np.empty(1, np.bool_)), met)
+    return met
+
+
+def count(job: Job) -> Ints:
+    """Return how many each ray meets."""
+    number = np.empty(len(job.rays.origins), np.int64)
+    queries.count(job, (0, number.size), make_scratch(), sinks.Count(np.empty(1, np.int64)), number)
+    return number
+
+
+def first(job: Job, k: int) -> tuple[Ints, Floats]:
+    """Return index and time of each ray's k nearest contacts, rows padded with misses."""
+    total = len(job.rays.origins)
+    index, t = np.full((total, k), -1, np.int64), np.full((total, k), np.inf)
+    queries.first(job, (0, total), make_scratch(), np.empty(1, np.int64), index, t)
+    return index, t
+
+
+def everything(job: Job) -> tuple[Ints, Ints, Floats]:
+    """Return counts, index and time of every contact, sorted ray by ray."""
+    begin, end = 0, len(job.rays.origins)
+    counts = np.empty(end, np.int64)
+    indexes, times = [np.empty(0, np.int64)], [np.empty(0)]
+    size = _ROOM
+    number = np.empty(1, np.int64)
+    while begin < end:
+        room = Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+        begin, used, needed = queries.collect(job, (begin, end), make_scratch(), number, room, counts)
+        indexes.append(room.index[:used].copy())
+        times.append(room.t[:used].copy())
+        size = max(2 * size, needed)
+    return counts, np.concatenate(indexes), np.concatenate(times)

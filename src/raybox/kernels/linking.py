@@ -1,0 +1,64 @@
+"""Compile functions that only compiled code calls: to LLVM's intermediate code, and no further.
+
+Numba makes machine code of every function, and of all that it calls, which for a function that is
+linked into an entry loop anyway is thrown away: half of the compile time of `nearest` (measured).
+"""
+
+from typing import Any
+
+from numba import _dynfunc
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import _LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+
+class _Library(JITCodeLibrary):
+    """A library that is linked into others, and is never run itself."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, _name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    """Lower to a `_Library`."""
+
+    _name = "linked_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        fndesc = lowered.fndesc
+        name = fndesc.qualname.split(".")[-1]
+        state.library._ensure_finalized()
+        cfunc = _dynfunc.make_function(
+            fndesc.lookup_module(), name, "linked into others", 0, lowered.env, (state.library,)
+        )
+        state.targetctx.insert_user_function(cfunc, fndesc, [state.library])
+        state["cr"] = _LowerResult(fndesc, lowered.call_helper, cfunc=cfunc, env=lowered.env)
+        return True
+
+
+class Linked(compiler.CompilerBase):
+    """Numba's own compiler but for the last step."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes of a compilation."""
+        pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        names = [entry[0].__name__ for entry in pipeline.passes]
+        place = names.index("NativeLowering")
+        pipeline.passes[place] = (_Lowering, pipeline.passes[place][1])
+        pipeline.finalize()
+        return [pipeline]

@@ -1,0 +1,120 @@
+"""Vector code against NumPy: every operation, in one compiled function."""
+
+import math
+from fractions import Fraction
+
+import numba
+import numpy as np
+from numba import types
+
+from aim import INF
+from raybox.kernels.jit import FLAGS
+from raybox.kernels.lanes import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    fused,
+    greater,
+    lesser,
+    splat,
+    steps,
+    transposed,
+    vector_code,
+)
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
+NAN = math.nan
+
+
+@vector_code(types.void)
+def _operate(b, floats, wide, words, out, out64, out32):
+    x, y, z = (floats.load(16 * k, 16) for k in range(3))
+    for k, row in enumerate(
+        [
+            *transposed([floats.load(16 * k, 16) for k in range(16)]),
+            *(lesser(x, y), greater(x, y), fused(x, y, z), x.magnitude(), x / y - z * 2.0 + 1.0),
+            *((x < y).choose(x, 7.0), (x >= y).choose(0.0, y), (x.equals(y) | ~(x <= y)).choose(y, x)),
+            floats.gather([I64((7 * k + 3) % 48) for k in range(16)]),
+            *(
+                floats.splat(5, 16),
+                constant(b, F32, 16, 2.5),
+                splat(b, x.lane(3), 16),
+                x.shuffled(y, SHUFFLED),
+            ),
+        ]
+    ):
+        out.store(row, 16 * k)
+    u, v = wide.load(0, 8), wide.load(8, 8)
+    for k, row in enumerate(
+        [
+            *transposed([wide.load(8 * k, 8) for k in range(8)]),
+            *(lesser(u, v), greater(u, v), fused(u, v, u), u.magnitude(), u / v, u.to(F32).to(F64)),
+            *((u > v).choose(u, v), words.load(0, 8).to(I64).bits(F64)),
+        ]
+    ):
+        out64.store(row, 8 * k)
+    i, j = words.load(0, 16), words.load(16, 16)
+    numbers = Lanes(b, b.trunc(steps(b, I64(40), 16).value, i.to(I64).to(I32).value.type))
+    for k, row in enumerate(
+        [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, i >> 3, (i < j).to(I32), (x.to(I32)), numbers]
+    ):
+        out32.store(row, 16 * k)
+    words.squeeze(i, x < y, I64(100))
+    words.put(b.trunc((x < y).mask(), I32), 99)
+
+
+SHUFFLED = [31, 0, 16, 15, 1, 17, *range(2, 12)]
+
+
+@loop
+def operate(floats, wide, words, out, out64, out32):
+    _operate(floats, wide, words, out, out64, out32)
+
+
+def test_lanes_do_what_numpy_does():
+    rng = np.random.default_rng(1)
+    f, w = rng.uniform(-9, 9, (16, 16)).astype(np.float32), rng.uniform(-9, 9, (8, 8))
+    f[0, 3:8], f[1, 3:8] = [NAN, 1.0, NAN, 2.0, -0.0], [1.0, NAN, NAN, 2.0, 0.0]
+    w[0, 2:5], w[1, 2:5] = [NAN, 1.0, INF], [1.0, NAN, -INF]
+    words = rng.integers(-1000, 1000, 128).astype(np.int32)
+    i, j = words[:16].copy(), words[16:32].copy()
+    out, out64, out32 = np.zeros((29, 16), np.float32), np.zeros((16, 8)), np.zeros((11, 16), np.int32)
+    with np.errstate(all="ignore"):
+        operate(f, w, words, out, out64, out32)
+        (x, y, z), (u, v) = f[:3], w[:2]
+        both = x.astype(float) * y + z  # exact in float64, but for the rounding to float32
+        want = [*f.T, np.where(x < y, x, y), np.where(x > y, x, y), both, np.abs(x)]
+        want += [x / y - z * np.float32(2) + np.float32(1), np.where(x < y, x, 7), np.where(x >= y, 0, y)]
+        want += [np.where((x == y) | ~(x <= y), y, x), f.ravel()[(7 * np.arange(16) + 3) % 48]]
+        want += [f[0, [5] * 16], [2.5] * 16, x[[3] * 16], np.concatenate([x, y])[SHUFFLED]]
+        want64 = [
+            *w.T,
+            np.where(u < v, u, v),
+            np.where(u > v, u, v),
+            [fused_once(*p) for p in zip(u, v, u, strict=True)],
+        ]
+        want64 += [
+            np.abs(u),
+            u / v,
+            u.astype(np.float32),
+            np.where(u > v, u, v),
+            i[:8].astype(np.int64).view(float),
+        ]
+        want32 = [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, (i.view(np.uint32) >> 3).view(np.int32)]
+    want32 += [i < j, np.trunc(np.nan_to_num(x)), np.arange(40, 56)]
+    out32[9] = np.where(np.isnan(x), 0, out32[9])
+    for k, (got, row) in enumerate(zip([*out, *out64, *out32], [*want, *want64, *want32], strict=True)):
+        np.testing.assert_array_equal(got, np.asarray(row).astype(got.dtype), err_msg=f"operation {k}")
+    less = x < y
+    np.testing.assert_array_equal(words[100 : 100 + less.sum()], i[less])
+    assert np.signbit(out[19, 7]) == np.signbit(np.float32(0.0))  # the magnitude of -0.0
+    assert words[99] == sum(1 << k for k in np.flatnonzero(less).tolist())
+
+
+def fused_once(x, y, z) -> float:
+    if not all(map(math.isfinite, (x, y, z))):
+        return x * y + z
+    return float(Fraction(x) * Fraction(y) + Fraction(z))

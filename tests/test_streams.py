@@ -1,0 +1,235 @@
+"""Rays as the tree sees them: keys, probes and lists that lose no box, held to Fractions."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+
+import exact
+from aim import INF
+from cast import PLACES, see
+from raybox.bvh.aim import ANSWER, CAREFUL, CELLS, LOST, POWER, SHIFT, STOP, aim, frame_of, sort_keys
+from raybox.bvh.desk import make_desk
+from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH, outward_down, outward_up
+from raybox.bvh.notes import latest_for
+from raybox.bvh.sift import keep, meet, pad, sift
+from raybox.bvh.traverse import Job
+from raybox.kernels.jit import FLAGS
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
+
+
+@loop
+def keys_of(rays, frame, begin, end, keys):
+    sort_keys(rays, frame, begin, end, keys)
+
+
+@loop
+def aim_at(job, desk, order, place):
+    aim(job, desk, order, (place[0], place[1], place[2]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_keys_are_those_of_what_rays_are(place):
+    tree, rays, seen, pairs = see(place)
+    keys, frame = np.full(len(seen) + 32, -7, np.int32), frame_of(tree)
+    keys_of(rays, frame, 3, len(seen), keys)
+    corner, each = np.array(frame.numbers[10:13]), np.array(frame.numbers[13:16])
+    counts = Counter()
+    for ray, key, d in zip(seen[3:], keys.tolist(), pairs.directions[3:], strict=False):
+        kind = "empty" if not ray.is_real else "careful" if not ray.tame else "met" if ray.met else "missed"
+        counts[kind] += 1
+        counts["missed, but kept"] += kind == "missed" and key < CAREFUL and max(map(abs, ray.v)) < 2**12
+        if kind != "missed":
+            assert {"empty": key == LOST, "careful": key == CAREFUL, "met": key < CAREFUL}[kind], (kind, key)
+        if kind == "met":
+            assert [key >> (9 + k) & 1 for k in range(3)] == (d < 0).tolist()
+            cell = [sum((key >> (3 * bit + k) & 1) << bit for bit in range(3)) for k in range(3)]
+            where = [float(v + ray.met.t * w) for v, w in zip(ray.v, ray.w, strict=True)]
+            want = np.clip((np.array(where) - corner) * each, 0, CELLS - 1)
+            off = 1e-3 + float(max(map(abs, ray.v))) * each / 2.0**46
+            ends = (np.clip(np.floor(want + sign * off), 0, CELLS - 1) for sign in (-1, 1))
+            assert all((sign * (cell - end) >= 0).all() for sign, end in zip((1, -1), ends, strict=True))
+    assert keys[len(seen) + 16 :].tolist() == [-7] * 16
+    assert min(counts["met"] - 50, counts["careful"] - 5, counts["empty"]) > 0, counts
+    # a flat scene is touched by rays that end just short of it
+    assert counts["missed, but kept"] <= (10 if place == "plane" else 3), counts
+
+
+def aimed(tree, rays, ids):
+    """Aim some rays, the first of them numbered 1; give the desk with their probes."""
+    desk = make_desk(len(ids))
+    order = np.concatenate([[-1, -1], np.asarray(ids) - 1, [0] * 16]).astype(np.int32)
+    aim_at(Job(tree, (), rays, (), frame_of(tree)), desk, order, (1, 2, 2 + len(ids)))
+    return desk
+
+
+def f32(x: Fraction | float) -> Fraction | float:
+    return exact.real(float(np.float32(float(x))))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_probes_are_never_too_strict_and_seldom_loose(place):
+    tree, rays, seen, pairs = see(place)
+    ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
+    probes, words, exactly, *_ = aimed(tree, rays, ids)
+    planes = np.unique(tree.nodes.view(np.float32)[:, :CHILD])
+    planes = planes[np.abs(planes) < 2.0**50]
+    rng, counts = np.random.default_rng(62), Counter()
+    for k, probe, word, row in zip(ids, probes.tolist(), words.tolist(), exactly, strict=False):
+        ray, o, d = seen[k], *(x[k] for x in pairs[:2])
+        with np.errstate(divide="ignore"):
+            want = [*o, *np.where(d == 0, INF, 1 / d), pairs.t_min[k] + 0.0, pairs.t_max[k]]
+        np.testing.assert_array_equal(row, want)
+        assert not np.signbit(row[6]) or row[6] < 0
+        assert (word[ANSWER], word[POWER]) == (-1, ray.power)
+
+        # Times count from where the ray comes in, at the latest, and end where it has left.
+        shift, stop = Fraction(probe[SHIFT]), probe[STOP]
+        size = abs(ray.met.t) + max(map(abs, ray.v)) / min(abs(w) for w in ray.w if w) / 2**26
+        assert 0 < ray.met.t - shift <= size / 2**21 + Fraction(2) ** -98, k
+        last = ray.met.t_exit
+        assert stop >= last - shift
+        if last < INF:
+            reach = abs(last) + size / 2**2
+            assert stop - (last - shift) <= (abs(last - shift) + reach / 2**20) / 2**21 + Fraction(2) ** -98
+
+        for axis in range(3):
+            c_near, c_far, near, far = map(exact.real, probe[axis:12:3])
+            v, w = ray.v[axis], ray.w[axis]
+            if w == 0:
+                counts["standing"] += 1
+                hold_standing(probe, axis, v, f32(last - shift))
+                continue
+            x = v + shift * w
+            assert (near > 0) == (far > 0) == (w > 0)
+            own = np.float32(float(x)) + np.float32([-1e-3, -1e-7, 0, 1e-7, 1e-3])
+            for b in map(Fraction, [*rng.choice(planes, 12).tolist(), *own.tolist()]):
+                t = (b - v) / w - shift
+                first, final = f32(b * near + c_near), f32(b * far + c_far)
+                rough = abs(t) / 2**21 + (abs(x) / 2**22 + (abs(v) + abs(shift * w)) / 2**47) / abs(w)
+                assert first <= max(t, 0), (k, axis)
+                assert final >= t or t < 0, (k, axis)
+                assert t - first <= rough + Fraction(2) ** -98 / abs(w), (k, axis)
+                assert final - t <= rough + Fraction(2) ** -98 / abs(w), (k, axis)
+                counts["ahead" if t > 0 else "behind"] += 1
+    assert min(counts["standing"] - 20, counts["ahead"] - 300, counts["behind"] - 300) > 0, counts
+
+
+@loop
+def outward(x, down, up):
+    for k in range(x.size):
+        down[k], up[k] = outward_down(x[k]), outward_up(x[k])
+
+
+def hold_standing(probe, axis, v, stop):
+    """Hold an axis without motion: slabs round the origin constrain nothing, others are not met."""
+    c_near, c_far, near, far = probe[axis:12:3]
+    away = 2.0**-20 * max(1.0, abs(float(v)))
+    below, above = np.empty(3, np.float32), np.empty(3, np.float32)
+    outward(float(v) + np.array([0.0, away, -away]), below, above)
+    with np.errstate(over="ignore"):
+        first = np.float32(below.astype(float) * near + c_near)
+        last = np.float32(above.astype(float) * far + c_far)
+    assert first[0] <= 0
+    assert last[0] >= stop
+    assert stop == INF or (first[1] > stop and last[2] < 0), (first, last, stop)
+
+
+# No box is lost
+
+
+@loop
+def sifted(nodes, place, desk, number, alone):
+    """Sort the rays of the desk's first list by slots, and ask of each ray alone; place: node, octant."""
+    for slot in range(WIDTH):
+        desk.lists[slot, 0], desk.lists[slot, 1] = (number + 16) * (slot + 1), 0
+    pad(desk.arena, desk.arena[0], number)
+    sift(nodes, desk, (place[0] * ROW, WIDTH, place[1]), 0, number)
+    for k in range(number):
+        alone[k] = meet(nodes, desk, place[0] * ROW, place[1], np.int64(desk.arena[k]))
+        desk.exact[k] = desk.slots
+
+
+@loop
+def latest_of(desk, t):
+    for r in range(t.size):
+        if t[r] < np.inf:
+            desk.probes[r, STOP] = min(desk.probes[r, STOP], latest_for(desk, r, t[r]))
+
+
+@loop
+def kept(desk, number):
+    pad(desk.arena, desk.arena[0], number)
+    return keep(desk, 0, number)
+
+
+def parents_of(tree) -> dict:
+    """Say in which (node, slot) each node, and each box ~i, stands; the root in none."""
+    children = tree.nodes[:, CHILD:]
+    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_slot_of_a_box_that_is_met_is_proposed(place):
+    tree, rays, seen, pairs = see(place, seed=63)
+    ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
+    found = list(exact.along(*(x[ids] for x in pairs[:4]), *pairs[4:]))
+    desk, above, alone = aimed(tree, rays, ids), parents_of(tree), np.zeros(len(ids), np.int64)
+    octants = ((pairs.directions[ids] < 0) @ [1, 2, 4]).tolist()
+    for pruned in (False, True):
+        wanted = {}
+        for r, row in enumerate(found):
+            for box in row[:1] if pruned else row:
+                step = above[~box.index]
+                while step is not None:
+                    wanted.setdefault((step[0], octants[r]), set()).add((r, step[1]))
+                    step = above[step[0]]
+        if pruned:
+            latest_of(desk, np.array([row[0].plain[1] if row else INF for row in found]))
+        for (node, octant), asked in wanted.items():
+            group = [r for r in range(len(ids)) if octants[r] == octant]
+            desk.arena[: len(group)] = group
+            sifted(tree.nodes, (node, octant), desk, len(group), alone)
+            lists = [desk.arena[a : a + n].tolist() for a, n in desk.lists.tolist()]
+            met = {(r, slot) for slot, rows in enumerate(lists) for r in rows}
+            assert asked <= met, (node, sorted(asked - met)[:3])
+            assert met == {
+                (r, s)
+                for r, bits in zip(group, alone.tolist(), strict=False)
+                for s in range(8)
+                if bits >> s & 1
+            }
+            for slot, (begin, number) in enumerate(desk.lists.tolist()):
+                want = [desk.exact[group.index(r), slot] for r in lists[slot]]
+                assert desk.times[begin : begin + number].tolist() == want
+                assert lists[slot] == sorted(lists[slot])
+    assert sum(map(len, found)) > 200
+
+
+def test_rays_that_have_ended_are_dropped_from_a_list():
+    rng, desk = np.random.default_rng(64), make_desk(100)
+    desk.probes[:, STOP] = rng.integers(0, 4, 116)
+    for number in (1, 15, 16, 17, 70):
+        desk.times[:120] = rng.integers(0, 4, 120)
+        desk.arena[:number] = rays = rng.permutation(100)[:number]
+        want = rays[desk.times[:number] <= desk.probes[rays, STOP]].tolist()
+        assert desk.arena[: kept(desk, number)].tolist() == want
+
+
+def test_the_latest_time_is_late_and_not_by_much():
+    tree, rays, seen, _pairs = see("map", seed=65)
+    ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
+    desk = aimed(tree, rays, ids)
+    for share in (0.0, 1.0, 0.5, 1.5):
+        desk.probes[:, STOP] = INF
+        spans = [(seen[k].met.t, min(seen[k].met.t_exit, 2**60), Fraction(2) ** -seen[k].power) for k in ids]
+        t = np.array([float((low + Fraction(share) * (high - low)) * unit) for low, high, unit in spans])
+        latest_of(desk, t)
+        for k, when, probe in zip(ids, t.tolist(), desk.probes.tolist(), strict=False):
+            whole = Fraction(when) * Fraction(2) ** seen[k].power
+            want = whole - Fraction(probe[SHIFT])
+            loose = abs(want) / 2**21 + abs(whole) / 2**46 + Fraction(2) ** -97
+            assert max(want, 0) <= Fraction(probe[STOP]) <= max(want, 0) + loose
