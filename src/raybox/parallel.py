@@ -19,7 +19,7 @@ Work = Callable[[int, int], T]
 
 _FIRST = 1024  # rays of the first chunks, before their time is known
 _LARGEST = 1 << 20
-_SMALLEST = 16384  # of the last chunks
+_SMALLEST = 16384
 _SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
 _GROWTH = 1024
 
@@ -47,7 +47,9 @@ class _Chunks:
 
     def __init__(self, total: int, threads: int) -> None:
         self.total = total
-        self.threads = threads
+        # the larger a chunk, the faster its rays are answered: as large as leaves one to each thread
+        rounds = -(-total // (threads * _LARGEST))
+        self.share = max(_SMALLEST, -(-total // (threads * max(1, rounds))))
         self.next = 0
         self.size = _FIRST
         self.stopped = False
@@ -58,9 +60,7 @@ class _Chunks:
             if self.stopped or self.next >= self.total:
                 return None
             begin = self.next
-            # large chunks are answered faster; the last ones are small, so that threads end together
-            share = (self.total - begin) // (2 * self.threads) if self.threads > 1 else self.total
-            self.next = min(self.total, begin + min(self.size, max(share, _SMALLEST)))
+            self.next = min(self.total, begin + min(self.size, self.share))
             return begin, self.next
 
     def learn(self, rays: int, seconds: float) -> None:

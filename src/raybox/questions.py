@@ -22,21 +22,21 @@ from raybox.parallel import run_chunks
 from raybox.validate import Bools, Floats, Ints
 
 GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
-_DESKS: dict[int, list[Desk]] = {groups.FEW: [], GROUP: []}
+WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
+_DESKS: dict[int, list[Desk]] = {}
 _ORDERS: list[Order] = []
 _KEPT = 4  # of each, for the next question
 
 
 @contextmanager
-def _desk(rays: int) -> Iterator[tuple[Desk, int]]:
-    """Lend a desk for groups of a span of rays."""
-    size = groups.FEW if rays <= groups.FEW else GROUP
-    shelf = _DESKS[size]
+def _desk(size: int) -> Iterator[Desk]:
+    """Lend a desk for groups of so many rays."""
+    shelf = _DESKS.setdefault(size, [])
     try:
         desk = shelf.pop()
     except IndexError:
         desk = make_desk(size)
-    yield desk, size
+    yield desk
     if len(shelf) < _KEPT:
         shelf.append(desk)
 
@@ -61,11 +61,15 @@ def _order(rays: int) -> Iterator[Order]:
         _ORDERS.append(order)
 
 
-def _ask(job: Job, begin: int, end: int, make: Callable[[int], Any], grow: Any = None) -> tuple[Any, Ints]:
+def _ask(
+    job: Job, span: tuple[int, int], make: Callable[[int], Any], grow: Any = None, group: int | None = None
+) -> tuple[Any, Ints]:
     """Ask for a span of rays; return the sink, and the numbers of rays in doubt."""
-    with _order(end - begin) as order, _desk(end - begin) as (desk, size):
+    begin, end = span
+    size = groups.FEW if end - begin <= groups.FEW else group or GROUP
+    with _order(end - begin) as order, _desk(size) as desk:
         sink = make(size)
-        while not groups.ask(job, (begin, end), order, desk, sink, size):
+        while not groups.ask(job, span, order, desk, sink, size):
             sink = grow(sink)
         return sink, begin + order.doubts[: order.place[2]].astype(np.int64)
 
@@ -77,7 +81,7 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
 
     def work(begin: int, end: int) -> None:
         index[begin:end], t[begin:end] = -1, np.inf
-        _, doubts = _ask(job, begin, end, lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
+        _, doubts = _ask(job, (begin, end), lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
         if doubts.size:
             index[doubts], t[doubts] = careful.nearest(careful.some(job, doubts))
 
@@ -90,7 +94,7 @@ def occluded(job: Job, **how: Any) -> Bools:
     met = np.zeros(len(job.rays.origins), np.bool_)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, begin, end, lambda _: notes.OccludedOf(met))
+        _, doubts = _ask(job, (begin, end), lambda _: notes.OccludedOf(met))
         if doubts.size:
             met[doubts] = careful.occluded(careful.some(job, doubts))
 
@@ -103,7 +107,7 @@ def count(job: Job, **how: Any) -> Ints:
     number = np.zeros(len(job.rays.origins), np.int64)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, begin, end, lambda _: notes.CountOf(number))
+        _, doubts = _ask(job, (begin, end), lambda _: notes.CountOf(number), group=WIDE * GROUP)
         if doubts.size:
             number[doubts] = careful.count(careful.some(job, doubts))
 
@@ -121,7 +125,7 @@ def first(job: Job, k: int, **how: Any) -> tuple[Ints, Floats]:
         return notes.FirstOf(np.empty((size, k), np.int32), low, high, index, t)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, begin, end, make)
+        _, doubts = _ask(job, (begin, end), make)
         if doubts.size:
             index[doubts], t[doubts] = careful.first(careful.some(job, doubts), k)
 
@@ -170,7 +174,9 @@ def _collect(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
         contacts, starts = make_pairs(8 * size), np.empty(size + 2, np.int64)
         return notes.CollectOf(contacts, np.zeros(2, np.int64), starts, _room(16 * size), where, counts)
 
-    sink, doubts = _ask(job._replace(rays=careful.some(job, slice(begin, end)).rays), 0, number, make, _grown)
+    sink, doubts = _ask(
+        job._replace(rays=careful.some(job, slice(begin, end)).rays), (0, number), make, _grown, WIDE * GROUP
+    )
     room = sink.room
     if doubts.size:
         counts[doubts], index, t = careful.everything(careful.some(job, begin + doubts))

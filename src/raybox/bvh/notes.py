@@ -201,4 +201,20 @@ def note(sink: Any, desk: Any, number: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+@device
+def _yes(_sink: Any) -> bool:
+    return True
+
+
+@device
+def _no(_sink: Any) -> bool:
+    return False
+
+
+def prunes(sink: Any) -> bool:
+    """Tell whether rays may end before they have met everything: it is near nodes first then, and fewer."""
+    raise NotImplementedError("compiled code only")
+
+
 dispatch(note, _TABLE.get)
+dispatch(prunes, lambda kind: _no if kind in (CountOf, CollectOf) else _yes)

@@ -15,7 +15,7 @@ import numpy as np
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
-from raybox.bvh.notes import note
+from raybox.bvh.notes import note, prunes
 from raybox.bvh.sift import keep, meet, pad, rank, sift
 from raybox.kernels import simd
 from raybox.kernels.jit import device, inlined
@@ -91,10 +91,11 @@ def _open_lists(nodes: Any, desk: Desk, node: int, free: int, room: int) -> int:
 
 
 @inlined
-def _push(job: Any, desk: Desk, node: int, top: int, free: int) -> int:
+def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int]) -> int:
     """Push a node's children with their lists, the nearest on top; ask for what comes next."""
     nodes, lists, pending, time = job.tree.nodes, desk.lists, desk.pending, desk.time
-    base = top
+    base, free = above
+    top = base
     for slot in range(WIDTH):
         child, first, length = int(nodes[node, CHILD + slot]), lists[slot, 0], lists[slot, 1]
         if length == 0:
@@ -106,7 +107,7 @@ def _push(job: Any, desk: Desk, node: int, top: int, free: int) -> int:
             prefetch(nodes, child * ROW + line)
         pad(desk.arena, int(desk.arena[first]), first + length)
         place = top
-        while place > base and time[place - base - 1] < desk.slots[slot]:
+        while prunes(sink) and place > base and time[place - base - 1] < desk.slots[slot]:
             time[place - base] = time[place - base - 1]
             for k in range(4):
                 pending[place, k] = pending[place - 1, k]
@@ -145,10 +146,11 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         # Take the nearest node, and its list less the rays that have ended.
         top -= 1
         node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
-        end = keep(desk, begin, end)
-        if end == begin:
-            continue
-        pad(arena, int(arena[begin]), end)
+        if prunes(sink):
+            end = keep(desk, begin, end)
+            if end == begin:
+                continue
+            pad(arena, int(arena[begin]), end)
         room = end - begin + LANES
         if end - begin <= SHORT or free + WIDTH * room > arena.size:
             for k in range(begin, end):
@@ -158,12 +160,13 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         # Sort the list's rays by the slots that they may meet.
         used = _open_lists(nodes, desk, node, free, room)
         sift(nodes, desk, (node * ROW, used, octant), begin, end)
-        rank(nodes, desk, node * ROW, octant)
+        if prunes(sink):
+            rank(nodes, desk, node * ROW, octant)
         desk.work[0] += end - begin
         desk.work[3] += 1
 
         # Screen the boxes; the inner nodes wait with their lists.
-        top = _push(job, desk, node, top, free + used * room)
+        top = _push(job, sink, desk, node, (top, free + used * room))
         found = _propose(job, desk, node)
         if found > 0:
             judge(job, sink, desk, found)
