@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numba.core import cgutils
 
 from raybox.kernels.box_lanes import _down, _numbers, _quotient, _up
 from raybox.kernels.jit import device, entry
@@ -122,7 +123,7 @@ def _decide_run(b: Any, rays: Any, boxes: Any, tile: Any, fixed: Any, first: Any
     """
     ray, item, pair, number = first
     same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
-    doubts = b.alloca(I64)
+    doubts = cgutils.alloca_once_value(b, I64(0))
     b.store(I64(0), doubts)
     zero = I64(0)
     with loop(b, number, LANES) as step:
