@@ -89,7 +89,7 @@ def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
     for k in range(3):
         known, time = _quotient(judged.plane[k], ray.o[k], ray.d[k])
         # rounding is monotone: the greatest rounded time is the greatest time, rounded
-        counts = _up(near[k]) >= bound
+        counts = (_up(near[k]) >= bound) & (near[k] > -np.inf)
         t = counts.choose(greater(time, t), t)
         sure = known | ~counts if sure is None else sure & (known | ~counts)
     assert sure is not None
