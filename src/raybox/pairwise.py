@@ -1,6 +1,8 @@
 """`intersect`: rays against primitives row by row, no tree."""
 
+import sys
 from collections.abc import Iterable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +16,20 @@ from raybox.validate import Floats, Ints, freeze
 
 _SWEPT = 1 << 15  # pairs for which laying boxes out for a sweep pays (it takes 0.2 ms)
 _SWEPT_SHORT = 1 << 11  # the same, for fewer boxes than are decided at a time otherwise
-_SHORT = 8
+_SHORT = 8  # pairs that are decided at a time
+_ALONE = 1 << 16  # pairs that one thread does sooner than others are started
 _LENGTH = 512  # pairs of a run, where few boxes are repeated
 _SHARED = 1024  # boxes from which on a thousand rays are work for several threads
 _PARTS = 16
 
 
 class _Asked(NamedTuple):
-    """Pair k is ray ``k // inner * row + k % inner * column`` with row ``k % inner * step``; and its answer."""
+    """Pairs and their answers; k is ray ``k // inner * row + k % inner * column`` with ``k % inner * step``."""
 
     rays: RayRows
     rows: Any
     pairing: tuple[int, int, int, int]  # inner, row, column, step
-    index: Ints
+    index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
     t: Floats
 
 
@@ -79,7 +82,7 @@ def intersect(
     _check(rays, geometry, cull)
     check_workers(workers)
     shape = _shape(rays, len(geometry))
-    total = int(np.prod(shape))
+    total = prod(shape)
     last = rays.shape[-1] if rays.shape else 1
     row = last if len(rays.shape) > 1 else 0
     source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
@@ -89,7 +92,7 @@ def intersect(
     if isinstance(rows, PlaneRows):
         rows = rows._replace(cull_back=cull == "back")
     asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
-    if few.serves(rows, total):
+    if few.serves(rows, total) and not _is_ready(rows, total):
         _by_hand(asked, range(total))
     else:
         _by_kernel(asked, workers=workers, progress=progress)
@@ -120,6 +123,8 @@ def _check(rays: Any, geometry: Any, cull: Any) -> None:
 
 def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
     """Return the shape of the answer."""
+    if rays.shape[-1:] == (rows,):
+        return rays.shape  # the most asked for: NumPy takes 2 us
     try:
         return np.broadcast_shapes(rays.shape, (rows,))
     except ValueError as error:
@@ -127,6 +132,11 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
             f"rays of shape {rays.shape} do not broadcast against {rows} rows. "
             "Ask row by row with equal lengths, or all pairs with rays[..., None]."
         ) from error
+
+
+def _is_ready(rows: Any, total: int) -> bool:
+    """Tell whether a compiled loop for these few pairs is at hand: from eight on it is faster."""
+    return total >= _SHORT and isinstance(rows, BoxRows) and "raybox.kernels.brute" in sys.modules
 
 
 def _by_hand(asked: _Asked, which: Iterable[int]) -> None:
@@ -165,31 +175,30 @@ def _boxes_by_kernel(asked: _Asked, **how: Any) -> None:
     elif row and column and inner < _LENGTH:
         _repeat(asked, **how)
         return
+    if total < _ALONE:
+        how["workers"] = 1
     run_chunks(lambda begin, end: _decide(asked, begin, end), total, **how)
 
 
 def _decide(asked: _Asked, begin: int, end: int) -> None:
     """Do a span of pairs, in runs of one ray, one box, or neighbours in both."""
-    from raybox.kernels import brute, pairs
+    from raybox.kernels import brute
 
-    rays, rows, pairing, index, t = asked
-    if brute.decide_runs(
-        rays, rows, pairs.Pairing(*pairing), (begin, end), np.empty(brute.TILE), index, t
-    ):
+    work = brute.make_work(asked.rays, asked.rows, asked.pairing)
+    if brute.decide_runs(work, (begin, end), asked.index, asked.t):
         _settle(asked, begin, end)
 
 
 def _settle(asked: _Asked, begin: int, end: int) -> None:
     """Decide exactly the pairs of a span for which floats could not tell."""
-    from raybox.kernels import brute, pairs
+    from raybox.kernels import brute
 
     which = begin + np.flatnonzero(asked.index[begin:end] == brute.DOUBT)
     if which.size <= few.FEW:  # the exact kernel takes seconds to compile the first time
         _by_hand(asked, which.tolist())
     else:
-        brute.decide_doubts(
-            asked.rays, asked.rows, pairs.Pairing(*asked.pairing), which, asked.index, asked.t
-        )
+        work = brute.make_work(asked.rays, asked.rows, asked.pairing)
+        brute.decide_doubts(work, which, asked.index, asked.t)
 
 
 def _repeat(asked: _Asked, **how: Any) -> None:

@@ -15,12 +15,12 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from raybox.bvh.aim import CAREFUL, CELLS, LOST, PROBE, STOP, Frame, aim, sort_keys
+from raybox.bvh.aim import CELLS, LOST, PROBE, STOP, Frame, aim, sort_keys
 from raybox.bvh.frame import choose_frame, to_tree
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
 from raybox.kernels.jit import device, entry
-from raybox.kernels.lanes import F32, I64, Lanes, constant, fused, greater, lesser, splat, vector_code
+from raybox.kernels.lanes import F32, I64, Lanes, constant, fused, greater, lesser, vector_code
 from raybox.kernels.simd import lowest_bit
 
 BLOCK = 16
@@ -48,9 +48,12 @@ class Task(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What comes of a sweep. Pair (ray, box) is number ray * boxes + box of index and t, which come as misses."""
+    """What comes of a sweep. Pair (ray, box) is number ray * boxes + box of index and t, which come as misses.
 
-    index: Any  # int64 (pairs,): the box, MISS or DOUBT; or empty, and hits are counted only
+    Without room there, hits are counted.
+    """
+
+    index: Any  # int64 (pairs,): the box, MISS or DOUBT
     t: Any
     counts: Any  # int64 (rays,)
     careful: Any  # int64 (rays,): rays that were left out
@@ -71,7 +74,7 @@ class Desk(NamedTuple):
     starts: Any  # int64 (11,)
     probes: Any  # float32 (rays + 16, 16)
     exact: Any  # float64 (rays + 16, 8)
-    found: Any  # int64 (_ROOM, 3): a ray of the group, the first of 64 boxes, a bit for each that it may meet
+    found: Any  # int64 (_ROOM, 3): a ray of the group, the first of 64 boxes, a bit for each it may meet
     pairs: Pairs
 
 
@@ -108,8 +111,12 @@ def make_desk() -> Desk:
 
 
 @vector_code(types.int64)
-def _propose(b: Any, planes: Any, span: Any, octant: Any, probes: Any, ray: Any, found: Any, used: Any) -> Any:
-    """List the boxes of the blocks span[0] <= block < span[1] that a ray may meet; return the list's new end."""
+def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -> Any:
+    """List the boxes of blocks span[0] <= block < span[1] that a ray may meet; return where the list ends.
+
+    `memory`: the blocks' planes, the rays' probes, and room for the list.
+    """
+    planes, probes, found = memory
     base = b.mul(ray, I64(PROBE))
     words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(STOP + 1)]
     sides = []
@@ -221,7 +228,7 @@ def _sweep_octant(task: Task, desk: Desk, base: int, octant: int, out: Answers) 
     for tile in range(0, planes.shape[0], _TILE):
         span = (tile, min(tile + _TILE, planes.shape[0]))
         for r in range(end - begin):
-            used = _propose(planes, span, octant, desk.probes, r, desk.found, used)
+            used = _propose((planes, desk.probes, desk.found), span, octant, r, used)
             last = span[1] == planes.shape[0] and r == end - begin - 1
             if used > _ROOM - _TILE or last:
                 for word in range(used + 1):
@@ -246,10 +253,11 @@ def sweep(task: Task, span: Any, desk: Desk, out: Answers) -> None:
             out.state[1] += 1
 
 
-def test_rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
-    """Return how many tests of a ray against a box one thread does a second, here and now: hits counted, exactly.
+def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
+    """Return how many tests of a ray against a box one thread does in a second, here and now.
 
-    Rays and boxes are rows of three, as `Rays.rows` and `Boxes.rows` give them.
+    Rays and boxes are rows of three, as `Rays.rows` and `Boxes.rows` give them. Hits are counted, exactly
+    but for pairs in doubt, which are listed only.
     """
     total = len(rays.origins)
     task, desk = Task(rays, boxes, make_blocks(*boxes)), make_desk()

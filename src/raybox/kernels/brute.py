@@ -14,8 +14,21 @@ from numba.core import cgutils
 
 from raybox.kernels.box_lanes import _down, _numbers, _quotient, _up
 from raybox.kernels.jit import device, entry
-from raybox.kernels.lanes import F64, I32, I64, Lanes, Memory, greater, lesser, loop, splat, steps
-from raybox.kernels.lanes import constant, transposed, vector_code
+from raybox.kernels.lanes import (
+    F64,
+    I32,
+    I64,
+    Lanes,
+    Memory,
+    constant,
+    greater,
+    lesser,
+    loop,
+    splat,
+    steps,
+    transposed,
+    vector_code,
+)
 from raybox.kernels.pairs import Pairing, ray_of
 from raybox.kernels.primitives import intersect
 from raybox.kernels.ray import get_ray, is_empty
@@ -26,6 +39,20 @@ DOUBT = -2
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
 _ROW = 3 * LANES
 _TAME = 2.0**400  # sizes of numbers whose times, and the steps to them, stay within float64
+
+
+class Work(NamedTuple):
+    """Which pairs: of rows of rays and of boxes; and memory."""
+
+    rays: Any
+    boxes: Any
+    pairing: Pairing
+    tile: Any  # float64 (TILE,)
+
+
+def make_work(rays: Any, boxes: Any, pairing: tuple[int, int, int, int]) -> Work:
+    """Lay out pairs for the kernels."""
+    return Work(rays, boxes, Pairing(*pairing), np.empty(TILE))
 
 
 class _Ray(NamedTuple):
@@ -110,17 +137,19 @@ def _columns(memory: Any, place: Any) -> list[Lanes]:
     for k in range(3):
         picks = [3 * lane + k for lane in range(LANES)]
         two = parts[0].shuffled(parts[1], [p if p < 2 * LANES else 0 for p in picks])
-        columns.append(two.shuffled(parts[2], [n if p < 2 * LANES else p - LANES for n, p in enumerate(picks)]))
+        rest = [lane if p < 2 * LANES else p - LANES for lane, p in enumerate(picks)]
+        columns.append(two.shuffled(parts[2], rest))
     return columns
 
 
 @vector_code(types.int64)
-def _decide_run(b: Any, rays: Any, boxes: Any, tile: Any, fixed: Any, first: Any, index: Any, t: Any) -> Any:
+def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -> Any:
     """Decide a run of at least eight pairs; return how many are in doubt.
 
     `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: are the ray, t_min,
     t_max and the box the same in all of them: then they are in the tile.
     """
+    rays, boxes, _, tile = work
     ray, item, pair, number = first
     same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
     doubts = cgutils.alloca_once_value(b, I64(0))
@@ -169,9 +198,10 @@ def _decide_run(b: Any, rays: Any, boxes: Any, tile: Any, fixed: Any, first: Any
 
 @vector_code(types.void)
 def decide_listed(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, number: Any) -> None:
-    """Decide pairs that are listed (`raybox.kernels.box_lanes.Pairs`): verdict 0 met, MISS or DOUBT; time in low.
+    """Decide pairs that are listed: verdict 0 met, MISS or DOUBT; the time goes to low.
 
-    `exact` holds each ray's origin, 1 / direction, t_min and t_max; `source` is where its direction is.
+    `exact` holds each ray's origin, 1 / direction, t_min and t_max. `pairs`: see
+    `raybox.kernels.box_lanes.Pairs`; `source` is where a ray's direction is.
     """
     with loop(b, number, LANES) as at:
         rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in _numbers(b, pairs[0], at)])
@@ -193,7 +223,7 @@ def decide_listed(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, n
 
 @device
 def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
-    """Write to the tile one ray's origin, direction and one box's corners, eight times each, and its range."""
+    """Write to the tile one ray's origin and direction, one box's corners, and the range: each eight times."""
     for k in range(LANES):
         for axis in range(3):
             at = 3 * k + axis
@@ -206,8 +236,9 @@ def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
 
 
 @entry
-def decide_runs(rays: Any, boxes: Any, pairing: Pairing, span: Any, tile: Any, index: Any, t: Any) -> int:
+def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
     """Write index (MISS, or DOUBT) and first contact of pairs span[0] <= k < span[1]; count the doubts."""
+    rays, boxes, pairing, tile = work
     doubts = 0
     same_ray, same_box = pairing.column == 0, pairing.step == 0
     same_low, same_high = same_ray or rays.t_min.size == 1, same_ray or rays.t_max.size == 1
@@ -223,14 +254,15 @@ def decide_runs(rays: Any, boxes: Any, pairing: Pairing, span: Any, tile: Any, i
         else:
             ray, item = ray_of(pairing, k), at * pairing.step
             _fill(rays, boxes, ray, item, tile)
-            doubts += _decide_run(rays, boxes, tile, fixed, (ray, item, k, number), index, t)
+            doubts += _decide_run(work, fixed, (ray, item, k, number), index, t)
         k += number
     return doubts
 
 
 @entry
-def decide_doubts(rays: Any, boxes: Any, pairing: Pairing, doubts: Any, index: Any, t: Any) -> None:
+def decide_doubts(work: Work, doubts: Any, index: Any, t: Any) -> None:
     """Decide pairs, given by number, whatever they are."""
+    rays, boxes, pairing, _ = work
     for k in doubts:
         ray = get_ray(rays, ray_of(pairing, k))
         i = (k % pairing.inner) * pairing.step
