@@ -24,7 +24,7 @@ _PARTS = 16
 
 
 class _Asked(NamedTuple):
-    """Pairs and their answers; k is ray ``k // inner * row + k % inner * column`` with ``k % inner * step``."""
+    """Pairs, answers; k is ray ``k // inner * row + k % inner * column`` with ``k % inner * step``."""
 
     rays: RayRows
     rows: Any

@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What comes of a sweep. Pair (ray, box) is number ray * boxes + box of index and t, which come as misses.
+    """What comes of a sweep. Pair (ray, box) is number ray * boxes + box of index and t; they come as misses.
 
     Without room there, hits are counted.
     """

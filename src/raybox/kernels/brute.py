@@ -223,7 +223,7 @@ def decide_listed(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, n
 
 @device
 def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
-    """Write to the tile one ray's origin and direction, one box's corners, and the range: each eight times."""
+    """Write to the tile one ray's origin, direction and range, and one box's corners, each eight times."""
     for k in range(LANES):
         for axis in range(3):
             at = 3 * k + axis
