@@ -222,7 +222,7 @@ def _sweep(asked: _Asked, **how: Any) -> None:
     from raybox.bvh import sweep
 
     rays, rows, (number, *_), index, t = asked
-    task = sweep.Task(rays, rows, sweep.make_blocks(*rows))
+    task = sweep.make_task(rays, rows)
     parts = _PARTS if number > _SHARED else 1  # chunks are of so many parts of a ray
 
     def work(begin: int, end: int) -> None:

@@ -16,7 +16,8 @@ from numba import types
 from numba.core import cgutils
 
 from raybox.bvh.aim import CELLS, LOST, PROBE, STOP, Frame, aim, sort_keys
-from raybox.bvh.frame import choose_frame, to_tree
+from raybox.bvh.frame import choose_frame
+from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
 from raybox.kernels.jit import device, entry
@@ -45,6 +46,13 @@ class Task(NamedTuple):
     rays: Any
     boxes: Any
     blocks: Blocks
+    frame: Frame
+
+
+def make_task(rays: Any, boxes: Any) -> Task:
+    """Make ready to sweep rays over boxes, given as rows of three."""
+    blocks = make_blocks(*boxes)
+    return Task(rays, boxes, blocks, blocks.frame)
 
 
 class Answers(NamedTuple):
@@ -85,7 +93,8 @@ def make_blocks(lower: Any, upper: Any) -> Blocks:
     number = len(lower)
     rows = np.empty((-(-number // BLOCK) * BLOCK, 6), np.float32)
     rows[number:] = [np.inf] * 3 + [-np.inf] * 3  # nothing meets these
-    to_tree(lower, upper, center, 2.0**exponent, rows)
+    rows[:number, :3] = -_outward(-lower, -center, 2.0**exponent)
+    rows[:number, 3:] = _outward(upper, center, 2.0**exponent)
     planes = _aligned(len(rows) // BLOCK)
     planes.reshape(-1, 6, BLOCK)[:] = rows.reshape(-1, BLOCK, 6).swapaxes(1, 2)
     low, up = rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)
@@ -93,6 +102,14 @@ def make_blocks(lower: Any, upper: Any) -> Blocks:
     cells = CELLS / np.maximum(np.clip(up, -2.0, 2.0) - corner, 2.0**-30)
     numbers = np.concatenate([center, [2.0**exponent], low, up, corner, cells])
     return Blocks(planes, Frame(numbers, exponent), number)
+
+
+def _outward(planes: Any, center: Any, scale: float) -> Any:
+    """Take upper planes to tree coordinates, rounded up as `raybox.bvh.layout.outward_up` does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted = (planes - center) * scale
+        moved = shifted + (np.abs(shifted) * (ULP + 2.0**-50) + NUDGE)
+    return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 
 
 def _aligned(blocks: int) -> Any:
@@ -170,7 +187,7 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
     starts, keys = desk.starts, desk.keys
-    sort_keys(task.rays, task.blocks.frame, begin, end, keys)
+    sort_keys(task.rays, task.frame, begin, end, keys)
     starts[:] = 0
     for k in range(end - begin):
         keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
@@ -222,7 +239,7 @@ def _decide(task: Task, desk: Desk, number: int, out: Answers) -> None:
 def _sweep_octant(task: Task, desk: Desk, base: int, octant: int, out: Answers) -> None:
     """Decide the rays of a group that run into one octant."""
     begin, end = desk.starts[octant], desk.starts[octant + 1]
-    aim(task.rays, task.blocks.frame, base, desk.order, begin, end, desk.probes, desk.exact)
+    aim(task, desk, desk.order, (base, begin, end))
     planes = task.blocks.planes
     number = used = 0
     for tile in range(0, planes.shape[0], _TILE):
@@ -260,7 +277,7 @@ def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
     but for pairs in doubt, which are listed only.
     """
     total = len(rays.origins)
-    task, desk = Task(rays, boxes, make_blocks(*boxes)), make_desk()
+    task, desk = make_task(rays, boxes), make_desk()
     out = make_answers(total, np.empty(0, np.int64), np.empty(0))
     sweep(task, (0, min(total, 1)), desk, out)
     done, start = 0, perf_counter()

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 
 from raybox.kernels.box_lanes import _down, _numbers, _quotient, _up
-from raybox.kernels.jit import device, entry
+from raybox.kernels.jit import device, entry, exact_entry
 from raybox.kernels.lanes import (
     F64,
     I32,
@@ -259,7 +259,7 @@ def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
     return doubts
 
 
-@entry
+@exact_entry
 def decide_doubts(work: Work, doubts: Any, index: Any, t: Any) -> None:
     """Decide pairs, given by number, whatever they are."""
     rays, boxes, pairing, _ = work
