@@ -65,13 +65,13 @@ class Answers(NamedTuple):
     t: Any
     counts: Any  # int64 (rays,)
     careful: Any  # int64 (rays,): rays that were left out
-    state: Any  # int64 (2,): pairs in doubt, and rays left out
+    state: Any  # int64 (3,): pairs in doubt, rays left out, rays swept
 
 
 def make_answers(rays: int, index: Any, t: Any) -> Answers:
     """Make room for the answers about so many rays beside those about pairs."""
     counts = np.zeros(rays if index.size == 0 else 0, np.int64)
-    return Answers(index, t, counts, np.empty(rays, np.int64), np.zeros(2, np.int64))
+    return Answers(index, t, counts, np.empty(rays, np.int64), np.zeros(3, np.int64))
 
 
 class Desk(NamedTuple):
@@ -265,6 +265,7 @@ def sweep(task: Task, span: Any, desk: Desk, out: Answers) -> None:
         for octant in range(8):
             if desk.starts[octant] < desk.starts[octant + 1]:
                 _sweep_octant(task, desk, base, octant, out)
+        out.state[2] += desk.starts[8]
         for k in range(desk.starts[8], desk.starts[9]):
             out.careful[out.state[1]] = base + desk.order[k]
             out.state[1] += 1
@@ -274,15 +275,14 @@ def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
     """Return how many tests of a ray against a box one thread does in a second, here and now.
 
     Rays and boxes are rows of three, as `Rays.rows` and `Boxes.rows` give them. Hits are counted, exactly
-    but for pairs in doubt, which are listed only.
+    but for pairs in doubt, which are listed only; rays that pass by everything are not tested, nor counted.
     """
-    total = len(rays.origins)
     task, desk = make_task(rays, boxes), make_desk()
-    out = make_answers(total, np.empty(0, np.int64), np.empty(0))
-    sweep(task, (0, min(total, 1)), desk, out)
+    out = make_answers(len(rays.origins), np.empty(0, np.int64), np.empty(0))
+    sweep(task, (0, min(out.careful.size, 1)), desk, out)
     done, start = 0, perf_counter()
     while (spent := perf_counter() - start) < seconds:
         out.state[:] = 0
-        sweep(task, (0, total), desk, out)
-        done += total * task.blocks.number
+        sweep(task, (0, out.careful.size), desk, out)
+        done += int(out.state[2]) * task.blocks.number
     return done / spent
