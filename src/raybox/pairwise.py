@@ -17,7 +17,7 @@ from raybox.validate import Floats, Ints, freeze
 _SWEPT = 1 << 15  # pairs for which laying boxes out for a sweep pays (it takes 0.2 ms)
 _SWEPT_SHORT = 1 << 11  # the same, for fewer boxes than are decided at a time otherwise
 _SHORT = 8  # pairs that are decided at a time
-_ALONE = 1 << 16  # pairs that one thread does sooner than others are started
+_ALONE = 1 << 16  # pairs that are done sooner than threads are started, or a bar drawn
 _LENGTH = 512  # pairs of a run, where few boxes are repeated
 _SHARED = 1024  # boxes from which on a thousand rays are work for several threads
 _PARTS = 16
@@ -176,7 +176,8 @@ def _boxes_by_kernel(asked: _Asked, **how: Any) -> None:
         _repeat(asked, **how)
         return
     if total < _ALONE:
-        how["workers"] = 1
+        _decide(asked, 0, total)
+        return
     run_chunks(lambda begin, end: _decide(asked, begin, end), total, **how)
 
 
