@@ -1,15 +1,36 @@
 """`intersect`: rays against primitives row by row, no tree."""
 
-from typing import Any
+import sys
+from collections.abc import Iterable
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox import few
 from raybox.errors import InvalidInput
-from raybox.geometry import Geometry, PlaneRows, Planes, Rays
+from raybox.geometry import BoxRows, Geometry, PlaneRows, Planes, RayRows, Rays
 from raybox.hits import Hits, Source
 from raybox.parallel import check_workers, run_chunks
-from raybox.validate import Floats, Ints
+from raybox.validate import Floats, Ints, freeze
+
+_SWEPT = 1 << 15  # pairs for which laying boxes out for a sweep pays (it takes 0.2 ms)
+_SWEPT_SHORT = 1 << 11  # the same, for fewer boxes than are decided at a time otherwise
+_SHORT = 8  # pairs that are decided at a time
+_ALONE = 1 << 16  # pairs that are done sooner than threads are started, or a bar drawn
+_LENGTH = 512  # pairs of a run, where few boxes are repeated
+_SHARED = 1024  # boxes from which on a thousand rays are work for several threads
+_PARTS = 16
+
+
+class _Asked(NamedTuple):
+    """Pairs, answers; k is ray ``k // inner * row + k % inner * column`` with ``k % inner * step``."""
+
+    rays: RayRows
+    rows: Any
+    pairing: tuple[int, int, int, int]  # inner, row, column, step
+    index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
+    t: Floats
 
 
 def intersect(
@@ -61,19 +82,20 @@ def intersect(
     _check(rays, geometry, cull)
     check_workers(workers)
     shape = _shape(rays, len(geometry))
-    total = int(np.prod(shape))
+    total = prod(shape)
     last = rays.shape[-1] if rays.shape else 1
     row = last if len(rays.shape) > 1 else 0
     source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
-    index, t = np.full(total, -1, np.int64), np.full(total, np.inf)
+    index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     rows = geometry.rows()
     if isinstance(rows, PlaneRows):
         rows = rows._replace(cull_back=cull == "back")
-    if few.serves(rows, total):
-        _by_hand(source, rows, step, index, t)
+    asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
+    if few.serves(rows, total) and not _is_ready(rows, total):
+        _by_hand(asked, range(total))
     else:
-        _by_kernel(source, rows, step, (index, t), workers=workers, progress=progress)
+        _by_kernel(asked, workers=workers, progress=progress)
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
@@ -101,6 +123,8 @@ def _check(rays: Any, geometry: Any, cull: Any) -> None:
 
 def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
     """Return the shape of the answer."""
+    if rays.shape[-1:] == (rows,):
+        return rays.shape  # the most asked for: NumPy takes 2 us
     try:
         return np.broadcast_shapes(rays.shape, (rows,))
     except ValueError as error:
@@ -110,24 +134,108 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
         ) from error
 
 
-def _by_hand(source: Source, rows: Any, step: int, index: Ints, t: Floats) -> None:
+def _is_ready(rows: Any, total: int) -> bool:
+    """Tell whether a compiled loop for these few pairs is at hand: from eight on it is faster."""
+    return total >= _SHORT and isinstance(rows, BoxRows) and "raybox.kernels.brute" in sys.modules
+
+
+def _by_hand(asked: _Asked, which: Iterable[int]) -> None:
     """Do a handful of pairs in rational arithmetic."""
-    rays = source.rays.rows()
-    for k, ray in enumerate(source.ray_of(index.size)):
-        i = (k % source.inner) * step
-        met = few.meet(rows, few.ray_at(rays, ray), i)
-        if met is not None:
-            index[k], t[k] = i, met.crossing.t
+    inner, row, column, step = asked.pairing
+    for k in which:
+        ray, i = k // inner * row + k % inner * column, k % inner * step
+        met = few.meet(asked.rows, few.ray_at(asked.rays, ray), i)
+        asked.index[k], asked.t[k] = (-1, np.inf) if met is None else (i, met.crossing.t)
 
 
-def _by_kernel(source: Source, rows: Any, step: int, out: tuple[Ints, Floats], **how: Any) -> None:
+def _by_kernel(asked: _Asked, **how: Any) -> None:
     """Do many pairs in compiled loops."""
     from raybox.kernels import pairs
 
-    pairing = pairs.Pairing(source.inner, source.row, source.column, step)
-    rays = source.rays.rows()
+    if isinstance(asked.rows, BoxRows):
+        _boxes_by_kernel(asked, **how)
+        return
+    pairing = pairs.Pairing(*asked.pairing)
 
     def work(begin: int, end: int) -> None:
-        pairs.intersect_pairs(rays, rows, pairing, (begin, end), *out)
+        pairs.intersect_pairs(asked.rays, asked.rows, pairing, (begin, end), asked.index, asked.t)
 
-    run_chunks(work, len(out[0]), **how)
+    run_chunks(work, asked.index.size, **how)
+
+
+def _boxes_by_kernel(asked: _Asked, **how: Any) -> None:
+    """Do many pairs with boxes: eight pairs at a time, or, when all rays meet all boxes, in a sweep."""
+    inner, row, column, step = asked.pairing
+    total = asked.index.size
+    if step == 0:
+        asked = asked._replace(pairing=(total, 0, 1, 0))
+    elif row and not column and total >= (_SWEPT if inner >= _SHORT else _SWEPT_SHORT):
+        _sweep(asked, **how)
+        return
+    elif row and column and inner < _LENGTH:
+        _repeat(asked, **how)
+        return
+    if total < _ALONE:
+        _decide(asked, 0, total)
+        return
+    run_chunks(lambda begin, end: _decide(asked, begin, end), total, **how)
+
+
+def _decide(asked: _Asked, begin: int, end: int) -> None:
+    """Do a span of pairs, in runs of one ray, one box, or neighbours in both."""
+    from raybox.kernels import brute
+
+    work = brute.make_work(asked.rays, asked.rows, asked.pairing)
+    if brute.decide_runs(work, (begin, end), asked.index, asked.t):
+        _settle(asked, begin, end)
+
+
+def _settle(asked: _Asked, begin: int, end: int) -> None:
+    """Decide exactly the pairs of a span for which floats could not tell."""
+    from raybox.kernels import brute
+
+    which = begin + np.flatnonzero(asked.index[begin:end] == brute.DOUBT)
+    if which.size <= few.FEW:  # the exact kernel takes seconds to compile the first time
+        _by_hand(asked, which.tolist())
+    else:
+        work = brute.make_work(asked.rays, asked.rows, asked.pairing)
+        brute.decide_doubts(work, which, asked.index, asked.t)
+
+
+def _repeat(asked: _Asked, **how: Any) -> None:
+    """Do many rays, row against row with few boxes, as if there were more boxes: runs are then longer."""
+    number = asked.pairing[0]
+    times = _LENGTH // number
+    longer = BoxRows(*(np.tile(corner, (times, 1)) for corner in asked.rows))
+    freeze(*longer)
+    asked = asked._replace(rows=longer, pairing=(times * number, times * number, 1, 1))
+
+    def work(begin: int, end: int) -> None:
+        _decide(asked, begin, end)
+        part = asked.index[begin:end]
+        np.remainder(part, number, out=part, where=part >= 0)
+
+    run_chunks(work, asked.index.size, **how)
+
+
+def _sweep(asked: _Asked, **how: Any) -> None:
+    """Do every ray with every box."""
+    from raybox.bvh import sweep
+
+    rays, rows, (number, *_), index, t = asked
+    task = sweep.make_task(rays, rows)
+    parts = _PARTS if number > _SHARED else 1  # chunks are of so many parts of a ray
+
+    def work(begin: int, end: int) -> None:
+        begin, end = -(-begin // parts), -(-end // parts)
+        if begin == end:
+            return
+        index[begin * number : end * number], t[begin * number : end * number] = -1, np.inf
+        out = sweep.make_answers(end - begin, index, t)
+        sweep.sweep(task, (begin, end), sweep.make_desk(), out)
+        if out.state[0]:
+            _settle(asked, begin * number, end * number)
+        for ray in out.careful[: out.state[1]].tolist():
+            _decide(asked, ray * number, (ray + 1) * number)
+
+    run_chunks(work, len(rays.origins) * parts, **how)

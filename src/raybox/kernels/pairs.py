@@ -23,7 +23,8 @@ class Pairing(NamedTuple):
 
 
 @device
-def _ray_of(pairing: Pairing, k: int) -> int:
+def ray_of(pairing: Pairing, k: int) -> int:
+    """Return the number of pair k's ray."""
     return (k // pairing.inner) * pairing.row + (k % pairing.inner) * pairing.column
 
 
@@ -31,7 +32,7 @@ def _ray_of(pairing: Pairing, k: int) -> int:
 def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
     """Write index (-1: miss) and first contact of the pairs span_of[0] <= k < span_of[1]."""
     for k in range(span_of[0], span_of[1]):
-        ray = get_ray(rays, _ray_of(pairing, k))
+        ray = get_ray(rays, ray_of(pairing, k))
         i = (k % pairing.inner) * pairing.step
         index[k] = -1
         t[k] = np.inf
