@@ -145,7 +145,7 @@ def hold_standing(probe, axis, v, stop):
 def sifted(nodes, place, desk, number, alone):
     """Sort the rays of the desk's first list by slots, and ask of each ray alone; place: node, octant."""
     for slot in range(WIDTH):
-        desk.lists[slot, 0], desk.lists[slot, 1] = (number + 16) * (slot + 1), 0
+        desk.starts[slot], desk.lengths[slot] = (number + 16) * (slot + 1), 0
     pad(desk.arena, desk.arena[0], number)
     sift(nodes, desk, (place[0] * ROW, WIDTH, place[1]), 0, number)
     for k in range(number):
@@ -193,7 +193,10 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
             group = [r for r in range(len(ids)) if octants[r] == octant]
             desk.arena[: len(group)] = group
             sifted(tree.nodes, (node, octant), desk, len(group), alone)
-            lists = [desk.arena[a : a + n].tolist() for a, n in desk.lists.tolist()]
+            lists = [
+                desk.arena[a : a + n].tolist()
+                for a, n in zip(desk.starts.tolist(), desk.lengths.tolist(), strict=True)
+            ]
             met = {(r, slot) for slot, rows in enumerate(lists) for r in rows}
             assert asked <= met, (node, sorted(asked - met)[:3])
             assert met == {
@@ -202,7 +205,9 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
                 for s in range(8)
                 if bits >> s & 1
             }
-            for slot, (begin, number) in enumerate(desk.lists.tolist()):
+            for slot, (begin, number) in enumerate(
+                zip(desk.starts.tolist(), desk.lengths.tolist(), strict=True)
+            ):
                 want = [desk.exact[group.index(r), slot] for r in lists[slot]]
                 assert desk.times[begin : begin + number].tolist() == want
                 assert lists[slot] == sorted(lists[slot])

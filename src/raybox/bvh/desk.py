@@ -22,7 +22,8 @@ class Desk(NamedTuple):
     pairs: Pairs  # what the node at hand proposes
     arena: Any  # int32: lists of rays
     times: Any  # float32: when each ray of a list meets the slot that the list is for
-    lists: Any  # int64 (8, 2): where each slot's list begins, and how long it is
+    starts: Any  # int64 (8,): where each slot's list begins
+    lengths: Any  # int64 (8,): and how long it is
     pending: Any  # int64 (PENDING, 4): node, begin and end of its list, where memory is free
     node: Any  # int32 (STACK,): the stack of a single ray's walk
     time: Any  # float32 (STACK,)
@@ -44,7 +45,8 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
         make_pairs(WIDTH * rays),
         pages.empty((room,), np.int32),
         pages.empty((room,), np.float32),
-        np.empty((WIDTH, 2), np.int64),
+        np.empty(WIDTH, np.int64),
+        np.empty(WIDTH, np.int64),
         np.empty((PENDING, 4), np.int64),
         np.empty(STACK, np.int32),
         np.empty(STACK, np.float32),

@@ -10,9 +10,10 @@ from numba import types
 from numba.core import cgutils
 
 from raybox.bvh.aim import LANES, PROBE, STOP
-from raybox.bvh.layout import WIDTH
+from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.lanes import (
     F32,
+    I1,
     I32,
     I64,
     Lanes,
@@ -72,12 +73,28 @@ def sift(b: Any, nodes: Any, desk: Any, node: Any, begin: Any, end: Any) -> None
                 near = greater(fused(first, words[6 + axis], words[axis]), near)
                 far = lesser(fused(last, words[9 + axis], words[3 + axis]), far)
             met = (near <= far) & valid
-            entry = b.mul(slot, I64(2))
-            length = desk.lists.get(b.add(entry, I64(1)))
-            to = b.add(desk.lists.get(entry), length)
+            length = desk.lengths.get(slot)
+            to = b.add(desk.starts.get(slot), length)
             desk.arena.squeeze(rays, met, to)
             desk.times.squeeze(near, met, to)
-            desk.lists.put(b.add(length, b.ctpop(met.mask())), b.add(entry, I64(1)))
+            desk.lengths.put(b.add(length, b.ctpop(met.mask())), slot)
+
+
+@vector_code(types.int64)
+def open_lists(b: Any, nodes: Any, desk: Any, row: Any, free: Any, room: Any) -> Any:
+    """Begin an empty list for each slot of a node, from `free` on; return how many slots are in use."""
+    slots = steps(b, I64(0), WIDTH)
+    desk.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
+    desk.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
+    children = nodes.load(b.add(row, I64(CHILD)), WIDTH)
+    used = (children > EMPTY).mask()
+    return b.sub(I64(64), b.ctlz(used, I1(0)))
+
+
+@vector_code(types.int64)
+def boxes(b: Any, nodes: Any, row: Any) -> Any:
+    """Return a bit for each slot that is a box."""
+    return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
 
 
 @vector_code(types.int64)

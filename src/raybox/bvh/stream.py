@@ -14,9 +14,9 @@ import numpy as np
 
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
-from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
+from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.notes import note, prunes
-from raybox.bvh.sift import keep, meet, pad, rank, sift
+from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, sift
 from raybox.kernels import simd
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.lanes import prefetch
@@ -80,29 +80,24 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
 
 
 @inlined
-def _open_lists(nodes: Any, desk: Desk, node: int, free: int, room: int) -> int:
-    """Begin an empty list for each slot, from `free` on; return how many slots are in use."""
-    used = 0
+def _occupied(lengths: Any) -> int:
+    """Return a bit for each list that is not empty; no branches, for they could not be foretold."""
+    mask = 0
     for slot in range(WIDTH):
-        desk.lists[slot, 0], desk.lists[slot, 1] = free + slot * room, 0
-        if nodes[node, CHILD + slot] != EMPTY:
-            used = slot + 1
-    return used
+        mask |= int(lengths[slot] > 0) << slot
+    return mask
 
 
 @inlined
-def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int]) -> int:
+def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int, int]) -> int:
     """Push a node's children with their lists, the nearest on top; ask for what comes next."""
-    nodes, lists, pending, time = job.tree.nodes, desk.lists, desk.pending, desk.time
-    base, free = above
+    nodes, pending, time = job.tree.nodes, desk.pending, desk.time
+    base, free, mask = above
     top = base
-    for slot in range(WIDTH):
-        child, first, length = int(nodes[node, CHILD + slot]), lists[slot, 0], lists[slot, 1]
-        if length == 0:
-            continue
-        if child < 0:
-            fetch(job.rows, int(~child))
-            continue
+    while mask != 0:
+        slot = simd.lowest_bit(mask)
+        mask &= mask - 1
+        child, first, length = int(nodes[node, CHILD + slot]), desk.starts[slot], desk.lengths[slot]
         for line in range(0, ROW, 16):
             prefetch(nodes, child * ROW + line)
         pad(desk.arena, int(desk.arena[first]), first + length)
@@ -120,14 +115,17 @@ def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int]) ->
 
 
 @inlined
-def _propose(job: Any, desk: Desk, node: int) -> int:
-    """Pair the boxes among a node's slots with the rays of their lists; return the number of pairs."""
-    nodes, lists, pairs = job.tree.nodes, desk.lists, desk.pairs
+def _propose(job: Any, desk: Desk, node: int, mask: int) -> int:
+    """Pair the boxes in some slots of a node with the rays of their lists; return the number of pairs."""
+    nodes, pairs = job.tree.nodes, desk.pairs
     found = 0
-    for slot in range(WIDTH):
+    while mask != 0:
+        slot = simd.lowest_bit(mask)
+        mask &= mask - 1
         child = int(nodes[node, CHILD + slot])
-        if lists[slot, 1] > 0 and child < 0 and _is_allowed(job, child):
-            for k in range(lists[slot, 0], lists[slot, 0] + lists[slot, 1]):
+        if _is_allowed(job, child):
+            fetch(job.rows, int(~child))
+            for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
                 pairs.ray[found], pairs.item[found] = desk.arena[k], ~child
                 found += 1
     return found
@@ -158,7 +156,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
             continue
 
         # Sort the list's rays by the slots that they may meet.
-        used = _open_lists(nodes, desk, node, free, room)
+        used = open_lists(nodes, desk, node * ROW, free, room)
         sift(nodes, desk, (node * ROW, used, octant), begin, end)
         if prunes(sink):
             rank(nodes, desk, node * ROW, octant)
@@ -166,7 +164,8 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         desk.work[3] += 1
 
         # Screen the boxes; the inner nodes wait with their lists.
-        top = _push(job, sink, desk, node, (top, free + used * room))
-        found = _propose(job, desk, node)
+        occupied, leaves = _occupied(desk.lengths), boxes(nodes, node * ROW)
+        found = _propose(job, desk, node, occupied & leaves)
+        top = _push(job, sink, desk, node, (top, free + used * room, occupied & ~leaves))
         if found > 0:
             judge(job, sink, desk, found)

@@ -31,8 +31,9 @@ def bounds(boxes: Any) -> tuple[Any, Any]:
 @inlined
 def fetch(boxes: Any, i: int) -> None:
     """Ask the machine for box i's numbers, soon to be read."""
-    prefetch(boxes.lower, 3 * i)
-    prefetch(boxes.upper, 3 * i)
+    for end_of_row in (0, 2):
+        prefetch(boxes.lower, 3 * i + end_of_row)
+        prefetch(boxes.upper, 3 * i + end_of_row)
 
 
 @device
