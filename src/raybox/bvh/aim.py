@@ -42,6 +42,7 @@ from raybox.kernels.lanes import (
     I32,
     I64,
     Lanes,
+    constant,
     greater,
     lesser,
     loop,
@@ -51,11 +52,14 @@ from raybox.kernels.lanes import (
 )
 
 PROBE = 16
-STOP, ANSWER, POWER, SHIFT = 12, 13, 14, 15
+INVERSE, STOP, ANSWER, POWER, SHIFT = 6, 12, 13, 14, 15
 LANES = 16
 CELLS = 8  # on each axis
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
 LOST = CAREFUL + 1  # the key of rays that meet nothing
+PASSES, UNAIMED = -1.0, -2.0  # the stops of rays that meet nothing, and of those that are not for vectors
+MISS = -1  # the answer to begin with
+DOUBT = -2  # the answer of rays that are not for vectors
 PAD = 2.0**-22
 _SLOW = 2.0**-60  # direction parts below this share of the largest, but not 0, are for careful hands
 _ROUND = 2.0**-50
@@ -94,22 +98,58 @@ class _Seen(NamedTuple):
     tame: Lanes
     alive: Lanes
     size: Lanes  # times are multiplied by two to this power
-    origin: list[Lanes]  # as it came
     reciprocal: list[Lanes]  # of the direction as it came
+
+
+class _Given(NamedTuple):
+    """Sixteen rays as they came."""
+
+    origin: list[Lanes]
+    direction: list[Lanes]
     t_min: Lanes
     t_max: Lanes
 
 
-def _see(b: Any, rays: Any, frame: Any, places: list[Any]) -> _Seen:
-    """Look at the rays in some places."""
+def _gathered(b: Any, rays: Any, places: list[Any]) -> _Given:
+    """Load rays from anywhere."""
+    rows = [b.mul(p, I64(3)) for p in places]
+    o = [rays.origins.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
+    d = [rays.directions.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
+    many = [b.icmp_signed(">", bound.size, I64(1)) for bound in (rays.t_min, rays.t_max)]
+    low = rays.t_min.gather([b.select(many[0], p, I64(0)) for p in places])
+    return _Given(o, d, low, rays.t_max.gather([b.select(many[1], p, I64(0)) for p in places]))
+
+
+def _in_a_row(b: Any, rays: Any, at: Any) -> _Given:
+    """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
+    o, d = (vectors.load(b.mul(at, I64(3)), 3 * LANES) for vectors in (rays.origins, rays.directions))
+    picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
+    bounds = [_bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max)]
+    return _Given([o.shuffled(o, p) for p in picks], [d.shuffled(d, p) for p in picks], *bounds)
+
+
+def _bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
+    """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
+    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
+        with many:
+            each = bound.load(at, LANES).value
+            there = b.block
+        with once:
+            same = bound.splat(0, LANES).value
+            here = b.block
+    chosen = b.phi(each.type)
+    chosen.add_incoming(each, there)
+    chosen.add_incoming(same, here)
+    return Lanes(b, chosen)
+
+
+def _see(b: Any, given: _Given, frame: Any) -> _Seen:
+    """Take rays to tree coordinates."""
     numbers, exponent = frame.numbers, frame.exponent
+    o, d, low_t, high_t = given
 
     def const(k: int) -> Lanes:
         return numbers.splat(k, LANES)
-
-    o = [rays.origins.gather([b.add(b.mul(p, I64(3)), I64(k)) for p in places]) for k in range(3)]
-    d = [rays.directions.gather([b.add(b.mul(p, I64(3)), I64(k)) for p in places]) for k in range(3)]
-    low_t, high_t = _bound(b, rays.t_min, places), _bound(b, rays.t_max, places)
 
     # Take the ray to tree coordinates.
     v = [(o[k] - const(k)) * const(3) for k in range(3)]
@@ -151,13 +191,7 @@ def _see(b: Any, rays: Any, frame: Any, places: list[Any]) -> _Seen:
     backward = [moves[k] & (w[k] < 0.0) for k in range(3)]
     reciprocal = [moves[k].choose(inverse[k] * scale, np.inf) for k in range(3)]
     seen = (v, w, inverse, moves, backward, slack, start, stop, tame, alive)
-    return _Seen(*seen, size.to(I32), o, reciprocal, low_t + 0.0, high_t)
-
-
-def _bound(b: Any, bounds: Any, places: list[Any]) -> Lanes:
-    """Load one bound of each ray's range; one given once serves every ray."""
-    many = b.icmp_signed(">", bounds.size, I64(1))
-    return bounds.gather([b.select(many, p, I64(0)) for p in places])
+    return _Seen(*seen, size.to(I32), reciprocal)
 
 
 def _places(b: Any, begin: Any, end: Any) -> list[Any]:
@@ -171,11 +205,14 @@ def _places(b: Any, begin: Any, end: Any) -> list[Any]:
 def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
     """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
 
-    keys[0] is that of ray begin; there is room for 16 more than needed.
+    keys[0] is that of ray begin. There are 16 rays at least.
     """
     numbers = frame.numbers
-    with loop(b, b.sub(end, begin), LANES) as at:
-        seen = _see(b, rays, frame, _places(b, b.add(begin, at), end))
+    number = b.sub(end, begin)
+    last = b.sub(number, I64(LANES))
+    with loop(b, number, LANES) as step:
+        at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
+        seen = _see(b, _in_a_row(b, rays, b.add(begin, at)), frame)
         key = seen.tame.to(I32) * 0
         for k in range(3):
             enter = seen.v[k] + seen.start * seen.w[k]
@@ -192,7 +229,7 @@ def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) ->
 def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
     """Write the probes of the rays base + order[k], begin <= k < end, and their numbers in float64.
 
-    place: (base, begin, end).
+    place: (base, begin, end). Those that meet nothing, or are not for vectors, stop before they start.
     """
     base, begin, end = place
     rays, frame, probes, exact = job.rays, job.frame, desk.probes, desk.exact
@@ -204,8 +241,9 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
                 rays.origins.prefetch(b.add(place, I64(end_of_row)))
                 rays.directions.prefetch(b.add(place, I64(end_of_row)))
         places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
-        seen = _see(b, rays, frame, places)
-        _keep(b, seen, at, exact)
+        given = _gathered(b, rays, places)
+        seen = _see(b, given, frame)
+        _keep(b, given, seen, at, exact)
         shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
         moved = shift.to(F64)
         length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
@@ -227,16 +265,18 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
                 still = seen.moves[k].choose(offset * 0.0, length)
                 words_of.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
                 inverse_of.append(single)
-        stop = (length + length.magnitude() * ULP + NUDGE).to(F32)
-        none = (ids * 0 - 1).bits(F32)
-        rows = transposed([*near, *far, *steep, *flat, stop, none, seen.size.bits(F32), shift])
+        meets = seen.alive & seen.tame
+        none = (seen.alive & ~seen.tame).choose(constant(b, F32, LANES, UNAIMED), PASSES)
+        stop = meets.choose((length + length.magnitude() * ULP + NUDGE).to(F32), none)
+        answer = seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
+        rows = transposed([*near, *far, *steep, *flat, stop, answer.bits(F32), seen.size.bits(F32), shift])
         for k, row in enumerate(rows):
             probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
 
 
-def _keep(b: Any, seen: _Seen, at: Any, exact: Any) -> None:
+def _keep(b: Any, given: _Given, seen: _Seen, at: Any, exact: Any) -> None:
     """Store rays as rows of origin, 1 / direction, t_min, t_max."""
-    columns = [*seen.origin, *seen.reciprocal, seen.t_min, seen.t_max]
+    columns = [*given.origin, *seen.reciprocal, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     for half in range(0, LANES, 8):
         picks = list(range(half, half + 8))
         for k, row in enumerate(transposed([column.shuffled(column, picks) for column in columns])):

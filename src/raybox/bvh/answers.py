@@ -7,8 +7,8 @@ there was room.
 
 from typing import Any, NamedTuple
 
-from raybox.bvh.aim import ANSWER
-from raybox.bvh.notes import DOUBT, MISS, CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
+from raybox.bvh.aim import ANSWER, DOUBT, MISS
+from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
 from raybox.kernels.jit import device, dispatch, entry
 from raybox.kernels.primitives import fetch, settle

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from raybox.bvh.aim import CAREFUL, CELLS, LOST, aim, sort_keys
+from raybox.bvh.aim import CAREFUL, CELLS, INVERSE, LOST, aim, sort_keys
 from raybox.bvh.answers import Order, answer, doubt
 from raybox.bvh.desk import Desk
 from raybox.bvh.stream import walk_alone, walk_group
@@ -10,12 +10,6 @@ from raybox.kernels.jit import device, entry
 
 FEW = 64  # so many rays are not worth sorting
 _OCTANT = CELLS**3
-
-
-@device
-def _keys(job: Any, begin: int, end: int, keys: Any) -> None:
-    """Write the keys of some rays: emitted once, called twice."""
-    sort_keys(job.rays, job.frame, begin, end, keys)
 
 
 @device
@@ -28,7 +22,7 @@ def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
 def _sort_rays(job: Any, span: Any, order: Order) -> None:
     """Sort the rays of a span by key."""
     number = span[1] - span[0]
-    _keys(job, span[0], span[1], order.keys)
+    sort_keys(job.rays, job.frame, span[0], span[1], order.keys)
     order.starts[:] = 0
     for k in range(number):
         order.starts[order.keys[k] + 1] += 1
@@ -71,19 +65,14 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
 @device
 def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     """Answer for a few rays, one by one."""
-    _keys(job, span[0], span[1], order.keys)
-    begin = number = 0
+    begin, number = 0, span[1] - span[0]
     order.place[2] = 0
-    for k in range(span[1] - span[0]):
-        key = order.keys[k]
-        if key == CAREFUL:
-            doubt(order, k)
-        elif key != LOST:
-            order.order[number] = k
-            order.keys[number] = key
-            number += 1
-    if number > 0:
-        _aim(job, desk, order.order, (span[0], begin, number))
+    for k in range(number):
+        order.order[k] = k
+    _aim(job, desk, order.order, (span[0], begin, number))
     for r in range(number):
-        walk_alone(job, sink, desk, int(order.keys[r]) // _OCTANT, begin, r)
+        octant = 0
+        for axis in range(3):
+            octant |= int(desk.probes[r, INVERSE + axis] < 0.0) << axis
+        walk_alone(job, sink, desk, octant, begin, r)
     return answer(sink, job, order, desk, (span[0], begin, number))

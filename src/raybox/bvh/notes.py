@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, POWER, SHIFT, STOP
+from raybox.bvh.aim import ANSWER, DOUBT, MISS, POWER, SHIFT, STOP
 from raybox.bvh.layout import NUDGE, ULP
 from raybox.kernels.jit import device, dispatch
 
-MISS = -1
-DOUBT = -2
 _ROUND = 2.0**-50
 _NEVER = np.float32(-1.0)
 

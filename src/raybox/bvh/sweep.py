@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from raybox.bvh.aim import CELLS, LOST, PROBE, STOP, Frame, aim, sort_keys
+from raybox.bvh.aim import CELLS, INVERSE, LANES, LOST, PASSES, PROBE, STOP, UNAIMED, Frame, aim, sort_keys
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.kernels.box_lanes import Pairs, make_pairs
@@ -184,13 +184,32 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 
 
 @device
+def _few_keys(task: Task, desk: Desk, begin: int, end: int) -> None:
+    """Write by what each of a few rays is sorted, from their probes."""
+    first, number = 0, end - begin
+    for k in range(number):
+        desk.order[k] = k
+    aim(task, desk, desk.order, (begin, first, number))
+    for k in range(number):
+        octant = 0
+        for axis in range(3):
+            octant |= int(desk.probes[k, INVERSE + axis] < 0.0) << axis
+        stop = desk.probes[k, STOP]
+        desk.keys[k] = 9 if stop == PASSES else 8 if stop == UNAIMED else octant
+
+
+@device
 def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
     starts, keys = desk.starts, desk.keys
-    sort_keys(task.rays, task.frame, begin, end, keys)
+    if end - begin < LANES:
+        _few_keys(task, desk, begin, end)
+    else:
+        sort_keys(task.rays, task.frame, begin, end, keys)
+        for k in range(end - begin):
+            keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
     starts[:] = 0
     for k in range(end - begin):
-        keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
         starts[keys[k] + 1] += 1
     for key in range(1, 10):
         starts[key + 1] += starts[key]
