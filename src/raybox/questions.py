@@ -4,8 +4,7 @@ Rays go through `raybox.bvh.groups` in spans, a desk for each thread; the few fo
 tell go through `raybox.careful`.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,41 +23,38 @@ from raybox.validate import Bools, Floats, Ints
 GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
 WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
 _DESKS: dict[int, list[Desk]] = {}
-_ORDERS: list[Order] = []
+_ORDERS: dict[bool, list[Order]] = {True: [], False: []}  # for few rays, for many
+_BEFORE = np.array([-1, 0, 0])
+_NONE = np.empty(0, np.int64)
 _KEPT = 4  # of each, for the next question
 
 
-@contextmanager
-def _desk(size: int) -> Iterator[Desk]:
-    """Lend a desk for groups of so many rays."""
+def _take_desk(size: int) -> Desk:
+    """Return a desk for groups of so many rays."""
     shelf = _DESKS.setdefault(size, [])
     try:
-        desk = shelf.pop()
+        return shelf.pop()
     except IndexError:
-        desk = make_desk(size)
-    yield desk
-    if len(shelf) < _KEPT:
-        shelf.append(desk)
+        return make_desk(size)
 
 
-@contextmanager
-def _order(rays: int) -> Iterator[Order]:
-    """Lend the memory for sorting the rays of a span."""
-    if rays <= groups.FEW:
-        keys, places, doubts = (np.empty(rays + LANES, np.int32) for _ in range(3))
-        yield Order(keys, places, doubts, np.empty(0, np.int64), np.array([-1, 0, 0]))
-        return
+def _take_order(rays: int) -> Order:
+    """Return the memory for sorting the rays of a span."""
+    shelf = _ORDERS[rays <= groups.FEW]
     try:
-        order = _ORDERS.pop()
+        order = shelf.pop()
     except IndexError:
-        order = None
-    if order is None or order.keys.size < rays + LANES:
-        keys, places, doubts = (pages.empty((rays + LANES,), np.int32) for _ in range(3))
-        order = Order(keys, places, doubts, np.empty(LOST + 2, np.int64), np.zeros(3, np.int64))
-    order.place[:] = (-1, 0, 0)
-    yield order
-    if len(_ORDERS) < _KEPT:
-        _ORDERS.append(order)
+        order = _make_order(groups.FEW)
+    if order.keys.size < rays + LANES:
+        order = _make_order(rays)
+    order.place[:] = _BEFORE
+    return order
+
+
+def _make_order(rays: int) -> Order:
+    keys, places, doubts = (pages.empty((rays + LANES,), np.int32) for _ in range(3))
+    starts = np.empty(LOST + 2 if rays > groups.FEW else 0, np.int64)
+    return Order(keys, places, doubts, starts, np.zeros(3, np.int64))
 
 
 def _ask(
@@ -67,11 +63,21 @@ def _ask(
     """Ask for a span of rays; return the sink, and the numbers of rays in doubt."""
     begin, end = span
     size = groups.FEW if end - begin <= groups.FEW else group or GROUP
-    with _order(end - begin) as order, _desk(size) as desk:
-        sink = make(size)
-        while not groups.ask(job, span, order, desk, sink, size):
-            sink = grow(sink)
-        return sink, begin + order.doubts[: order.place[2]].astype(np.int64)
+    order, desk = _take_order(end - begin), _take_desk(size)
+    sink = make(size)
+    while not groups.ask(job, span, order, desk, sink, size):
+        sink = grow(sink)
+    number = order.place[2]
+    doubts = begin + order.doubts[:number].astype(np.int64) if number else _NONE
+    _put_back(_ORDERS[size == groups.FEW], order)
+    _put_back(_DESKS[size], desk)
+    return sink, doubts
+
+
+def _put_back(shelf: list[Any], lent: Any) -> None:
+    """Keep what was lent for the next question."""
+    if len(shelf) < _KEPT:
+        shelf.append(lent)
 
 
 def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
