@@ -156,7 +156,9 @@ def test_all_makes_room_as_it_goes(room, n, whole):
     """Room for few contacts at first, and for few answers: both grow, and what was there stays."""
     pairs, found = world()
     whole.setattr(
-        questions, "_room", lambda size, make=questions._room: make(room if size in ROOMS else size)
+        questions,
+        "make_contacts",
+        lambda size, make=questions.make_contacts: make(room if size in ROOMS else size),
     )
     kept = questions.make_pairs
     whole.setattr(questions, "make_pairs", lambda size: kept(room if size in PAIRS else size))

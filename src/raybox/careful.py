@@ -6,7 +6,7 @@ And for primitives that cannot be screened many at a time.
 import numpy as np
 
 from raybox.bvh import queries, sinks
-from raybox.bvh.sorting import Contacts
+from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job, make_scratch
 from raybox.validate import Bools, Floats, Ints
 
@@ -64,7 +64,7 @@ def everything(job: Job) -> tuple[Ints, Ints, Floats]:
     size = _ROOM
     number = np.empty(1, np.int64)
     while begin < end:
-        room = Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+        room = make_contacts(size)
         begin, used, needed = queries.collect(job, (begin, end), make_scratch(), number, room, counts)
         indexes.append(room.index[:used].copy())
         times.append(room.t[:used].copy())

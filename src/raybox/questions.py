@@ -14,7 +14,7 @@ from raybox.bvh import groups, notes, pages
 from raybox.bvh.aim import LANES, LOST
 from raybox.bvh.answers import Order, arrange
 from raybox.bvh.desk import Desk, make_desk
-from raybox.bvh.sorting import Contacts
+from raybox.bvh.sorting import Contacts, make_contacts
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
 from raybox.parallel import run_chunks
@@ -167,10 +167,6 @@ def _collect_carefully(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floa
     return careful.everything(careful.some(job, slice(begin, end)))
 
 
-def _room(size: int) -> Contacts:
-    return Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
-
-
 def _collect(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
     """Return counts, index and time of every contact of a span of rays, sorted ray by ray."""
     number = end - begin
@@ -178,7 +174,9 @@ def _collect(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
 
     def make(size: int) -> notes.CollectOf:
         contacts, starts = make_pairs(8 * size), np.empty(size + 2, np.int64)
-        return notes.CollectOf(contacts, np.zeros(2, np.int64), starts, _room(16 * size), where, counts)
+        return notes.CollectOf(
+            contacts, np.zeros(2, np.int64), starts, make_contacts(16 * size), where, counts
+        )
 
     sink, doubts = _ask(
         job._replace(rays=careful.some(job, slice(begin, end)).rays), (0, number), make, _grown, WIDE * GROUP
@@ -206,7 +204,7 @@ def _grown(sink: notes.CollectOf) -> notes.CollectOf:
         contacts = make_pairs(2 * needed)
     room = sink.room
     if done + needed > room.index.size:
-        larger = _room(2 * (done + needed))
+        larger = make_contacts(2 * (done + needed))
         larger.index[:done], larger.t[:done] = room.index[:done], room.t[:done]
         room = larger
     return sink._replace(contacts=contacts, room=room)

@@ -78,10 +78,14 @@ class Frame(NamedTuple):
 
 def frame_of(tree: Tree) -> Frame:
     """Return a tree's frame."""
-    low, up = (np.clip(corner, -2.0, 2.0) for corner in tree.root)
+    return make_frame(tree.center, tree.exponent, tree.root)
+
+
+def make_frame(center: Any, exponent: int, root: Any) -> Frame:
+    """Return the frame of boxes with these tree coordinates, and these bounds in them."""
+    low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
     size = np.maximum(up - low, 2.0**-30)
-    numbers = np.concatenate([tree.center, [tree.scale], tree.root.ravel(), low, CELLS / size])
-    return Frame(numbers, tree.exponent)
+    return Frame(np.concatenate([center, [2.0**exponent], root.ravel(), low, CELLS / size]), exponent)
 
 
 class _Seen(NamedTuple):

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, DOUBT, MISS, POWER, SHIFT, STOP
+from raybox.bvh.aim import ANSWER, DOUBT, MISS, PASSES, POWER, SHIFT, STOP
 from raybox.bvh.layout import NUDGE, ULP
 from raybox.kernels.jit import device, dispatch
 
 _ROUND = 2.0**-50
-_NEVER = np.float32(-1.0)
 
 
 class NearestOf(NamedTuple):
@@ -62,7 +61,7 @@ class CollectOf(NamedTuple):
 def give_up(desk: Any, r: int) -> None:
     """Leave a ray to those who calculate exactly."""
     desk.answers[r, ANSWER] = DOUBT
-    desk.probes[r, STOP] = _NEVER
+    desk.probes[r, STOP] = PASSES
 
 
 @device
@@ -112,7 +111,7 @@ def _note_occluded(sink: OccludedOf, desk: Any, number: int) -> None:
         r, verdict = desk.pairs.ray[p], desk.pairs.verdict[p]
         if verdict > 0:
             answers[r, ANSWER] = 1
-            desk.probes[r, STOP] = _NEVER
+            desk.probes[r, STOP] = PASSES
         elif verdict < 0 and answers[r, ANSWER] == MISS:
             answers[r, ANSWER] = DOUBT  # a later box may settle it
 

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from raybox.kernels.jit import device, dispatch
 
 _RUN = 8  # shorter runs are sorted by insertion
@@ -14,6 +16,11 @@ class Contacts(NamedTuple):
     t: Any
     spare_index: Any
     spare_t: Any
+
+
+def make_contacts(size: int) -> Contacts:
+    """Make room for so many contacts."""
+    return Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
 
 
 class ByTime(NamedTuple):

@@ -17,6 +17,7 @@ from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.notes import note, prunes
 from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, sift
+from raybox.bvh.traverse import push
 from raybox.kernels import simd
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.lanes import prefetch
@@ -36,18 +37,6 @@ def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
     desk.work[2] += number
     screen(job.rows, desk.exact, desk.pairs, number)
     note(sink, desk, number)
-
-
-@inlined
-def _stack(desk: Desk, base: int, top: int, node: int, time: Any) -> None:
-    """Put a node on the stack so that the nearest of those above `base` is on top."""
-    place = top
-    while place > base and desk.time[place - 1] < time:
-        desk.node[place] = desk.node[place - 1]
-        desk.time[place] = desk.time[place - 1]
-        place -= 1
-    desk.node[place] = node
-    desk.time[place] = time
 
 
 @device
@@ -70,8 +59,7 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
             mask &= mask - 1
             child = int(nodes[node, CHILD + slot])
             if child >= 0:
-                _stack(desk, base, top, child, desk.slots[slot])
-                top += 1
+                top = push(desk, base, top, child, desk.slots[slot])
             elif _is_allowed(job, child):
                 pairs.ray[found], pairs.item[found] = ray, ~child
                 found += 1

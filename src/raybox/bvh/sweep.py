@@ -15,7 +15,21 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from raybox.bvh.aim import CELLS, INVERSE, LANES, LOST, PASSES, PROBE, STOP, UNAIMED, Frame, aim, sort_keys
+from raybox.bvh import pages
+from raybox.bvh.aim import (
+    CELLS,
+    INVERSE,
+    LANES,
+    LOST,
+    PASSES,
+    PROBE,
+    STOP,
+    UNAIMED,
+    Frame,
+    aim,
+    make_frame,
+    sort_keys,
+)
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.kernels.box_lanes import Pairs, make_pairs
@@ -95,13 +109,10 @@ def make_blocks(lower: Any, upper: Any) -> Blocks:
     rows[number:] = [np.inf] * 3 + [-np.inf] * 3  # nothing meets these
     rows[:number, :3] = -_outward(-lower, -center, 2.0**exponent)
     rows[:number, 3:] = _outward(upper, center, 2.0**exponent)
-    planes = _aligned(len(rows) // BLOCK)
+    planes = pages.empty((len(rows) // BLOCK, _WORDS), np.float32)
     planes.reshape(-1, 6, BLOCK)[:] = rows.reshape(-1, BLOCK, 6).swapaxes(1, 2)
-    low, up = rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)
-    corner = np.clip(low, -2.0, 2.0)
-    cells = CELLS / np.maximum(np.clip(up, -2.0, 2.0) - corner, 2.0**-30)
-    numbers = np.concatenate([center, [2.0**exponent], low, up, corner, cells])
-    return Blocks(planes, Frame(numbers, exponent), number)
+    root = np.array([rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)], np.float64)
+    return Blocks(planes, make_frame(center, exponent, root), number)
 
 
 def _outward(planes: Any, center: Any, scale: float) -> Any:
@@ -110,13 +121,6 @@ def _outward(planes: Any, center: Any, scale: float) -> Any:
         shifted = (planes - center) * scale
         moved = shifted + (np.abs(shifted) * (ULP + 2.0**-50) + NUDGE)
     return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
-
-
-def _aligned(blocks: int) -> Any:
-    """Return room for blocks that starts on a cache line."""
-    memory = np.empty(blocks * _WORDS + 16, np.float32)
-    skip = (-memory.ctypes.data // 4) % 16
-    return memory[skip : skip + blocks * _WORDS].reshape(blocks, _WORDS)
 
 
 def make_desk() -> Desk:

@@ -75,8 +75,11 @@ def _meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> in
 
 
 @inlined
-def _push(scratch: Scratch, base: int, top: int, node: int, time: Any) -> int:
-    """Push a node so that the nearest of those above `base` is on top; return the new top."""
+def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
+    """Push a node so that the nearest of those above `base` is on top; return the new top.
+
+    scratch: anything with a stack of `node` and `time`.
+    """
     place = top
     while place > base and scratch.time[place - 1] < time:
         scratch.node[place] = scratch.node[place - 1]
@@ -118,7 +121,7 @@ def walk(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
             mask &= mask - 1
             child = nodes[node, CHILD + slot]
             if child >= 0:
-                top = _push(scratch, base, top, child, scratch.slots[slot])
+                top = push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
                 scratch.visited[1] += 1
                 interest = offer(sink, job.rows, ray, int(~child))

@@ -136,15 +136,15 @@ def _settle(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, number:
         near = greater(greater(met.near[0], met.near[1]), met.near[2])
         bound = greater(_down(near), met.t_min)
         t = met.t_min
-        sure = near > -np.inf
-        sure = sure | ~sure
+        sure = None
         for k in range(3):
             d = directions.gather([b.add(place, I64(k)) for place in places])
             known, time = _quotient(met.plane[k], met.o[k], d)
             # rounding is monotone: the greatest rounded time is the greatest time, rounded
             counts = _up(met.near[k]) >= bound
             t = counts.choose(greater(time, t), t)
-            sure = sure & (known | ~counts)
+            sure = known | ~counts if sure is None else sure & (known | ~counts)
+        assert sure is not None
         pairs.verdict.store(sure.to(I32), at)
         pairs.low.store(t, at)
 
