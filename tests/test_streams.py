@@ -10,11 +10,12 @@ import pytest
 import exact
 from aim import INF
 from cast import PLACES, see
-from raybox.bvh.aim import ANSWER, CAREFUL, CELLS, LOST, POWER, SHIFT, STOP, aim, frame_of, sort_keys
+from raybox.bvh.aim import ANSWER, CAREFUL, CELLS, LOST, MARGIN, MISS, STOP, TIMED, aim, frame_of, sort_keys
 from raybox.bvh.desk import make_desk
-from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH, outward_down, outward_up
-from raybox.bvh.notes import latest_for
-from raybox.bvh.sift import keep, meet, pad, sift
+from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
+from raybox.bvh.notes import FirstOf, latest_for
+from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, used
+from raybox.bvh.sure import sift
 from raybox.bvh.traverse import Job
 from raybox.kernels.jit import FLAGS
 
@@ -66,6 +67,9 @@ def aimed(tree, rays, ids):
     return desk
 
 
+OFF = Fraction(2) ** -20  # how far off times are, beside a quarter of the margin
+
+
 def f32(x: Fraction | float) -> Fraction | float:
     return exact.real(float(np.float32(float(x))))
 
@@ -74,20 +78,28 @@ def f32(x: Fraction | float) -> Fraction | float:
 def test_probes_are_never_too_strict_and_seldom_loose(place):
     tree, rays, seen, pairs = see(place)
     ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
-    probes, words, exactly, *_ = aimed(tree, rays, ids)
+    probes, words, exactly, power, shifts, *_ = aimed(tree, rays, ids)
     planes = np.unique(tree.nodes.view(np.float32)[:, :CHILD])
     planes = planes[np.abs(planes) < 2.0**50]
     rng, counts = np.random.default_rng(62), Counter()
-    for k, probe, word, row in zip(ids, probes.tolist(), words.tolist(), exactly, strict=False):
+    for k, probe, word, row, n, shift in zip(
+        ids,
+        probes.tolist(),
+        words.tolist(),
+        exactly,
+        power.tolist(),
+        map(Fraction, shifts.tolist()),
+        strict=False,
+    ):
         ray, o, d = seen[k], *(x[k] for x in pairs[:2])
         with np.errstate(divide="ignore"):
             want = [*o, *np.where(d == 0, INF, 1 / d), pairs.t_min[k] + 0.0, pairs.t_max[k]]
         np.testing.assert_array_equal(row, want)
         assert not np.signbit(row[6]) or row[6] < 0
-        assert (word[ANSWER], word[POWER]) == (-1, ray.power)
+        assert (word[ANSWER], word[TIMED], n) == (MISS, MISS, ray.power)
 
         # Times count from where the ray comes in, at the latest, and end where it has left.
-        shift, stop = Fraction(probe[SHIFT]), probe[STOP]
+        stop = probe[STOP]
         size = abs(ray.met.t) + max(map(abs, ray.v)) / min(abs(w) for w in ray.w if w) / 2**26
         assert 0 < ray.met.t - shift <= size / 2**21 + Fraction(2) ** -98, k
         last = ray.met.t_exit
@@ -95,6 +107,14 @@ def test_probes_are_never_too_strict_and_seldom_loose(place):
         if last < INF:
             reach = abs(last) + size / 2**2
             assert stop - (last - shift) <= (abs(last - shift) + reach / 2**20) / 2**21 + Fraction(2) ** -98
+
+        # The margin makes up for how far off the ends of the range are.
+        margin = exact.real(probe[MARGIN])
+        if margin < INF:
+            assert ray.low - shift <= margin / 4
+            assert exact.real(stop) * (1 - OFF) - margin / 4 <= ray.high - shift
+        assert margin == INF or not any(w == 0 for w in ray.w)
+        counts["marginless" if margin == INF else "margin"] += 1
 
         for axis in range(3):
             c_near, c_far, near, far = map(exact.real, probe[axis:12:3])
@@ -114,8 +134,11 @@ def test_probes_are_never_too_strict_and_seldom_loose(place):
                 assert final >= t or t < 0, (k, axis)
                 assert t - first <= rough + Fraction(2) ** -98 / abs(w), (k, axis)
                 assert final - t <= rough + Fraction(2) ** -98 / abs(w), (k, axis)
+                for got in (first, final):
+                    assert abs(Fraction(got) - t) <= OFF * abs(Fraction(got)) + margin / 4
                 counts["ahead" if t > 0 else "behind"] += 1
     assert min(counts["standing"] - 20, counts["ahead"] - 300, counts["behind"] - 300) > 0, counts
+    assert place == "open" or counts["margin"] > 20, counts
 
 
 @loop
@@ -142,14 +165,15 @@ def hold_standing(probe, axis, v, stop):
 
 
 @loop
-def sifted(nodes, place, desk, number, alone):
+def sifted(sink, nodes, place, desk, number, alone):
     """Sort the rays of the desk's first list by slots, and ask of each ray alone; place: node, octant."""
-    for slot in range(WIDTH):
-        desk.starts[slot], desk.lengths[slot] = (number + 16) * (slot + 1), 0
+    row, octant = place[0] * ROW, place[1]
     pad(desk.arena, desk.arena[0], number)
-    sift(nodes, desk, (place[0] * ROW, WIDTH, place[1]), 0, number)
+    open_lists(desk, number + 16, number + 16)
+    leaves = boxes(nodes, row)
+    sift(sink, nodes, desk, (row, octant, used(nodes, row) & leaves, used(nodes, row) & ~leaves), (0, number))
     for k in range(number):
-        alone[k] = meet(nodes, desk, place[0] * ROW, place[1], np.int64(desk.arena[k]))
+        alone[k] = meet(nodes, desk, row, octant, np.int64(desk.arena[k]))
         desk.exact[k] = desk.slots
 
 
@@ -192,7 +216,7 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
         for (node, octant), asked in wanted.items():
             group = [r for r in range(len(ids)) if octants[r] == octant]
             desk.arena[: len(group)] = group
-            sifted(tree.nodes, (node, octant), desk, len(group), alone)
+            sifted(FirstOf(*[()] * 5), tree.nodes, (node, octant), desk, len(group), alone)
             lists = [
                 desk.arena[a : a + n].tolist()
                 for a, n in zip(desk.starts.tolist(), desk.lengths.tolist(), strict=True)
@@ -233,8 +257,10 @@ def test_the_latest_time_is_late_and_not_by_much():
         spans = [(seen[k].met.t, min(seen[k].met.t_exit, 2**60), Fraction(2) ** -seen[k].power) for k in ids]
         t = np.array([float((low + Fraction(share) * (high - low)) * unit) for low, high, unit in spans])
         latest_of(desk, t)
-        for k, when, probe in zip(ids, t.tolist(), desk.probes.tolist(), strict=False):
+        for k, when, probe, shift in zip(
+            ids, t.tolist(), desk.probes.tolist(), desk.shift.tolist(), strict=False
+        ):
             whole = Fraction(when) * Fraction(2) ** seen[k].power
-            want = whole - Fraction(probe[SHIFT])
+            want = whole - Fraction(shift)
             loose = abs(want) / 2**21 + abs(whole) / 2**46 + Fraction(2) ** -97
             assert max(want, 0) <= Fraction(probe[STOP]) <= max(want, 0) + loose

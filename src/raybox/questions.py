@@ -200,8 +200,8 @@ def _grown(sink: notes.CollectOf) -> notes.CollectOf:
     needed, done = sink.size
     sink.size[0] = 0
     contacts = sink.contacts
-    if needed + 8 > contacts.ray.size:
-        contacts = make_pairs(2 * needed)
+    if needed + LANES > contacts.ray.size:
+        contacts = make_pairs(2 * needed + LANES)
     room = sink.room
     if done + needed > room.index.size:
         larger = make_contacts(2 * (done + needed))

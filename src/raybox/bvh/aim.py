@@ -2,12 +2,12 @@
 
 A *probe* is one row of 16 four-byte words::
 
-    word   0       3       6          9         12    13      14   15
-           | c near| c far | inverse | inverse | stop| answer| 2^n| shift|
+    word   0       3       6          9         12    13      14      15
+           | c near| c far | inverse | inverse | stop| answer| margin| timed|
            | xyz   | xyz   | near xyz| far xyz |
 
-near time = plane * inverse + c, in units of the tree's length over the direction's, counted from shift:
-t * 2^n - shift. An answer is for `raybox.bvh.notes`.
+near time = plane * inverse + c, in units of the tree's length over the direction's, counted from a shift
+that is kept beside: t * 2^n - shift. Answer and timed are for `raybox.bvh.notes`.
 
 **Why no box is lost.** Times count from `shift`, before which the ray is in no box, so all that
 matter are 0 or more. Let a plane at p be met at such a time T. The slot holds a plane b beyond p,
@@ -23,6 +23,12 @@ fl(b inv + c) <= fl(b' inv + c)`` for inv > 0, so a parent never refuses what it
 An axis along which the ray stands still has inv = 2^64, and c goes outward by the length of the
 whole ray besides: near times at 0 or below, and far times past the ray's end, wherever the origin is
 between the planes or on one, and times out of all reach where it is outside by more than a trifle.
+
+**How far off times are at most.** Let e = 2^-20. Slots hold planes off by 2^-22 of themselves, the inverse
+is off by 1.3 * 2^-22, c by 1.75 * 2^-23, and the last rounding adds 2^-24: a computed time T of a plane
+stands for a true one within e |T| + M/4 of it. The margin M is four times e |c|, and what the origin is off
+times the inverse, the worst of three axes; and enough to cover how far off the ends of the range are.
+There is none (M is infinite) for rays with an axis that stands still, and for those far away.
 
 Rays whose numbers are so large or small that float64 might over- or underflow on the way are left
 to `raybox.bvh.traverse`, one at a time (`CAREFUL`).
@@ -52,7 +58,7 @@ from raybox.kernels.lanes import (
 )
 
 PROBE = 16
-INVERSE, STOP, ANSWER, POWER, SHIFT = 6, 12, 13, 14, 15
+INVERSE, STOP, ANSWER, MARGIN, TIMED = 6, 12, 13, 14, 15
 LANES = 16
 CELLS = 8  # on each axis
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
@@ -66,6 +72,8 @@ _ROUND = 2.0**-50
 _TAME = 2.0**500
 _BIAS = 1023
 _STILL = 2.0**64  # stands for 1/0
+_OFF = 2.0**-20  # of a time computed from a slot, and of c: how far off it is at most
+_NEAR = 2.0**20  # margins are for rays within so much of each other
 _AHEAD = 64  # rays, to be fetched from memory in time (17 ns a ray less, of 49, in sorted order)
 
 
@@ -253,6 +261,7 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
         length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
         near: list[Lanes] = []
         far: list[Lanes] = []
+        off = seen.start * 0.0
         steep: list[Lanes] = []
         flat: list[Lanes] = []
         for k in range(3):
@@ -260,6 +269,9 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
             x = seen.v[k] + walked
             slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
             ahead, behind = x + slack, x - slack
+            size = seen.inverse[k].magnitude()
+            error = (x.magnitude() * _OFF + (slack + NUDGE) * 4.0) * size
+            off = greater(off, seen.moves[k].choose(error, np.inf))
             for words_of, inverse_of, origin, inverse, away in (
                 (near, steep, seen.backward[k].choose(behind, ahead), seen.inverse[k] * (1.0 - PAD), -1.0),
                 (far, flat, seen.backward[k].choose(ahead, behind), seen.inverse[k] * (1.0 + PAD), 1.0),
@@ -273,7 +285,12 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
         none = (seen.alive & ~seen.tame).choose(constant(b, F32, LANES, UNAIMED), PASSES)
         stop = meets.choose((length + length.magnitude() * ULP + NUDGE).to(F32), none)
         answer = seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
-        rows = transposed([*near, *far, *steep, *flat, stop, answer.bits(F32), seen.size.bits(F32), shift])
+        ends = (seen.start.magnitude() + seen.stop.magnitude()) * (_OFF / 4) + 4 * NUDGE
+        margin = (off < _NEAR).choose((off + ends) * 4.0, np.inf).to(F32)
+        timed = constant(b, I32, LANES, MISS).bits(F32)
+        rows = transposed([*near, *far, *steep, *flat, stop, answer.bits(F32), margin, timed])
+        desk.power.store(seen.size, at)
+        desk.shift.store(shift, at)
         for k, row in enumerate(rows):
             probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
 

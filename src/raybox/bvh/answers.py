@@ -7,7 +7,7 @@ there was room.
 
 from typing import Any, NamedTuple
 
-from raybox.bvh.aim import ANSWER, DOUBT, MISS
+from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
 from raybox.kernels.jit import device, dispatch, entry
@@ -110,7 +110,7 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
     base, begin, end = place
     contacts, room, starts, answers = sink.contacts, sink.room, sink.starts, desk.answers
     number, done = sink.size[0], sink.size[1]
-    if number + 8 > contacts.ray.size or done + number > room.index.size:
+    if number + LANES > contacts.ray.size or done + number > room.index.size:
         return False
     for c in range(number):
         contacts.source[c] = base + order.order[begin + contacts.ray[c]]

@@ -19,6 +19,8 @@ class Desk(NamedTuple):
     probes: Any  # float32 (rays + 16, 16): see `raybox.bvh.aim`
     answers: Any  # the same memory as whole numbers
     exact: Any  # float64 (rays + 16, 8): origin, 1 / direction, t_min and t_max of each
+    power: Any  # int32 (rays + 16,): the times of a probe are t * 2^power - shift
+    shift: Any  # float32 (rays + 16,)
     pairs: Pairs  # what the node at hand proposes
     arena: Any  # int32: lists of rays
     times: Any  # float32: when each ray of a list meets the slot that the list is for
@@ -31,7 +33,7 @@ class Desk(NamedTuple):
     work: Any  # int64 (8,): see `WORK`
 
 
-WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs decided", "nodes tested by lists")
+WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs screened", "nodes tested by lists")
 
 
 def make_desk(rays: int, room: int | None = None) -> Desk:
@@ -42,7 +44,9 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
         probes,
         probes.view(np.int32),
         pages.empty((rays + LANES, 8), np.float64),
-        make_pairs(WIDTH * rays),
+        np.empty(rays + LANES, np.int32),
+        np.empty(rays + LANES, np.float32),
+        make_pairs((WIDTH + 1) * rays),
         pages.empty((room,), np.int32),
         pages.empty((room,), np.float32),
         np.empty(WIDTH, np.int64),

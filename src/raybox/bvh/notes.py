@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, DOUBT, MISS, PASSES, POWER, SHIFT, STOP
+from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
 from raybox.kernels.jit import device, dispatch
 
@@ -17,7 +17,10 @@ _ROUND = 2.0**-50
 
 
 class NearestOf(NamedTuple):
-    """The first contact: ANSWER is its number; its time lies between times[r, 0] and times[r, 1]."""
+    """The first contact: ANSWER is its number; if it is TIMED, its time is from times[r, 0] to times[r, 1].
+
+    If not, it came in for sure (`raybox.bvh.sure`), and is screened when first there is need.
+    """
 
     times: Any  # float64 (rays, 2)
     index: Any  # the answers of all rays, as for the rest below
@@ -67,8 +70,8 @@ def give_up(desk: Any, r: int) -> None:
 @device
 def latest_for(desk: Any, r: int, t: float) -> Any:
     """Take a time to the units of a probe, rounded up to float32, and not before its beginning."""
-    x = t * np.int64((np.int64(desk.answers[r, POWER]) + 1023) << 52).view(np.float64)
-    shift = np.float64(desk.probes[r, SHIFT])
+    x = t * np.int64((np.int64(desk.power[r]) + 1023) << 52).view(np.float64)
+    shift = np.float64(desk.shift[r])
     y = x - shift + (abs(x) + abs(shift)) * _ROUND
     return np.float32(max(y + (abs(y) * ULP + NUDGE), 0.0))
 
@@ -86,14 +89,19 @@ def _note_nearest(sink: NearestOf, desk: Any, number: int) -> None:
         verdict = pairs.verdict[p]
         r, i = pairs.ray[p], pairs.item[p]
         j = answers[r, ANSWER]
+        if i == j:
+            sink.times[r, 0], sink.times[r, 1] = pairs.low[p], pairs.high[p]
+            if verdict < 1:
+                give_up(desk, r)
+            continue
         if verdict == 0 or j == DOUBT or (j >= 0 and pairs.low[p] > sink.times[r, 1]):
             continue
         if verdict > 0 and (j == MISS or pairs.high[p] < sink.times[r, 0]):
-            answers[r, ANSWER] = i
+            answers[r, ANSWER] = answers[r, TIMED] = i
             sink.times[r, 0], sink.times[r, 1] = pairs.low[p], pairs.high[p]
             _end_at(desk, r, pairs.high[p])
         elif verdict > 0 and _tie(pairs.low[p], pairs.high[p], sink.times[r, 0], sink.times[r, 1]):
-            answers[r, ANSWER] = min(i, j)
+            answers[r, ANSWER] = answers[r, TIMED] = min(i, j)
         else:
             give_up(desk, r)
 
@@ -135,7 +143,7 @@ def _note_collect(sink: CollectOf, desk: Any, number: int) -> None:
         if pairs.verdict[p] < 0:
             give_up(desk, pairs.ray[p])
         elif pairs.verdict[p] > 0:
-            if size < contacts.ray.size:
+            if size + LANES <= contacts.ray.size:
                 contacts.ray[size], contacts.item[size] = pairs.ray[p], pairs.item[p]
                 contacts.high[size] = pairs.high[p]
             size += 1
@@ -193,6 +201,28 @@ _TABLE = {
 }
 
 
+@device
+def _propose(_sink: Any, desk: Any, number: int, r: int, i: int) -> int:
+    desk.pairs.ray[number], desk.pairs.item[number] = r, i
+    return number + 1
+
+
+@device
+def _propose_nearest(_sink: NearestOf, desk: Any, number: int, r: int, i: int) -> int:
+    j = desk.answers[r, ANSWER]
+    if j >= 0 and j != desk.answers[r, TIMED]:
+        desk.answers[r, TIMED] = j
+        desk.pairs.ray[number], desk.pairs.item[number] = r, j
+        number += 1
+    desk.pairs.ray[number], desk.pairs.item[number] = r, i
+    return number + 1
+
+
+def propose(sink: Any, desk: Any, number: int, r: int, i: int) -> int:
+    """Add a ray and a primitive to the pairs to be screened; return how many there are now."""
+    raise NotImplementedError("compiled code only")
+
+
 def note(sink: Any, desk: Any, number: int) -> None:
     """Take note of the pairs of a desk, which were screened; see the module's head."""
     raise NotImplementedError("compiled code only")
@@ -214,4 +244,5 @@ def prunes(sink: Any) -> bool:
 
 
 dispatch(note, _TABLE.get)
+dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
 dispatch(prunes, lambda kind: _no if kind in (CountOf, CollectOf) else _yes)

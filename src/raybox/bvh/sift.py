@@ -2,21 +2,25 @@
 
 One fused multiply-add a plane: near and far planes are picked once a node by the octant that the rays
 run into. See `raybox.bvh.aim` for why no box is lost.
+
+**Boxes met for sure.** A slot's times are off by no more than ``e T + M/4`` (`raybox.bvh.aim`), so a ray
+for which ``near (1 + 4e) + M <= far`` meets the slot's box, with room to spare, within its range. All but a
+few in a thousand boxes that rays meet need not be looked up and calculated in float64 at all.
 """
 
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 
-from raybox.bvh.aim import LANES, PROBE, STOP
+from raybox.bvh.aim import LANES, MARGIN, PROBE, STOP
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.lanes import (
     F32,
-    I1,
     I32,
     I64,
     Lanes,
+    Register,
+    bits,
     constant,
     fused,
     greater,
@@ -27,6 +31,9 @@ from raybox.kernels.lanes import (
     transposed,
     vector_code,
 )
+
+GROWTH = 1.0 + 2.0**-18  # four times what times computed from a slot may be off, and the margin is too
+_TAME = 2.0**50  # slots' planes beyond were moved who knows how far
 
 
 def _backward(b: Any, octant: Any, axis: int) -> Any:
@@ -47,48 +54,86 @@ def _valid(b: Any, at: Any, number: Any) -> Lanes:
     return steps(b, at, LANES) < splat(b, number, LANES)
 
 
+def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
+    """Tell who meets a slot's box for sure, and not at its edge."""
+    return reach(near, margin) <= lesser(far, constant(near.b, F32, near.count, _TAME))
+
+
+def reach(near: Lanes, margin: Lanes) -> Lanes:
+    """Return times that are no sooner than the true ones, and by more than those may be off besides."""
+    return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
+
+
 def _rows(b: Any, rays: Lanes) -> list[Any]:
     """Return where the probes of rays are."""
     return [b.mul(b.sext(rays.lane(k), I64), I64(PROBE)) for k in range(LANES)]
 
 
-@vector_code(types.void)
-def sift(b: Any, nodes: Any, desk: Any, node: Any, begin: Any, end: Any) -> None:
+class Sixteen:
+    """Sixteen rays of a list, at a node: the columns of their probes, and what changes from slot to slot."""
+
+    def __init__(self, b: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
+        self.b = b
+        self.begin = b.add(begin, at)
+        self.rays = desk.arena.load(self.begin, LANES)
+        self.words = transposed([desk.probes.load(place, PROBE) for place in _rows(b, self.rays)])
+        self.open = Register(b, _valid(b, at, number).value)
+        self.stop = Register(b, self.words[STOP].value)
+
+    def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes, Lanes]:
+        """Return when the rays enter and leave a slot's box, and which may meet it."""
+        near, far = constant(self.b, F32, LANES, 0.0), self.stop.lanes
+        for axis in range(2, -1, -1):
+            first, last = (planes.splat(self.b.add(side, slot), LANES) for side in sides[axis])
+            near = greater(fused(first, self.words[6 + axis], self.words[axis]), near)
+            far = lesser(fused(last, self.words[9 + axis], self.words[3 + axis]), far)
+        return near, far, (near <= far) & self.open.lanes
+
+    def enlist(self, desk: Any, slot: Any, near: Lanes, met: Lanes) -> None:
+        """Add some of the rays to a slot's list."""
+        length = desk.lengths.get(slot)
+        to = self.b.add(desk.starts.get(slot), length)
+        desk.arena.squeeze(self.rays, met, to)
+        desk.times.squeeze(near, met, to)
+        desk.lengths.put(self.b.add(length, self.b.ctpop(met.mask())), slot)
+
+
+def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
     """Write to the lists of a node's slots the rays of a list that may meet them, and when.
 
-    node: (its row, slots in use, octant).
+    node: (its row, octant, a bit for each slot that is a box, and for each that is a node);
+    span: where the list begins and ends. What `make_hand` makes, for sixteen rays, deals
+    with the boxes that are met for sure.
     """
-    row, used, octant = node
-    planes = nodes.as_items(F32)
+    row, octant, boxes, inner = node
+    planes, begin = nodes.as_items(F32), span[0]
     sides = [_sides(b, row, octant, axis) for axis in range(3)]
-    number = b.sub(end, begin)
+    number = b.sub(span[1], begin)
     with loop(b, number, LANES) as at:
-        rays = desk.arena.load(b.add(begin, at), LANES)
-        words = transposed([desk.probes.load(place, PROBE) for place in _rows(b, rays)])
-        valid = _valid(b, at, number)
-        with loop(b, used) as slot:
-            near, far = constant(b, F32, LANES, 0.0), words[STOP]
-            for axis in range(2, -1, -1):
-                first, last = (planes.splat(b.add(side, slot), LANES) for side in sides[axis])
-                near = greater(fused(first, words[6 + axis], words[axis]), near)
-                far = lesser(fused(last, words[9 + axis], words[3 + axis]), far)
-            met = (near <= far) & valid
-            length = desk.lengths.get(slot)
-            to = b.add(desk.starts.get(slot), length)
-            desk.arena.squeeze(rays, met, to)
-            desk.times.squeeze(near, met, to)
-            desk.lengths.put(b.add(length, b.ctpop(met.mask())), slot)
+        rays = Sixteen(b, desk, begin, at, number)
+        taken = make_hand(rays)
+        with bits(b, boxes) as slot:
+            near, far, met = rays.meet(planes, sides, slot)
+            item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
+            rays.enlist(desk, slot, near, taken.take(item, near, far, met))
+        taken.finish()
+        with bits(b, inner) as slot:
+            near, _, met = rays.meet(planes, sides, slot)
+            rays.enlist(desk, slot, near, met)
 
 
-@vector_code(types.int64)
-def open_lists(b: Any, nodes: Any, desk: Any, row: Any, free: Any, room: Any) -> Any:
-    """Begin an empty list for each slot of a node, from `free` on; return how many slots are in use."""
+@vector_code(types.void)
+def open_lists(b: Any, desk: Any, free: Any, room: Any) -> None:
+    """Begin an empty list for each slot of a node, from `free` on."""
     slots = steps(b, I64(0), WIDTH)
     desk.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
     desk.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
-    children = nodes.load(b.add(row, I64(CHILD)), WIDTH)
-    used = (children > EMPTY).mask()
-    return b.sub(I64(64), b.ctlz(used, I1(0)))
+
+
+@vector_code(types.int64)
+def used(b: Any, nodes: Any, row: Any) -> Any:
+    """Return a bit for each slot that is not free."""
+    return (nodes.load(b.add(row, I64(CHILD)), WIDTH) > EMPTY).mask()
 
 
 @vector_code(types.int64)
@@ -100,16 +145,16 @@ def boxes(b: Any, nodes: Any, row: Any) -> Any:
 @vector_code(types.int64)
 def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
     """Drop the rays of a list that have ended by now; return where the list ends."""
-    kept = cgutils.alloca_once_value(b, begin)
+    kept = Register(b, begin)
     number = b.sub(end, begin)
     with loop(b, number, LANES) as at:
         here = b.add(begin, at)
         rays = desk.arena.load(here, LANES)
         stops = desk.probes.gather([b.add(place, I64(STOP)) for place in _rows(b, rays)])
         open_still = (desk.times.load(here, LANES) <= stops) & _valid(b, at, number)
-        desk.arena.squeeze(rays, open_still, b.load(kept))
-        b.store(b.add(b.load(kept), b.ctpop(open_still.mask())), kept)
-    return b.load(kept)
+        desk.arena.squeeze(rays, open_still, kept.value)
+        kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
+    return kept.value
 
 
 @vector_code(types.void)
@@ -120,7 +165,10 @@ def pad(b: Any, arena: Any, ray: Any, end: Any) -> None:
 
 @vector_code(types.int64)
 def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
-    """Return a bit for each slot that one ray may meet before its stop, and store their near times."""
+    """Return a bit for each slot that one ray may meet before its stop, and store their near times.
+
+    Another eight bits say which of them it meets for sure, as far as they are boxes.
+    """
     planes = nodes.as_items(F32)
     base = b.mul(ray, I64(PROBE))
     near = constant(b, F32, WIDTH, 0.0)
@@ -131,7 +179,8 @@ def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
         near = greater(fused(first, word[2], word[0]), near)
         far = lesser(fused(last, word[3], word[1]), far)
     desk.slots.store(near, I64(0))
-    return (near <= far).mask()
+    sure = surely(near, far, desk.probes.splat(b.add(base, I64(MARGIN)), WIDTH))
+    return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
 
 @vector_code(types.void)

@@ -15,8 +15,9 @@ import numpy as np
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
-from raybox.bvh.notes import note, prunes
-from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, sift
+from raybox.bvh.notes import note, propose, prunes
+from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, used
+from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
 from raybox.kernels.jit import device, inlined
@@ -27,8 +28,13 @@ SHORT = 2  # lists up to this long are walked ray by ray
 
 
 @inlined
-def _is_allowed(job: Any, child: int) -> bool:
-    return job.allowed.size == 0 or job.allowed[~child]
+def _allowed(job: Any, node: int, mask: int) -> int:
+    """Drop from a node's boxes those that may not be met."""
+    if job.allowed.size > 0:
+        for slot in range(WIDTH):
+            if mask >> slot & 1 and not job.allowed[~int(job.tree.nodes[node, CHILD + slot])]:
+                mask &= ~(1 << slot)
+    return mask
 
 
 @device
@@ -39,10 +45,30 @@ def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
     note(sink, desk, number)
 
 
+@inlined
+def _decide_alone(job: Any, sink: Any, desk: Desk, slots: tuple[int, int, int], ray: int) -> None:
+    """Deal with the boxes among a node's slots that one ray may meet, of which it meets some for sure."""
+    node, left, sure = slots
+    nodes = job.tree.nodes
+    while sure != 0:
+        slot = simd.lowest_bit(sure)
+        sure &= sure - 1
+        if take(sink, desk, ray, int(~nodes[node, CHILD + slot]), desk.slots[slot]):
+            left &= ~(1 << slot)
+    found = 0
+    while left != 0:
+        slot = simd.lowest_bit(left)
+        left &= left - 1
+        if desk.slots[slot] <= desk.probes[ray, STOP]:
+            found = propose(sink, desk, found, ray, int(~nodes[node, CHILD + slot]))
+    if found > 0:
+        judge(job, sink, desk, found)
+
+
 @device
 def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
     """Walk one ray through the tree below a node."""
-    nodes, pairs = job.tree.nodes, desk.pairs
+    nodes = job.tree.nodes
     desk.node[0], desk.time[0] = start, 0.0
     top = 1
     while top > 0:
@@ -50,21 +76,18 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
         if desk.time[top] > desk.probes[ray, STOP]:
             continue
         node = int(desk.node[top])
-        mask = meet(nodes, desk, node * ROW, octant, ray)
+        met = meet(nodes, desk, node * ROW, octant, ray)
         desk.work[1] += 1
+        leaves = boxes(nodes, node * ROW)
+        inner = met & ~leaves & (1 << WIDTH) - 1
         base = top
-        found = 0
-        while mask != 0:
-            slot = simd.lowest_bit(mask)
-            mask &= mask - 1
-            child = int(nodes[node, CHILD + slot])
-            if child >= 0:
-                top = push(desk, base, top, child, desk.slots[slot])
-            elif _is_allowed(job, child):
-                pairs.ray[found], pairs.item[found] = ray, ~child
-                found += 1
-        if found > 0:
-            judge(job, sink, desk, found)
+        while inner != 0:
+            slot = simd.lowest_bit(inner)
+            inner &= inner - 1
+            top = push(desk, base, top, int(nodes[node, CHILD + slot]), desk.slots[slot])
+        leaves = _allowed(job, node, leaves & met)
+        if leaves != 0:
+            _decide_alone(job, sink, desk, (node, leaves, leaves & met >> WIDTH), ray)
 
 
 @inlined
@@ -103,19 +126,17 @@ def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int, int
 
 
 @inlined
-def _propose(job: Any, desk: Desk, node: int, mask: int) -> int:
+def _propose(job: Any, sink: Any, desk: Desk, node: int, mask: int) -> int:
     """Pair the boxes in some slots of a node with the rays of their lists; return the number of pairs."""
-    nodes, pairs = job.tree.nodes, desk.pairs
+    nodes = job.tree.nodes
     found = 0
     while mask != 0:
         slot = simd.lowest_bit(mask)
         mask &= mask - 1
-        child = int(nodes[node, CHILD + slot])
-        if _is_allowed(job, child):
-            fetch(job.rows, int(~child))
-            for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
-                pairs.ray[found], pairs.item[found] = desk.arena[k], ~child
-                found += 1
+        item = int(~nodes[node, CHILD + slot])
+        fetch(job.rows, item)
+        for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
+            found = propose(sink, desk, found, int(desk.arena[k]), item)
     return found
 
 
@@ -144,16 +165,24 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
             continue
 
         # Sort the list's rays by the slots that they may meet.
-        used = open_lists(nodes, desk, node * ROW, free, room)
-        sift(nodes, desk, (node * ROW, used, octant), begin, end)
+        leaves = boxes(nodes, node * ROW)
+        filled = used(nodes, node * ROW)
+        open_lists(desk, free, room)
+        sift(
+            sink,
+            nodes,
+            desk,
+            (node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves),
+            (begin, end),
+        )
         if prunes(sink):
             rank(nodes, desk, node * ROW, octant)
         desk.work[0] += end - begin
         desk.work[3] += 1
 
         # Screen the boxes; the inner nodes wait with their lists.
-        occupied, leaves = _occupied(desk.lengths), boxes(nodes, node * ROW)
-        found = _propose(job, desk, node, occupied & leaves)
-        top = _push(job, sink, desk, node, (top, free + used * room, occupied & ~leaves))
+        occupied = _occupied(desk.lengths)
+        found = _propose(job, sink, desk, node, occupied & leaves)
+        top = _push(job, sink, desk, node, (top, free + WIDTH * room, occupied & ~leaves))
         if found > 0:
             judge(job, sink, desk, found)

@@ -96,6 +96,8 @@ class Desk(NamedTuple):
     starts: Any  # int64 (11,)
     probes: Any  # float32 (rays + 16, 16)
     exact: Any  # float64 (rays + 16, 8)
+    power: Any  # int32 (rays + 16,)
+    shift: Any  # float32 (rays + 16,)
     found: Any  # int64 (_ROOM, 3): a ray of the group, the first of 64 boxes, a bit for each it may meet
     pairs: Pairs
 
@@ -128,7 +130,9 @@ def make_desk() -> Desk:
     keys, order = (np.empty(_RAYS + 16, np.int32) for _ in range(2))
     probes, exact = np.empty((_RAYS + 16, PROBE), np.float32), np.empty((_RAYS + 16, 8))
     pairs = make_pairs(_PAIRS + 64)
-    return Desk(keys, order, np.empty(11, np.int64), probes, exact, np.empty((_ROOM, 3), np.int64), pairs)
+    power, shift = np.empty(_RAYS + 16, np.int32), np.empty(_RAYS + 16, np.float32)
+    found = np.empty((_ROOM, 3), np.int64)
+    return Desk(keys, order, np.empty(11, np.int64), probes, exact, power, shift, found, pairs)
 
 
 @vector_code(types.int64)

@@ -296,6 +296,43 @@ def loop(builder: Any, stop: Any, step: int = 1) -> Any:
         yield builder.mul(each.index, I64(step))
 
 
+@contextmanager
+def bits(builder: Any, mask: Any) -> Any:
+    """Emit a loop over the bits that are set in a mask; yields their numbers, lowest first."""
+    left = Register(builder, mask)
+    head, body, done = (builder.append_basic_block(name) for name in ("bits", "bit", "no_bits"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    builder.cbranch(builder.icmp_signed("!=", left.value, I64(0)), body, done)
+    builder.position_at_end(body)
+    yield builder.cttz(left.value, I1(1))
+    left.value = builder.and_(left.value, builder.sub(left.value, I64(1)))
+    builder.branch(head)
+    builder.position_at_end(done)
+
+
+class Register:
+    """A value that loops change."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.b = builder
+        self.place = cgutils.alloca_once_value(builder, value)
+
+    @property
+    def value(self) -> Any:
+        """The value by now."""
+        return self.b.load(self.place)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.b.store(value, self.place)
+
+    @property
+    def lanes(self) -> Lanes:
+        """The value by now, a vector."""
+        return Lanes(self.b, self.value)
+
+
 def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     """Make a function of (builder, arguments) that writes LLVM code callable from jitted code.
 

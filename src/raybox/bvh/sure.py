@@ -1,0 +1,199 @@
+"""Boxes that rays meet for sure: what becomes of them at once, by question.
+
+Nothing of these boxes is looked up but their slot. ``sift(sink, nodes, desk, node, span)`` tests the rays of
+a list against a node's slots, and deals with sure boxes on the way, sixteen rays at a time;
+``take(sink, desk, r, i, near)`` does the same for one ray and one box that it meets for sure, and tells
+whether that was all there was to do. What is left goes to `raybox.bvh.notes`.
+
+For the nearest box a sure one counts where it is surely before any other so far: its reach is the ray's
+new stop, and the next must reach no farther than that with the same room to spare.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
+from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
+from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
+from raybox.kernels.jit import device, dispatch
+from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
+
+
+class _None:
+    """All boxes go to their lists."""
+
+    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
+        self.b, self.sink, self.desk, self.rays = b, sink, desk, rays
+
+    def take(self, _item: Any, _near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
+        """Deal with the rays that meet a box for sure; return those that do not."""
+        return met
+
+    def finish(self) -> None:
+        """Write down what became of the rays."""
+
+    def row(self, lane: Any) -> Any:
+        """Return where the probe of one of the rays is."""
+        ray = self.desk.arena.get(self.b.add(self.rays.begin, lane))
+        return self.b.mul(self.b.sext(ray, I64), I64(PROBE))
+
+
+class _Nearest(_None):
+    """A sure box before all others is the answer so far."""
+
+    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, desk, rays)
+        self.item = Register(b, constant(b, I32, LANES, MISS).value)
+
+    def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+        margin = self.rays.words[MARGIN]
+        stop = reach(near, margin)
+        sure = met & surely(stop, far, margin)
+        self.rays.stop.value = sure.choose(stop, self.rays.stop.lanes).value
+        self.item.value = sure.choose(splat(self.b, item, LANES), self.item.lanes).value
+        return met & ~sure
+
+    def finish(self) -> None:
+        items, stops = self.item.value, self.rays.stop.value
+        with bits(self.b, (self.item.lanes > MISS).mask()) as lane:
+            row = self.row(lane)
+            self.desk.answers.put(self.b.extract_element(items, lane), self.b.add(row, I64(ANSWER)))
+            self.desk.probes.put(self.b.extract_element(stops, lane), self.b.add(row, I64(STOP)))
+
+
+class _Occluded(_None):
+    """A sure box ends a ray."""
+
+    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, desk, rays)
+        self.ended = Register(b, constant(b, I1, LANES, 0).value)
+
+    def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+        sure = met & surely(near, far, self.rays.words[MARGIN])
+        self.ended.value = (self.ended.lanes | sure).value
+        self.rays.open.value = (self.rays.open.lanes & ~sure).value
+        return met & ~sure
+
+    def finish(self) -> None:
+        with bits(self.b, self.ended.lanes.mask()) as lane:
+            row = self.row(lane)
+            self.desk.answers.put(I32(1), self.b.add(row, I64(ANSWER)))
+            self.desk.probes.put(F32(PASSES), self.b.add(row, I64(STOP)))
+
+
+class _Count(_None):
+    """Sure boxes are counted."""
+
+    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, desk, rays)
+        self.number = Register(b, constant(b, I32, LANES, 0).value)
+
+    def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+        sure = met & surely(near, far, self.rays.words[MARGIN])
+        self.number.value = (self.number.lanes + sure.to(I32)).value
+        return met & ~sure
+
+    def finish(self) -> None:
+        total = (self.rays.words[ANSWER].bits(I32) + self.number.lanes).value
+        with bits(self.b, (self.number.lanes > 0).mask()) as lane:
+            place = self.b.add(self.row(lane), I64(ANSWER))
+            self.desk.answers.put(self.b.extract_element(total, lane), place)
+
+
+class _Collect(_None):
+    """Sure boxes are contacts, but for those that may be met where the range begins: those tie."""
+
+    def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+        margin, b = self.rays.words[MARGIN], self.b
+        sure = met & surely(near, far, margin) & (near > margin)
+        contacts = self.sink.contacts
+        size = self.sink.size.get(0)
+        after = b.add(size, b.ctpop(sure.mask()))
+        with b.if_then(b.icmp_signed("<=", b.add(size, I64(LANES)), contacts.ray.size)):
+            contacts.ray.squeeze(self.rays.rays, sure, size)
+            contacts.item.store(splat(b, item, LANES), size)
+            contacts.high.store(constant(b, F64, LANES, np.inf), size)
+        self.sink.size.put(after, 0)
+        return met & ~sure
+
+
+def _sifting(hand: type[_None]) -> Any:
+    """Make the function that sifts with a hand."""
+
+    @vector_code(types.void)
+    def write(b: Any, sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
+        sift_with(partial(hand, b, sink, desk), b, nodes, desk, node, span)
+
+    @device
+    def sift(sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
+        write(sink, nodes, desk, node, span)
+
+    return sift
+
+
+@device
+def _take_nearest(_sink: NearestOf, desk: Any, r: int, i: int, near: Any) -> bool:
+    stop, margin = desk.probes[r, STOP], desk.probes[r, MARGIN]
+    late = near * np.float32(GROWTH) + margin
+    if late * np.float32(GROWTH) + margin <= stop:
+        desk.answers[r, ANSWER] = i
+        desk.probes[r, STOP] = late
+        return True
+    return near > stop
+
+
+@device
+def _take_occluded(_sink: OccludedOf, desk: Any, r: int, _i: int, _near: Any) -> bool:
+    desk.answers[r, ANSWER] = 1
+    desk.probes[r, STOP] = PASSES
+    return True
+
+
+@device
+def _take_count(_sink: CountOf, desk: Any, r: int, _i: int, _near: Any) -> bool:
+    desk.answers[r, ANSWER] += 1
+    return True
+
+
+@device
+def _take_collect(sink: CollectOf, desk: Any, r: int, i: int, near: Any) -> bool:
+    if not near > desk.probes[r, MARGIN]:
+        return False
+    contacts, size = sink.contacts, sink.size[0]
+    if size + LANES <= contacts.ray.size:
+        contacts.ray[size], contacts.item[size], contacts.high[size] = r, i, np.inf
+    sink.size[0] = size + 1
+    return True
+
+
+@device
+def _take_none(_sink: Any, _desk: Any, _r: int, _i: int, _near: Any) -> bool:
+    return False
+
+
+_TABLE = {
+    NearestOf: (_sifting(_Nearest), _take_nearest),
+    OccludedOf: (_sifting(_Occluded), _take_occluded),
+    CountOf: (_sifting(_Count), _take_count),
+    FirstOf: (_sifting(_None), _take_none),
+    CollectOf: (_sifting(_Collect), _take_collect),
+}
+
+
+def sift(sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
+    """Write to the lists of a node's slots the rays of a list that may meet them, less what is sure."""
+    raise NotImplementedError("compiled code only")
+
+
+def take(sink: Any, desk: Any, r: int, i: int, near: Any) -> bool:
+    """Deal with box i, which ray r meets for sure, from `near` on; tell whether that is all."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(sift, lambda kind: _TABLE[kind][0] if kind in _TABLE else None)
+dispatch(take, lambda kind: _TABLE[kind][1] if kind in _TABLE else None)
