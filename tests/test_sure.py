@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import exact
+import raybox as rb
 from aim import INF
 from cast import PLACES, as_rays_or_miss, cast
 from raybox.bvh.aim import ANSWER, MISS, PASSES, STOP, TIMED, aim, frame_of
@@ -43,27 +44,27 @@ def aim_at(job, desk, order, place):
 
 
 @loop
-def sifted(sink, nodes, desk, place, number):
+def sifted(sink, job, desk, place, number):
     """Sort the rays of the desk's first list by the boxes of a node; place: node, octant."""
     row, octant = place[0] * ROW, place[1]
     pad(desk.arena, desk.arena[0], number)
     open_lists(desk, number + 16, number + 16)
-    sift(sink, nodes, desk, (row, octant, place[2], 0), (0, number))
+    sift(sink, job, desk, (row, octant, place[2], 0), (0, number))
 
 
 @loop
-def alone(sink, nodes, desk, place, number):
+def alone(sink, job, desk, place, number):
     """The same, ray by ray."""
     row, octant = place[0] * ROW, place[1]
     open_lists(desk, number + 16, number + 16)
     for k in range(number):
         r = np.int64(desk.arena[k])
-        met = meet(nodes, desk, row, octant, r)
+        met = meet(job.tree.nodes, desk, row, octant, r)
         for slot in range(WIDTH):
             if (met & place[2]) >> slot & 1:
-                i = int(~nodes[place[0], CHILD + slot])
+                i = int(~job.tree.nodes[place[0], CHILD + slot])
                 sure = met >> (WIDTH + slot) & 1
-                if not sure or not take(sink, desk, r, i, desk.slots[slot]):
+                if not sure or not take(sink, job, desk, r, i, desk.slots[slot]):
                     desk.arena[desk.starts[slot] + desk.lengths[slot]] = r
                     desk.lengths[slot] += 1
 
@@ -83,7 +84,8 @@ class Asked:
         rays = as_rays_or_miss(self.pairs).rows()
         self.desk = make_desk(240)
         order = np.concatenate([np.arange(240), [239] * 16]).astype(np.int32)
-        aim_at(Job(self.tree, (), rays, (), frame_of(self.tree)), self.desk, order, (0, 0, 240))
+        self.job = Job(self.tree, rb.Boxes(lower, upper).rows(), rays, (), frame_of(self.tree))
+        aim_at(self.job, self.desk, order, (0, 0, 240))
         self.fresh = self.desk.probes.copy()
         self.met = [{f.index: f for f in row} for row in exact.along(*self.pairs)]
         self.octant = (self.pairs.directions < 0) @ [1, 2, 4]
@@ -100,7 +102,7 @@ class Asked:
                 if leaves and live.size:
                     self.desk.probes[:] = self.fresh
                     self.desk.arena[: live.size] = live
-                    walk(sink, self.tree.nodes, self.desk, (node, octant, leaves), live.size)
+                    walk(sink, self.job, self.desk, (node, octant, leaves), live.size)
                     lists = zip(self.desk.starts.tolist(), self.desk.lengths.tolist(), strict=True)
                     listed = [set(self.desk.arena[a : a + n].tolist()) for a, n in lists]
                     yield {~c: s for s, c in enumerate(children) if leaves >> s & 1}, live.tolist(), listed

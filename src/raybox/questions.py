@@ -11,9 +11,10 @@ import numpy as np
 
 from raybox import careful
 from raybox.bvh import groups, notes, pages
-from raybox.bvh.aim import LANES, LOST
+from raybox.bvh.aim import LANES
 from raybox.bvh.answers import Order, arrange
 from raybox.bvh.desk import Desk, make_desk
+from raybox.bvh.keys import LOST
 from raybox.bvh.sorting import Contacts, make_contacts
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
@@ -57,7 +58,7 @@ def _make_order(rays: int) -> Order:
     return Order(keys, places, doubts, starts, np.zeros(3, np.int64))
 
 
-def _ask(
+def ask(
     job: Job, span: tuple[int, int], make: Callable[[int], Any], grow: Any = None, group: int | None = None
 ) -> tuple[Any, Ints]:
     """Ask for a span of rays; return the sink, and the numbers of rays in doubt."""
@@ -87,7 +88,7 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
 
     def work(begin: int, end: int) -> None:
         index[begin:end], t[begin:end] = -1, np.inf
-        _, doubts = _ask(job, (begin, end), lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
+        _, doubts = ask(job, (begin, end), lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
         if doubts.size:
             index[doubts], t[doubts] = careful.nearest(careful.some(job, doubts))
 
@@ -100,7 +101,7 @@ def occluded(job: Job, **how: Any) -> Bools:
     met = np.zeros(len(job.rays.origins), np.bool_)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, (begin, end), lambda _: notes.OccludedOf(met))
+        _, doubts = ask(job, (begin, end), lambda _: notes.OccludedOf(met))
         if doubts.size:
             met[doubts] = careful.occluded(careful.some(job, doubts))
 
@@ -113,7 +114,7 @@ def count(job: Job, **how: Any) -> Ints:
     number = np.zeros(len(job.rays.origins), np.int64)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, (begin, end), lambda _: notes.CountOf(number), group=WIDE * GROUP)
+        _, doubts = ask(job, (begin, end), lambda _: notes.CountOf(number), group=WIDE * GROUP)
         if doubts.size:
             number[doubts] = careful.count(careful.some(job, doubts))
 
@@ -131,7 +132,7 @@ def first(job: Job, k: int, **how: Any) -> tuple[Ints, Floats]:
         return notes.FirstOf(np.empty((size, k), np.int32), low, high, index, t)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = _ask(job, (begin, end), make)
+        _, doubts = ask(job, (begin, end), make)
         if doubts.size:
             index[doubts], t[doubts] = careful.first(careful.some(job, doubts), k)
 
@@ -178,7 +179,7 @@ def _collect(job: Job, begin: int, end: int) -> tuple[Ints, Ints, Floats]:
             contacts, np.zeros(2, np.int64), starts, make_contacts(16 * size), where, counts
         )
 
-    sink, doubts = _ask(
+    sink, doubts = ask(
         job._replace(rays=careful.some(job, slice(begin, end)).rays), (0, number), make, _grown, WIDE * GROUP
     )
     room = sink.room

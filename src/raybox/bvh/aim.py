@@ -31,7 +31,7 @@ times the inverse, the worst of three axes; and enough to cover how far off the 
 There is none (M is infinite) for rays with an axis that stands still, and for those far away.
 
 Rays whose numbers are so large or small that float64 might over- or underflow on the way are left
-to `raybox.bvh.traverse`, one at a time (`CAREFUL`).
+to `raybox.bvh.traverse`, one at a time (`UNAIMED`, `DOUBT`).
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ PROBE = 16
 INVERSE, STOP, ANSWER, MARGIN, TIMED = 6, 12, 13, 14, 15
 LANES = 16
 CELLS = 8  # on each axis
-CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
-LOST = CAREFUL + 1  # the key of rays that meet nothing
 PASSES, UNAIMED = -1.0, -2.0  # the stops of rays that meet nothing, and of those that are not for vectors
 MISS = -1  # the answer to begin with
 DOUBT = -2  # the answer of rays that are not for vectors
@@ -132,29 +130,6 @@ def _gathered(b: Any, rays: Any, places: list[Any]) -> _Given:
     return _Given(o, d, low, rays.t_max.gather([b.select(many[1], p, I64(0)) for p in places]))
 
 
-def _in_a_row(b: Any, rays: Any, at: Any) -> _Given:
-    """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
-    o, d = (vectors.load(b.mul(at, I64(3)), 3 * LANES) for vectors in (rays.origins, rays.directions))
-    picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
-    bounds = [_bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max)]
-    return _Given([o.shuffled(o, p) for p in picks], [d.shuffled(d, p) for p in picks], *bounds)
-
-
-def _bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
-    """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
-    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
-        with many:
-            each = bound.load(at, LANES).value
-            there = b.block
-        with once:
-            same = bound.splat(0, LANES).value
-            here = b.block
-    chosen = b.phi(each.type)
-    chosen.add_incoming(each, there)
-    chosen.add_incoming(same, here)
-    return Lanes(b, chosen)
-
-
 def _see(b: Any, given: _Given, frame: Any) -> _Seen:
     """Take rays to tree coordinates."""
     numbers, exponent = frame.numbers, frame.exponent
@@ -211,30 +186,6 @@ def _places(b: Any, begin: Any, end: Any) -> list[Any]:
     last = b.sub(end, I64(1))
     lanes = [b.add(begin, I64(k)) for k in range(LANES)]
     return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
-
-
-@vector_code(types.void)
-def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
-    """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
-
-    keys[0] is that of ray begin. There are 16 rays at least.
-    """
-    numbers = frame.numbers
-    number = b.sub(end, begin)
-    last = b.sub(number, I64(LANES))
-    with loop(b, number, LANES) as step:
-        at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
-        seen = _see(b, _in_a_row(b, rays, b.add(begin, at)), frame)
-        key = seen.tame.to(I32) * 0
-        for k in range(3):
-            enter = seen.v[k] + seen.start * seen.w[k]
-            cell = (enter - numbers.splat(10 + k, LANES)) * numbers.splat(13 + k, LANES)
-            whole = lesser(greater(cell, cell * 0.0), cell * 0.0 + (CELLS - 1)).to(I32)
-            for bit in range(3):
-                key = key | ((whole & (1 << bit)) << (2 * bit + k))
-            key = key | (seen.backward[k].to(I32) << (9 + k))
-        key = seen.tame.choose(key, CAREFUL)
-        keys.store(seen.alive.choose(key, LOST), at)
 
 
 @vector_code(types.void)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
-from raybox.kernels.jit import device, dispatch, entry
-from raybox.kernels.primitives import fetch, settle
+from raybox.kernels.jit import device, dispatch, entry, whole
+from raybox.kernels.primitives import settle
 
 
 class Order(NamedTuple):
@@ -39,12 +39,11 @@ def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: A
     for r in range(end - begin):
         i = answers[r, ANSWER]
         if i >= 0:
-            fetch(job.rows, int(i))
             pairs.ray[found], pairs.item[found] = r, i
             pairs.source[found] = base + order.order[begin + r]
             found += 1
         elif i == DOUBT:
-            doubt(order, order.order[begin + r])
+            doubt(order, whole(order.order[begin + r]))
     settle(job.rows, job.rays, desk.exact, pairs, found)
     for p in range(found):
         k = pairs.source[p]
@@ -62,7 +61,7 @@ def _answer_occluded(sink: OccludedOf, job: Any, order: Order, desk: Any, place:
     for r in range(end - begin):
         said = desk.answers[r, ANSWER]
         if said == DOUBT:
-            doubt(order, order.order[begin + r])
+            doubt(order, whole(order.order[begin + r]))
         elif said != MISS:
             sink.met[base + order.order[begin + r]] = True
     return True
@@ -74,7 +73,7 @@ def _answer_count(sink: CountOf, job: Any, order: Order, desk: Any, place: Any) 
     for r in range(end - begin):
         said = desk.answers[r, ANSWER]
         if said == DOUBT:
-            doubt(order, order.order[begin + r])
+            doubt(order, whole(order.order[begin + r]))
         else:
             sink.number[base + order.order[begin + r]] = said + 1
     return True
@@ -138,7 +137,7 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
         if answers[r, ANSWER] != DOUBT:
             sort(ByTime(0), room, first, stop)
         if answers[r, ANSWER] == DOUBT or _tied(room, first, stop, desk.exact[r, 6]):
-            doubt(order, order.order[begin + r])
+            doubt(order, whole(order.order[begin + r]))
             stop = first
         sink.where[base + order.order[begin + r]] = first
         sink.counts[base + order.order[begin + r]] = stop - first
@@ -156,7 +155,7 @@ def _tied(room: Any, first: int, stop: int, t_min: float) -> bool:
     return ties > 0
 
 
-_TABLE = {
+TABLE = {
     NearestOf: _answer_nearest,
     OccludedOf: _answer_occluded,
     CountOf: _answer_count,
@@ -170,7 +169,7 @@ def answer(sink: Any, job: Any, order: Order, desk: Any, place: Any) -> bool:
     raise NotImplementedError("compiled code only")
 
 
-dispatch(answer, _TABLE.get)
+dispatch(answer, TABLE.get)
 
 
 @entry

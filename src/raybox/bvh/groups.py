@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from raybox.bvh.aim import CAREFUL, CELLS, INVERSE, LOST, aim, sort_keys
+from raybox.bvh.aim import CELLS, INVERSE, aim
 from raybox.bvh.answers import Order, answer, doubt
 from raybox.bvh.desk import Desk
+from raybox.bvh.keys import CAREFUL, LOST, sort_keys
 from raybox.bvh.stream import walk_alone, walk_group
-from raybox.kernels.jit import device, entry
+from raybox.kernels.jit import device, entry, whole
 
 FEW = 64  # so many rays are not worth sorting
 _OCTANT = CELLS**3
@@ -46,7 +47,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         _sort_rays(job, span, order)
         order.place[0] = 0
         for k in range(order.starts[CAREFUL], order.starts[LOST]):
-            doubt(order, order.order[k])
+            doubt(order, whole(order.order[k]))
     while order.place[0] < 8:
         octant = order.place[0]
         begin = max(order.place[1], order.starts[octant * _OCTANT])
@@ -65,13 +66,13 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
 @device
 def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     """Answer for a few rays, one by one."""
-    begin, number = 0, span[1] - span[0]
+    begin, number = whole(0), span[1] - span[0]
     order.place[2] = 0
     for k in range(number):
         order.order[k] = k
     _aim(job, desk, order.order, (span[0], begin, number))
     for r in range(number):
-        octant = 0
+        octant = whole(0)
         for axis in range(3):
             octant |= int(desk.probes[r, INVERSE + axis] < 0.0) << axis
         walk_alone(job, sink, desk, octant, begin, r)

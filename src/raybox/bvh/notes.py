@@ -192,7 +192,7 @@ def _place_of(sink: FirstOf, pairs: Any, p: int, r: int, number: int) -> int:
     return place
 
 
-_TABLE = {
+TABLE = {
     NearestOf: _note_nearest,
     OccludedOf: _note_occluded,
     CountOf: _note_count,
@@ -243,6 +243,6 @@ def prunes(sink: Any) -> bool:
     raise NotImplementedError("compiled code only")
 
 
-dispatch(note, _TABLE.get)
+dispatch(note, TABLE.get)
 dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
 dispatch(prunes, lambda kind: _no if kind in (CountOf, CollectOf) else _yes)

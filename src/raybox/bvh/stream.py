@@ -10,8 +10,6 @@ Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 
 from typing import Any
 
-import numpy as np
-
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
@@ -20,7 +18,7 @@ from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
-from raybox.kernels.jit import device, inlined
+from raybox.kernels.jit import device, inlined, whole
 from raybox.kernels.lanes import prefetch
 from raybox.kernels.primitives import fetch, screen
 
@@ -53,14 +51,14 @@ def _decide_alone(job: Any, sink: Any, desk: Desk, slots: tuple[int, int, int], 
     while sure != 0:
         slot = simd.lowest_bit(sure)
         sure &= sure - 1
-        if take(sink, desk, ray, int(~nodes[node, CHILD + slot]), desk.slots[slot]):
+        if take(sink, job, desk, ray, whole(~nodes[node, CHILD + slot]), desk.slots[slot]):
             left &= ~(1 << slot)
     found = 0
     while left != 0:
         slot = simd.lowest_bit(left)
         left &= left - 1
         if desk.slots[slot] <= desk.probes[ray, STOP]:
-            found = propose(sink, desk, found, ray, int(~nodes[node, CHILD + slot]))
+            found = propose(sink, desk, found, ray, whole(~nodes[node, CHILD + slot]))
     if found > 0:
         judge(job, sink, desk, found)
 
@@ -75,7 +73,7 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
         top -= 1
         if desk.time[top] > desk.probes[ray, STOP]:
             continue
-        node = int(desk.node[top])
+        node = whole(desk.node[top])
         met = meet(nodes, desk, node * ROW, octant, ray)
         desk.work[1] += 1
         leaves = boxes(nodes, node * ROW)
@@ -84,7 +82,7 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
         while inner != 0:
             slot = simd.lowest_bit(inner)
             inner &= inner - 1
-            top = push(desk, base, top, int(nodes[node, CHILD + slot]), desk.slots[slot])
+            top = push(desk, base, top, whole(nodes[node, CHILD + slot]), desk.slots[slot])
         leaves = _allowed(job, node, leaves & met)
         if leaves != 0:
             _decide_alone(job, sink, desk, (node, leaves, leaves & met >> WIDTH), ray)
@@ -133,10 +131,10 @@ def _propose(job: Any, sink: Any, desk: Desk, node: int, mask: int) -> int:
     while mask != 0:
         slot = simd.lowest_bit(mask)
         mask &= mask - 1
-        item = int(~nodes[node, CHILD + slot])
+        item = whole(~nodes[node, CHILD + slot])
         fetch(job.rows, item)
         for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
-            found = propose(sink, desk, found, int(desk.arena[k]), item)
+            found = propose(sink, desk, found, whole(desk.arena[k]), item)
     return found
 
 
@@ -161,7 +159,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         room = end - begin + LANES
         if end - begin <= SHORT or free + WIDTH * room > arena.size:
             for k in range(begin, end):
-                walk_alone(job, sink, desk, octant, node, int(np.int64(arena[k])))
+                walk_alone(job, sink, desk, octant, node, whole(arena[k]))
             continue
 
         # Sort the list's rays by the slots that they may meet.
@@ -170,7 +168,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         open_lists(desk, free, room)
         sift(
             sink,
-            nodes,
+            job,
             desk,
             (node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves),
             (begin, end),

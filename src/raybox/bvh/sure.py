@@ -1,8 +1,8 @@
 """Boxes that rays meet for sure: what becomes of them at once, by question.
 
-Nothing of these boxes is looked up but their slot. ``sift(sink, nodes, desk, node, span)`` tests the rays of
+Nothing of these boxes is looked up but their slot. ``sift(sink, job, desk, node, span)`` tests the rays of
 a list against a node's slots, and deals with sure boxes on the way, sixteen rays at a time;
-``take(sink, desk, r, i, near)`` does the same for one ray and one box that it meets for sure, and tells
+``take(sink, job, desk, r, i, near)`` does the same for one ray and one box that it meets for sure, and tells
 whether that was all there was to do. What is left goes to `raybox.bvh.notes`.
 
 For the nearest box a sure one counts where it is surely before any other so far: its reach is the ray's
@@ -22,13 +22,14 @@ from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
+from raybox.kernels.primitives import fetch
 
 
-class _None:
+class Hand:
     """All boxes go to their lists."""
 
-    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
-        self.b, self.sink, self.desk, self.rays = b, sink, desk, rays
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+        self.b, self.sink, self.job, self.desk, self.rays = b, sink, job, desk, rays
 
     def take(self, _item: Any, _near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
         """Deal with the rays that meet a box for sure; return those that do not."""
@@ -43,14 +44,15 @@ class _None:
         return self.b.mul(self.b.sext(ray, I64), I64(PROBE))
 
 
-class _Nearest(_None):
+class Nearest(Hand):
     """A sure box before all others is the answer so far."""
 
-    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
-        super().__init__(b, sink, desk, rays)
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, job, desk, rays)
         self.item = Register(b, constant(b, I32, LANES, MISS).value)
 
     def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+        """Deal with the rays for which the box is surely before all others so far."""
         margin = self.rays.words[MARGIN]
         stop = reach(near, margin)
         sure = met & surely(stop, far, margin)
@@ -59,18 +61,28 @@ class _Nearest(_None):
         return met & ~sure
 
     def finish(self) -> None:
+        """Write down the answers so far, and where the rays now stop."""
         items, stops = self.item.value, self.rays.stop.value
         with bits(self.b, (self.item.lanes > MISS).mask()) as lane:
             row = self.row(lane)
-            self.desk.answers.put(self.b.extract_element(items, lane), self.b.add(row, I64(ANSWER)))
+            item = self.b.extract_element(items, lane)
+            self.desk.answers.put(item, self.b.add(row, I64(ANSWER)))
+            self.fetch(item)
             self.desk.probes.put(self.b.extract_element(stops, lane), self.b.add(row, I64(STOP)))
 
+    def fetch(self, item: Any) -> None:
+        """Ask for a box's corners, which `raybox.bvh.answers` will read: it may take a while."""
+        place = self.b.mul(self.b.sext(item, I64), I64(3))
+        for corner in (self.job.rows.lower, self.job.rows.upper):
+            for k in (0, 2):
+                corner.prefetch(self.b.add(place, I64(k)))
 
-class _Occluded(_None):
+
+class _Occluded(Hand):
     """A sure box ends a ray."""
 
-    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
-        super().__init__(b, sink, desk, rays)
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, job, desk, rays)
         self.ended = Register(b, constant(b, I1, LANES, 0).value)
 
     def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
@@ -86,11 +98,11 @@ class _Occluded(_None):
             self.desk.probes.put(F32(PASSES), self.b.add(row, I64(STOP)))
 
 
-class _Count(_None):
+class _Count(Hand):
     """Sure boxes are counted."""
 
-    def __init__(self, b: Any, sink: Any, desk: Any, rays: Sixteen) -> None:
-        super().__init__(b, sink, desk, rays)
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+        super().__init__(b, sink, job, desk, rays)
         self.number = Register(b, constant(b, I32, LANES, 0).value)
 
     def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
@@ -105,7 +117,7 @@ class _Count(_None):
             self.desk.answers.put(self.b.extract_element(total, lane), place)
 
 
-class _Collect(_None):
+class _Collect(Hand):
     """Sure boxes are contacts, but for those that may be met where the range begins: those tie."""
 
     def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
@@ -122,46 +134,47 @@ class _Collect(_None):
         return met & ~sure
 
 
-def _sifting(hand: type[_None]) -> Any:
+def sifting(hand: type[Hand]) -> Any:
     """Make the function that sifts with a hand."""
 
     @vector_code(types.void)
-    def write(b: Any, sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
-        sift_with(partial(hand, b, sink, desk), b, nodes, desk, node, span)
+    def write(b: Any, sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
+        sift_with(partial(hand, b, sink, job, desk), b, job.tree.nodes, desk, node, span)
 
     @device
-    def sift(sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
-        write(sink, nodes, desk, node, span)
+    def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
+        write(sink, job, desk, node, span)
 
     return sift
 
 
 @device
-def _take_nearest(_sink: NearestOf, desk: Any, r: int, i: int, near: Any) -> bool:
+def _take_nearest(_sink: NearestOf, job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
     stop, margin = desk.probes[r, STOP], desk.probes[r, MARGIN]
     late = near * np.float32(GROWTH) + margin
     if late * np.float32(GROWTH) + margin <= stop:
         desk.answers[r, ANSWER] = i
         desk.probes[r, STOP] = late
+        fetch(job.rows, i)
         return True
     return near > stop
 
 
 @device
-def _take_occluded(_sink: OccludedOf, desk: Any, r: int, _i: int, _near: Any) -> bool:
+def _take_occluded(_sink: OccludedOf, _job: Any, desk: Any, r: int, _i: int, _near: Any) -> bool:
     desk.answers[r, ANSWER] = 1
     desk.probes[r, STOP] = PASSES
     return True
 
 
 @device
-def _take_count(_sink: CountOf, desk: Any, r: int, _i: int, _near: Any) -> bool:
+def _take_count(_sink: CountOf, _job: Any, desk: Any, r: int, _i: int, _near: Any) -> bool:
     desk.answers[r, ANSWER] += 1
     return True
 
 
 @device
-def _take_collect(sink: CollectOf, desk: Any, r: int, i: int, near: Any) -> bool:
+def _take_collect(sink: CollectOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
     if not near > desk.probes[r, MARGIN]:
         return False
     contacts, size = sink.contacts, sink.size[0]
@@ -172,28 +185,28 @@ def _take_collect(sink: CollectOf, desk: Any, r: int, i: int, near: Any) -> bool
 
 
 @device
-def _take_none(_sink: Any, _desk: Any, _r: int, _i: int, _near: Any) -> bool:
+def _take_none(_sink: Any, _job: Any, _desk: Any, _r: int, _i: int, _near: Any) -> bool:
     return False
 
 
-_TABLE = {
-    NearestOf: (_sifting(_Nearest), _take_nearest),
-    OccludedOf: (_sifting(_Occluded), _take_occluded),
-    CountOf: (_sifting(_Count), _take_count),
-    FirstOf: (_sifting(_None), _take_none),
-    CollectOf: (_sifting(_Collect), _take_collect),
+TABLE = {
+    NearestOf: (sifting(Nearest), _take_nearest),
+    OccludedOf: (sifting(_Occluded), _take_occluded),
+    CountOf: (sifting(_Count), _take_count),
+    FirstOf: (sifting(Hand), _take_none),
+    CollectOf: (sifting(_Collect), _take_collect),
 }
 
 
-def sift(sink: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
+def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
     """Write to the lists of a node's slots the rays of a list that may meet them, less what is sure."""
     raise NotImplementedError("compiled code only")
 
 
-def take(sink: Any, desk: Any, r: int, i: int, near: Any) -> bool:
+def take(sink: Any, job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
     """Deal with box i, which ray r meets for sure, from `near` on; tell whether that is all."""
     raise NotImplementedError("compiled code only")
 
 
-dispatch(sift, lambda kind: _TABLE[kind][0] if kind in _TABLE else None)
-dispatch(take, lambda kind: _TABLE[kind][1] if kind in _TABLE else None)
+dispatch(sift, lambda kind: TABLE[kind][0] if kind in TABLE else None)
+dispatch(take, lambda kind: TABLE[kind][1] if kind in TABLE else None)

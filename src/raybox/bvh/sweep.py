@@ -20,7 +20,6 @@ from raybox.bvh.aim import (
     CELLS,
     INVERSE,
     LANES,
-    LOST,
     PASSES,
     PROBE,
     STOP,
@@ -28,9 +27,9 @@ from raybox.bvh.aim import (
     Frame,
     aim,
     make_frame,
-    sort_keys,
 )
 from raybox.bvh.frame import choose_frame
+from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
@@ -202,8 +201,7 @@ def _few_keys(task: Task, desk: Desk, begin: int, end: int) -> None:
         octant = 0
         for axis in range(3):
             octant |= int(desk.probes[k, INVERSE + axis] < 0.0) << axis
-        stop = desk.probes[k, STOP]
-        desk.keys[k] = 9 if stop == PASSES else 8 if stop == UNAIMED else octant
+        desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant
 
 
 @device
@@ -263,10 +261,20 @@ def _decide(task: Task, desk: Desk, number: int, out: Answers) -> None:
 
 
 @device
+def _leave_out(out: Answers, ray: int) -> None:
+    """List a ray as one that is not for vectors."""
+    out.careful[out.state[1]] = ray
+    out.state[1] += 1
+
+
+@device
 def _sweep_octant(task: Task, desk: Desk, base: int, octant: int, out: Answers) -> None:
     """Decide the rays of a group that run into one octant."""
     begin, end = desk.starts[octant], desk.starts[octant + 1]
     aim(task, desk, desk.order, (base, begin, end))
+    for r in range(end - begin):
+        if desk.probes[r, STOP] == UNAIMED:
+            _leave_out(out, base + desk.order[begin + r])
     planes = task.blocks.planes
     number = used = 0
     for tile in range(0, planes.shape[0], _TILE):
@@ -294,8 +302,7 @@ def sweep(task: Task, span: Any, desk: Desk, out: Answers) -> None:
                 _sweep_octant(task, desk, base, octant, out)
         out.state[2] += desk.starts[8]
         for k in range(desk.starts[8], desk.starts[9]):
-            out.careful[out.state[1]] = base + desk.order[k]
-            out.state[1] += 1
+            _leave_out(out, base + desk.order[k])
 
 
 def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:

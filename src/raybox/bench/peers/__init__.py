@@ -35,6 +35,13 @@ PEERS = (
     Peer("raybox balanced", "raybox", "raybox_scene", "quality='balanced'", options={"quality": "balanced"}),
     Peer("raybox, 1 worker", "raybox", "raybox_scene", "workers=1", options={"workers": 1}),
     Peer("raybox, 2 workers", "raybox", "raybox_scene", "workers=2", options={"workers": 2}),
+    Peer(
+        "raybox proposals",
+        "raybox",
+        "raybox_scene",
+        "what the tree proposes in float32",
+        build="build_proposals",
+    ),
     Peer("embreex", "embreex", "embreex_mesh", _SPLIT, "surface", most=2_000_000),
     Peer("open3d", "open3d", "open3d_mesh", _NTHREADS, "surface", most=2_000_000),
     Peer("trimesh", "trimesh", "trimesh_mesh", "12 triangles a box, over embreex", "surface", 200_000, 1),

@@ -6,8 +6,14 @@ from typing import Any
 import numpy as np
 
 import raybox as rb
+from raybox import questions
 from raybox.bench.data import BoxSet, RaySet
 from raybox.bench.peers.common import Engine
+from raybox.bvh.aim import frame_of
+from raybox.bvh.build import build as build_tree
+from raybox.bvh.proposals import ProposalOf
+from raybox.bvh.traverse import Job
+from raybox.parallel import run_chunks
 
 
 def form(boxes: BoxSet) -> rb.Boxes:
@@ -26,11 +32,30 @@ def build(boxes: rb.Boxes, threads: int, **options: Any) -> Engine:
     return engine(rb.Scene(boxes, **options), workers)
 
 
+def build_proposals(boxes: rb.Boxes, threads: int) -> Engine:
+    """Build a scene whose nearest box is what the tree proposes in float32, decided by nothing else."""
+    rows, everything = boxes.rows(), np.empty(0, np.bool_)
+    everything.flags.writeable = False
+    tree = build_tree(*rows, threads=threads)
+
+    def propose(rays: rb.Rays) -> Any:
+        index, t = np.full(len(rays), -1), np.full(len(rays), np.inf)
+        job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
+
+        def work(begin: int, end: int) -> None:
+            questions.ask(job, (begin, end), lambda _: ProposalOf(index, t))
+
+        run_chunks(work, len(rays), workers=threads)
+        return index, t
+
+    return Engine(prepare=rays_of, ask={"nearest": propose}, read={"nearest": lambda found: found})
+
+
 def engine(scene: rb.Scene, workers: int) -> Engine:
     """Ask a scene."""
     how: dict[str, Any] = {"workers": workers}
     return Engine(
-        prepare=lambda rays: rb.Rays(rays.origins, rays.directions),
+        prepare=rays_of,
         ask={
             "nearest": lambda rays: scene.nearest(rays, **how),
             "occluded": lambda rays: scene.occluded(rays, **how),

@@ -1,0 +1,111 @@
+"""By what rays are sorted: the octant that they run into, and the cell of the scene in which they enter.
+
+A glance in float32 is enough here: a ray is `LOST` where that is safe to say, and `CAREFUL` where its
+direction is out of reach of float32. `raybox.bvh.aim` finds the rest of those that meet nothing, or are
+not for vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from raybox.bvh.aim import CELLS
+from raybox.bvh.layout import NUDGE
+from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, greater, lesser, loop, vector_code
+
+LANES = 16
+CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
+LOST = CAREFUL + 1  # the key of rays that meet nothing
+_ROUGH = 2.0**-20  # many times what float32 rounds off
+_SLOW = 2.0**-40  # direction parts below this share of the largest constrain nothing here
+_REACH = 2.0**80
+
+
+def _bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
+    """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
+    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
+        with many:
+            each = bound.load(at, LANES).value
+            there = b.block
+        with once:
+            same = bound.splat(0, LANES).value
+            here = b.block
+    chosen = b.phi(each.type)
+    chosen.add_incoming(each, there)
+    chosen.add_incoming(same, here)
+    return Lanes(b, chosen)
+
+
+@vector_code(types.void)
+def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
+    """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
+
+    keys[0] is that of ray begin. There are 16 rays at least.
+    """
+    number = b.sub(end, begin)
+    last = b.sub(number, I64(LANES))
+    look = _Look(b, frame.numbers)
+    with loop(b, number, LANES) as step:
+        at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
+        keys.store(look.key(rays, b.add(begin, at)), at)
+
+
+class _Look:
+    """What sorting takes of a frame, in float32, and a glance at sixteen neighbouring rays."""
+
+    def __init__(self, b: Any, numbers: Any) -> None:
+        self.b = b
+        three = numbers.load(0, 4)
+        self.center = three.shuffled(three, list(range(3)) * LANES)
+        self.scale = numbers.splat(3, 3 * LANES)
+        self.unit = numbers.splat(3, LANES)
+        self.low, self.up, self.corner, self.each = (
+            [numbers.splat(begin + k, LANES).to(F32) for k in range(3)] for begin in (4, 7, 10, 13)
+        )
+
+    def key(self, rays: Any, at: Any) -> Lanes:
+        """Return the keys of rays from `at` on."""
+        b, row = self.b, self.b.mul(at, I64(3))
+        o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))
+        o, d = ((o - self.center) * self.scale).to(F32), d.to(F32)
+        picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
+        v, w = ([x.shuffled(x, pick) for pick in picks] for x in (o, d))
+        low_t, high_t = (_bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
+        real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
+        longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
+        start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))
+        start, stop = self._clip(v, w, longest, start, stop)
+        lost = ~real | (start > stop)
+        calm = (longest > 1 / _REACH) & (longest < _REACH)
+        return lost.choose(constant(b, I32, LANES, LOST), calm.choose(self._cell(v, w, start), CAREFUL))
+
+    def _clip(
+        self, v: list[Lanes], w: list[Lanes], longest: Lanes, start: Lanes, stop: Lanes
+    ) -> tuple[Lanes, Lanes]:
+        """Clip a range to the bounds of everything, outward; what overflows is NaN, and is no bound."""
+        start = start - start.magnitude() * _ROUGH - NUDGE
+        stop = stop + stop.magnitude() * _ROUGH + NUDGE
+        for k in range(3):
+            moves = w[k].magnitude() > longest * _SLOW
+            inverse = constant(self.b, F32, LANES, 1.0) / moves.choose(w[k], 1.0)
+            one, other = (self.low[k] - v[k]) * inverse, (self.up[k] - v[k]) * inverse
+            size = greater(self.low[k].magnitude(), self.up[k].magnitude()) + v[k].magnitude()
+            pad = size * _ROUGH * inverse.magnitude()
+            start = moves.choose(greater(lesser(one, other) - pad, start), start)
+            stop = moves.choose(lesser(greater(one, other) + pad, stop), stop)
+        return start, stop
+
+    def _cell(self, v: list[Lanes], w: list[Lanes], start: Lanes) -> Lanes:
+        """Return the octant that rays run into and the cell in which they enter."""
+        zero, last = (constant(self.b, F32, LANES, edge) for edge in (0.0, CELLS - 1.0))
+        key = constant(self.b, I32, LANES, 0)
+        for k in range(3):
+            cell = (v[k] + start * w[k] - self.corner[k]) * self.each[k]
+            whole = lesser(greater(cell, zero), last).to(I32)
+            for bit in range(3):
+                key = key | ((whole & (1 << bit)) << (2 * bit + k))
+            key = key | ((w[k] < 0.0).to(I32) << (9 + k))
+        return key

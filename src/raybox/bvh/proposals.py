@@ -1,0 +1,66 @@
+"""What a tree in float32 proposes as nearest, taken for the answer: to measure what exactness costs.
+
+The same walk, less every decision: of two boxes the one with the lesser computed time is the nearer, whatever
+rounding made of it. No question to a scene is answered like this; `raybox.bench` compares with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh import answers, notes, sure
+from raybox.bvh.aim import ANSWER, STOP
+from raybox.kernels.jit import device
+from raybox.kernels.lanes import Lanes, splat
+
+
+class ProposalOf(NamedTuple):
+    """The first box by float32 alone: ANSWER is its number, STOP its time."""
+
+    index: Any
+    t: Any
+
+
+class _Proposal(sure.Nearest):
+    """Every box that may be met, and is no farther than the best, is the best."""
+
+    def fetch(self, _item: Any) -> None:
+        """Ask for nothing: its corners are not looked at."""
+
+    def take(self, item: Any, near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
+        self.rays.stop.value = met.choose(near, self.rays.stop.lanes).value
+        self.item.value = met.choose(splat(self.b, item, met.count), self.item.lanes).value
+        return met & ~met
+
+
+@device
+def _take(_sink: ProposalOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
+    if near <= desk.probes[r, STOP]:
+        desk.answers[r, ANSWER], desk.probes[r, STOP] = i, near
+    return True
+
+
+@device
+def _note(_sink: ProposalOf, desk: Any, number: int) -> None:
+    for p in range(number):
+        desk.answers[desk.pairs.ray[p], ANSWER] = desk.pairs.item[p]
+
+
+@device
+def _answer(sink: ProposalOf, _job: Any, order: Any, desk: Any, place: Any) -> bool:
+    base, begin, end = place
+    for r in range(end - begin):
+        i = desk.answers[r, ANSWER]
+        if i >= 0:
+            k = base + order.order[begin + r]
+            unit = np.int64((1023 - np.int64(desk.power[r])) << 52).view(np.float64)
+            sink.index[k] = i
+            sink.t[k] = (np.float64(desk.probes[r, STOP]) + np.float64(desk.shift[r])) * unit
+    return True
+
+
+sure.TABLE[ProposalOf] = (sure.sifting(_Proposal), _take)
+notes.TABLE[ProposalOf] = _note
+answers.TABLE[ProposalOf] = _answer
