@@ -82,7 +82,10 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
         while inner != 0:
             slot = simd.lowest_bit(inner)
             inner &= inner - 1
-            top = push(desk, base, top, whole(nodes[node, CHILD + slot]), desk.slots[slot])
+            child = whole(nodes[node, CHILD + slot])
+            for line in range(0, ROW, 16):
+                prefetch(nodes, child * ROW + line)
+            top = push(desk, base, top, child, desk.slots[slot])
         leaves = _allowed(job, node, leaves & met)
         if leaves != 0:
             _decide_alone(job, sink, desk, (node, leaves, leaves & met >> WIDTH), ray)
