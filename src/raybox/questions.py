@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from raybox import careful
-from raybox.bvh import groups, notes, pages
+from raybox.bvh import coherent, groups, notes, pages
 from raybox.bvh.aim import LANES
 from raybox.bvh.answers import Order, arrange
 from raybox.bvh.desk import Desk, make_desk
@@ -25,6 +25,7 @@ GROUP = 4096  # rays walked together: what is known of them then stays in a core
 WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
 _DESKS: dict[int, list[Desk]] = {}
 _ORDERS: dict[bool, list[Order]] = {True: [], False: []}  # for few rays, for many
+_PACKETS: list[tuple[Any, Desk]] = []
 _BEFORE = np.array([-1, 0, 0])
 _NONE = np.empty(0, np.int64)
 _KEPT = 4  # of each, for the next question
@@ -59,20 +60,43 @@ def _make_order(rays: int) -> Order:
 
 
 def ask(
-    job: Job, span: tuple[int, int], make: Callable[[int], Any], grow: Any = None, group: int | None = None
+    job: Job,
+    span: tuple[int, int],
+    make: Callable[[int], Any],
+    grow: Any = None,
+    group: int | None = None,
+    packets: bool = False,
 ) -> tuple[Any, Ints]:
-    """Ask for a span of rays; return the sink, and the numbers of rays in doubt."""
+    """Ask for a span of rays; return the sink, and the numbers of rays in doubt.
+
+    packets: whether the question knows what to do with them, should there be any.
+    """
     begin, end = span
     size = groups.FEW if end - begin <= groups.FEW else group or GROUP
     order, desk = _take_order(end - begin), _take_desk(size)
     sink = make(size)
-    while not groups.ask(job, span, order, desk, sink, size):
+    left = end - begin
+    if packets and left > groups.FEW and coherent.seem(job.rays, job.frame.numbers, span):
+        left = _ask_packets(job, span, order, sink)
+    while left and not groups.ask(job, span, order, desk, sink, size):
         sink = grow(sink)
     number = order.place[2]
     doubts = begin + order.doubts[:number].astype(np.int64) if number else _NONE
     _put_back(_ORDERS[size == groups.FEW], order)
     _put_back(_DESKS[size], desk)
     return sink, doubts
+
+
+def _ask_packets(job: Job, span: tuple[int, int], order: Order, sink: Any) -> int:
+    """Answer for the rays that come in packets; write keys, and return the number of the others."""
+    try:
+        memory, desk = _PACKETS.pop()
+    except IndexError:
+        memory, desk = coherent.make_packets(GROUP)
+    left: int = coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
+    order.place[0] = groups.KEYED
+    _put_back(_PACKETS, (memory, desk))
+    return left
 
 
 def _put_back(shelf: list[Any], lent: Any) -> None:
@@ -88,7 +112,9 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
 
     def work(begin: int, end: int) -> None:
         index[begin:end], t[begin:end] = -1, np.inf
-        _, doubts = ask(job, (begin, end), lambda size: notes.NearestOf(np.empty((size, 2)), index, t))
+        _, doubts = ask(
+            job, (begin, end), lambda size: notes.NearestOf(np.empty((size, 2)), index, t), packets=True
+        )
         if doubts.size:
             index[doubts], t[doubts] = careful.nearest(careful.some(job, doubts))
 
@@ -101,7 +127,7 @@ def occluded(job: Job, **how: Any) -> Bools:
     met = np.zeros(len(job.rays.origins), np.bool_)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = ask(job, (begin, end), lambda _: notes.OccludedOf(met))
+        _, doubts = ask(job, (begin, end), lambda _: notes.OccludedOf(met), packets=True)
         if doubts.size:
             met[doubts] = careful.occluded(careful.some(job, doubts))
 
@@ -114,7 +140,7 @@ def count(job: Job, **how: Any) -> Ints:
     number = np.zeros(len(job.rays.origins), np.int64)
 
     def work(begin: int, end: int) -> None:
-        _, doubts = ask(job, (begin, end), lambda _: notes.CountOf(number), group=WIDE * GROUP)
+        _, doubts = ask(job, (begin, end), lambda _: notes.CountOf(number), group=WIDE * GROUP, packets=True)
         if doubts.size:
             number[doubts] = careful.count(careful.some(job, doubts))
 

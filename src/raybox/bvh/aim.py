@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.bvh.layout import FAR, NUDGE, ULP, Tree
+from raybox.bvh.layout import CHILD, EMPTY, FAR, NUDGE, ULP, WIDTH, Tree
 from raybox.kernels.lanes import (
     F32,
     F64,
@@ -72,29 +72,42 @@ _BIAS = 1023
 _STILL = 2.0**64  # stands for 1/0
 _OFF = 2.0**-20  # of a time computed from a slot, and of c: how far off it is at most
 _NEAR = 2.0**20  # margins are for rays within so much of each other
+_SAMPLE = 128  # nodes
 _AHEAD = 64  # rays, to be fetched from memory in time (17 ns a ray less, of 49, in sorted order)
 
 
 class Frame(NamedTuple):
     """Tree coordinates as vector code takes them, and the grid by which rays are sorted."""
 
-    numbers: Any  # float64: center xyz, scale, root's corners xyz xyz, grid's corner xyz, cells a unit xyz
+    # float64: center xyz, scale, root's corners xyz xyz, grid's corner xyz, cells a unit xyz, a box's length
+    numbers: Any
     exponent: int
 
 
 def frame_of(tree: Tree) -> Frame:
     """Return a tree's frame."""
-    return make_frame(tree.center, tree.exponent, tree.root)
+    return make_frame(tree.center, tree.exponent, tree.root, _grain(tree.nodes))
 
 
-def make_frame(center: Any, exponent: int, root: Any) -> Frame:
+def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Frame:
     """Return the frame of boxes with these tree coordinates, and these bounds in them."""
     low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
     size = np.maximum(up - low, 2.0**-30)
-    return Frame(np.concatenate([center, [2.0**exponent], root.ravel(), low, CELLS / size]), exponent)
+    numbers = np.concatenate([center, [2.0**exponent], root.ravel(), low, CELLS / size, [grain]])
+    return Frame(numbers, exponent)
 
 
-class _Seen(NamedTuple):
+def _grain(nodes: Any) -> float:
+    """Return how long boxes are, the median of the mean of three axes, of a few hundred boxes at most."""
+    some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), _SAMPLE)).astype(np.int64)]
+    children = some[:, CHILD:]
+    planes = some[:, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
+    with np.errstate(invalid="ignore"):
+        sizes = (planes[:, 1] - planes[:, 0]).mean(axis=1)[(children < 0) & (children != EMPTY)]
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
+class Seen(NamedTuple):
     """What every lane's ray is like in tree coordinates."""
 
     v: list[Lanes]  # origin
@@ -111,7 +124,7 @@ class _Seen(NamedTuple):
     reciprocal: list[Lanes]  # of the direction as it came
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """Sixteen rays as they came."""
 
     origin: list[Lanes]
@@ -120,17 +133,17 @@ class _Given(NamedTuple):
     t_max: Lanes
 
 
-def _gathered(b: Any, rays: Any, places: list[Any]) -> _Given:
+def _gathered(b: Any, rays: Any, places: list[Any]) -> Given:
     """Load rays from anywhere."""
     rows = [b.mul(p, I64(3)) for p in places]
     o = [rays.origins.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
     d = [rays.directions.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
     many = [b.icmp_signed(">", bound.size, I64(1)) for bound in (rays.t_min, rays.t_max)]
     low = rays.t_min.gather([b.select(many[0], p, I64(0)) for p in places])
-    return _Given(o, d, low, rays.t_max.gather([b.select(many[1], p, I64(0)) for p in places]))
+    return Given(o, d, low, rays.t_max.gather([b.select(many[1], p, I64(0)) for p in places]))
 
 
-def _see(b: Any, given: _Given, frame: Any) -> _Seen:
+def see(b: Any, given: Given, frame: Any) -> Seen:
     """Take rays to tree coordinates."""
     numbers, exponent = frame.numbers, frame.exponent
     o, d, low_t, high_t = given
@@ -178,7 +191,7 @@ def _see(b: Any, given: _Given, frame: Any) -> _Seen:
     backward = [moves[k] & (w[k] < 0.0) for k in range(3)]
     reciprocal = [moves[k].choose(inverse[k] * scale, np.inf) for k in range(3)]
     seen = (v, w, inverse, moves, backward, slack, start, stop, tame, alive)
-    return _Seen(*seen, size.to(I32), reciprocal)
+    return Seen(*seen, size.to(I32), reciprocal)
 
 
 def _places(b: Any, begin: Any, end: Any) -> list[Any]:
@@ -188,14 +201,86 @@ def _places(b: Any, begin: Any, end: Any) -> list[Any]:
     return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
 
 
+class Words(NamedTuple):
+    """The words of sixteen probes, column by column."""
+
+    near: list[Lanes]
+    far: list[Lanes]
+    steep: list[Lanes]  # the inverse for near planes
+    flat: list[Lanes]  # and for far ones
+    stop: Lanes
+    answer: Lanes
+    margin: Lanes
+    shift: Lanes
+    x: list[Lanes]  # float64: where the rays are at time 0
+
+    def columns(self) -> list[Lanes]:
+        """Return the sixteen words of a row."""
+        timed = constant(self.stop.b, I32, LANES, MISS)
+        last = [self.stop, self.answer.bits(F32), self.margin, timed.bits(F32)]
+        return [*self.near, *self.far, *self.steep, *self.flat, *last]
+
+
+def words_of(seen: Seen) -> Words:
+    """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
+    b = seen.start.b
+    shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
+    moved = shift.to(F64)
+    length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
+    words = Words([], [], [], [], *_ends(b, seen, length), shift, [])
+    off = seen.start * 0.0
+    for k in range(3):
+        walked = moved * seen.w[k]
+        x = seen.v[k] + walked
+        words.x.append(x)
+        slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
+        ahead, behind = x + slack, x - slack
+        size = seen.inverse[k].magnitude()
+        error = (x.magnitude() * _OFF + (slack + NUDGE) * 4.0) * size
+        off = greater(off, seen.moves[k].choose(error, np.inf))
+        for words_of, inverse_of, origin, inverse, away in (
+            (
+                words.near,
+                words.steep,
+                seen.backward[k].choose(behind, ahead),
+                seen.inverse[k] * (1.0 - PAD),
+                -1.0,
+            ),
+            (
+                words.far,
+                words.flat,
+                seen.backward[k].choose(ahead, behind),
+                seen.inverse[k] * (1.0 + PAD),
+                1.0,
+            ),
+        ):
+            single = seen.moves[k].choose(inverse.to(F32), _STILL)
+            offset = origin * single.to(F64) * -1.0
+            still = seen.moves[k].choose(offset * 0.0, length)
+            words_of.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
+            inverse_of.append(single)
+    ends = (seen.start.magnitude() + seen.stop.magnitude()) * (_OFF / 4) + 4 * NUDGE
+    margin = (off < _NEAR).choose((off + ends) * 4.0, np.inf).to(F32)
+    return words._replace(margin=margin)
+
+
+def _ends(b: Any, seen: Seen, length: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """Return stops and answers to begin with, and room for margins."""
+    meets = seen.alive & seen.tame
+    none = (seen.alive & ~seen.tame).choose(constant(b, F32, LANES, UNAIMED), PASSES)
+    stop = meets.choose((length + length.magnitude() * ULP + NUDGE).to(F32), none)
+    answer = seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
+    return stop, answer, stop
+
+
 @vector_code(types.void)
 def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
     """Write the probes of the rays base + order[k], begin <= k < end, and their numbers in float64.
 
-    place: (base, begin, end). Those that meet nothing, or are not for vectors, stop before they start.
+    place: (base, begin, end).
     """
     base, begin, end = place
-    rays, frame, probes, exact = job.rays, job.frame, desk.probes, desk.exact
+    rays, probes = job.rays, desk.probes
     with loop(b, b.sub(end, begin), LANES) as at:
         ids = order.gather(_places(b, b.add(begin, at), end))
         for soon in _places(b, b.add(b.add(begin, at), I64(_AHEAD)), end):
@@ -205,48 +290,16 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
                 rays.directions.prefetch(b.add(place, I64(end_of_row)))
         places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
         given = _gathered(b, rays, places)
-        seen = _see(b, given, frame)
-        _keep(b, given, seen, at, exact)
-        shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
-        moved = shift.to(F64)
-        length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
-        near: list[Lanes] = []
-        far: list[Lanes] = []
-        off = seen.start * 0.0
-        steep: list[Lanes] = []
-        flat: list[Lanes] = []
-        for k in range(3):
-            walked = moved * seen.w[k]
-            x = seen.v[k] + walked
-            slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
-            ahead, behind = x + slack, x - slack
-            size = seen.inverse[k].magnitude()
-            error = (x.magnitude() * _OFF + (slack + NUDGE) * 4.0) * size
-            off = greater(off, seen.moves[k].choose(error, np.inf))
-            for words_of, inverse_of, origin, inverse, away in (
-                (near, steep, seen.backward[k].choose(behind, ahead), seen.inverse[k] * (1.0 - PAD), -1.0),
-                (far, flat, seen.backward[k].choose(ahead, behind), seen.inverse[k] * (1.0 + PAD), 1.0),
-            ):
-                single = seen.moves[k].choose(inverse.to(F32), _STILL)
-                offset = origin * single.to(F64) * -1.0
-                still = seen.moves[k].choose(offset * 0.0, length)
-                words_of.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
-                inverse_of.append(single)
-        meets = seen.alive & seen.tame
-        none = (seen.alive & ~seen.tame).choose(constant(b, F32, LANES, UNAIMED), PASSES)
-        stop = meets.choose((length + length.magnitude() * ULP + NUDGE).to(F32), none)
-        answer = seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
-        ends = (seen.start.magnitude() + seen.stop.magnitude()) * (_OFF / 4) + 4 * NUDGE
-        margin = (off < _NEAR).choose((off + ends) * 4.0, np.inf).to(F32)
-        timed = constant(b, I32, LANES, MISS).bits(F32)
-        rows = transposed([*near, *far, *steep, *flat, stop, answer.bits(F32), margin, timed])
+        seen = see(b, given, job.frame)
+        keep_exact(b, given, seen, at, desk.exact)
+        words = words_of(seen)
         desk.power.store(seen.size, at)
-        desk.shift.store(shift, at)
-        for k, row in enumerate(rows):
+        desk.shift.store(words.shift, at)
+        for k, row in enumerate(transposed(words.columns())):
             probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
 
 
-def _keep(b: Any, given: _Given, seen: _Seen, at: Any, exact: Any) -> None:
+def keep_exact(b: Any, given: Given, seen: Seen, at: Any, exact: Any) -> None:
     """Store rays as rows of origin, 1 / direction, t_min, t_max."""
     columns = [*given.origin, *seen.reciprocal, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     for half in range(0, LANES, 8):

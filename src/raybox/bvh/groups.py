@@ -9,6 +9,7 @@ from raybox.bvh.keys import CAREFUL, LOST, sort_keys
 from raybox.bvh.stream import walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
+KEYED = -2  # a place in the order: keys are written, but not sorted
 FEW = 64  # so many rays are not worth sorting
 _OCTANT = CELLS**3
 
@@ -20,10 +21,16 @@ def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
 
 
 @device
-def _sort_rays(job: Any, span: Any, order: Order) -> None:
+def _line_up(desk: Desk, number: int) -> None:
+    """Make all rays of the desk the first list."""
+    for r in range(number):
+        desk.arena[r], desk.times[r] = r, 0.0
+
+
+@device
+def _sort_rays(span: Any, order: Order) -> None:
     """Sort the rays of a span by key."""
     number = span[1] - span[0]
-    sort_keys(job.rays, job.frame, span[0], span[1], order.keys)
     order.starts[:] = 0
     for k in range(number):
         order.starts[order.keys[k] + 1] += 1
@@ -44,7 +51,9 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
     if span[1] - span[0] <= FEW:
         return _ask_few(job, span, order, desk, sink)
     if order.place[0] < 0:
-        _sort_rays(job, span, order)
+        if order.place[0] != KEYED:
+            sort_keys(job.rays, job.frame, span[0], span[1], order.keys)
+        _sort_rays(span, order)
         order.place[0] = 0
         for k in range(order.starts[CAREFUL], order.starts[LOST]):
             doubt(order, whole(order.order[k]))
@@ -54,6 +63,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         end = min(order.starts[(octant + 1) * _OCTANT], begin + size)
         if begin < end:
             _aim(job, desk, order.order, (span[0], begin, end))
+            _line_up(desk, end - begin)
             walk_group(job, sink, desk, octant, end - begin)
             if not answer(sink, job, order, desk, (span[0], begin, end)):
                 return False

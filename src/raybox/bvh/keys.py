@@ -24,7 +24,7 @@ _SLOW = 2.0**-40  # direction parts below this share of the largest constrain no
 _REACH = 2.0**80
 
 
-def _bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
+def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
     """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
     with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
         with many:
@@ -73,7 +73,7 @@ class _Look:
         o, d = ((o - self.center) * self.scale).to(F32), d.to(F32)
         picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
         v, w = ([x.shuffled(x, pick) for pick in picks] for x in (o, d))
-        low_t, high_t = (_bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
+        low_t, high_t = (bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
         real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
         start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))

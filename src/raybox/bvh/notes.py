@@ -60,6 +60,16 @@ class CollectOf(NamedTuple):
     counts: Any
 
 
+class PacketsOf(NamedTuple):
+    """What becomes of packets, sixteen rays that stay together: see `raybox.bvh.packets`."""
+
+    sink: Any  # NearestOf, OccludedOf or CountOf
+    words: Any  # float32 (packets, 16, 16): the words of probes, column by column
+    answers: Any  # the same memory as whole numbers
+    first: Any  # int32 (packets,): each one's first ray, from the beginning of the span
+    octant: Any  # int32 (packets,)
+
+
 @device
 def give_up(desk: Any, r: int) -> None:
     """Leave a ray to those who calculate exactly."""
@@ -238,6 +248,14 @@ def _no(_sink: Any) -> bool:
     return False
 
 
+@device
+def _as_one_ray_does(sink: PacketsOf) -> bool:
+    return prunes(sink.sink)
+
+
+_PRUNES = {CountOf: _no, CollectOf: _no, PacketsOf: _as_one_ray_does}
+
+
 def prunes(sink: Any) -> bool:
     """Tell whether rays may end before they have met everything: it is near nodes first then, and fewer."""
     raise NotImplementedError("compiled code only")
@@ -245,4 +263,4 @@ def prunes(sink: Any) -> bool:
 
 dispatch(note, TABLE.get)
 dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
-dispatch(prunes, lambda kind: _no if kind in (CountOf, CollectOf) else _yes)
+dispatch(prunes, lambda kind: _PRUNES.get(kind, _yes))

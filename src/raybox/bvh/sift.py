@@ -41,7 +41,7 @@ def _backward(b: Any, octant: Any, axis: int) -> Any:
     return b.and_(b.lshr(octant, I64(axis)), I64(1))
 
 
-def _sides(b: Any, row: Any, octant: Any, axis: int) -> tuple[Any, Any]:
+def sides_of(b: Any, row: Any, octant: Any, axis: int) -> tuple[Any, Any]:
     """Return where a node's near and far planes on one axis are."""
     up = b.mul(_backward(b, octant, axis), I64(3 * WIDTH))
     near = b.add(row, b.add(I64(axis * WIDTH), up))
@@ -107,7 +107,7 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
     """
     row, octant, boxes, inner = node
     planes, begin = nodes.as_items(F32), span[0]
-    sides = [_sides(b, row, octant, axis) for axis in range(3)]
+    sides = [sides_of(b, row, octant, axis) for axis in range(3)]
     number = b.sub(span[1], begin)
     with loop(b, number, LANES) as at:
         rays = Sixteen(b, desk, begin, at, number)
@@ -174,7 +174,7 @@ def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
     near = constant(b, F32, WIDTH, 0.0)
     far = desk.probes.splat(b.add(base, I64(STOP)), WIDTH)
     for axis in range(2, -1, -1):
-        first, last = (planes.load(side, WIDTH) for side in _sides(b, row, octant, axis))
+        first, last = (planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis))
         word = [desk.probes.splat(b.add(base, I64(axis + 3 * k)), WIDTH) for k in range(4)]
         near = greater(fused(first, word[2], word[0]), near)
         far = lesser(fused(last, word[3], word[1]), far)
@@ -189,7 +189,7 @@ def rank(b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
     planes = nodes.as_items(F32)
     total = constant(b, F32, WIDTH, 0.0)
     for axis in range(3):
-        near = planes.load(_sides(b, row, octant, axis)[0], WIDTH)
+        near = planes.load(sides_of(b, row, octant, axis)[0], WIDTH)
         flip = splat(b, b.icmp_signed("!=", _backward(b, octant, axis), I64(0)), WIDTH)
         total = total + flip.choose(near * -1.0, near)
     desk.slots.store(total, I64(0))

@@ -13,12 +13,13 @@ from typing import Any
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
-from raybox.bvh.notes import note, propose, prunes
+from raybox.bvh.notes import PacketsOf, note, propose, prunes
+from raybox.bvh.packets import strike_alone, strike_lists
 from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
-from raybox.kernels.jit import device, inlined, whole
+from raybox.kernels.jit import device, dispatch, inlined, whole
 from raybox.kernels.lanes import prefetch
 from raybox.kernels.primitives import fetch, screen
 
@@ -43,10 +44,10 @@ def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
     note(sink, desk, number)
 
 
-@inlined
-def _decide_alone(job: Any, sink: Any, desk: Desk, slots: tuple[int, int, int], ray: int) -> None:
+@device
+def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
     """Deal with the boxes among a node's slots that one ray may meet, of which it meets some for sure."""
-    node, left, sure = slots
+    node, _, left, sure = slots
     nodes = job.tree.nodes
     while sure != 0:
         slot = simd.lowest_bit(sure)
@@ -88,7 +89,7 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
             top = push(desk, base, top, child, desk.slots[slot])
         leaves = _allowed(job, node, leaves & met)
         if leaves != 0:
-            _decide_alone(job, sink, desk, (node, leaves, leaves & met >> WIDTH), ray)
+            decide_alone(sink, job, desk, (node, octant, leaves, leaves & met >> WIDTH), ray)
 
 
 @inlined
@@ -126,9 +127,9 @@ def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int, int
     return top
 
 
-@inlined
-def _propose(job: Any, sink: Any, desk: Desk, node: int, mask: int) -> int:
-    """Pair the boxes in some slots of a node with the rays of their lists; return the number of pairs."""
+@device
+def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask: int) -> None:
+    """Decide the boxes in some slots of a node for the rays of their lists."""
     nodes = job.tree.nodes
     found = 0
     while mask != 0:
@@ -138,16 +139,28 @@ def _propose(job: Any, sink: Any, desk: Desk, node: int, mask: int) -> int:
         fetch(job.rows, item)
         for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
             found = propose(sink, desk, found, whole(desk.arena[k]), item)
-    return found
+    judge(job, sink, desk, found)
+
+
+def decide_lists(sink: Any, job: Any, desk: Desk, node: int, octant: int, mask: int) -> None:
+    """Decide the boxes in some slots of a node for the rays of their lists."""
+    raise NotImplementedError("compiled code only")
+
+
+def decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
+    """Decide boxes for one ray. slots: node, octant, a bit for each box it may meet, and surely meets."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(decide_lists, lambda kind: strike_lists if kind is PacketsOf else _decide_lists)
+dispatch(decide_alone, lambda kind: strike_alone if kind is PacketsOf else _decide_alone)
 
 
 @inlined
 def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> None:
-    """Have the sink take note of every allowed primitive that rays 0 <= r < number of the desk may meet."""
+    """Have the sink take note of every allowed primitive that the rays of the desk's first list may meet."""
     nodes, arena, pending = job.tree.nodes, desk.arena, desk.pending
-    for r in range(number):
-        arena[r], desk.times[r] = r, 0.0
-    pad(arena, 0, number)
+    pad(arena, arena[0], number)
     pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3] = 0, 0, number, number + LANES
     top = 1
     while top > 0:
@@ -183,7 +196,6 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
 
         # Screen the boxes; the inner nodes wait with their lists.
         occupied = _occupied(desk.lengths)
-        found = _propose(job, sink, desk, node, occupied & leaves)
+        if occupied & leaves != 0:
+            decide_lists(sink, job, desk, node, octant, occupied & leaves)
         top = _push(job, sink, desk, node, (top, free + WIDTH * room, occupied & ~leaves))
-        if found > 0:
-            judge(job, sink, desk, found)

@@ -125,6 +125,22 @@ class Lanes:
         mask = (1 << (31 if self.item == F32 else 63)) - 1
         return (self.bits(whole) & mask).bits(self.item)
 
+    def least(self) -> Lanes:
+        """Return the least lane, alone; none may be NaN."""
+        return self._folded(lesser)
+
+    def greatest(self) -> Lanes:
+        """Return the greatest lane, alone; none may be NaN."""
+        return self._folded(greater)
+
+    def _folded(self, better: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
+        left = self
+        while left.count > 1:
+            half = left.count // 2
+            low, high = (left.shuffled(left, list(range(k, k + half))) for k in (0, half))
+            left = better(low, high)
+        return left
+
     def lane(self, k: int) -> Any:
         """Return one lane as a plain LLVM value."""
         return self.b.extract_element(self.value, I32(k))
@@ -132,6 +148,10 @@ class Lanes:
     def mask(self) -> Any:
         """Return true lanes as the bits of a 64-bit number."""
         return self.b.zext(self.b.bitcast(self.value, ir.IntType(self.count)), I64)
+
+    def any(self) -> Any:
+        """Tell whether any lane is true, as a plain value."""
+        return self.b.icmp_signed("!=", self.mask(), I64(0))
 
     def shuffled(self, other: Lanes, picks: list[int]) -> Lanes:
         """Pick lanes from this vector and another, numbered on past the end of this one."""

@@ -1,0 +1,186 @@
+"""Rays that come in packets: who they are, and the loop that answers for them.
+
+Neighbours that go nearly the same way, as in pictures and sweeps, are walked sixteen at a time
+(`raybox.bvh.packets`); the others, and the few that were left over, get the keys by which
+`raybox.bvh.groups` sorts them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.aim import ANSWER, LANES, MISS
+from raybox.bvh.answers import Order, doubt
+from raybox.bvh.desk import Desk, make_desk
+from raybox.bvh.keys import LOST, sort_keys
+from raybox.bvh.notes import CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
+from raybox.bvh.stream import walk_group
+from raybox.kernels.box_lanes import make_pairs
+from raybox.kernels.jit import device, dispatch, entry, whole
+from raybox.kernels.primitives import settle
+
+GRAINS = (
+    5.0  # boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
+)
+_SAMPLES = 32
+
+
+def look(rays: Any, numbers: Any, at: Any) -> Any:
+    """Tell whether the sixteen rays from `at` on seem to belong together, by four of them.
+
+    That is: they run into one octant, and where they are in the midst of the scene, they are no farther apart
+    than a few boxes are long. numbers: those of the frame; at: one place or an array of them; compiled, too.
+    """
+    o, d = rays.origins, rays.directions
+    size = np.maximum(np.maximum(np.abs(d[at, 0]), np.abs(d[at, 1])), np.abs(d[at, 2]))
+    away = 0.0
+    for axis in range(3):
+        away = away + np.abs(o[at, axis] - numbers[axis])
+    same = size > 0.0
+    for k in (5, 10, 15):
+        for axis in range(3):
+            one, other = d[at, axis], d[at + k, axis]
+            apart = np.abs(o[at, axis] - o[at + k, axis]) + away * np.abs(one - other) / size
+            same = same & ((one < 0.0) == (other < 0.0)) & (apart * numbers[3] <= GRAINS * numbers[16])
+    return same
+
+
+_look = device(look)
+
+
+def seem(rays: Any, numbers: Any, span: tuple[int, int]) -> bool:
+    """Tell whether it may be worth it to look for packets, by a few samples."""
+    begin, end = span
+    places = begin + np.arange(_SAMPLES) * (end - begin - LANES) // (_SAMPLES - 1)
+    return bool(np.any(look(rays, numbers, places)))
+
+
+def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
+    """Make the memory for groups of up to so many rays in packets, and their desk."""
+    number = rays // LANES
+    words = np.empty((number + LANES, LANES, LANES), np.float32)
+    first, octant = np.empty(number, np.int32), np.empty(number, np.int32)
+    desk = make_desk(number)._replace(exact=np.empty((rays + LANES, 8)), pairs=make_pairs(rays))
+    return (words, words.view(np.int32), first, octant), desk
+
+
+@entry
+def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) -> int:
+    """Answer for the packets among the rays of a span; write keys, and return the number of rays left."""
+    number, left, most = span[1] - span[0], 0, sink.first.size
+    order.place[2] = 0
+    tail = number % LANES
+    if tail > 0:  # keys come for sixteen rays at least
+        sort_keys(job.rays, job.frame, span[1] - LANES, span[1], order.keys[number - LANES :])
+        left += tail
+    at = whole(0)
+    while at + LANES <= number:
+        packets = whole(0)
+        while at + LANES <= number and packets < most:
+            octant = whole(UNFIT)
+            if _look(job.rays, job.frame.numbers, span[0] + at):
+                octant = aim_packet(job, desk, sink, span[0] + at, packets)
+            if octant == UNFIT:
+                _write_keys(job, order, span[0], at)
+                left += LANES
+            elif octant == NONE:
+                order.keys[at : at + LANES] = LOST
+            else:
+                sink.first[packets], sink.octant[packets] = at, octant
+                packets += 1
+            at += LANES
+        _walk_packets(job, desk, sink, packets)
+        conclude(sink.sink, sink, job, order, desk, (span[0], packets))
+        left += _leave(job, sink, order, span[0], packets)
+    return left
+
+
+@device
+def _write_keys(job: Any, order: Order, base: int, at: int) -> None:
+    sort_keys(job.rays, job.frame, base + at, base + at + LANES, order.keys[at:])
+
+
+@device
+def _walk_packets(job: Any, desk: Desk, sink: PacketsOf, packets: int) -> None:
+    """Walk packets octant by octant."""
+    for octant in range(8):
+        number = whole(0)
+        for p in range(packets):
+            if sink.octant[p] == octant:
+                desk.arena[number], desk.times[number] = p, 0.0
+                number += 1
+        if number > 0:
+            walk_group(job, sink, desk, octant, number)
+
+
+@device
+def _leave(job: Any, sink: PacketsOf, order: Order, base: int, packets: int) -> int:
+    """Write keys of the rays that are left over; return how many."""
+    total = 0
+    for p in range(packets):
+        at, left = whole(sink.first[p]), 0
+        for lane in range(LANES):
+            left += int(sink.answers[p, ANSWER, lane] == LEFT)
+        if left > 0:
+            _write_keys(job, order, base, at)
+        for lane in range(LANES):
+            if sink.answers[p, ANSWER, lane] != LEFT:
+                order.keys[at + lane] = LOST
+        total += left
+    return total
+
+
+@device
+def _conclude_nearest(
+    sink: NearestOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any
+) -> None:
+    base, number = place
+    pairs, found = desk.pairs, 0
+    for p in range(number):
+        for lane in range(LANES):
+            i = packets.answers[p, ANSWER, lane]
+            if i >= 0:
+                pairs.ray[found], pairs.item[found] = p * LANES + lane, i
+                pairs.source[found] = base + packets.first[p] + lane
+                found += 1
+    settle(job.rows, job.rays, desk.exact, pairs, found)
+    for c in range(found):
+        k = pairs.source[c]
+        if pairs.verdict[c] == 0:
+            doubt(order, k - base)
+        else:
+            sink.index[k], sink.t[k] = pairs.item[c], pairs.low[c]
+
+
+@device
+def _conclude_occluded(
+    sink: OccludedOf, packets: PacketsOf, _job: Any, _order: Any, _desk: Any, place: Any
+) -> None:
+    base, number = place
+    for p in range(number):
+        for lane in range(LANES):
+            if packets.answers[p, ANSWER, lane] > MISS:
+                sink.met[base + packets.first[p] + lane] = True
+
+
+@device
+def _conclude_count(
+    sink: CountOf, packets: PacketsOf, _job: Any, _order: Any, _desk: Any, place: Any
+) -> None:
+    base, number = place
+    for p in range(number):
+        for lane in range(LANES):
+            if packets.answers[p, ANSWER, lane] > MISS:
+                sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWER, lane] + 1
+
+
+_CONCLUDE = {NearestOf: _conclude_nearest, OccludedOf: _conclude_occluded, CountOf: _conclude_count}
+
+
+def conclude(sink: Any, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
+    """Write the answers of so many packets. place: the span's first ray, and how many; `sink`: theirs."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(conclude, _CONCLUDE.get)

@@ -1,0 +1,264 @@
+"""Packets: sixteen neighbouring rays that go nearly the same way, walked as if they were one.
+
+A packet's probe has the form of a ray's, but bounds all sixteen. The near times of a plane at b are lines in
+b, one for each ray; the least of them is concave, so between two places the chord lies below: the chord over
+all of the scene that the rays have before them is the packet's near time. (Far times: greatest, convex,
+above.) Rounding is monotone, so no packet refuses what one of its rays accepts. The walk is
+that of `raybox.bvh.stream`, with packets for rays; only a box is tested against each ray, all sixteen at
+once. No ray is sorted, and what is known of a packet lies side by side.
+
+What a ray meets for sure counts, as in `raybox.bvh.sure`; a ray that is not sure of a box is LEFT to others.
+
+Source: Wald et al. 2007, "Ray tracing deformable scenes using dynamic bounding volume hierarchies", 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from raybox.bvh import sure
+from raybox.bvh.aim import (
+    ANSWER,
+    INVERSE,
+    LANES,
+    MARGIN,
+    MISS,
+    PASSES,
+    PROBE,
+    STOP,
+    TIMED,
+    Given,
+    keep_exact,
+    see,
+    words_of,
+)
+from raybox.bvh.keys import bounds_in_a_row
+from raybox.bvh.layout import CHILD, NUDGE, ROW
+from raybox.bvh.notes import CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.sift import reach, sides_of, surely
+from raybox.kernels.jit import device, dispatch, whole
+from raybox.kernels.lanes import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    fused,
+    greater,
+    lesser,
+    splat,
+    vector_code,
+)
+from raybox.kernels.primitives import fetch
+from raybox.kernels.simd import lowest_bit
+
+LEFT = -3  # the answer of rays that are left to others
+NONE, UNFIT = 8, 9  # no octant: no ray meets anything; these rays are no packet
+_BLOCK = PROBE * LANES
+_ROUND = 2.0**-48
+_WIDE = 2.0**20  # the bounds of scenes that have packets
+_EDGE = 2.0**-10
+
+
+class _Chord(NamedTuple):
+    """Where the chords begin and end on one axis."""
+
+    begin: Lanes
+    end: Lanes
+
+
+@vector_code(types.int64)
+def aim_packet(b: Any, job: Any, desk: Any, sink: Any, at: Any, packet: Any) -> Any:
+    """Make a packet of the rays from `at` on; return the octant they run into, or NONE, or UNFIT."""
+    seen, given = _look_at(b, job, at)
+    words = words_of(seen)
+    base = b.mul(packet, I64(_BLOCK))
+    for k, column in enumerate(words.columns()):
+        sink.words.store(column, b.add(base, I64(LANES * k)))
+    keep_exact(b, given, seen, b.mul(packet, I64(LANES)), desk.exact)
+    meets = seen.alive & seen.tame
+    _bound(b, job.frame, desk, (words, seen, meets), packet)
+    everyone = meets.mask()
+    fit = b.icmp_signed("==", (seen.alive & ~seen.tame).mask(), I64(0))
+    octant = I64(0)
+    for k in range(3):
+        for flags in (seen.backward[k], seen.moves[k]):
+            mask = (flags & meets).mask()
+            none, same = b.icmp_signed("==", mask, I64(0)), b.icmp_signed("==", mask, everyone)
+            fit = b.and_(fit, b.or_(none, same))
+        octant = b.or_(octant, b.shl(b.zext((seen.backward[k] & meets).any(), I64), I64(k)))
+    for k in range(3):
+        size = constant(b, F64, 1, 0.0)
+        for corner in (4 + k, 7 + k):
+            size = greater(size, job.frame.numbers.splat(corner, 1).magnitude())
+        fit = b.and_(fit, (size < _WIDE).lane(0))
+    octant = b.select(fit, octant, I64(UNFIT))
+    return b.select(b.icmp_signed("==", everyone, I64(0)), b.select(fit, I64(NONE), I64(UNFIT)), octant)
+
+
+def _look_at(b: Any, job: Any, at: Any) -> Any:
+    """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
+    o, d = (v.load(b.mul(at, I64(3)), 3 * LANES) for v in (job.rays.origins, job.rays.directions))
+    picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
+    ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]
+    given = Given([o.shuffled(o, p) for p in picks], [d.shuffled(d, p) for p in picks], *ends)
+    return see(b, given, job.frame), given
+
+
+def _bound(b: Any, frame: Any, desk: Any, rays: Any, packet: Any) -> None:
+    """Write the probe of a packet."""
+    words, seen, meets = rays
+    row = b.mul(packet, I64(PROBE))
+    for k in range(3):
+        chord = _span(b, frame, words.x[k], meets, (k, seen.backward[k]))
+        for c, inverse, word, away in (
+            (words.near[k], words.steep[k], k, -1.0),
+            (words.far[k], words.flat[k], 3 + k, 1.0),
+        ):
+            offset, slope = _line(chord, c.to(F64), inverse.to(F64), meets, away)
+            desk.probes.store(offset, b.add(row, I64(word)))
+            desk.probes.store(slope, b.add(row, I64(INVERSE + word)))
+    desk.probes.store(words.stop.greatest(), b.add(row, I64(STOP)))
+    desk.probes.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
+    for word in (ANSWER, TIMED):
+        desk.answers.store(constant(b, I32, 1, MISS), b.add(row, I64(word)))
+
+
+def _span(b: Any, frame: Any, x: Lanes, meets: Lanes, axis: Any) -> _Chord:
+    """Return between which planes the rays have what they may meet: from where they are on."""
+    k, backward = axis
+    low, up = frame.numbers.splat(4 + k, 1), frame.numbers.splat(7 + k, 1)
+    room = (up - low) * _EDGE + (low.magnitude() + up.magnitude()) * 2.0**-20 + NUDGE
+    here = meets.choose(x, np.inf).least(), meets.choose(x, -np.inf).greatest()
+    here = here[0] - here[0].magnitude() * 2.0**-20 - NUDGE, here[1] + here[1].magnitude() * 2.0**-20 + NUDGE
+    runs_back = Lanes(b, splat(b, (backward & meets).any(), 1).value)
+    begin = runs_back.choose(low - room, lesser(here[0], up - room))
+    return _Chord(begin, runs_back.choose(greater(here[1], low + room), up + room))
+
+
+def _line(chord: _Chord, c: Lanes, inverse: Lanes, meets: Lanes, away: float) -> tuple[Lanes, Lanes]:
+    """Return a line that bounds those of all rays, rounded outward: what is added, and the slope."""
+    count, nobody = c.count, np.inf * -away
+    ends = []
+    for place in chord:
+        one = meets.choose(inverse * splat(c.b, place.lane(0), count) + c, nobody)
+        ends.append(one.least() if away < 0 else one.greatest())
+    slope = ((ends[1] - ends[0]) / (chord.end - chord.begin)).to(F32)
+    steep = slope.to(F64)
+    first, last = (end - steep * place for end, place in zip(ends, chord, strict=True))
+    rough = ends[0].magnitude() + ends[1].magnitude()
+    rough = rough + steep.magnitude() * (chord.begin.magnitude() + chord.end.magnitude())
+    offset = lesser(first, last) if away < 0 else greater(first, last)
+    offset = offset + (offset.magnitude() * 2.0**-22 + rough * _ROUND + NUDGE) * away
+    return offset.to(F32), slope
+
+
+class _Struck(NamedTuple):
+    """Sixteen rays at a box."""
+
+    near: Lanes
+    far: Lanes
+    met: Lanes
+    margin: Lanes
+    stop: Lanes
+    answer: Lanes
+    item: Any
+
+
+def _strike(decide: Any) -> Any:
+    """Make the function that tests a packet against a box; `decide` returns new stops and answers."""
+
+    @vector_code(types.void)
+    def write(b: Any, sink: Any, job: Any, desk: Any, spot: Any, packet: Any) -> None:
+        row, octant, slot = spot
+        planes, base = job.tree.nodes.as_items(F32), b.mul(packet, I64(_BLOCK))
+
+        def word(k: int) -> Lanes:
+            return sink.words.load(b.add(base, I64(LANES * k)), LANES)
+
+        near, stop = constant(b, F32, LANES, 0.0), word(STOP)
+        far = stop
+        for axis in range(2, -1, -1):
+            first, last = (planes.splat(b.add(s, slot), LANES) for s in sides_of(b, row, octant, axis))
+            near = greater(fused(first, word(6 + axis), word(axis)), near)
+            far = lesser(fused(last, word(9 + axis), word(3 + axis)), far)
+        met = near <= far
+        with b.if_then(met.any()):
+            item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
+            answer = word(ANSWER).bits(I32)
+            struck = _Struck(near, far, met, word(MARGIN), stop, answer, item)
+            stop, answer = decide(b, struck)
+            sink.words.store(stop, b.add(base, I64(LANES * STOP)))
+            sink.answers.store(answer, b.add(base, I64(LANES * ANSWER)))
+            desk.probes.store(stop.greatest(), b.add(b.mul(packet, I64(PROBE)), I64(STOP)))
+
+    @device
+    def strike(_sink: Any, packets: PacketsOf, job: Any, desk: Any, spot: Any, packet: int) -> None:
+        write(packets, job, desk, spot, packet)
+
+    return strike
+
+
+def _nearest(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
+    late = reach(at.near, at.margin)
+    sure = at.met & surely(late, at.far, at.margin)
+    unsure = at.met & ~sure
+    answer = sure.choose(splat(b, at.item, LANES), at.answer)
+    stop = sure.choose(late, at.stop)
+    return unsure.choose(constant(b, F32, LANES, PASSES), stop), unsure.choose(
+        constant(b, I32, LANES, LEFT), answer
+    )
+
+
+def _occluded(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
+    sure = at.met & surely(at.near, at.far, at.margin)
+    left = at.met.choose(constant(b, I32, LANES, LEFT), at.answer)  # a later box may settle it
+    answer = sure.choose(constant(b, I32, LANES, 1), left)
+    return sure.choose(constant(b, F32, LANES, PASSES), at.stop), answer
+
+
+def _count(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
+    sure = at.met & surely(at.near, at.far, at.margin)
+    unsure = at.met & ~sure
+    answer = unsure.choose(constant(b, I32, LANES, LEFT), at.answer + sure.to(I32))
+    return unsure.choose(constant(b, F32, LANES, PASSES), at.stop), answer
+
+
+TABLE = {NearestOf: _strike(_nearest), OccludedOf: _strike(_occluded), CountOf: _strike(_count)}
+
+
+def strike(sink: Any, packets: PacketsOf, job: Any, desk: Any, spot: Any, packet: int) -> None:
+    """Test a packet's rays against a box. spot: its node's row, octant, slot; `sink`: that of `packets`."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(strike, TABLE.get)
+
+
+@device
+def strike_lists(sink: PacketsOf, job: Any, desk: Any, node: int, octant: int, mask: int) -> None:
+    """Decide the boxes in some slots of a node for the packets of their lists."""
+    while mask != 0:
+        slot = lowest_bit(mask)
+        mask &= mask - 1
+        fetch(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
+        for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
+            strike(sink.sink, sink, job, desk, (node * ROW, octant, slot), whole(desk.arena[k]))
+
+
+@device
+def strike_alone(sink: PacketsOf, job: Any, desk: Any, slots: tuple[int, int, int, int], packet: int) -> None:
+    """Decide boxes for one packet."""
+    node, octant, mask, _ = slots
+    while mask != 0:
+        slot = lowest_bit(mask)
+        mask &= mask - 1
+        fetch(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
+        strike(sink.sink, sink, job, desk, (node * ROW, octant, slot), packet)
+
+
+sure.TABLE[PacketsOf] = sure.TABLE[FirstOf]

@@ -1,0 +1,236 @@
+"""Packets: sixteen rays walked as one refuse no box, and answer as rays by themselves do; by Fractions."""
+
+from collections import Counter
+
+import numba
+import numpy as np
+import pytest
+
+import exact
+import raybox as rb
+from aim import INF, Pairs
+from cast import PLACES, as_rays_or_miss
+from raybox import questions
+from raybox.bvh import coherent, groups
+from raybox.bvh.aim import LANES, MARGIN, STOP, frame_of
+from raybox.bvh.build import build
+from raybox.bvh.layout import CHILD
+from raybox.bvh.notes import CountOf, PacketsOf
+from raybox.bvh.packets import NONE, UNFIT, aim_packet
+from raybox.bvh.traverse import Job
+from raybox.kernels.jit import FLAGS
+from scenes import random_scene
+from test_streams_scene import ask, ties, truth
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
+
+
+@loop
+def aimed(job, desk, sink, at, packet):
+    return aim_packet(job, desk, sink, at, packet)
+
+
+def bundle(rng, lower, upper) -> tuple[np.ndarray, ...]:
+    """Sixteen rays from a box or from nearby, to points close together; a few that make no packet."""
+    finite = np.flatnonzero(np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1))
+    a, b = rng.choice(finite, 2)
+    size = (upper - lower)[finite].max()
+    origin = lower[a] + rng.choice([0.1, 3.0, 1e3]) * size * rng.standard_normal(3)
+    goals = lower[b] + rng.choice([1e-3, 0.1, 1.0]) * size * rng.random((LANES, 3))
+    origins = origin + rng.choice([0.0, 1e-3, 0.5]) * size * rng.random((LANES, 3))
+    ways = (goals - origins) * np.ldexp(1.0, rng.integers(-3, 4))
+    low, high = np.zeros(LANES), np.full(LANES, INF)
+    kind = rng.integers(0, 10)
+    if kind == 0:
+        ways[:, rng.integers(3)] = 0.0
+    if kind == 1:
+        ways[rng.integers(LANES), rng.integers(3)] *= -1.0
+    if kind == 2:
+        high[:] = rng.random(LANES) * 2.0
+    if kind == 3:
+        low[5:9], high[5:9] = INF, -INF
+    return origins, ways, low, high
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_packets_refuse_no_box_that_a_ray_accepts(place):
+    """Near and far times of packets bound those of rays, in float32, wherever rays may meet boxes."""
+    lower, upper = PLACES[place]()
+    rng, counts = np.random.default_rng(91), Counter()
+    tree = build(lower, upper)
+    given = [np.concatenate(x) for x in zip(*(bundle(rng, lower, upper) for _ in range(60)), strict=True)]
+    rays = as_rays_or_miss(Pairs(*given, lower, upper)).rows()
+    job = Job(tree, (), rays, (), frame_of(tree))
+    memory, desk = coherent.make_packets(LANES)
+    planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
+    for at in range(0, len(given[0]), LANES):
+        octant = aimed(job, desk, PacketsOf(CountOf(()), *memory), at, 0)
+        counts["unfit" if octant == UNFIT else "none" if octant == NONE else "fit"] += 1
+        if octant in (UNFIT, NONE):
+            continue
+        words, probe = memory[0][0].astype(float), desk.probes[0].astype(float)
+        alive = np.flatnonzero(words[STOP] >= 0)
+        assert probe[STOP] == words[STOP].max()
+        assert probe[MARGIN] == INF
+        for axis in range(3):
+            sides = [planes[:, side, axis].ravel() for side in (0, 1)]
+            near, far = sides[::-1] if octant >> axis & 1 else sides
+            with np.errstate(all="ignore"):
+                first, last = (
+                    (b.astype(float)[:, None] * words[i, alive] + words[c, alive]).astype(np.float32)
+                    for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
+                )
+                both = [
+                    (b.astype(float) * probe[i] + probe[c]).astype(np.float32)
+                    for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
+                ]
+                tight = np.maximum(first.min(axis=1), 0) - np.maximum(both[0], 0)
+            some = np.isfinite(near) & np.isfinite(far)
+            assert (np.maximum(both[0], 0)[some] <= np.maximum(first.min(axis=1), 0)[some]).all(), (at, axis)
+            best = last.max(axis=1)
+            assert ((both[1] >= best) | (best < 0))[some].all(), (at, axis)
+            counts["tight"] += int((tight[some] < 0.1 * words[STOP, alive].max()).sum())
+            counts["planes"] += int(some.sum())
+    assert counts["fit"] > 20 or place in {"open", "large"}, counts
+    assert counts["unfit"] > 0, counts
+    assert counts["tight"] >= counts["planes"] / 2, counts
+
+
+# From outside
+
+
+def picture(seed) -> tuple[np.ndarray, ...]:
+    """Rows of pixels: from a point, side by side, from inside; through corners and edges of a grid."""
+    rng = np.random.default_rng(seed)
+    x, y = (a.ravel() for a in np.meshgrid(np.arange(32.0), np.arange(4.0)))
+    rows = []
+    for k in range(5):
+        eye = np.array([-2.0, -1.75, -6.0]) + k * np.array([0.25, 0.0, 0.5])
+        goals = np.stack([x / 16 - 1.0 + 0.0 * y, y / 8 + 0.5 * (k % 2) - 1.0, 0.0 * x], axis=1)
+        if k == 3:
+            rows.append((goals + np.array([0, 0, -5.0]), np.tile([2.0**-6, 2.0**-7, 1.0], (128, 1))))
+        elif k == 4:
+            rows.append((np.tile([0.3, 0.1, 0.2], (128, 1)), goals + np.array([1.5, 0.2, 3.0])))
+        else:
+            rows.append((np.tile(eye, (128, 1)), goals - eye))
+    origins, ways = (np.concatenate(a) for a in zip(*rows, strict=True))
+    low, high = np.zeros(len(ways)), np.full(len(ways), INF)
+    high[100:120] = rng.random(20)
+    low[140:150], high[140:150] = INF, -INF
+    low[260:300] = -3.0
+    return origins, ways, low, high
+
+
+def cells(seed):
+    """Some cells of a grid, and boxes here and there."""
+    rng = np.random.default_rng(seed)
+    lower = np.stack(np.meshgrid(*[np.arange(-2.0, 2.0, 0.5)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    lower, loose = lower[rng.random(len(lower)) < 0.15], rng.uniform(-3, 3, (60, 3))
+    return np.concatenate([lower, loose]), np.concatenate([lower + 0.5, loose + 0.7])
+
+
+@pytest.fixture(scope="module")
+def world():
+    pairs = Pairs(*picture(92), *cells(93))
+    return pairs, list(exact.along(*pairs))
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """One span for all; remember how many rays packets left over, of how many."""
+    monkeypatch.setattr(questions, "run_chunks", lambda work, total, **_: [work(0, total)])
+    monkeypatch.setattr(questions, "_DESKS", {groups.FEW: [], questions.GROUP: []})
+    monkeypatch.setattr(questions, "_PACKETS", [])
+    told, call = [], coherent.ask_packets
+
+    def spy(job, span, *rest):
+        told.append((call(job, span, *rest), span[1] - span[0]))
+        return told[-1][0]
+
+    monkeypatch.setattr(coherent, "ask_packets", spy)
+    return told
+
+
+def picked(pairs, found, order):
+    return Pairs(*(x[order] for x in pairs[:4]), *pairs[4:]), [found[k] for k in order]
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+def test_pictures_of_a_scene_full_of_ties(question, world, used):
+    pairs, found = world
+    assert ask(question, pairs) == truth(question, found)
+    (left, number), *_ = used
+    assert 0 < left < number * 0.7
+    seen = Counter("hit" if row else "miss" for row in found)
+    seen["tie"] = sum(exact.ties(row) > 0 for row in found if row)
+    assert min(seen["hit"], seen["miss"], 3 * seen["tie"]) > 20, seen
+    same = Pairs(*pairs[:4], *ties(97))
+    assert ask(question, same) == truth(question, list(exact.along(*same)))
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("n", [65, 79, 80, 81, 96, 127, 640])
+@pytest.mark.parametrize("group", [16, 48, 4096])
+def test_any_number_of_rays_and_packets(question, n, group, world, used, monkeypatch):
+    monkeypatch.setattr(questions, "GROUP", group)
+    pairs, found = picked(*world, np.arange(n))
+    assert ask(question, pairs) == truth(question, found)
+    assert used[0][0] < n
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+def test_where_holds_for_packets(question, world, used):
+    pairs, found = world
+    where = np.random.default_rng(94).random(len(pairs.lower)) < 0.4
+    assert ask(question, pairs, where=where) == truth(
+        question, [[f for f in r if where[f.index]] for r in found]
+    )
+    assert used[0][0] < used[0][1]
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+def test_rays_of_both_kinds_in_one_batch(question, world, used):
+    """Blocks of a picture, blocks of rays from all over, and blocks of both."""
+    pairs, found = world
+    rng = np.random.default_rng(95)
+    order = np.arange(640).reshape(-1, LANES)
+    order[1::3] = rng.integers(0, 640, order[1::3].shape)
+    order[2::6, 7] = 5
+    rays, want = picked(pairs, found, order.ravel())
+    assert ask(question, rays) == truth(question, want)
+    left, number = used[0]
+    assert number // 3 < left < number
+
+
+def test_looking_finds_pictures_and_no_crowd():
+    rng = np.random.default_rng(96)
+    scene = rb.Boxes.from_centers(rng.random((1000, 3)), 0.05)
+    numbers = frame_of(build(*scene.rows())).numbers
+    assert 0.08 < numbers[16] < 0.12  # twice as long as in the world, where a unit is two of the tree's
+    eye, goals = np.array([0.5, 0.5, -2.0]), np.stack(np.meshgrid(*[np.linspace(0, 1, 256)] * 2), axis=-1)
+    goals = np.concatenate([goals, np.zeros((256, 256, 1))], axis=-1).reshape(-1, 3)
+    picture = rb.Rays(np.tile(eye, (len(goals), 1)), goals - eye).rows()
+    at = np.arange(0, len(goals), LANES)
+    assert coherent.look(picture, numbers, at).mean() > 0.8
+    crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
+    assert not coherent.look(crowd, numbers, at).any()
+    assert coherent.seem(picture, numbers, (0, len(goals)))
+    assert not coherent.seem(crowd, numbers, (0, len(goals)))
+    coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
+    assert not coherent.look(coarse, numbers, np.arange(0, 1000, LANES)).any()
+
+
+WORK = {"nearest": (24_089, 178), "occluded": (23_905, 177), "count": (29_042, 105)}
+
+
+@pytest.mark.parametrize("question", WORK)
+def test_nodes_looked_at_by_packets(question, used):
+    """Packets times nodes tested in lists, and nodes tested for packets alone: lower is good news."""
+    scene = random_scene(98, 10_000, 1, size=0.05)[4:]
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.3, 0.3, 512), np.linspace(-0.1, 0.1, 32)))
+    ways = np.stack([x, y, np.ones(len(x))], axis=1)
+    eye = np.tile([0.013, 0.027, -3.0], (len(x), 1))
+    ask(question, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
+    (left, number), ((_, desk),) = used[0], questions._PACKETS
+    assert left < number / 100
+    assert tuple(desk.work[:2].tolist()) == WORK[question]
