@@ -119,16 +119,16 @@ def _brute(results: Results) -> str:
     if "brute" not in results:
         return ""
     result = results["brute"]
-    pairs = zip(result["seconds"]["intersect"], result["seconds"]["probe"], strict=True)
+    pairs = zip(result["seconds"]["sweep"], result["seconds"]["probe"], strict=True)
     rates = [(1e-9 * result["tests"] / a, 1e-9 * result["fused"] / b) for a, b in pairs]
     tests, fused = (median(column) for column in zip(*rates, strict=True))
     limit = fused * result["lanes"] / result["instructions"]
     return f"""## Brute force
 
-`rb.intersect` of all rays with all boxes, one thread, exact: {tests:.3g} G tests a second. In turns with it,
+All rays against all boxes, one thread, hits counted, exact: {tests:.3g} G tests a second. In turns with it,
 a loop of nothing but fused multiply-adds on {result["lanes"]} float32 did {fused:.3g} G a second. A bare
 float32 slab test takes {result["instructions"]} such instructions for {result["lanes"]} boxes, so no loop
-could pass {limit:.3g} G tests a second here. raybox, which also decides exactly and writes its answers,
+could pass {limit:.3g} G tests a second here. raybox, which also decides exactly and counts,
 reaches {tests / limit:.1%} of that."""
 
 

@@ -383,7 +383,7 @@ def test_jobs_about_raybox_alone_tell_what_the_page_wants():
         "first-use": {kind: [{"import": 1.0, "Scene": 2.5}] for kind in ("compiled", "loaded")},
         "brute": {"tests": 8e9, "fused": 1e9, "lanes": 16, "instructions": 14, "seconds": {}},
     }
-    results["brute"]["seconds"] = {"intersect": [4.0], "probe": [0.5]}
+    results["brute"]["seconds"] = {"sweep": [4.0], "probe": [0.5]}
     text = "\n".join(own_tables.sections(json.loads(json.dumps(results))))
     for words in ("| 200 |", "bytes a box", "| numpy |", "in turns of 1024 rays", "| all of it | 3.50 |"):
         assert words in text

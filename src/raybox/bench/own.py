@@ -10,8 +10,9 @@ import numpy as np
 import raybox as rb
 from raybox.bench import data, machine, peers, probe, timing
 from raybox.bench.peers import raybox_scene
+from raybox.bvh import sweep
 
-_BRUTE = 4096  # rays, and boxes, of the brute force: half a minute's worth would tell no more
+_BRUTE = 2**14  # rays, and boxes, of the brute force: a fifteenth of a second
 
 
 def builds(
@@ -114,18 +115,22 @@ def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
 
 
 def brute(rounds: int = 7) -> dict[str, Any]:
-    """Time rb.intersect of all rays with all boxes, in turns with the most that the core can do."""
-    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE))
-    rays = raybox_scene.rays_of(data.rays("incoherent", _BRUTE, data.boxes("uniform", 1)))[:, None]
+    """Time the tests of all rays against all boxes, in turns with the most that the core can do."""
+    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
+    rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
+    task, desk = sweep.make_task(rays, boxes), sweep.make_desk()
+    out = sweep.make_answers(_BRUTE, np.empty(0, np.int64), np.empty(0))
     run, steps = probe.make(), 20_000_000
     calls: dict[str, Callable[[], Any]] = {
-        "intersect": partial(rb.intersect, rays, boxes),
+        "sweep": partial(sweep.sweep, task, (0, _BRUTE), desk, out),
         "probe": partial(run, steps),
     }
     for call in calls.values():
         call()
+    out.state[:] = 0
+    calls["sweep"]()
     return {
-        "tests": _BRUTE**2,
+        "tests": int(out.state[2]) * _BRUTE,
         "fused": steps * probe.CHAINS,
         "lanes": probe.LANES,
         "instructions": probe.INSTRUCTIONS,
