@@ -189,6 +189,29 @@ def test_where_holds_for_packets(question, world, used):
 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+def test_plates_at_the_edge_of_the_scene_seen_from_far_away(question, used):
+    """Rays come in where the plates are: what is rounded on the long way there must not lose them."""
+    rng = np.random.default_rng(99)
+    lower = rng.integers(-4, 5, (60, 3)) * 0.25
+    lower[:, 2] = rng.choice([-1.0, 1.0], 60)
+    upper = lower + np.array([0.75, 0.75, 0.0])
+    origins, ways = [], []
+    for k in range(64):
+        goal = np.array([*(rng.integers(-5, 6, 2) * 0.25 + 0.01), -1.0])
+        eye = goal + np.array([1.0, 0.7, -1.0]) * rng.choice([3.0, 1e5, 1e9, 2.0**40]) * (1.0 + rng.random())
+        goals = goal + np.stack([np.arange(LANES) * 0.01, np.zeros(LANES), np.zeros(LANES)], axis=1)
+        origins.append(np.tile(eye, (LANES, 1)) + (goals - goal if k % 2 else 0.0))
+        ways.append(goals - origins[-1])
+    low, high = np.zeros(64 * LANES), np.full(64 * LANES, INF)
+    pairs = Pairs(np.concatenate(origins), np.concatenate(ways), low, high, lower, upper)
+    found = list(exact.along(*pairs))
+    assert ask(question, pairs) == truth(question, found)
+    assert used
+    assert sum(not row for row in found) > 100
+    assert sum(len(row) > 1 for row in found) > 100
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
 def test_rays_of_both_kinds_in_one_batch(question, world, used):
     """Blocks of a picture, blocks of rays from all over, and blocks of both."""
     pairs, found = world

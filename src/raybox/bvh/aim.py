@@ -212,7 +212,8 @@ class Words(NamedTuple):
     answer: Lanes
     margin: Lanes
     shift: Lanes
-    x: list[Lanes]  # float64: where the rays are at time 0
+    x: list[Lanes]  # float64: where the rays are at time 0, on each axis
+    slack: list[Lanes]  # and how far off that may be
 
     def columns(self) -> list[Lanes]:
         """Return the sixteen words of a row."""
@@ -227,13 +228,14 @@ def words_of(seen: Seen) -> Words:
     shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
     moved = shift.to(F64)
     length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
-    words = Words([], [], [], [], *_ends(b, seen, length), shift, [])
+    words = Words([], [], [], [], *_ends(b, seen, length), shift, [], [])
     off = seen.start * 0.0
     for k in range(3):
         walked = moved * seen.w[k]
         x = seen.v[k] + walked
         words.x.append(x)
         slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
+        words.slack.append(slack)
         ahead, behind = x + slack, x - slack
         size = seen.inverse[k].magnitude()
         error = (x.magnitude() * _OFF + (slack + NUDGE) * 4.0) * size

@@ -114,7 +114,9 @@ def _bound(b: Any, frame: Any, desk: Any, rays: Any, packet: Any) -> None:
     words, seen, meets = rays
     row = b.mul(packet, I64(PROBE))
     for k in range(3):
-        chord = _span(b, frame, words.x[k], meets, (k, seen.backward[k]))
+        rough = words.slack[k] * 4.0 + NUDGE
+        here = (words.x[k] - rough, words.x[k] + rough)
+        chord = _span(b, frame, here, meets, (k, seen.backward[k]))
         for c, inverse, word, away in (
             (words.near[k], words.steep[k], k, -1.0),
             (words.far[k], words.flat[k], 3 + k, 1.0),
@@ -128,16 +130,15 @@ def _bound(b: Any, frame: Any, desk: Any, rays: Any, packet: Any) -> None:
         desk.answers.store(constant(b, I32, 1, MISS), b.add(row, I64(word)))
 
 
-def _span(b: Any, frame: Any, x: Lanes, meets: Lanes, axis: Any) -> _Chord:
-    """Return between which planes the rays have what they may meet: from where they are on."""
+def _span(b: Any, frame: Any, here: tuple[Lanes, Lanes], meets: Lanes, axis: Any) -> _Chord:
+    """Return between which planes the rays have what they may meet: from where they are on, at the latest."""
     k, backward = axis
     low, up = frame.numbers.splat(4 + k, 1), frame.numbers.splat(7 + k, 1)
     room = (up - low) * _EDGE + (low.magnitude() + up.magnitude()) * 2.0**-20 + NUDGE
-    here = meets.choose(x, np.inf).least(), meets.choose(x, -np.inf).greatest()
-    here = here[0] - here[0].magnitude() * 2.0**-20 - NUDGE, here[1] + here[1].magnitude() * 2.0**-20 + NUDGE
+    first, last = meets.choose(here[0], np.inf).least(), meets.choose(here[1], -np.inf).greatest()
     runs_back = Lanes(b, splat(b, (backward & meets).any(), 1).value)
-    begin = runs_back.choose(low - room, lesser(here[0], up - room))
-    return _Chord(begin, runs_back.choose(greater(here[1], low + room), up + room))
+    begin = runs_back.choose(low - room, lesser(first, up - room))
+    return _Chord(begin, runs_back.choose(greater(last, low + room), up + room))
 
 
 def _line(chord: _Chord, c: Lanes, inverse: Lanes, meets: Lanes, away: float) -> tuple[Lanes, Lanes]:
