@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
-from raybox import few
+from raybox import few, image
+from raybox.errors import InvalidInput
 from raybox.geometry import Geometry, Rays
 from raybox.validate import Bools, Floats, Ints, freeze
 
@@ -116,6 +117,48 @@ class Hits:
         uv = np.full((self._index.size, 2), np.nan)
         _derive(self._source, self._ray_of, self._index.reshape(-1), "weights_of", uv)
         return _frozen(uv.reshape(*self.shape, 2))
+
+    def image(self, kind: str = "depth") -> image.Bytes:
+        """Return what a camera's rays see as a picture: the hits' rows and columns are its pixels.
+
+        Parameters
+        ----------
+        kind : {"depth", "index", "normal"}
+            What colours say. "depth": t, the nearest contact dark, the farthest pale (of each 200 contacts the
+            nearest and the farthest one count like the next). "index": which primitive, by one of 21
+            colours; a primitive keeps its colour in all pictures. "normal": red, green and blue are the
+            normal's x, y and z from -1 to 1; middle grey where rays start inside of boxes.
+
+        Returns
+        -------
+        ndarray of uint8, shape (height, width, 3)
+            Red, green, blue. Misses are white, which no contact is.
+
+        Raises
+        ------
+        InvalidInput
+            If the hits are not of shape (height, width), or there is no such kind.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rays = rb.Rays.pinhole([0, 0, 9], [0, 0, 0], up=[0, 1, 0], fov=40, width=5, height=3)
+        >>> hits = rb.Scene(rb.Boxes([-1, -1, -1], [1, 1, 1])).nearest(rays)
+        >>> hits.image().shape, hits.image("normal")[1, 2].tolist()
+        ((3, 5, 3), [128, 128, 255])
+        """
+        if len(self.shape) != 2:
+            raise InvalidInput(
+                f"a picture needs hits of shape (height, width); got shape {self.shape}. Ask with the rays of "
+                "Rays.pinhole, or reshape the rays first: rays.reshape(height, width)."
+            )
+        if kind == "depth":
+            return image.of_depth(self._t, self.hit)
+        if kind == "index":
+            return image.of_index(self._index)
+        if kind == "normal":
+            return image.of_normals(self.normals, self.hit)
+        raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
 
 
 class RayHits(NamedTuple):

@@ -7,13 +7,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
+from raybox import image
+from raybox.image import Bytes
 
-# Far to near, in even steps of lightness: night blue, violet, rose, orange, straw, nearly white.
-STOPS = np.array(
-    [[22, 16, 52], [74, 28, 110], [150, 48, 118], [222, 90, 88], [252, 168, 108], [255, 246, 208]]
-)
+Floats = NDArray[np.float64]
+
 NIGHT = (9, 9, 14)  # where nothing is hit
 
 
@@ -36,8 +34,7 @@ def depth_picture(t: Floats, normals: Floats, index: NDArray[np.int64]) -> Bytes
     hit = np.isfinite(t)
     near, far = np.quantile(t[hit], [0.005, 0.995]) if hit.any() else (0.0, 1.0)
     closeness = 1.0 - np.clip((np.where(hit, t, far) - near) / max(far - near, 1e-9), 0.0, 1.0)
-    steps = np.linspace(0.0, 1.0, len(STOPS))
-    colours = np.stack([np.interp(closeness, steps, channel) for channel in STOPS.T], axis=-1)
+    colours = image.ramp(closeness)
     facing = np.where(hit[..., None], normals, 0.0)
     shade = 0.84 + 0.16 * facing[..., 2] + 0.10 * facing[..., 0]
     shade[:, 1:] *= np.where(_outline(index[:, 1:], index[:, :-1]), 0.72, 1.0)
