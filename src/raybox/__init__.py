@@ -7,6 +7,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from raybox import textbook as textbook
+    from raybox.drawing import plot as plot
+    from raybox.drawing import plot_slabs as plot_slabs
     from raybox.errors import FileFormatError as FileFormatError
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
@@ -37,6 +39,8 @@ _HOMES = {
     "intersect": "pairwise",
     "Scene": "scene",
     "explain": "textbook.explain",
+    "plot": "drawing",
+    "plot_slabs": "drawing",
     "load": "files",
     "save": "files",
 }

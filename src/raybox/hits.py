@@ -5,9 +5,10 @@ from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
-from raybox import few, image
+from raybox import few
 from raybox.errors import InvalidInput
 from raybox.geometry import Geometry, Rays
+from raybox.image import Bytes, of_depth, of_index, of_normals
 from raybox.validate import Bools, Floats, Ints, freeze
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
@@ -118,16 +119,16 @@ class Hits:
         _derive(self._source, self._ray_of, self._index.reshape(-1), "weights_of", uv)
         return _frozen(uv.reshape(*self.shape, 2))
 
-    def image(self, kind: str = "depth") -> image.Bytes:
+    def image(self, kind: str = "depth") -> Bytes:
         """Return what a camera's rays see as a picture: the hits' rows and columns are its pixels.
 
         Parameters
         ----------
         kind : {"depth", "index", "normal"}
-            What colours say. "depth": t, the nearest contact dark, the farthest pale (of each 200 contacts the
-            nearest and the farthest one count like the next). "index": which primitive, by one of 21
-            colours; a primitive keeps its colour in all pictures. "normal": red, green and blue are the
-            normal's x, y and z from -1 to 1; middle grey where rays start inside of boxes.
+            What colours say. "depth": t, from dark (near) to pale (far); the nearest and the farthest half
+            per cent share a colour each. "index": which primitive, by one of 21 colours; a primitive keeps
+            its colour in all pictures. "normal": red, green and blue are the normal's x, y and z from -1
+            to 1; middle grey where rays start inside of boxes.
 
         Returns
         -------
@@ -149,15 +150,15 @@ class Hits:
         """
         if len(self.shape) != 2:
             raise InvalidInput(
-                f"a picture needs hits of shape (height, width); got shape {self.shape}. Ask with the rays of "
-                "Rays.pinhole, or reshape the rays first: rays.reshape(height, width)."
+                f"a picture needs hits of shape (height, width); got shape {self.shape}. Ask with the "
+                "rays of Rays.pinhole, or reshape the rays first: rays.reshape(height, width)."
             )
         if kind == "depth":
-            return image.of_depth(self._t, self.hit)
+            return of_depth(self._t, self.hit)
         if kind == "index":
-            return image.of_index(self._index)
+            return of_index(self._index)
         if kind == "normal":
-            return image.of_normals(self.normals, self.hit)
+            return of_normals(self.normals, self.hit)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
 
 

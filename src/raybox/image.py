@@ -1,4 +1,4 @@
-"""Pictures of answers as plain bytes: distances, numbers and normals turned into colours, a miss into white."""
+"""Pictures of answers as plain bytes: distances, numbers and normals as colours, a miss as white."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,17 @@ WHITE = 255
 STOPS = np.array(
     [[22, 16, 52], [74, 28, 110], [150, 48, 118], [222, 90, 88], [252, 168, 108], [255, 246, 208]]
 )
-# Okabe and Ito's colours, which all kinds of eyes tell apart, without black; then all of them darker and paler.
+# Okabe and Ito's colours, which all kinds of eyes tell apart, without black; then darker, and paler.
 _HUES = np.array(
-    [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66]]
+    [
+        [0, 114, 178],
+        [230, 159, 0],
+        [0, 158, 115],
+        [204, 121, 167],
+        [86, 180, 233],
+        [213, 94, 0],
+        [240, 228, 66],
+    ]
 )
 PALETTE = np.concatenate([_HUES, 0.62 * _HUES, 0.55 * _HUES + 0.45 * 215.0]).astype(np.uint8)
 
