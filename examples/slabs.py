@@ -1,0 +1,21 @@
+"""Draw how one ray comes to meet one box, and how another comes to miss it: slabs, candidate faces, and t.
+
+The line is in the box while it is in all slabs at once. `raybox.explain` prints the same.
+"""
+
+from common import arguments, save
+
+import raybox as rb
+
+options = arguments(__doc__)
+pairs = {
+    "slabs_hit": (rb.Rays([0, 0], [2, 1.2]), rb.Boxes([1, 1], [4, 3])),
+    "slabs_miss": (rb.Rays([0, 2.2], [1, 1.1]), rb.Boxes([1, 1], [4, 3])),
+    "slabs_3d": (rb.Rays([0, 0, 0.5], [2, 1.5, 1]), rb.Boxes([1, 1, 0], [3, 3, 2])),
+}
+for name, (ray, box) in pairs.items():
+    axes = rb.plot_slabs(ray, box)
+    print(f"{name}: {axes[-1].get_title()}")
+    if len(axes) == 2:
+        axes[0].figure.set_size_inches(5.0, 5.4)
+    save(axes[0].figure, options.folder, name)
