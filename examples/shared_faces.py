@@ -1,4 +1,4 @@
-"""Rays that run exactly through the faces, edges and corners that voxels share, and slip through nowhere.
+"""Rays that run exactly through the faces, edges and corners that voxels share.
 
 A camera without perspective looks along the diagonal of the cells, from grid points: all numbers are exact in
 float64, so rays cross edges and corners, not points beside them. Of voxels met first at the very same t, the

@@ -62,7 +62,7 @@ def _limits(times: list[float]) -> tuple[float, float]:
     """Return what part of t is shown: all that is finite, and room for the numbers."""
     finite = [t for t in times if isfinite(t)] or [0.0]
     low, high = min(finite), max(finite)
-    room = 0.15 * (high - low) or 1.0
+    room = 0.2 * (high - low) or 1.0
     return low - room, high + room
 
 

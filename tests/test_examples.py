@@ -1,0 +1,83 @@
+"""Every example runs without a screen, says what it found, and leaves pictures that show something."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GALLERY = ROOT / "docs" / "images" / "gallery"
+DATA = ROOT.parent / "shared" / "data"
+EXAMPLES = {
+    "culling": ["culling"],
+    "five_rays": ["five_rays"],
+    "lidar_sweep": ["lidar_sweep"],
+    "line_of_sight": ["line_of_sight"],
+    "pick_in_a_building": ["pick_in_a_building"],
+    "shared_faces": ["shared_faces"],
+    "slabs": ["slabs_hit", "slabs_miss", "slabs_3d"],
+}
+REAL = {
+    "culling": "skull_mesh/skull.obj",
+    "lidar_sweep": "pandaset_frame",
+    "line_of_sight": "delft_cityjson/delft.city.json",
+    "shared_faces": "voxel_store/scene_store8.vox",
+}
+
+
+def run(name, folder, *options):
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), str(folder), *map(str, options)]
+    kept = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "MPLBACKEND")}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=kept).stdout
+
+
+def assert_shows_something(path):
+    picture = matplotlib.image.imread(path)[..., :3]
+    assert min(picture.shape[:2]) > 300
+    ground = (picture == picture[0, 0]).all(axis=-1).mean()
+    assert 0.02 < ground < 0.97, ground
+    assert len(np.unique((255 * picture).astype(int).reshape(-1, 3), axis=0)) > 50
+
+
+def test_every_example_is_run():
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"common"}
+    assert scripts == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_anywhere(name, tmp_path):
+    out = run(name, tmp_path)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(EXAMPLES[name])
+    for path in tmp_path.iterdir():
+        assert f"picture: {path}" in out
+        assert_shows_something(path)
+    assert ("for want of --data" in out) == (name in REAL)
+    assert "False" not in out or name == "five_rays"
+    if name == "five_rays":
+        assert "met: [True, False, False, True, False]" in out
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
+@pytest.mark.parametrize("name", REAL)
+def test_an_example_runs_on_real_data(name, tmp_path):
+    out = run(name, tmp_path, "--data", DATA / REAL[name])
+    assert "for want of" not in out
+    assert "False" not in out
+    assert_shows_something(tmp_path / f"{name}.png")
+
+
+def test_the_gallery_is_whole_light_and_credited():
+    pictures = {path.stem: path for path in GALLERY.glob("*.png")}
+    assert set(pictures) == {name for names in EXAMPLES.values() for name in names}
+    page = (ROOT / "docs" / "pictures.md").read_text()
+    credits = (GALLERY / "CREDITS.md").read_text()
+    for path in pictures.values():
+        assert path.stat().st_size < 200_000
+        assert f"images/gallery/{path.name}" in page
+        assert_shows_something(path)
+    for name in [*REAL, "pick_in_a_building"]:
+        assert f"{name}.png" in credits
