@@ -4,9 +4,8 @@ Two meet it: one from outside, one that starts inside. Three pass it by. `raybox
 tutorial's own way to find out.
 """
 
-from common import arguments, save
-
 import raybox as rb
+from common import arguments, save
 
 options = arguments(__doc__)
 box = rb.Boxes([0.5, 0.5, 0.5], [2, 2, 2])

@@ -3,9 +3,8 @@
 The line is in the box while it is in all slabs at once. `raybox.explain` prints the same.
 """
 
-from common import arguments, save
-
 import raybox as rb
+from common import arguments, save
 
 options = arguments(__doc__)
 pairs = {

@@ -1,8 +1,10 @@
 """rb.plot and rb.plot_slabs: what is drawn, to the last bit where that is promised, and what is refused."""
 
+import re
 import subprocess
 import sys
 from math import inf
+from pathlib import Path
 
 import matplotlib as mpl
 
@@ -15,6 +17,7 @@ from matplotlib.colors import same_color, to_rgba
 
 import raybox as rb
 from raybox.drawing import canvas
+from raybox.drawing.shapes import outlines
 from raybox.textbook.explain import examine
 
 BOX = rb.Boxes([0.5, 0.5, 0.5], [2, 2, 2])
@@ -23,6 +26,7 @@ FIVE = rb.Rays(
     [[-2, -2, -2], [0, 0, 0], [0, 0, 0], [1, 1, 1], [0.4, 1, 1]],
     [[2, 2, 2], [0, 1, 0], [-1, 0, 0], [1, 1, 0], [-1, 0, 0]],
 )
+README = Path(__file__).parents[1] / "README.md"
 THREE = rb.Boxes([[9] * 3, [9] * 3, [0] * 3], [[9] * 3, [9] * 3, [1] * 3])
 ELSEWHERE = "miss: the ray is elsewhere when its line is in the box"
 FLAT = rb.Boxes([[2, -1], [5, 0]], [[3, 1], [6, 3]])
@@ -150,6 +154,19 @@ def test_normals_start_at_the_hit_points_and_none_inside():
     assert rb.Scene(FLAT).nearest(FAN).hit.sum() == flat.collections[-1].N
 
 
+def test_the_readme_makes_its_picture(tmp_path, monkeypatch):
+    """Run the block of README.md that ends in a picture, and hold the picture there to it."""
+    block = re.compile(r"^```python\n(import raybox.*?savefig.*?)^```", re.MULTILINE | re.DOTALL)
+    (code,) = block.findall(README.read_text())
+    assert len(list(filter(None, code.splitlines()))) < 5
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code, names)
+    shown = plt.imread(README.parent / "docs" / "images" / "first_picture.png")
+    assert shown.shape == plt.imread("picture.png").shape
+    assert [text.get_text() for text in names["ax"].get_legend().get_texts()] == ["hit (2)", "miss (2)"]
+
+
 # Boxes
 
 
@@ -165,6 +182,16 @@ def test_a_box_is_its_edges_and_faces(boxes, edges, faces):
     np.testing.assert_array_equal(np.unique(found), np.unique([boxes.lower, boxes.upper]))
     assert faces_of(flat) == faces
     assert 0 < flat.get_alpha() < 1
+
+
+def test_faces_go_round_their_edges():
+    """Neighbouring corners of a face differ on one axis; each of the six planes has one face."""
+    _, faces = outlines(BOX, np.array([[0.0] * 3, [9.0] * 3]))
+    for face in faces[0]:
+        assert ((face != np.roll(face, 1, axis=0)).sum(axis=1) == 1).all()
+    flat = (faces[0] == faces[0][:, :1]).all(axis=1)
+    planes = {(axis, face[0, axis]) for face, axis in zip(faces[0], flat.argmax(axis=1), strict=True)}
+    assert planes == {(axis, at) for axis in range(3) for at in (0.5, 2.0)}
 
 
 def test_what_is_hit_is_tinted():

@@ -52,7 +52,12 @@ def fit(ax: Any, view: Floats) -> None:
         wide = (low, high) if fresh else (min(low, *limits), max(high, *limits))
         getattr(ax, f"set_{axis}lim")(*wide)
         getattr(ax, f"set_{axis}label")(axis)
-    ax.set_aspect("equal", adjustable="box")
+    if view.shape[1] == 2:
+        ax.set_aspect("equal", adjustable="box")
+    else:
+        # the zoom leaves room for the labels, which matplotlib's layouts do not see in 3D
+        spans = [high - low for low, high in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
+        ax.set_box_aspect(spans, zoom=0.88)
     if fresh:
         ax.locator_params(nbins=6 if view.shape[1] == 3 else 8)
 
