@@ -60,13 +60,14 @@ def parts(data: Path | None, street: Path) -> dict[str, Part]:
     }
     if PROPOSALS in BY_NAME:
         made |= {
-            f"exactness-{name}": Part("versus", _own(size, PROPOSALS, "raybox"))
+            f"exactness-{name}": Part("versus", _own(size, PROPOSALS, "raybox") | PROPOSED)
             for name, size in (("1e5", 10**5), ("1e6", 10**6))
         }
     return made | (_real(data, street) if data else {})
 
 
 QUALITIES = ("raybox balanced", "raybox fast")
+PROPOSED = {"questions": ("nearest",), "rays": ("incoherent", "inside")}  # proposals know no packets
 PROPOSALS = "raybox proposals"  # a peer that answers by what the tree proposes, and decides nothing exactly
 
 

@@ -187,7 +187,7 @@ def test_few_rays_are_in_doubt(question, whole):
     assert not [rows for rows in sent if isinstance(rows, np.ndarray)]
 
 
-DOUBTS = {"nearest": 98, "occluded": 6, "count": 63, "first": 156, "all": 335}  # of 499 rays among ties
+DOUBTS = {"nearest": 42, "occluded": 6, "count": 63, "first": 51, "all": 75}  # of 499 rays among ties
 
 
 # Work, counted: with the answers right, these numbers alone tell a good tree and a good walk from poor ones

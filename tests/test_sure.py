@@ -20,6 +20,7 @@ from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
 from raybox.kernels.jit import FLAGS
+from raybox.kernels.primitives import together
 from scenes import random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
@@ -213,3 +214,30 @@ def test_what_came_in_for_sure_is_screened_before_it_is_compared():
 def test_there_is_room_to_spare():
     """Times are off by 2^-20 of themselves and a quarter of the margin (`test_streams`): four times that."""
     assert 2.0**-18 <= GROWTH - 1 <= 2.0**-16
+
+
+@loop
+def together_all(rows, exact_rows, r, one, other, out):
+    for k in range(r.size):
+        out[k] = together(rows, exact_rows, r[k], one[k], other[k])
+
+
+@pytest.mark.parametrize("place", SCENES)
+def test_two_boxes_in_one_plane_are_met_together(place):
+    """What is said to be met at once is, by Fractions; on a grid that is nearly all of what is."""
+    asked, counts = Asked(place), Counter()
+    rows = rb.Boxes(*asked.pairs[4:]).rows()
+    triples = [(r, i, j) for r, met in enumerate(asked.met) for i in met for j in met if i < j]
+    if asked.fresh.size and triples:
+        triples = [t for t in triples if asked.fresh[t[0], STOP] >= 0]
+        r, i, j = np.array(triples).T
+        out = np.zeros(len(r), np.bool_)
+        together_all(rows, asked.desk.exact, r, i, j, out)
+        for ray, one, other, said in zip(r.tolist(), i.tolist(), j.tolist(), out.tolist(), strict=True):
+            first, second = asked.met[ray][one], asked.met[ray][other]
+            same = first.t == second.t > asked.pairs.t_min[ray]
+            assert same or not said, (ray, one, other)
+            counts["tie" if same else "apart"] += 1
+            counts["said"] += said
+    if place == "cells":
+        assert counts["said"] > counts["tie"] * 0.3 > 5, counts

@@ -11,7 +11,7 @@ from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.primitives import settle
+from raybox.kernels.primitives import settle, together
 
 
 class Order(NamedTuple):
@@ -136,7 +136,7 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
         first, stop = done + starts[r], done + starts[r + 1]
         if answers[r, ANSWER] != DOUBT:
             sort(ByTime(0), room, first, stop)
-        if answers[r, ANSWER] == DOUBT or _tied(room, first, stop, desk.exact[r, 6]):
+        if answers[r, ANSWER] == DOUBT or _tied(job, room, first, stop, (desk.exact, r)):
             doubt(order, whole(order.order[begin + r]))
             stop = first
         sink.where[base + order.order[begin + r]] = first
@@ -147,12 +147,15 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
 
 
 @device
-def _tied(room: Any, first: int, stop: int, t_min: float) -> bool:
-    """Tell whether two sorted contacts have the same rounded time, other than the beginning of the range."""
-    ties = 0
+def _tied(job: Any, room: Any, first: int, stop: int, ray: Any) -> bool:
+    """Tell whether two sorted contacts may have the same time but for rounding, and are no tie for sure."""
+    exact, r = ray
     for c in range(first + 1, stop):
-        ties += room.t[c] == room.t[c - 1] and room.t[c] != t_min
-    return ties > 0
+        i, j = whole(room.index[c]), whole(room.index[c - 1])
+        equal = room.t[c] == room.t[c - 1] and room.t[c] != exact[r, 6]
+        if equal and not together(job.rows, exact, whole(r), i, j):
+            return True
+    return False
 
 
 TABLE = {

@@ -1,6 +1,6 @@
 """What becomes of the boxes that a walk with many rays proposes: one sink for each question.
 
-``note(sink, desk, number)`` takes note of pairs of rays and primitives that were screened, in the
+``note(sink, job, desk, number)`` takes note of pairs of rays and primitives that were screened, in the
 words of the rays' probes (`ANSWER`, and `STOP`: what comes later is of no interest any more), and never
 guesses: a ray for which floats cannot tell is given up (`DOUBT`), for `raybox.bvh.traverse` to walk.
 """
@@ -11,7 +11,8 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
-from raybox.kernels.jit import device, dispatch
+from raybox.kernels.jit import device, dispatch, whole
+from raybox.kernels.primitives import together
 
 _ROUND = 2.0**-50
 
@@ -93,7 +94,7 @@ def _end_at(desk: Any, r: int, t: float) -> None:
 
 
 @device
-def _note_nearest(sink: NearestOf, desk: Any, number: int) -> None:
+def _note_nearest(sink: NearestOf, job: Any, desk: Any, number: int) -> None:
     pairs, answers = desk.pairs, desk.answers
     for p in range(number):
         verdict = pairs.verdict[p]
@@ -112,6 +113,10 @@ def _note_nearest(sink: NearestOf, desk: Any, number: int) -> None:
             _end_at(desk, r, pairs.high[p])
         elif verdict > 0 and _tie(pairs.low[p], pairs.high[p], sink.times[r, 0], sink.times[r, 1]):
             answers[r, ANSWER] = answers[r, TIMED] = min(i, j)
+        elif verdict > 0 and j >= 0 and together(job.rows, desk.exact, whole(r), whole(i), whole(j)):
+            answers[r, ANSWER] = answers[r, TIMED] = min(i, j)
+            low, high = max(pairs.low[p], sink.times[r, 0]), min(pairs.high[p], sink.times[r, 1])
+            sink.times[r, 0], sink.times[r, 1] = low, high
         else:
             give_up(desk, r)
 
@@ -123,7 +128,7 @@ def _tie(low: float, high: float, other_low: float, other_high: float) -> bool:
 
 
 @device
-def _note_occluded(sink: OccludedOf, desk: Any, number: int) -> None:
+def _note_occluded(sink: OccludedOf, _job: Any, desk: Any, number: int) -> None:
     answers = desk.answers
     for p in range(number):
         r, verdict = desk.pairs.ray[p], desk.pairs.verdict[p]
@@ -135,7 +140,7 @@ def _note_occluded(sink: OccludedOf, desk: Any, number: int) -> None:
 
 
 @device
-def _note_count(sink: CountOf, desk: Any, number: int) -> None:
+def _note_count(sink: CountOf, _job: Any, desk: Any, number: int) -> None:
     answers = desk.answers
     for p in range(number):
         r, verdict = desk.pairs.ray[p], desk.pairs.verdict[p]
@@ -146,7 +151,7 @@ def _note_count(sink: CountOf, desk: Any, number: int) -> None:
 
 
 @device
-def _note_collect(sink: CollectOf, desk: Any, number: int) -> None:
+def _note_collect(sink: CollectOf, _job: Any, desk: Any, number: int) -> None:
     pairs, contacts = desk.pairs, sink.contacts
     size = sink.size[0]
     for p in range(number):
@@ -161,14 +166,14 @@ def _note_collect(sink: CollectOf, desk: Any, number: int) -> None:
 
 
 @device
-def _note_first(sink: FirstOf, desk: Any, number: int) -> None:
+def _note_first(sink: FirstOf, job: Any, desk: Any, number: int) -> None:
     pairs, answers = desk.pairs, desk.answers
     for p in range(number):
         r = int(pairs.ray[p])
         if pairs.verdict[p] == 0 or answers[r, ANSWER] == DOUBT:
             continue
         full = answers[r, ANSWER] + 1 == sink.item.shape[1]
-        place = _place_of(sink, pairs, p, r, answers[r, ANSWER] + 1)
+        place = _place_of(sink, job, desk, (p, r), answers[r, ANSWER] + 1)
         if full and place == sink.item.shape[1]:
             continue
         if pairs.verdict[p] < 0 or place < 0:
@@ -186,17 +191,20 @@ def _note_first(sink: FirstOf, desk: Any, number: int) -> None:
 
 
 @device
-def _place_of(sink: FirstOf, pairs: Any, p: int, r: int, number: int) -> int:
+def _place_of(sink: FirstOf, job: Any, desk: Any, pair: tuple[int, int], number: int) -> int:
     """Return where a pair comes among a ray's contacts so far; -1 where floats cannot tell."""
-    place = number
+    p, r = pair
+    pairs, place = desk.pairs, number
     while place > 0:
         low, high = sink.low[r, place - 1], sink.high[r, place - 1]
         if pairs.low[p] > high:
             return place
         if not pairs.high[p] < low:
-            if not _tie(pairs.low[p], pairs.high[p], low, high):
+            i, j = whole(pairs.item[p]), whole(sink.item[r, place - 1])
+            tied = _tie(pairs.low[p], pairs.high[p], low, high)
+            if not tied and not together(job.rows, desk.exact, whole(r), i, j):
                 return -1
-            if pairs.item[p] > sink.item[r, place - 1]:
+            if i > j:
                 return place
         place -= 1
     return place
@@ -233,7 +241,7 @@ def propose(sink: Any, desk: Any, number: int, r: int, i: int) -> int:
     raise NotImplementedError("compiled code only")
 
 
-def note(sink: Any, desk: Any, number: int) -> None:
+def note(sink: Any, job: Any, desk: Any, number: int) -> None:
     """Take note of the pairs of a desk, which were screened; see the module's head."""
     raise NotImplementedError("compiled code only")
 

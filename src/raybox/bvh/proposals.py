@@ -43,7 +43,7 @@ def _take(_sink: ProposalOf, _job: Any, desk: Any, r: int, i: int, near: Any) ->
 
 
 @device
-def _note(_sink: ProposalOf, desk: Any, number: int) -> None:
+def _note(_sink: ProposalOf, _job: Any, desk: Any, number: int) -> None:
     for p in range(number):
         desk.answers[desk.pairs.ray[p], ANSWER] = desk.pairs.item[p]
 

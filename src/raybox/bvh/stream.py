@@ -41,7 +41,7 @@ def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
     """Screen the pairs of the desk and have the sink take note of them."""
     desk.work[2] += number
     screen(job.rows, desk.exact, desk.pairs, number)
-    note(sink, desk, number)
+    note(sink, job, desk, number)
 
 
 @device

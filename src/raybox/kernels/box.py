@@ -37,6 +37,37 @@ def fetch(boxes: Any, i: int) -> None:
 
 
 @device
+def together(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
+    """Tell whether a ray surely meets two boxes first at the very same time: in one plane.
+
+    exact: rows of rays, see `raybox.bvh.aim`. Walls in line, cells of a grid, triangles that share a corner:
+    what lies side by side is mostly met so, and no longer arithmetic is needed.
+    """
+    axis = _entered(boxes, exact, r, i)
+    if axis < 0 or axis != _entered(boxes, exact, r, j):
+        return False
+    if exact[r, 3 + axis] < 0.0:
+        return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
+    return bool(boxes.lower[i, axis] == boxes.lower[j, axis])
+
+
+@device
+def _entered(boxes: Any, exact: Any, r: int, i: int) -> int:
+    """Return the axis of the face by which a ray surely enters a box that it meets; -1 if not sure of one."""
+    best, latest, others = -1, -np.inf, exact[r, 6]
+    for axis in range(3):
+        inverse = exact[r, 3 + axis]
+        if abs(inverse) < np.inf:
+            plane = boxes.upper[i, axis] if inverse < 0.0 else boxes.lower[i, axis]
+            t = (plane - exact[r, axis]) * inverse
+            if t > latest:
+                best, latest, others = axis, t, max(others, latest)
+            else:
+                others = max(others, t)
+    return best if latest - others > (abs(latest) + abs(others)) * _PAD + _UNDERFLOW else -1
+
+
+@device
 def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
     """Return the planes that a line of this direction crosses first and last."""
     return (lower, upper) if d > 0.0 else (upper, lower)

@@ -52,6 +52,11 @@ def settle(rows: Any, rays: Any, exact: Any, pairs: Pairs, number: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def together(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
+    """Tell whether a ray surely meets primitives i and j, both met, first at the very same time."""
+    raise NotImplementedError("compiled code only")
+
+
 def tie(rows: Any, ray: Ray, i: int, j: int) -> int:
     """Compare first contacts with primitives i and j, both met, exactly: -1, 0 or 1."""
     raise NotImplementedError("compiled code only")
@@ -77,5 +82,5 @@ def _kernel_named(name: str) -> Callable[[type], Any]:
     return lambda kind: getattr(TABLE.get(kind), name, None)
 
 
-for _stub in (intersect, fetch, screen, settle, tie, span, normal, weights):
+for _stub in (intersect, fetch, screen, settle, together, tie, span, normal, weights):
     dispatch(_stub, _kernel_named(_stub.__name__))
