@@ -119,8 +119,8 @@ def _mark_caches(axes: Any, result: dict[str, Any]) -> None:
 
 
 def _save(figure: Any, path: Path, caption: str) -> None:
-    figure.text(0.01, 0.005, caption, fontsize=7, color="#555555")
-    figure.tight_layout(rect=(0, 0.03, 1, 0.9))
+    figure.text(0.01, -0.01, caption, fontsize=7, color="#555555", va="top")
+    figure.tight_layout(rect=(0, 0, 1, 0.9))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+    figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
     plt.close(figure)
