@@ -42,6 +42,7 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.layout import CHILD, EMPTY, FAR, NUDGE, ULP, WIDTH, Tree
+from raybox.kernels.jit import device, whole
 from raybox.kernels.lanes import (
     F32,
     F64,
@@ -228,51 +229,53 @@ def words_of(seen: Seen) -> Words:
     shift = (seen.start - seen.start.magnitude() * ULP - NUDGE).to(F32)
     moved = shift.to(F64)
     length = seen.stop - moved + (seen.stop.magnitude() + moved.magnitude()) * _ROUND
-    words = Words([], [], [], [], *_ends(b, seen, length), shift, [], [])
+    near: list[Lanes] = []
+    far: list[Lanes] = []
+    steep: list[Lanes] = []
+    flat: list[Lanes] = []
+    places: list[Lanes] = []
+    slacks: list[Lanes] = []
     off = seen.start * 0.0
     for k in range(3):
         walked = moved * seen.w[k]
         x = seen.v[k] + walked
-        words.x.append(x)
         slack = seen.slack[k] + (seen.v[k].magnitude() + walked.magnitude()) * _ROUND
-        words.slack.append(slack)
+        places.append(x)
+        slacks.append(slack)
         ahead, behind = x + slack, x - slack
         size = seen.inverse[k].magnitude()
         error = (x.magnitude() * _OFF + (slack + NUDGE) * 4.0) * size
         off = greater(off, seen.moves[k].choose(error, np.inf))
-        for words_of, inverse_of, origin, inverse, away in (
-            (
-                words.near,
-                words.steep,
-                seen.backward[k].choose(behind, ahead),
-                seen.inverse[k] * (1.0 - PAD),
-                -1.0,
-            ),
-            (
-                words.far,
-                words.flat,
-                seen.backward[k].choose(ahead, behind),
-                seen.inverse[k] * (1.0 + PAD),
-                1.0,
-            ),
+        backward, inverse = seen.backward[k], seen.inverse[k]
+        for offsets, slopes, origin, slope, away in (
+            (near, steep, backward.choose(behind, ahead), inverse * (1.0 - PAD), -1.0),
+            (far, flat, backward.choose(ahead, behind), inverse * (1.0 + PAD), 1.0),
         ):
-            single = seen.moves[k].choose(inverse.to(F32), _STILL)
+            single = seen.moves[k].choose(slope.to(F32), _STILL)
             offset = origin * single.to(F64) * -1.0
             still = seen.moves[k].choose(offset * 0.0, length)
-            words_of.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
-            inverse_of.append(single)
+            offsets.append((offset + (offset.magnitude() * ULP + NUDGE + still) * away).to(F32))
+            slopes.append(single)
     ends = (seen.start.magnitude() + seen.stop.magnitude()) * (_OFF / 4) + 4 * NUDGE
     margin = (off < _NEAR).choose((off + ends) * 4.0, np.inf).to(F32)
-    return words._replace(margin=margin)
+    return Words(near, far, steep, flat, *_ends(b, seen, length), margin, shift, places, slacks)
 
 
-def _ends(b: Any, seen: Seen, length: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Return stops and answers to begin with, and room for margins."""
+def _ends(b: Any, seen: Seen, length: Lanes) -> tuple[Lanes, Lanes]:
+    """Return stops, and answers to begin with."""
     meets = seen.alive & seen.tame
     none = (seen.alive & ~seen.tame).choose(constant(b, F32, LANES, UNAIMED), PASSES)
     stop = meets.choose((length + length.magnitude() * ULP + NUDGE).to(F32), none)
-    answer = seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
-    return stop, answer, stop
+    return stop, seen.tame.choose(seen.size * 0 + MISS, seen.alive.choose(seen.size * 0 + DOUBT, MISS))
+
+
+@device
+def octant_of(probes: Any, r: int) -> int:
+    """Return the octant that a ray runs into, by its probe."""
+    octant = whole(0)
+    for axis in range(3):
+        octant |= int(probes[r, INVERSE + axis] < 0.0) << axis
+    return octant
 
 
 @vector_code(types.void)
@@ -287,9 +290,8 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
         ids = order.gather(_places(b, b.add(begin, at), end))
         for soon in _places(b, b.add(b.add(begin, at), I64(_AHEAD)), end):
             place = b.mul(b.add(base, b.sext(order.get(soon), I64)), I64(3))
-            for end_of_row in (0, 2):
-                rays.origins.prefetch(b.add(place, I64(end_of_row)))
-                rays.directions.prefetch(b.add(place, I64(end_of_row)))
+            for vectors in (rays.origins, rays.directions):
+                vectors.prefetch_row(place)
         places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
         given = _gathered(b, rays, places)
         seen = see(b, given, job.frame)

@@ -32,6 +32,21 @@ def doubt(order: Order, k: int) -> None:
 
 
 @device
+def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tuple[int, int]) -> None:
+    """Write answers of rays that surely meet something. place: the span's first ray, how many pairs."""
+    base, found = place
+    pairs = desk.pairs
+    settle(job.rows, job.rays, desk.exact, pairs, found)
+    for p in range(found):
+        k = pairs.source[p]
+        if pairs.verdict[p] == 0:
+            doubt(order, k - base)
+        else:
+            sink.index[k] = pairs.item[p]
+            sink.t[k] = pairs.low[p]
+
+
+@device
 def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
     pairs, answers = desk.pairs, desk.answers
@@ -44,14 +59,7 @@ def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: A
             found += 1
         elif i == DOUBT:
             doubt(order, whole(order.order[begin + r]))
-    settle(job.rows, job.rays, desk.exact, pairs, found)
-    for p in range(found):
-        k = pairs.source[p]
-        if pairs.verdict[p] == 0:
-            doubt(order, k - base)
-        else:
-            sink.index[k] = pairs.item[p]
-            sink.t[k] = pairs.low[p]
+    settle_nearest(sink, job, order, desk, (base, found))
     return True
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from raybox.bvh.aim import ANSWER, LANES, MISS
-from raybox.bvh.answers import Order, doubt
+from raybox.bvh.answers import Order, settle_nearest
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.notes import CountOf, NearestOf, OccludedOf, PacketsOf
@@ -18,11 +18,9 @@ from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
 from raybox.bvh.stream import walk_group
 from raybox.kernels.box_lanes import make_pairs
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.primitives import settle
 
-GRAINS = (
-    5.0  # boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
-)
+# boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
+GRAINS = 5.0
 _SAMPLES = 32
 
 
@@ -69,7 +67,6 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
 def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) -> int:
     """Answer for the packets among the rays of a span; write keys, and return the number of rays left."""
     number, left, most = span[1] - span[0], 0, sink.first.size
-    order.place[2] = 0
     tail = number % LANES
     if tail > 0:  # keys come for sixteen rays at least
         sort_keys(job.rays, job.frame, span[1] - LANES, span[1], order.keys[number - LANES :])
@@ -144,13 +141,7 @@ def _conclude_nearest(
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, i
                 pairs.source[found] = base + packets.first[p] + lane
                 found += 1
-    settle(job.rows, job.rays, desk.exact, pairs, found)
-    for c in range(found):
-        k = pairs.source[c]
-        if pairs.verdict[c] == 0:
-            doubt(order, k - base)
-        else:
-            sink.index[k], sink.t[k] = pairs.item[c], pairs.low[c]
+    settle_nearest(sink, job, order, desk, (base, found))
 
 
 @device

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from raybox.bvh.aim import CELLS, INVERSE, aim
+from raybox.bvh.aim import CELLS, aim, octant_of
 from raybox.bvh.answers import Order, answer, doubt
 from raybox.bvh.desk import Desk
-from raybox.bvh.keys import CAREFUL, LOST, sort_keys
+from raybox.bvh.keys import CAREFUL, LOST, sort_by, sort_keys
 from raybox.bvh.stream import walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
@@ -27,24 +27,6 @@ def _line_up(desk: Desk, number: int) -> None:
         desk.arena[r], desk.times[r] = r, 0.0
 
 
-@device
-def _sort_rays(span: Any, order: Order) -> None:
-    """Sort the rays of a span by key."""
-    number = span[1] - span[0]
-    order.starts[:] = 0
-    for k in range(number):
-        order.starts[order.keys[k] + 1] += 1
-    for key in range(LOST + 1):
-        order.starts[key + 1] += order.starts[key]
-    for k in range(number):
-        key = order.keys[k]
-        order.order[order.starts[key]] = k
-        order.starts[key] += 1
-    for key in range(LOST + 1, 0, -1):
-        order.starts[key] = order.starts[key - 1]
-    order.starts[0] = 0
-
-
 @entry
 def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> bool:
     """Answer for the rays of a span, from the group at order.place on; False: the sink has no room for it."""
@@ -53,7 +35,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
     if order.place[0] < 0:
         if order.place[0] != KEYED:
             sort_keys(job.rays, job.frame, span[0], span[1], order.keys)
-        _sort_rays(span, order)
+        sort_by(order.keys, span[1] - span[0], order.starts, order.order)
         order.place[0] = 0
         for k in range(order.starts[CAREFUL], order.starts[LOST]):
             doubt(order, whole(order.order[k]))
@@ -82,8 +64,5 @@ def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
         order.order[k] = k
     _aim(job, desk, order.order, (span[0], begin, number))
     for r in range(number):
-        octant = whole(0)
-        for axis in range(3):
-            octant |= int(desk.probes[r, INVERSE + axis] < 0.0) << axis
-        walk_alone(job, sink, desk, octant, begin, r)
+        walk_alone(job, sink, desk, octant_of(desk.probes, r), begin, r)
     return answer(sink, job, order, desk, (span[0], begin, number))

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import CELLS
+from raybox.bvh.aim import CELLS, LANES
 from raybox.bvh.layout import NUDGE
+from raybox.kernels.jit import device
 from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, greater, lesser, loop, vector_code
 
-LANES = 16
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
 LOST = CAREFUL + 1  # the key of rays that meet nothing
 _ROUGH = 2.0**-20  # many times what float32 rounds off
@@ -37,6 +37,30 @@ def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
     chosen.add_incoming(each, there)
     chosen.add_incoming(same, here)
     return Lanes(b, chosen)
+
+
+def columns_of(rows: Lanes) -> list[Lanes]:
+    """Return the columns of sixteen rows of three."""
+    return [rows.shuffled(rows, list(range(k, 3 * LANES, 3))) for k in range(3)]
+
+
+@device
+def sort_by(keys: Any, number: int, starts: Any, order: Any) -> None:
+    """Write so many rays in the order of their keys, and where each key begins.
+
+    Key k has starts[k] <= place < starts[k + 1]; there is room in starts for two more than the largest key.
+    """
+    starts[:] = 0
+    for k in range(number):
+        starts[keys[k] + 1] += 1
+    for key in range(1, starts.size - 1):
+        starts[key + 1] += starts[key]
+    for k in range(number):
+        order[starts[keys[k]]] = k
+        starts[keys[k]] += 1
+    for key in range(starts.size - 1, 0, -1):
+        starts[key] = starts[key - 1]
+    starts[0] = 0
 
 
 @vector_code(types.void)
@@ -71,8 +95,7 @@ class _Look:
         b, row = self.b, self.b.mul(at, I64(3))
         o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))
         o, d = ((o - self.center) * self.scale).to(F32), d.to(F32)
-        picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
-        v, w = ([x.shuffled(x, pick) for pick in picks] for x in (o, d))
+        v, w = columns_of(o), columns_of(d)
         low_t, high_t = (bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
         real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))

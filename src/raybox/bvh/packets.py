@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.bvh import sure
 from raybox.bvh.aim import (
     ANSWER,
     INVERSE,
@@ -35,10 +34,10 @@ from raybox.bvh.aim import (
     see,
     words_of,
 )
-from raybox.bvh.keys import bounds_in_a_row
+from raybox.bvh.keys import bounds_in_a_row, columns_of
 from raybox.bvh.layout import CHILD, NUDGE, ROW
-from raybox.bvh.notes import CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.sift import reach, sides_of, surely
+from raybox.bvh.notes import CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.sift import clip, reach, sides_of, surely
 from raybox.kernels.jit import device, dispatch, whole
 from raybox.kernels.lanes import (
     F32,
@@ -47,7 +46,6 @@ from raybox.kernels.lanes import (
     I64,
     Lanes,
     constant,
-    fused,
     greater,
     lesser,
     splat,
@@ -96,16 +94,15 @@ def aim_packet(b: Any, job: Any, desk: Any, sink: Any, at: Any, packet: Any) -> 
         for corner in (4 + k, 7 + k):
             size = greater(size, job.frame.numbers.splat(corner, 1).magnitude())
         fit = b.and_(fit, (size < _WIDE).lane(0))
-    octant = b.select(fit, octant, I64(UNFIT))
-    return b.select(b.icmp_signed("==", everyone, I64(0)), b.select(fit, I64(NONE), I64(UNFIT)), octant)
+    octant = b.select(b.icmp_signed("==", everyone, I64(0)), I64(NONE), octant)
+    return b.select(fit, octant, I64(UNFIT))
 
 
 def _look_at(b: Any, job: Any, at: Any) -> Any:
     """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
     o, d = (v.load(b.mul(at, I64(3)), 3 * LANES) for v in (job.rays.origins, job.rays.directions))
-    picks = [list(range(k, 3 * LANES, 3)) for k in range(3)]
     ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]
-    given = Given([o.shuffled(o, p) for p in picks], [d.shuffled(d, p) for p in picks], *ends)
+    given = Given(columns_of(o), columns_of(d), *ends)
     return see(b, given, job.frame), given
 
 
@@ -181,12 +178,11 @@ def _strike(decide: Any) -> Any:
         def word(k: int) -> Lanes:
             return sink.words.load(b.add(base, I64(LANES * k)), LANES)
 
-        near, stop = constant(b, F32, LANES, 0.0), word(STOP)
-        far = stop
-        for axis in range(2, -1, -1):
-            first, last = (planes.splat(b.add(s, slot), LANES) for s in sides_of(b, row, octant, axis))
-            near = greater(fused(first, word(6 + axis), word(axis)), near)
-            far = lesser(fused(last, word(9 + axis), word(3 + axis)), far)
+        def planes_of(axis: int) -> list[Lanes]:
+            return [planes.splat(b.add(side, slot), LANES) for side in sides_of(b, row, octant, axis)]
+
+        stop = word(STOP)
+        near, far = clip(planes_of, word, stop)
         met = near <= far
         with b.if_then(met.any()):
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
@@ -260,6 +256,3 @@ def strike_alone(sink: PacketsOf, job: Any, desk: Any, slots: tuple[int, int, in
         mask &= mask - 1
         fetch(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
         strike(sink.sink, sink, job, desk, (node * ROW, octant, slot), packet)
-
-
-sure.TABLE[PacketsOf] = sure.TABLE[FirstOf]

@@ -41,11 +41,24 @@ def _backward(b: Any, octant: Any, axis: int) -> Any:
     return b.and_(b.lshr(octant, I64(axis)), I64(1))
 
 
-def sides_of(b: Any, row: Any, octant: Any, axis: int) -> tuple[Any, Any]:
-    """Return where a node's near and far planes on one axis are."""
-    up = b.mul(_backward(b, octant, axis), I64(3 * WIDTH))
-    near = b.add(row, b.add(I64(axis * WIDTH), up))
-    far = b.add(row, b.sub(I64((axis + 3) * WIDTH), up))
+def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
+    """Return where the near and far planes on one axis are of a node, or of any row of so many boxes."""
+    up = b.mul(_backward(b, octant, axis), I64(3 * width))
+    near = b.add(row, b.add(I64(axis * width), up))
+    far = b.add(row, b.sub(I64((axis + 3) * width), up))
+    return near, far
+
+
+def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
+    """Return when rays enter and leave boxes.
+
+    planes: the near and far planes, of an axis' number. word: words of the rays' probes, of theirs.
+    """
+    near, far = constant(stop.b, F32, stop.count, 0.0), stop
+    for axis in range(2, -1, -1):
+        first, last = planes(axis)
+        near = greater(fused(first, word(6 + axis), word(axis)), near)
+        far = lesser(fused(last, word(9 + axis), word(3 + axis)), far)
     return near, far
 
 
@@ -82,11 +95,11 @@ class Sixteen:
 
     def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box, and which may meet it."""
-        near, far = constant(self.b, F32, LANES, 0.0), self.stop.lanes
-        for axis in range(2, -1, -1):
-            first, last = (planes.splat(self.b.add(side, slot), LANES) for side in sides[axis])
-            near = greater(fused(first, self.words[6 + axis], self.words[axis]), near)
-            far = lesser(fused(last, self.words[9 + axis], self.words[3 + axis]), far)
+
+        def planes_of(axis: int) -> list[Lanes]:
+            return [planes.splat(self.b.add(side, slot), LANES) for side in sides[axis]]
+
+        near, far = clip(planes_of, self.words.__getitem__, self.stop.lanes)
         return near, far, (near <= far) & self.open.lanes
 
     def enlist(self, desk: Any, slot: Any, near: Lanes, met: Lanes) -> None:
@@ -171,15 +184,16 @@ def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
     """
     planes = nodes.as_items(F32)
     base = b.mul(ray, I64(PROBE))
-    near = constant(b, F32, WIDTH, 0.0)
-    far = desk.probes.splat(b.add(base, I64(STOP)), WIDTH)
-    for axis in range(2, -1, -1):
-        first, last = (planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis))
-        word = [desk.probes.splat(b.add(base, I64(axis + 3 * k)), WIDTH) for k in range(4)]
-        near = greater(fused(first, word[2], word[0]), near)
-        far = lesser(fused(last, word[3], word[1]), far)
+
+    def word(k: int) -> Lanes:
+        return desk.probes.splat(b.add(base, I64(k)), WIDTH)
+
+    def planes_of(axis: int) -> list[Lanes]:
+        return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
+
+    near, far = clip(planes_of, word, word(STOP))
     desk.slots.store(near, I64(0))
-    sure = surely(near, far, desk.probes.splat(b.add(base, I64(MARGIN)), WIDTH))
+    sure = surely(near, far, word(MARGIN))
     return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
-from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
+from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
@@ -74,8 +74,7 @@ class Nearest(Hand):
         """Ask for a box's corners, which `raybox.bvh.answers` will read: it may take a while."""
         place = self.b.mul(self.b.sext(item, I64), I64(3))
         for corner in (self.job.rows.lower, self.job.rows.upper):
-            for k in (0, 2):
-                corner.prefetch(self.b.add(place, I64(k)))
+            corner.prefetch_row(place)
 
 
 class _Occluded(Hand):
@@ -189,11 +188,13 @@ def _take_none(_sink: Any, _job: Any, _desk: Any, _r: int, _i: int, _near: Any) 
     return False
 
 
+_NOTHING = (sifting(Hand), _take_none)
 TABLE = {
     NearestOf: (sifting(Nearest), _take_nearest),
     OccludedOf: (sifting(_Occluded), _take_occluded),
     CountOf: (sifting(_Count), _take_count),
-    FirstOf: (sifting(Hand), _take_none),
+    FirstOf: _NOTHING,
+    PacketsOf: _NOTHING,
     CollectOf: (sifting(_Collect), _take_collect),
 }
 

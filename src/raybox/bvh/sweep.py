@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
 
 from raybox.bvh import pages
 from raybox.bvh.aim import (
     CELLS,
-    INVERSE,
     LANES,
     PASSES,
     PROBE,
@@ -27,14 +25,16 @@ from raybox.bvh.aim import (
     Frame,
     aim,
     make_frame,
+    octant_of,
 )
 from raybox.bvh.frame import choose_frame
-from raybox.bvh.keys import LOST, sort_keys
+from raybox.bvh.keys import LOST, sort_by, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
+from raybox.bvh.sift import clip, sides_of
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
 from raybox.kernels.jit import device, entry
-from raybox.kernels.lanes import F32, I64, Lanes, constant, fused, greater, lesser, vector_code
+from raybox.kernels.lanes import I64, Lanes, Register, vector_code
 from raybox.kernels.simd import lowest_bit
 
 BLOCK = 16
@@ -143,51 +143,46 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
     planes, probes, found = memory
     base = b.mul(ray, I64(PROBE))
     words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(STOP + 1)]
-    sides = []
-    for axis in range(3):
-        up = b.mul(b.and_(b.lshr(octant, I64(axis)), I64(1)), I64(3 * BLOCK))
-        sides.append((b.add(I64(axis * BLOCK), up), b.sub(I64((axis + 3) * BLOCK), up)))
-    end = cgutils.alloca_once_value(b, used)
+    sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
+    end = Register(b, used)
 
     def test(block: Any) -> Lanes:
-        near, far = constant(b, F32, BLOCK, 0.0), words[STOP]
         start = b.mul(block, I64(_WORDS))
-        for axis, (first, last) in enumerate(sides):
-            near_plane = planes.load(b.add(start, first), BLOCK)
-            far_plane = planes.load(b.add(start, last), BLOCK)
-            near = greater(fused(near_plane, words[6 + axis], words[axis]), near)
-            far = lesser(fused(far_plane, words[9 + axis], words[3 + axis]), far)
+
+        def planes_of(axis: int) -> list[Lanes]:
+            return [planes.load(b.add(start, side), BLOCK) for side in sides[axis]]
+
+        near, far = clip(planes_of, words.__getitem__, words[STOP])
         return near <= far
 
     def sweep(begin: Any, stop: Any, together: int) -> None:
-        at = cgutils.alloca_once_value(b, begin)
-        b.store(begin, at)
+        at = Register(b, begin)
         head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
-        b.cbranch(b.icmp_signed("<", b.load(at), stop), body, done)
+        b.cbranch(b.icmp_signed("<", at.value, stop), body, done)
         b.position_at_end(body)
-        block = b.load(at)
+        block = at.value
         met = [test(b.add(block, I64(k))) for k in range(together)]
         one = met[0]
         for other in met[1:]:
             one = one | other
-        with b.if_then(b.icmp_signed("!=", one.mask(), I64(0)), likely=False):
+        with b.if_then(one.any(), likely=False):
             bits = met[0].mask()
             for k in range(1, together):
                 bits = b.or_(bits, b.shl(met[k].mask(), I64(BLOCK * k)))
-            place = b.mul(b.load(end), I64(3))
+            place = b.mul(end.value, I64(3))
             for k, value in enumerate((ray, b.mul(block, I64(BLOCK)), bits)):
                 found.put(value, b.add(place, I64(k)))
-            b.store(b.add(b.load(end), I64(1)), end)
-        b.store(b.add(block, I64(together)), at)
+            end.value = b.add(end.value, I64(1))
+        at.value = b.add(block, I64(together))
         b.branch(head)
         b.position_at_end(done)
 
     fours = b.sub(span[1], b.and_(b.sub(span[1], span[0]), I64(3)))
     sweep(span[0], fours, 4)
     sweep(fours, span[1], 1)
-    return b.load(end)
+    return end.value
 
 
 @device
@@ -198,33 +193,20 @@ def _few_keys(task: Task, desk: Desk, begin: int, end: int) -> None:
         desk.order[k] = k
     aim(task, desk, desk.order, (begin, first, number))
     for k in range(number):
-        octant = 0
-        for axis in range(3):
-            octant |= int(desk.probes[k, INVERSE + axis] < 0.0) << axis
-        desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant
+        desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant_of(desk.probes, k)
 
 
 @device
 def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
-    starts, keys = desk.starts, desk.keys
+    keys = desk.keys
     if end - begin < LANES:
         _few_keys(task, desk, begin, end)
     else:
         sort_keys(task.rays, task.frame, begin, end, keys)
         for k in range(end - begin):
             keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
-    starts[:] = 0
-    for k in range(end - begin):
-        starts[keys[k] + 1] += 1
-    for key in range(1, 10):
-        starts[key + 1] += starts[key]
-    for k in range(end - begin):
-        desk.order[starts[keys[k]]] = k
-        starts[keys[k]] += 1
-    for key in range(10, 0, -1):
-        starts[key] = starts[key - 1]
-    starts[0] = 0
+    sort_by(keys, end - begin, desk.starts, desk.order)
 
 
 @device

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
 
 from raybox.kernels.box_lanes import _down, _numbers, _quotient, _up
 from raybox.kernels.jit import device, entry, exact_entry
@@ -20,6 +19,7 @@ from raybox.kernels.lanes import (
     I64,
     Lanes,
     Memory,
+    Register,
     constant,
     greater,
     lesser,
@@ -29,9 +29,7 @@ from raybox.kernels.lanes import (
     transposed,
     vector_code,
 )
-from raybox.kernels.pairs import Pairing, ray_of
-from raybox.kernels.primitives import intersect
-from raybox.kernels.ray import get_ray, is_empty
+from raybox.kernels.pairs import Pairing, decide_pair, ray_of
 
 LANES = 8
 MISS = -1
@@ -152,8 +150,7 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
     rays, boxes, _, tile = work
     ray, item, pair, number = first
     same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
-    doubts = cgutils.alloca_once_value(b, I64(0))
-    b.store(I64(0), doubts)
+    doubts = Register(b, I64(0))
     zero = I64(0)
     with loop(b, number, LANES) as step:
         last = b.sub(number, I64(LANES))
@@ -187,13 +184,13 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
         to = b.add(pair, at)
         index.store(met.choose(items, judged.verdict), to)
         t.store(constant(b, F64, LANES, np.inf), to)
-        with b.if_then(b.icmp_signed("!=", met.mask(), zero)):
+        with b.if_then(met.any()):
             known, time = _time(one, judged)
             index.store(met.choose(known.choose(items, DOUBT), judged.verdict), to)
             t.store((met & known).choose(time, np.inf), to)
         unsure = index.load(to, LANES).equals(DOUBT)
-        b.store(b.add(b.load(doubts), b.ctpop(unsure.mask())), doubts)
-    return b.load(doubts)
+        doubts.value = b.add(doubts.value, b.ctpop(unsure.mask()))
+    return doubts.value
 
 
 @vector_code(types.void)
@@ -215,7 +212,7 @@ def decide_listed(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, n
         judged = _judge(ray, triples(boxes[0], items), triples(boxes[1], items))
         met = judged.verdict >= 0
         pairs[2].store(judged.verdict.to(I32), at)
-        with b.if_then(b.icmp_signed("!=", met.mask(), I64(0))):
+        with b.if_then(met.any()):
             known, time = _time(ray, judged)
             pairs[2].store((met & ~known).choose(DOUBT, judged.verdict).to(I32), at)
             pairs[3].store(time, at)
@@ -264,12 +261,4 @@ def decide_doubts(work: Work, doubts: Any, index: Any, t: Any) -> None:
     """Decide pairs, given by number, whatever they are."""
     rays, boxes, pairing, _ = work
     for k in doubts:
-        ray = get_ray(rays, ray_of(pairing, k))
-        i = (k % pairing.inner) * pairing.step
-        index[k] = MISS
-        t[k] = np.inf
-        if not is_empty(ray):
-            met, when = intersect(boxes, ray, i)
-            if met:
-                index[k] = i
-                t[k] = when
+        decide_pair(rays, boxes, pairing, k, index, t)

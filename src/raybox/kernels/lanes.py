@@ -247,6 +247,11 @@ class Memory:
         function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
         self.b.call(function, [data, I32(0), I32(3), I32(1)])
 
+    def prefetch_row(self, place: Any) -> None:
+        """Ask for a row of three, which may lie in two cache lines."""
+        for end_of_row in (0, 2):
+            self.prefetch(self.b.add(place, I64(end_of_row)))
+
 
 def _short(item: Any) -> str:
     return {F32: "f32", F64: "f64", I32: "i32", I64: "i64"}[item]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels.jit import device, exact_entry
+from raybox.kernels.jit import device, exact_entry, inlined
 from raybox.kernels.primitives import intersect, normal, span, weights
 from raybox.kernels.ray import get_ray, is_empty
 
@@ -28,19 +28,25 @@ def ray_of(pairing: Pairing, k: int) -> int:
     return (k // pairing.inner) * pairing.row + (k % pairing.inner) * pairing.column
 
 
+@inlined
+def decide_pair(rays: Any, rows: Any, pairing: Pairing, k: int, index: Any, t: Any) -> None:
+    """Write index (-1: miss) and first contact of pair k."""
+    ray = get_ray(rays, ray_of(pairing, k))
+    i = (k % pairing.inner) * pairing.step
+    index[k] = -1
+    t[k] = np.inf
+    if not is_empty(ray):
+        met, when = intersect(rows, ray, i)
+        if met:
+            index[k] = i
+            t[k] = when
+
+
 @exact_entry
 def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
     """Write index (-1: miss) and first contact of the pairs span_of[0] <= k < span_of[1]."""
     for k in range(span_of[0], span_of[1]):
-        ray = get_ray(rays, ray_of(pairing, k))
-        i = (k % pairing.inner) * pairing.step
-        index[k] = -1
-        t[k] = np.inf
-        if not is_empty(ray):
-            met, when = intersect(rows, ray, i)
-            if met:
-                index[k] = i
-                t[k] = when
+        decide_pair(rays, rows, pairing, k, index, t)
 
 
 @exact_entry
