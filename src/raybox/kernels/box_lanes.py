@@ -8,6 +8,7 @@ that runs in a face is inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,21 +16,25 @@ from numba import types
 
 from raybox.kernels.jit import inlined
 from raybox.kernels.lanes import (
+    I1,
     I32,
     I64,
     Lanes,
+    Register,
+    constant,
     fused,
     greater,
     lesser,
     loop,
     transposed,
     vector_code,
+    while_any,
 )
 
 LANES = 8
 _PAD = 2.0**-50
 _UNDERFLOW = 1e-300
-_ZIV = 2.0**-49  # eight times the relative error of a quotient's correction
+_ZIV = 2.0**-49  # five times the relative error of a quotient's correction: three roundings
 _TAME = 2.0**300
 _FAR = 2.0**500
 
@@ -55,6 +60,7 @@ class _Met(NamedTuple):
     """Eight rays and boxes, axis by axis: the near planes, about when they are crossed, and the range."""
 
     o: list[Lanes]
+    inverse: list[Lanes]
     plane: list[Lanes]
     near: list[Lanes]
     far: list[Lanes]
@@ -82,7 +88,7 @@ def _cross(b: Any, boxes: Any, exact: Any, rays: list[Any], items: list[Any]) ->
         last = (backward.choose(low, up) - o[k]) * inverse
         near.append((first > -np.inf).choose(first, -np.inf))
         far.append((last < np.inf).choose(last, np.inf))
-    return _Met(o, plane, near, far, rows[6], rows[7], tame)
+    return _Met(o, inverses, plane, near, far, rows[6], rows[7], tame)
 
 
 def _down(t: Lanes) -> Lanes:
@@ -132,31 +138,58 @@ def screen(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
 def _settle(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         met = _cross(b, boxes, exact, _numbers(b, pairs.ray, at), _numbers(b, pairs.item, at))
-        places = [b.mul(place, I64(3)) for place in _numbers(b, pairs.source, at)]
-        near = greater(greater(met.near[0], met.near[1]), met.near[2])
-        bound = greater(_down(near), met.t_min)
-        t = met.t_min
-        sure = None
-        for k in range(3):
-            d = directions.gather([b.add(place, I64(k)) for place in places])
-            known, time = _quotient(met.plane[k], met.o[k], d)
-            # rounding is monotone: the greatest rounded time is the greatest time, rounded
-            counts = _up(met.near[k]) >= bound
-            t = counts.choose(greater(time, t), t)
-            sure = known | ~counts if sure is None else sure & (known | ~counts)
-        assert sure is not None
+        rows = [b.mul(source, I64(3)) for source in _numbers(b, pairs.source, at)]
+
+        def direction(axis: Lanes) -> Lanes:
+            return directions.gather([b.add(row, axis.lane(k)) for k, row in enumerate(rows)])
+
+        sure, t = contact((met.plane, met.o, met.inverse, met.near), met.t_min, direction)
         pairs.verdict.store(sure.to(I32), at)
         pairs.low.store(t, at)
 
 
-def _quotient(p: Lanes, o: Lanes, d: Lanes) -> tuple[Lanes, Lanes]:
-    """Return (known, (p - o)/d rounded once), as `raybox.kernels.exact.quick_time`."""
+def contact(
+    crossed: tuple[list[Lanes], ...], t_min: Lanes, direction: Callable[[Lanes], Lanes]
+) -> tuple[Lanes, Lanes]:
+    """Return (known, first contact rounded once) of rays and boxes that meet.
+
+    crossed: for each axis the near plane, the origin, 1 / direction, and about when the plane is crossed.
+    """
+    b, near = t_min.b, crossed[3]
+    bound = greater(_down(greater(greater(near[0], near[1]), near[2])), t_min)
+    counts = [((_up(x) >= bound) & (x > -np.inf)).to(I64) << k for k, x in enumerate(near)]
+    left = Register(b, (counts[0] | counts[1] | counts[2]).value)
+    t, sure = Register(b, t_min.value), Register(b, constant(b, I1, LANES, 1).value)
+    # rounding is monotone: the greatest rounded time is the greatest time, rounded; mostly one axis counts
+    with while_any(b, left):
+        asked, axis = left.lanes > 0, _lowest(left.lanes)
+        plane, o, inverse = (picked(axis, each) for each in crossed[:3])
+        known, time = _quotient(plane, o, inverse, direction(axis))
+        t.value = asked.choose(greater(time, t.lanes), t.lanes).value
+        sure.value = (sure.lanes & (known | ~asked)).value
+        left.value = (left.lanes & (left.lanes - 1)).value
+    return sure.lanes, t.lanes
+
+
+def _lowest(bits: Lanes) -> Lanes:
+    """Return the number of the lowest of three bits; 2 if none is set."""
+    two = constant(bits.b, I64, bits.count, 2)
+    return ((bits & 1) > 0).choose(two * 0, ((bits & 2) > 0).choose(two - 1, two))
+
+
+def picked(axis: Lanes, each: list[Lanes]) -> Lanes:
+    """Return what is said of one axis each."""
+    return axis.equals(0).choose(each[0], axis.equals(1).choose(each[1], each[2]))
+
+
+def _quotient(p: Lanes, o: Lanes, inverse: Lanes, d: Lanes) -> tuple[Lanes, Lanes]:
+    """Return (known, (p - o)/d rounded once); inverse: 1/d, rounded."""
     s = p - o
     back = s - p
     e = (p - (s - back)) - (o + back)
     q = s / d
-    # s - q d is a float (the remainder of a division), so only + e and / d round here
-    correction = (fused(q * -1.0, d, s) + e) / d
+    # s - q d is a float (the remainder of a division), so only + e and the product round here
+    correction = (fused(q * -1.0, d, s) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
     size, step = s.magnitude(), d.magnitude()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.kernels.box_lanes import _down, _numbers, _quotient, _up
+from raybox.kernels.box_lanes import _down, _numbers, _up, contact, picked
 from raybox.kernels.jit import device, entry, exact_entry
 from raybox.kernels.lanes import (
     F64,
@@ -108,17 +108,8 @@ def _judge(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Judged:
 
 def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
     """Return (known, first contact rounded once) where the verdict is that the box is met."""
-    near = judged.near
-    bound = greater(_down(greater(greater(near[0], near[1]), near[2])), ray.t_min)
-    t, sure = ray.t_min, None
-    for k in range(3):
-        known, time = _quotient(judged.plane[k], ray.o[k], ray.d[k])
-        # rounding is monotone: the greatest rounded time is the greatest time, rounded
-        counts = (_up(near[k]) >= bound) & (near[k] > -np.inf)
-        t = counts.choose(greater(time, t), t)
-        sure = known | ~counts if sure is None else sure & (known | ~counts)
-    assert sure is not None
-    return sure, t
+    crossed = judged.plane, ray.o, ray.inverse, judged.near
+    return contact(crossed, ray.t_min, lambda axis: picked(axis, ray.d))
 
 
 def _inverse(b: Any, d: Lanes) -> Lanes:

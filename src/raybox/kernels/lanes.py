@@ -322,18 +322,28 @@ def loop(builder: Any, stop: Any, step: int = 1) -> Any:
 
 
 @contextmanager
+def while_any(builder: Any, left: Register) -> Any:
+    """Emit a loop that goes on while any bit is set in a register's number or lanes."""
+    head, body, done = (builder.append_basic_block(name) for name in ("while", "any", "none"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    some = left.value
+    if isinstance(some.type, ir.VectorType):
+        some = (left.lanes > 0).mask()
+    builder.cbranch(builder.icmp_signed("!=", some, I64(0)), body, done)
+    builder.position_at_end(body)
+    yield
+    builder.branch(head)
+    builder.position_at_end(done)
+
+
+@contextmanager
 def bits(builder: Any, mask: Any) -> Any:
     """Emit a loop over the bits that are set in a mask; yields their numbers, lowest first."""
     left = Register(builder, mask)
-    head, body, done = (builder.append_basic_block(name) for name in ("bits", "bit", "no_bits"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    builder.cbranch(builder.icmp_signed("!=", left.value, I64(0)), body, done)
-    builder.position_at_end(body)
-    yield builder.cttz(left.value, I1(1))
-    left.value = builder.and_(left.value, builder.sub(left.value, I64(1)))
-    builder.branch(head)
-    builder.position_at_end(done)
+    with while_any(builder, left):
+        yield builder.cttz(left.value, I1(1))
+        left.value = builder.and_(left.value, builder.sub(left.value, I64(1)))
 
 
 class Register:
