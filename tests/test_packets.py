@@ -10,7 +10,7 @@ import exact
 import raybox as rb
 from aim import INF, Pairs
 from cast import PLACES, as_rays_or_miss
-from raybox import questions
+from raybox import batches, parallel, questions
 from raybox.bvh import coherent, groups
 from raybox.bvh.aim import LANES, MARGIN, STOP, frame_of
 from raybox.bvh.build import build
@@ -20,7 +20,7 @@ from raybox.bvh.packets import NONE, UNFIT, aim_packet
 from raybox.bvh.traverse import Job
 from raybox.kernels.jit import FLAGS
 from scenes import random_scene
-from test_streams_scene import ask, ties, truth
+from test_streams_scene import ask, at_once, ties, truth
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
@@ -138,13 +138,14 @@ def world():
 @pytest.fixture
 def used(monkeypatch):
     """One span for all; remember how many rays packets left over, of how many."""
-    monkeypatch.setattr(questions, "run_chunks", lambda work, total, **_: [work(0, total)])
-    monkeypatch.setattr(questions, "_DESKS", {groups.FEW: [], questions.GROUP: []})
-    monkeypatch.setattr(questions, "_PACKETS", [])
+    monkeypatch.setattr(questions, "team", at_once)
+    monkeypatch.setattr(groups, "FEW", 64)
+    monkeypatch.setattr(batches, "_DESKS", {})
+    monkeypatch.setattr(batches, "_PACKETS", [])
     told, call = [], coherent.ask_packets
 
     def spy(job, span, *rest):
-        told.append((call(job, span, *rest), span[1] - span[0]))
+        told.append((call(job, span, *rest), span[2] - span[1]))
         return told[-1][0]
 
     monkeypatch.setattr(coherent, "ask_packets", spy)
@@ -172,10 +173,24 @@ def test_pictures_of_a_scene_full_of_ties(question, world, used):
 @pytest.mark.parametrize("n", [65, 79, 80, 81, 96, 127, 640])
 @pytest.mark.parametrize("group", [16, 48, 4096])
 def test_any_number_of_rays_and_packets(question, n, group, world, used, monkeypatch):
-    monkeypatch.setattr(questions, "GROUP", group)
+    monkeypatch.setattr(batches, "GROUP", group)
     pairs, found = picked(*world, np.arange(n))
     assert ask(question, pairs) == truth(question, found)
     assert used[0][0] < n
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("first", [9, 16, 40, 100])
+def test_threads_share_packets_and_what_is_left_over(question, first, world, used, monkeypatch):
+    """Chunks that begin in the midst of packets, or are shorter than one."""
+    monkeypatch.setattr(questions, "team", parallel.team)
+    monkeypatch.setattr(parallel, "_FIRST", first)
+    monkeypatch.setattr(parallel, "_SMALLEST", first)
+    for n in (640, 531, 530):
+        pairs, found = picked(*world, np.arange(n))
+        for _ in range(4):
+            assert ask(question, pairs, workers=3) == truth(question, found)
+    assert 0 < sum(left for left, _ in used) < sum(number for _, number in used)
 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
@@ -225,6 +240,11 @@ def test_rays_of_both_kinds_in_one_batch(question, world, used):
     assert number // 3 < left < number
 
 
+def looks(rays, numbers, places):
+    """Look at sixteen rays from each place on: nothing but those can be sampled then."""
+    return np.array([coherent.seem(rays, numbers, at, at + LANES) for at in places])
+
+
 def test_looking_finds_pictures_and_no_crowd():
     rng = np.random.default_rng(96)
     scene = rb.Boxes.from_centers(rng.random((1000, 3)), 0.05)
@@ -234,13 +254,13 @@ def test_looking_finds_pictures_and_no_crowd():
     goals = np.concatenate([goals, np.zeros((256, 256, 1))], axis=-1).reshape(-1, 3)
     picture = rb.Rays(np.tile(eye, (len(goals), 1)), goals - eye).rows()
     at = np.arange(0, len(goals), LANES)
-    assert coherent.look(picture, numbers, at).mean() > 0.8
+    assert looks(picture, numbers, at).mean() > 0.8
     crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
-    assert not coherent.look(crowd, numbers, at).any()
-    assert coherent.seem(picture, numbers, (0, len(goals)))
-    assert not coherent.seem(crowd, numbers, (0, len(goals)))
+    assert not looks(crowd, numbers, at).any()
+    assert coherent.seem(picture, numbers, 0, len(goals))
+    assert not coherent.seem(crowd, numbers, 0, len(goals))
     coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
-    assert not coherent.look(coarse, numbers, np.arange(0, 1000, LANES)).any()
+    assert not looks(coarse, numbers, np.arange(0, 1000, LANES)).any()
 
 
 WORK = {"nearest": (24_089, 178), "occluded": (23_905, 177), "count": (29_042, 105)}
@@ -254,6 +274,6 @@ def test_nodes_looked_at_by_packets(question, used):
     ways = np.stack([x, y, np.ones(len(x))], axis=1)
     eye = np.tile([0.013, 0.027, -3.0], (len(x), 1))
     ask(question, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
-    (left, number), ((_, desk),) = used[0], questions._PACKETS
+    (left, number), ((_, desk),) = used[0], batches._PACKETS
     assert left < number / 100
     assert tuple(desk.work[:2].tolist()) == WORK[question]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox import parallel
 from raybox.parallel import check_workers, cores, run_chunks
 
 
@@ -19,6 +20,32 @@ def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
     chunks = run_chunks(lambda begin, end: (begin, end), total, workers=workers)
     covered = [k for begin, end in chunks for k in range(begin, end)]
     assert covered == list(range(total))
+
+
+def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
+    """Two threads: one is held up in its first chunk, and the other does all the rest, from the far end."""
+    seen, held = {}, threading.Event()
+
+    def work(begin, end):
+        seen.setdefault(threading.get_ident(), []).append(begin)
+        if begin == 0:
+            held.wait(30)
+        if sum(map(len, seen.values())) == 1 + (200_000 - 1024) // 1024 and begin:
+            held.set()
+        return end - begin
+
+    for name in ("_LARGEST", "_SMALLEST"):
+        monkeypatch.setattr(parallel, name, 1024)
+    monkeypatch.setattr(parallel, "_EACH", 1000)
+    with parallel.team(200_000, workers=2) as run:
+        assert sum(run(work, 200_000, least=1024)) == 200_000
+    one, other = sorted(seen.values(), key=len)
+    assert one[0] == 0
+    middle = other[0]
+    assert 90_000 < middle < 110_000
+    late = [begin for begin in other if begin < middle]
+    assert late == sorted(late, reverse=True)
+    assert len(late) > 90
 
 
 def test_several_threads_take_part():

@@ -1,5 +1,8 @@
 """Rays in groups, from outside: every question on a scene full of ties, however the rays are grouped."""
 
+import threading
+import time
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 
@@ -9,7 +12,7 @@ import pytest
 import exact
 import raybox as rb
 from aim import INF, Pairs
-from raybox import questions
+from raybox import batches, parallel, questions
 from raybox.bvh import groups
 from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build
@@ -58,7 +61,7 @@ def world() -> tuple[Pairs, list[list[exact.Found]]]:
     return pairs, list(exact.along(*pairs))
 
 
-def ask(question, pairs, k=3, where=None):
+def ask(question, pairs, k=3, where=None, workers=1):
     """Ask of all rays in one span; give the answers as lists, ray by ray."""
     boxes = rb.Boxes(*pairs[4:])
     tree = build(*boxes.rows())
@@ -67,11 +70,11 @@ def ask(question, pairs, k=3, where=None):
     rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss").rows()
     job = Job(tree, boxes.rows(), rays, allowed, frame_of(tree))
     if question == "first":
-        return [x.tolist() for x in questions.first(job, k, workers=1)]
+        return [x.tolist() for x in questions.first(job, k, workers=workers)]
     if question == "all":
-        offsets, index, t = (x.tolist() for x in questions.everything(job, workers=1))
+        offsets, index, t = (x.tolist() for x in questions.everything(job, workers=workers))
         return [list(zip(index[a:b], t[a:b], strict=True)) for a, b in pairwise(offsets)]
-    got = getattr(questions, question)(job, workers=1)
+    got = getattr(questions, question)(job, workers=workers)
     return [x.tolist() for x in got] if question == "nearest" else got.tolist()
 
 
@@ -90,10 +93,18 @@ def truth(question, found, k=3):
 
 @pytest.fixture
 def whole(monkeypatch):
-    """Let every question be one span, however many rays there are; lend no desks of before."""
-    monkeypatch.setattr(questions, "run_chunks", lambda work, total, **_: [work(0, total)])
-    monkeypatch.setattr(questions, "_DESKS", {groups.FEW: [], questions.GROUP: []})
+    """Do each step in one piece, and sort so many rays as these; lend no memory of before."""
+    monkeypatch.setattr(questions, "team", at_once)
+    monkeypatch.setattr(groups, "FEW", 64)
+    monkeypatch.setattr(batches, "_DESKS", {})
+    monkeypatch.setattr(batches, "_FEW", [])
     return monkeypatch
+
+
+@contextmanager
+def at_once(_total, **_):
+    """Lend a thread that does any work in one piece."""
+    yield lambda work, total, **_: [work(0, total)] if total else []
 
 
 def repeated(pairs, found, order):
@@ -109,6 +120,44 @@ def test_any_number_of_rays_in_a_span(question, whole):
     seen = {"many": sum(len(f) > 8 for f in found), "tied": sum(exact.ties(f) > 0 for f in found if f)}
     seen["missed"] = sum(not f for f in found)
     assert min(seen.values()) > 15, seen
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_thousand_rays_are_not_worth_sorting(question, monkeypatch):
+    """Walked one by one; their memory is used again for fewer."""
+    pairs, found = world()
+    monkeypatch.setattr(batches, "asked", None)
+    for n in (1, 65, 499, groups.FEW, 7):
+        rays, want = repeated(pairs, found, np.arange(n) % len(found))
+        assert ask(question, rays) == truth(question, want), n
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("first", "batch"), [(64, 1000), (7, 1000), (100, 180), (1, 65)])
+def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeypatch):
+    """Chunks of a few rays, of all lengths, of several batches, on three threads that help each other."""
+    pairs, found = world()
+    monkeypatch.setattr(groups, "FEW", 64)
+    monkeypatch.setattr(parallel, "_FIRST", first)
+    monkeypatch.setattr(parallel, "_SMALLEST", first)
+    monkeypatch.setattr(batches, "BATCH", batch)
+    monkeypatch.setattr(batches, "GROUP", 48)
+    monkeypatch.setattr(batches, "_DESKS", {})
+    seen, mark = set(), batches._mark
+
+    def slowly(job, span, *rest):
+        seen.add((threading.get_ident(), span[2] - span[1]))
+        time.sleep(1e-4)
+        return mark(job, span, *rest)
+
+    monkeypatch.setattr(batches, "_mark", slowly)
+    for n in (499, 451, 66):
+        rays, want = repeated(pairs, found, np.arange(n))
+        for _ in range(4):
+            assert ask(question, rays, workers=3) == truth(question, want), n
+    threads, sizes = (set(some) for some in zip(*seen, strict=True))
+    assert len(threads) > 1
+    assert len(sizes) > 1
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -144,9 +193,8 @@ def test_any_k(k, whole):
 def test_groups_and_memory_of_any_size(question, size, arena, whole):
     """Groups smaller than the rays; no room for lists, so that rays are walked alone below some node."""
     pairs, found = world()
-    whole.setattr(questions, "GROUP", size)
-    whole.setattr(questions, "_DESKS", {groups.FEW: [], size: []})
-    whole.setattr(questions, "make_desk", lambda rays: make_desk(rays, arena and rays + 32 + arena))
+    whole.setattr(batches, "GROUP", size)
+    whole.setattr(batches, "make_desk", lambda rays: make_desk(rays, arena and rays + 32 + arena))
     assert ask(question, pairs) == truth(question, found)
 
 
@@ -162,8 +210,7 @@ def test_all_makes_room_as_it_goes(room, n, whole):
     )
     kept = questions.make_pairs
     whole.setattr(questions, "make_pairs", lambda size: kept(room if size in PAIRS else size))
-    whole.setattr(questions, "GROUP", 65)
-    whole.setattr(questions, "_DESKS", {groups.FEW: [], 65: []})
+    whole.setattr(batches, "GROUP", 65)
     rays, want = repeated(pairs, found, np.arange(n))
     assert ask("all", rays) == truth("all", want)
 
@@ -221,8 +268,8 @@ WORK = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_nodes_and_boxes_looked_at(question, name, whole):
     """Rays times nodes tested in lists, nodes tested for rays alone, boxes screened. Lower is good news."""
-    size = questions.GROUP * (questions.WIDE if question in {"count", "all"} else 1)
+    size = batches.GROUP * (questions.WIDE if question in {"count", "all"} else 1)
     desk = make_desk(size)
-    whole.setattr(questions, "_DESKS", {size: [desk]})
+    whole.setattr(batches, "_DESKS", {size: [desk]})
     ask(question, CAST[name]())
     assert tuple(desk.work[:3].tolist()) == WORK[question, name]

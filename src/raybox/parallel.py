@@ -1,4 +1,4 @@
-"""Run a loop over many rays in chunks: on threads, with progress, stopped by Ctrl-C within a second.
+"""Run loops over many rays in chunks: on threads, with progress, stopped by Ctrl-C within a second.
 
 Kernels release the GIL, so plain threads are enough, and safe where Numba's own threading layers
 are not (several Python threads, forks). Each ray's answer is its own: chunks change nothing.
@@ -8,20 +8,36 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import pairwise
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from raybox.errors import InvalidInput
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]
+Advance = Callable[[int], Any]
 
 _FIRST = 1024  # rays of the first chunks, before their time is known
 _LARGEST = 1 << 20
 _SMALLEST = 16384
 _SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
 _GROWTH = 1024
+_EACH = 8  # chunks a thread, at least: whoever is held up leaves more to the others
+
+
+class Run(Protocol):
+    """Call ``work(begin, end)`` over all of ``range(total)``; return the answers in order.
+
+    done: of an answer, how many rays it is that are now done with; without it, all of a chunk.
+    least: chunks are of no fewer, but for the first and the last; some thousands if not given.
+    """
+
+    def __call__(  # noqa: D102
+        self, work: Work[T], total: int, *, done: Callable[[T], int] | None = None, least: int | None = None
+    ) -> list[T]: ...
 
 
 def cores() -> int:
@@ -43,25 +59,34 @@ def check_workers(workers: Any) -> int:
 
 
 class _Chunks:
-    """Hand out ranges of a total, each about as long as _SECONDS allow at the rate seen so far."""
+    """Hand out ranges of a total, each about as long as _SECONDS allow at the rate seen so far.
 
-    def __init__(self, total: int, threads: int) -> None:
-        self.total = total
-        # the larger a chunk, the faster its rays are answered: as large as leaves one to each thread
-        rounds = -(-total // (threads * _LARGEST))
-        self.share = max(_SMALLEST, -(-total // (threads * max(1, rounds))))
-        self.next = 0
-        self.size = _FIRST
+    Each thread goes through a part of its own, so that what it writes stays in its core's cache; then it
+    helps the one that is most behind, from the far end.
+    """
+
+    def __init__(self, total: int, threads: int, least: int) -> None:
+        self.size = min(_FIRST, least)
+        share = -(-total // (_EACH * threads)) if threads > 1 else _LARGEST
+        self.share = max(least, -(-share // self.size) * self.size)
+        ends = [min(total, -(-total * k // (threads * self.size)) * self.size) for k in range(threads + 1)]
+        self.left = [list(part) for part in pairwise(ends)]
         self.stopped = False
         self.lock = Lock()
 
-    def take(self) -> tuple[int, int] | None:
+    def take(self, thread: int) -> tuple[int, int] | None:
         with self.lock:
-            if self.stopped or self.next >= self.total:
+            own = self.left[thread]
+            part = own if own[0] < own[1] else max(self.left, key=lambda part: part[1] - part[0])
+            begin, end = part
+            if self.stopped or begin == end:
                 return None
-            begin = self.next
-            self.next = min(self.total, begin + min(self.size, self.share))
-            return begin, self.next
+            size = min(self.size, self.share, end - begin)
+            if part is own:
+                part[0] = begin + size
+                return begin, begin + size
+            part[1] = end - size
+            return end - size, end
 
     def learn(self, rays: int, seconds: float) -> None:
         fitting = int(rays * _SECONDS / max(seconds, 1e-6))
@@ -71,53 +96,75 @@ class _Chunks:
 
 def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool = False) -> list[T]:
     """Call ``work(begin, end)`` over all of ``range(total)``; return the answers in order."""
-    threads = check_workers(workers)
-    if 0 < total <= _FIRST and not progress:
-        return [work(0, total)]
-    threads = min(threads, max(1, total // _FIRST))
-    chunks = _Chunks(total, threads)
-    with _bar(total, progress) as advance:
-        if threads == 1:
-            done = _drain(work, chunks, advance)
-        else:
-            done = _drain_on_threads(work, chunks, advance, threads)
-    return [answer for _, answer in sorted(done, key=lambda item: item[0])]
+    with team(total, workers=workers, progress=progress) as run:
+        return run(work, total)
 
 
-def _drain(work: Work[T], chunks: _Chunks, advance: Callable[[int], Any]) -> list[tuple[int, T]]:
-    """Do chunks until there are none left."""
-    done = []
-    while (chunk := chunks.take()) is not None:
-        start = time.perf_counter()
-        done.append((chunk[0], work(*chunk)))
-        rays = chunk[1] - chunk[0]
-        chunks.learn(rays, time.perf_counter() - start)
-        advance(rays)
-    return done
+@contextmanager
+def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
+    """Lend threads for so many rays, as a function that has them do one piece of work after the other."""
+    threads = min(check_workers(workers), max(1, total // _FIRST))
+    if total <= _FIRST and not progress:
+        yield _at_once
+        return
+    pools = nullcontext() if threads == 1 else ThreadPoolExecutor(threads, "raybox")
+    with _bar(total, progress) as advance, pools as pool:
+        yield partial(_run, (pool, threads, advance))
 
 
-def _drain_on_threads(
-    work: Work[T], chunks: _Chunks, advance: Callable[[int], Any], threads: int
-) -> list[tuple[int, T]]:
-    """Do chunks on several threads; whatever goes wrong in one stops the others after their chunk."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="raybox") as pool:
-        waiting: set[Future[list[tuple[int, T]]]] = {
-            pool.submit(_drain, work, chunks, advance) for _ in range(threads)
-        }
-        done: list[tuple[int, T]] = []
-        try:
-            while waiting:
-                # a wait without an end would keep Ctrl-C out on some systems
-                finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done.extend(future.result())
-        finally:
-            chunks.stopped = True
+def _at_once(work: Work[T], total: int, **_how: Any) -> list[T]:
+    """Do all of it as one chunk."""
+    return [work(0, total)] if total else []
+
+
+def _run(
+    crew: tuple[ThreadPoolExecutor | None, int, Advance],
+    work: Work[T],
+    total: int,
+    *,
+    done: Callable[[T], int] | None = None,
+    least: int | None = None,
+) -> list[T]:
+    """Do work in chunks; see `Run`."""
+    pool, threads, advance = crew
+    least = least or _SMALLEST
+    threads = min(threads, max(1, total // least))
+    chunks = _Chunks(total, threads, least)
+
+    def drain(thread: int) -> list[tuple[int, T]]:
+        """Do chunks until there are none left."""
+        answers = []
+        while (chunk := chunks.take(thread)) is not None:
+            start = time.perf_counter()
+            answers.append((chunk[0], work(*chunk)))
+            rays = chunk[1] - chunk[0]
+            chunks.learn(rays, time.perf_counter() - start)
+            advance(done(answers[-1][1]) if done else rays)
+        return answers
+
+    if pool is None or threads == 1:
+        answers = drain(0)
+    else:
+        answers = _gather(chunks, {pool.submit(drain, thread) for thread in range(threads)})
+    return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
+
+
+def _gather(chunks: _Chunks, waiting: set[Future[list[tuple[int, T]]]]) -> list[tuple[int, T]]:
+    """Wait for threads that do chunks; whatever goes wrong in one stops the others after their chunk."""
+    done: list[tuple[int, T]] = []
+    try:
+        while waiting:
+            # a wait without an end would keep Ctrl-C out on some systems
+            finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done.extend(future.result())
+    finally:
+        chunks.stopped = True
     return done
 
 
 @contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[int], Any]]:
+def _bar(total: int, shown: bool) -> Iterator[Advance]:
     """Show progress on stderr, once the work has taken half a second."""
     if not shown:
         yield lambda _rays: None

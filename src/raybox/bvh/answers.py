@@ -15,20 +15,20 @@ from raybox.kernels.primitives import settle, together
 
 
 class Order(NamedTuple):
-    """Rays of a span by key: that of ray span[0] + order[k] has starts[key] <= k < starts[key + 1]."""
+    """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
 
     keys: Any  # int32 (rays + 16,)
     order: Any  # int32 (rays + 16,)
-    doubts: Any  # int32 (rays,): numbers from the span's first ray of those in doubt
-    starts: Any  # int64 (LOST + 2,)
-    place: Any  # int64 (3,): octant and begin of the next group, -1 before the first; how many doubts
+    doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
+    starts: Any  # int64 (LOST + 2,); none for few rays, which are in no order
+    place: Any  # int64 (2,): where the next group begins, and how many doubts
 
 
 @device
 def doubt(order: Order, k: int) -> None:
     """List a ray as one for which floats could not tell."""
-    order.doubts[order.place[2]] = k
-    order.place[2] += 1
+    order.doubts[order.place[1]] = k
+    order.place[1] += 1
 
 
 @device
@@ -184,10 +184,17 @@ dispatch(answer, TABLE.get)
 
 
 @entry
-def arrange(where: Any, offsets: Any, room: Any, index: Any, t: Any) -> None:
-    """Copy each ray's run of contacts to where it belongs."""
-    for k in range(where.size):
+def arrange(span: Any, rays: Any, room: Any, index: Any, t: Any) -> None:
+    """Copy the runs of contacts of rays order[p], begin <= p < end, to where they belong.
+
+    rays: their order; where each one's run is in the room, or -1 if it is not there; and where it belongs.
+    """
+    order, where, offsets = rays
+    for p in range(span[0], span[1]):
+        k = order[p]
         at = where[k]
+        if at < 0:
+            continue
         for to in range(offsets[k], offsets[k + 1]):
             index[to], t[to] = room.index[at], room.t[at]
             at += 1

@@ -24,34 +24,34 @@ GRAINS = 5.0
 _SAMPLES = 32
 
 
-def look(rays: Any, numbers: Any, at: Any) -> Any:
+@device
+def _look(rays: Any, numbers: Any, at: int) -> bool:
     """Tell whether the sixteen rays from `at` on seem to belong together, by four of them.
 
     That is: they run into one octant, and where they are in the midst of the scene, they are no farther apart
-    than a few boxes are long. numbers: those of the frame; at: one place or an array of them; compiled, too.
+    than a few boxes are long. numbers: those of the frame.
     """
     o, d = rays.origins, rays.directions
-    size = np.maximum(np.maximum(np.abs(d[at, 0]), np.abs(d[at, 1])), np.abs(d[at, 2]))
+    size = max(abs(d[at, 0]), abs(d[at, 1]), abs(d[at, 2]))
     away = 0.0
     for axis in range(3):
-        away = away + np.abs(o[at, axis] - numbers[axis])
+        away += abs(o[at, axis] - numbers[axis])
     same = size > 0.0
     for k in (5, 10, 15):
         for axis in range(3):
             one, other = d[at, axis], d[at + k, axis]
-            apart = np.abs(o[at, axis] - o[at + k, axis]) + away * np.abs(one - other) / size
-            same = same & ((one < 0.0) == (other < 0.0)) & (apart * numbers[3] <= GRAINS * numbers[16])
+            apart = abs(o[at, axis] - o[at + k, axis]) + away * abs(one - other) / size
+            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[3] <= GRAINS * numbers[16]
     return same
 
 
-_look = device(look)
-
-
-def seem(rays: Any, numbers: Any, span: tuple[int, int]) -> bool:
+@entry
+def seem(rays: Any, numbers: Any, begin: int, end: int) -> bool:
     """Tell whether it may be worth it to look for packets, by a few samples."""
-    begin, end = span
-    places = begin + np.arange(_SAMPLES) * (end - begin - LANES) // (_SAMPLES - 1)
-    return bool(np.any(look(rays, numbers, places)))
+    for k in range(_SAMPLES):
+        if _look(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1)):
+            return True
+    return False
 
 
 def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
@@ -65,21 +65,25 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
 
 @entry
 def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) -> int:
-    """Answer for the packets among the rays of a span; write keys, and return the number of rays left."""
-    number, left, most = span[1] - span[0], 0, sink.first.size
-    tail = number % LANES
-    if tail > 0:  # keys come for sixteen rays at least
-        sort_keys(job.rays, job.frame, span[1] - LANES, span[1], order.keys[number - LANES :])
-        left += tail
-    at = whole(0)
-    while at + LANES <= number:
+    """Answer for the packets among some rays; write keys, and return the number of rays left.
+
+    span: (base, begin, end): rays base + k, begin <= k < end.
+    """
+    base, at, end = span
+    left, most = (end - at) % LANES, sink.first.size
+    if left > 0:  # keys come for sixteen rays at least
+        first = max(0, end - LANES)
+        sort_keys(job.rays, job.frame, base + first, base + first + LANES, desk.arena)
+        for k in range(end - left, end):
+            order.keys[k] = desk.arena[k - first]
+    while at + LANES <= end:
         packets = whole(0)
-        while at + LANES <= number and packets < most:
+        while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
-            if _look(job.rays, job.frame.numbers, span[0] + at):
-                octant = aim_packet(job, desk, sink, span[0] + at, packets)
+            if _look(job.rays, job.frame.numbers, base + at):
+                octant = aim_packet(job, desk, sink, base + at, packets)
             if octant == UNFIT:
-                _write_keys(job, order, span[0], at)
+                _write_keys(job, order, base, at)
                 left += LANES
             elif octant == NONE:
                 order.keys[at : at + LANES] = LOST
@@ -88,8 +92,8 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
                 packets += 1
             at += LANES
         _walk_packets(job, desk, sink, packets)
-        conclude(sink.sink, sink, job, order, desk, (span[0], packets))
-        left += _leave(job, sink, order, span[0], packets)
+        conclude(sink.sink, sink, job, order, desk, (base, packets))
+        left += _leave(job, sink, order, base, packets)
     return left
 
 

@@ -40,20 +40,22 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
     probes = pages.empty((rays + LANES, PROBE), np.float32)
     room = _ROOM * (rays + LANES) if room is None else room
+    work = pages.empty((8,), np.int64)
+    work[:] = 0
     return Desk(
         probes,
         probes.view(np.int32),
         pages.empty((rays + LANES, 8), np.float64),
-        np.empty(rays + LANES, np.int32),
-        np.empty(rays + LANES, np.float32),
+        pages.empty((rays + LANES,), np.int32),
+        pages.empty((rays + LANES,), np.float32),
         make_pairs((WIDTH + 1) * rays),
         pages.empty((room,), np.int32),
         pages.empty((room,), np.float32),
-        np.empty(WIDTH, np.int64),
-        np.empty(WIDTH, np.int64),
-        np.empty((PENDING, 4), np.int64),
-        np.empty(STACK, np.int32),
-        np.empty(STACK, np.float32),
-        np.empty(WIDTH, np.float32),
-        np.zeros(8, np.int64),
+        pages.empty((WIDTH,), np.int64),
+        pages.empty((WIDTH,), np.int64),
+        pages.empty((PENDING, 4), np.int64),
+        pages.empty((STACK,), np.int32),
+        pages.empty((STACK,), np.float32),
+        pages.empty((WIDTH,), np.float32),
+        work,
     )

@@ -1,16 +1,19 @@
-"""The loop behind a question of many rays: they are sorted, walked in groups, answered in their own order."""
+"""The loops behind a question of many rays: they are sorted, walked in groups, answered in their own order.
+
+Threads share in each step: `mark` writes the keys of some of the rays and counts them, `spread` puts rays
+where those with their key belong, and `ask` answers for a part of all that are then in order.
+"""
 
 from typing import Any
 
-from raybox.bvh.aim import CELLS, aim, octant_of
-from raybox.bvh.answers import Order, answer, doubt
+from raybox.bvh.aim import CELLS, LANES, aim, octant_of
+from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
-from raybox.bvh.keys import CAREFUL, LOST, sort_by, sort_keys
+from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.stream import walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
-KEYED = -2  # a place in the order: keys are written, but not sorted
-FEW = 64  # so many rays are not worth sorting
+FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
 _OCTANT = CELLS**3
 
 
@@ -28,41 +31,62 @@ def _line_up(desk: Desk, number: int) -> None:
 
 
 @entry
+def mark(job: Any, span: Any, keys: Any, counts: Any, marked: bool) -> None:
+    """Write by what the rays base + k, begin <= k < end, are sorted, unless they are marked; count each key.
+
+    span: (base, begin, end). There are 16 rays from base on, at least: fewer are keyed with their neighbours,
+    whose keys come out the same whoever writes them.
+    """
+    base, begin, end = span
+    if not marked:
+        first = min(begin, max(0, end - LANES))
+        sort_keys(job.rays, job.frame, base + first, base + max(end, first + LANES), keys[first:])
+    counts[:] = 0
+    for k in range(begin, end):
+        counts[keys[k]] += 1
+
+
+@entry
+def spread(span: Any, keys: Any, places: Any, order: Any) -> None:
+    """Put the rays begin <= k < end in order; places: where the next ray of each key goes."""
+    for k in range(span[0], span[1]):
+        key = keys[k]
+        if key != LOST:
+            order[places[key]] = k
+            places[key] += 1
+
+
+@entry
 def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> bool:
-    """Answer for the rays of a span, from the group at order.place on; False: the sink has no room for it."""
-    if span[1] - span[0] <= FEW:
+    """Answer for rays of a span that are in order, from order.place[0] on; False: the sink has no room.
+
+    span: (base, begin, end): rays base + order[k], begin <= k < end. They go by groups of up to so many.
+    """
+    base, begin, end = span
+    if order.starts.size == 0:
         return _ask_few(job, span, order, desk, sink)
-    if order.place[0] < 0:
-        if order.place[0] != KEYED:
-            sort_keys(job.rays, job.frame, span[0], span[1], order.keys)
-        sort_by(order.keys, span[1] - span[0], order.starts, order.order)
-        order.place[0] = 0
-        for k in range(order.starts[CAREFUL], order.starts[LOST]):
-            doubt(order, whole(order.order[k]))
-    while order.place[0] < 8:
-        octant = order.place[0]
-        begin = max(order.place[1], order.starts[octant * _OCTANT])
-        end = min(order.starts[(octant + 1) * _OCTANT], begin + size)
-        if begin < end:
-            _aim(job, desk, order.order, (span[0], begin, end))
-            _line_up(desk, end - begin)
-            walk_group(job, sink, desk, octant, end - begin)
-            if not answer(sink, job, order, desk, (span[0], begin, end)):
-                return False
-        order.place[1] = end
-        if end == order.starts[(octant + 1) * _OCTANT]:
-            order.place[0] += 1
+    while order.place[0] < end:
+        begin, octant = whole(order.place[0]), whole(0)
+        while order.starts[(octant + 1) * _OCTANT] <= begin:
+            octant += 1
+        stop = min(end, begin + size, order.starts[(octant + 1) * _OCTANT])
+        _aim(job, desk, order.order, (base, begin, stop))
+        _line_up(desk, stop - begin)
+        walk_group(job, sink, desk, octant, stop - begin)
+        if not answer(sink, job, order, desk, (base, begin, stop)):
+            return False
+        order.place[0] = stop
     return True
 
 
 @device
 def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     """Answer for a few rays, one by one."""
-    begin, number = whole(0), span[1] - span[0]
-    order.place[2] = 0
-    for k in range(number):
+    _, begin, end = span
+    order.place[1] = 0
+    for k in range(begin, end):
         order.order[k] = k
-    _aim(job, desk, order.order, (span[0], begin, number))
-    for r in range(number):
-        walk_alone(job, sink, desk, octant_of(desk.probes, r), begin, r)
-    return answer(sink, job, order, desk, (span[0], begin, number))
+    _aim(job, desk, order.order, span)
+    for r in range(end - begin):
+        walk_alone(job, sink, desk, octant_of(desk.probes, r), whole(0), r)
+    return answer(sink, job, order, desk, span)

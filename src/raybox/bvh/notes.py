@@ -67,7 +67,7 @@ class PacketsOf(NamedTuple):
     sink: Any  # NearestOf, OccludedOf or CountOf
     words: Any  # float32 (packets, 16, 16): the words of probes, column by column
     answers: Any  # the same memory as whole numbers
-    first: Any  # int32 (packets,): each one's first ray, from the beginning of the span
+    first: Any  # int32 (packets,): each one's first ray, from the base of the span
     octant: Any  # int32 (packets,)
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 import raybox as rb
-from raybox import questions
+from raybox.batches import Question, asked
 from raybox.bench.data import BoxSet, RaySet
 from raybox.bench.peers.common import Engine
 from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build as build_tree
 from raybox.bvh.proposals import ProposalOf
 from raybox.bvh.traverse import Job
-from raybox.parallel import run_chunks
+from raybox.parallel import team
 
 
 def form(boxes: BoxSet) -> rb.Boxes:
@@ -42,11 +42,9 @@ def build_proposals(boxes: rb.Boxes, threads: int) -> Engine:
         index, t = np.full(len(rays), -1), np.full(len(rays), np.inf)
         job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
 
-        def work(begin: int, end: int) -> None:
-            questions.ask(job, (begin, end), lambda _: ProposalOf(index, t))
-
-        run_chunks(work, len(rays), workers=threads)
-        return index, t
+        question = Question(lambda _: ProposalOf(index, t), lambda _begin, _end: None)
+        with team(len(rays), workers=threads) as run, asked(job, (0, len(rays)), question, run):
+            return index, t
 
     return Engine(prepare=rays_of, ask={"nearest": propose}, read={"nearest": lambda found: found})
 

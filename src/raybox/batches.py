@@ -1,0 +1,204 @@
+"""Many rays asked at once, up to a million: put in order, then answered for by all threads.
+
+Rays that enter the scene at one place and go one way are walked together, and the more there are to choose
+from, the more of those there are: so threads sort all of a batch, not each its own part of it
+(`inside`, 10^5 boxes, two threads: a tenth faster; sixteen threads would have lists as short as a sixteenth
+of the rays makes: half as fast). The few rays for which floats cannot tell are left to `raybox.careful`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from raybox.bvh import coherent, groups, notes, pages
+from raybox.bvh.aim import LANES
+from raybox.bvh.answers import Order
+from raybox.bvh.desk import Desk, make_desk
+from raybox.bvh.keys import CAREFUL, LOST
+from raybox.bvh.traverse import Job
+from raybox.parallel import Run, cores
+from raybox.validate import Ints
+
+T = TypeVar("T")
+
+BATCH = 1 << 20
+_LEAST = 64  # rays that sinks have room for
+GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
+_DESKS: dict[int, list[Desk]] = {}
+_ORDERS: list[Order] = []
+_FEW: list[tuple[Order, Desk]] = []
+_PACKETS: list[tuple[Any, Desk]] = []
+_NONE = np.empty(0, np.int64)
+_KEPT = max(4, cores())  # of each, for the next question
+
+
+class Question(NamedTuple):
+    """What is asked of the rays of a batch."""
+
+    make: Callable[[int], Any]  # a sink for groups of so many rays
+    blank: Callable[[int, int], None]  # writes the answers of rays begin <= k < end that meet nothing
+    wide: int = 1  # in groups of so many times as many rays
+    grow: Any = None  # gives a sink more room
+    packets: bool = False  # whether it knows what to do with them, should there be any
+
+
+class Answered(NamedTuple):
+    """What a thread has answered: in a sink, for the rays order[k], span[0] <= k < span[1]."""
+
+    sink: Any
+    span: tuple[int, int]
+    doubts: Ints  # rays for which floats cannot tell
+
+
+class _Marked(NamedTuple):
+    """Rays that have keys: which, how many of each key, how many of them are left, and those in doubt."""
+
+    span: tuple[int, int]
+    counts: Ints
+    left: int
+    doubts: Ints
+
+
+class Asked(NamedTuple):
+    """What threads have answered, and the order that is in; rays have numbers from the batch's first on."""
+
+    done: list[Answered]
+    order: Any  # int32
+    doubts: Ints  # rays for which floats cannot tell
+
+
+def ask_few(job: Job, question: Question) -> Answered:
+    """Ask for no more rays than are worth sorting, one by one."""
+    number = len(job.rays.origins)
+    order, desk = _take(_FEW, _make_few)
+    order.place[:] = 0
+    question.blank(0, number)
+    sink = question.make(max(number, _LEAST))
+    while not groups.ask(job, (0, 0, number), order, desk, sink, groups.FEW):
+        sink = question.grow(sink)
+    _put_back(_FEW, (order, desk))
+    return Answered(sink, (0, number), _doubts_of(order))
+
+
+@contextmanager
+def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iterator[Asked]:
+    """Ask for a batch of rays, and lend the memory that their order is in."""
+    order = _take_order(span[1] - span[0])
+    doubts = _sort(job, span, question, order, run)
+    done = run(
+        lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order),
+        order.starts[CAREFUL],
+        least=GROUP * question.wide,
+    )
+    yield Asked(done, order.order, np.concatenate([doubts, *(part.doubts for part in done)]))
+    _put_back(_ORDERS, order)
+
+
+def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> Ints:
+    """Put the rays of a batch in order, less those that come in packets; return those in doubt."""
+    packets = question.packets and coherent.seem(job.rays, job.frame.numbers, *span)
+    mark = _mark_packets if packets else _mark
+    marked = run(
+        lambda begin, end: mark(job, (span[0], begin, end), question, order),
+        span[1] - span[0],
+        done=lambda part: part.span[1] - part.span[0] - part.left,
+    )
+    _spread(marked, order, run)
+    careful = order.order[order.starts[CAREFUL] : order.starts[LOST]].astype(np.int64)
+    return np.concatenate([careful, *(part.doubts for part in marked)])
+
+
+def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
+    """Write some rays' keys."""
+    base, begin, end = span
+    question.blank(base + begin, base + end)
+    counts = np.empty(LOST + 1, np.int64)
+    groups.mark(job, span, order.keys, counts, False)
+    return _Marked((begin, end), counts, int(counts[:LOST].sum()), _NONE)
+
+
+def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
+    """Answer for those of some rays that come in packets; write the keys of the others."""
+    base, begin, end = span
+    question.blank(base + begin, base + end)
+    order, sink = _part_of(order, span), question.make(0)
+    memory, desk = _take(_PACKETS, lambda: coherent.make_packets(GROUP))
+    left: int = coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
+    _put_back(_PACKETS, (memory, desk))
+    counts = np.zeros(LOST + 1, np.int64)
+    if left:
+        groups.mark(job, span, order.keys, counts, True)
+    return _Marked((begin, end), counts, left, _doubts_of(order))
+
+
+def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
+    """Put rays in the order of their keys; of one key, those marked first come first."""
+    counts = np.array([part.counts for part in marked])
+    order.starts[0] = 0
+    np.cumsum(counts.sum(axis=0), out=order.starts[1:])
+    places = order.starts[:-1] + np.cumsum(counts, axis=0) - counts
+
+    def put(begin: int, end: int) -> None:
+        for k in range(begin, end):
+            if marked[k].left:
+                groups.spread(marked[k].span, order.keys, places[k], order.order)
+
+    run(put, len(marked), done=lambda _: 0, least=1)
+
+
+def _ask_sorted(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> Answered:
+    """Answer for rays that are in order, from one place to another."""
+    size = GROUP * question.wide
+    order, sink = _part_of(order, span), question.make(size)
+    shelf = _DESKS.setdefault(size, [])
+    desk = _take(shelf, lambda: make_desk(size))
+    while not groups.ask(job, span, order, desk, sink, size):
+        sink = question.grow(sink)
+    _put_back(shelf, desk)
+    return Answered(sink, span[1:], _doubts_of(order))
+
+
+def _part_of(order: Order, span: tuple[int, int, int]) -> Order:
+    """Return the order with a list of doubts, and a place, of one thread's own."""
+    place = pages.empty((2,), np.int64)
+    place[:] = span[1], 0
+    return order._replace(doubts=np.empty(span[2] - span[1], np.int32), place=place)
+
+
+def _doubts_of(order: Order) -> Ints:
+    number = order.place[1]
+    return order.doubts[:number].astype(np.int64) if number else _NONE
+
+
+def _take(shelf: list[T], make: Callable[[], T]) -> T:
+    """Return what was kept, or a new one."""
+    try:
+        return shelf.pop()
+    except IndexError:
+        return make()
+
+
+def _put_back(shelf: list[T], lent: T) -> None:
+    """Keep what was lent for the next question."""
+    if len(shelf) < _KEPT:
+        shelf.append(lent)
+
+
+def _make_few() -> tuple[Order, Desk]:
+    keys, places, doubts = (pages.empty((groups.FEW + LANES,), np.int32) for _ in range(3))
+    return Order(keys, places, doubts, np.empty(0, np.int64), pages.empty((2,), np.int64)), make_desk(
+        groups.FEW
+    )
+
+
+def _take_order(rays: int) -> Order:
+    """Return the memory for sorting so many rays."""
+    order = _take(_ORDERS, lambda: _make_order(rays))
+    return order if order.keys.size >= rays + LANES else _make_order(rays)
+
+
+def _make_order(rays: int) -> Order:
+    keys, places = (pages.empty((rays + LANES,), np.int32) for _ in range(2))
+    return Order(keys, places, _NONE, np.empty(LOST + 2, np.int64), _NONE)
