@@ -114,9 +114,9 @@ def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order
     """Write some rays' keys."""
     base, begin, end = span
     question.blank(base + begin, base + end)
-    counts = np.empty(LOST + 1, np.int64)
+    counts = np.empty(LOST, np.int64)
     groups.mark(job, span, order.keys, counts, False)
-    return _Marked((begin, end), counts, int(counts[:LOST].sum()), _NONE)
+    return _Marked((begin, end), counts, int(counts.sum()), _NONE)
 
 
 def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
@@ -127,7 +127,7 @@ def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, orde
     memory, desk = _take(_PACKETS, lambda: coherent.make_packets(GROUP))
     left: int = coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
     _put_back(_PACKETS, (memory, desk))
-    counts = np.zeros(LOST + 1, np.int64)
+    counts = np.zeros(LOST, np.int64)
     if left:
         groups.mark(job, span, order.keys, counts, True)
     return _Marked((begin, end), counts, left, _doubts_of(order))
@@ -201,4 +201,4 @@ def _take_order(rays: int) -> Order:
 
 def _make_order(rays: int) -> Order:
     keys, places = (pages.empty((rays + LANES,), np.int32) for _ in range(2))
-    return Order(keys, places, _NONE, np.empty(LOST + 2, np.int64), _NONE)
+    return Order(keys, places, _NONE, np.empty(LOST + 1, np.int64), _NONE)

@@ -20,7 +20,7 @@ class Order(NamedTuple):
     keys: Any  # int32 (rays + 16,)
     order: Any  # int32 (rays + 16,)
     doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
-    starts: Any  # int64 (LOST + 2,); none for few rays, which are in no order
+    starts: Any  # int64 (LOST + 1,); none for few rays, which are in no order
     place: Any  # int64 (2,): where the next group begins, and how many doubts
 
 

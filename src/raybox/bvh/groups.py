@@ -9,7 +9,7 @@ from typing import Any
 from raybox.bvh.aim import CELLS, LANES, aim, octant_of
 from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
-from raybox.bvh.keys import LOST, sort_keys
+from raybox.bvh.keys import count_keys, sort_keys, spread_keys
 from raybox.bvh.stream import walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
@@ -42,18 +42,13 @@ def mark(job: Any, span: Any, keys: Any, counts: Any, marked: bool) -> None:
         first = min(begin, max(0, end - LANES))
         sort_keys(job.rays, job.frame, base + first, base + max(end, first + LANES), keys[first:])
     counts[:] = 0
-    for k in range(begin, end):
-        counts[keys[k]] += 1
+    count_keys(keys, begin, end, counts)
 
 
 @entry
 def spread(span: Any, keys: Any, places: Any, order: Any) -> None:
     """Put the rays begin <= k < end in order; places: where the next ray of each key goes."""
-    for k in range(span[0], span[1]):
-        key = keys[k]
-        if key != LOST:
-            order[places[key]] = k
-            places[key] += 1
+    spread_keys(keys, span, places, order)
 
 
 @entry

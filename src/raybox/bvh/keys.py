@@ -7,6 +7,8 @@ not for vectors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,20 @@ from numba import types
 from raybox.bvh.aim import CELLS, LANES
 from raybox.bvh.layout import NUDGE
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, greater, lesser, loop, vector_code
+from raybox.kernels.lanes import (
+    F32,
+    I32,
+    I64,
+    Lanes,
+    bits,
+    constant,
+    greater,
+    lesser,
+    loop,
+    splat,
+    steps,
+    vector_code,
+)
 
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
 LOST = CAREFUL + 1  # the key of rays that meet nothing
@@ -75,6 +90,34 @@ def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) ->
     with loop(b, number, LANES) as step:
         at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
         keys.store(look.key(rays, b.add(begin, at)), at)
+
+
+@contextmanager
+def _kept(b: Any, keys: Any, begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
+    """Emit a loop over the rays begin <= k < end that are not lost; yields k and its key."""
+    number = b.sub(end, begin)
+    with loop(b, number, LANES) as step:
+        at = b.add(begin, step)
+        valid = steps(b, step, LANES) < splat(b, number, LANES)
+        with bits(b, ((keys.load(at, LANES) < LOST) & valid).mask()) as lane:
+            k = b.add(at, lane)
+            yield k, keys.get(k)
+
+
+@vector_code(types.void)
+def count_keys(b: Any, keys: Any, begin: Any, end: Any, counts: Any) -> None:
+    """Add to counts[key] how many rays begin <= k < end have that key, LOST aside."""
+    with _kept(b, keys, begin, end) as (_, key):
+        counts.put(b.add(counts.get(key), I64(1)), key)
+
+
+@vector_code(types.void)
+def spread_keys(b: Any, keys: Any, span: Any, places: Any, order: Any) -> None:
+    """Write rays span[0] <= k < span[1], less the lost, to order[places[key]]: each key has a next place."""
+    with _kept(b, keys, span[0], span[1]) as (k, key):
+        place = places.get(key)
+        order.put(b.trunc(k, I32), place)
+        places.put(b.add(place, I64(1)), key)
 
 
 class _Look:
