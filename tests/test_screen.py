@@ -15,7 +15,7 @@ from aim import INF, Pairs
 from raybox.kernels.box_lanes import make_pairs
 from raybox.kernels.jit import FLAGS
 from raybox.kernels.primitives import screen, settle
-from scenes import as_rays, random_scene
+from scenes import random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
@@ -26,8 +26,8 @@ def screen_of(boxes, exactly, pairs, number):
 
 
 @loop
-def settle_of(boxes, rays, exactly, pairs, number):
-    settle(boxes, rays, exactly, pairs, number)
+def settle_of(boxes, exactly, pairs, number):
+    settle(boxes, exactly, pairs, number)
 
 
 def tame_rows(pairs) -> Pairs:
@@ -46,10 +46,8 @@ def tame_rows(pairs) -> Pairs:
 def judged(pairs):
     """Screen each ray with the box of its row; then settle what is met."""
     n = len(pairs.origins)
-    boxes, rays, jobs = rb.Boxes(*pairs[4:]).rows(), as_rays(pairs).rows(), make_pairs(n)
-    with np.errstate(divide="ignore"):
-        inverse = np.where(pairs.directions == 0, INF, 1 / pairs.directions)
-    exactly = np.column_stack([pairs.origins, inverse, pairs.t_min + 0.0, pairs.t_max])
+    boxes, jobs = rb.Boxes(*pairs[4:]).rows(), make_pairs(n)
+    exactly = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
     jobs.ray[:n] = jobs.item[:n] = jobs.source[:n] = np.arange(n)
     screen_of(boxes, exactly, jobs, n)
     verdict, low, high = (x[:n].copy() for x in jobs[2:5])
@@ -57,7 +55,7 @@ def judged(pairs):
     again = make_pairs(met.size)
     again.ray[: met.size] = again.item[: met.size] = again.source[: met.size] = met
     if met.size:
-        settle_of(boxes, rays, exactly, again, met.size)
+        settle_of(boxes, exactly, again, met.size)
     return verdict, low, high, met, again.verdict[: met.size], again.low[: met.size]
 
 

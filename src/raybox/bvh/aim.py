@@ -122,7 +122,6 @@ class Seen(NamedTuple):
     tame: Lanes
     alive: Lanes
     size: Lanes  # times are multiplied by two to this power
-    reciprocal: list[Lanes]  # of the direction as it came
 
 
 class Given(NamedTuple):
@@ -190,9 +189,8 @@ def see(b: Any, given: Given, frame: Any) -> Seen:
     real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
     alive = real & (~tame | (inside & (start <= stop)))
     backward = [moves[k] & (w[k] < 0.0) for k in range(3)]
-    reciprocal = [moves[k].choose(inverse[k] * scale, np.inf) for k in range(3)]
     seen = (v, w, inverse, moves, backward, slack, start, stop, tame, alive)
-    return Seen(*seen, size.to(I32), reciprocal)
+    return Seen(*seen, size.to(I32))
 
 
 def _places(b: Any, begin: Any, end: Any) -> list[Any]:
@@ -295,7 +293,7 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
         places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
         given = _gathered(b, rays, places)
         seen = see(b, given, job.frame)
-        keep_exact(b, given, seen, at, desk.exact)
+        keep_exact(b, given, at, desk.exact)
         words = words_of(seen)
         desk.power.store(seen.size, at)
         desk.shift.store(words.shift, at)
@@ -303,9 +301,9 @@ def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
             probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
 
 
-def keep_exact(b: Any, given: Given, seen: Seen, at: Any, exact: Any) -> None:
-    """Store rays as rows of origin, 1 / direction, t_min, t_max."""
-    columns = [*given.origin, *seen.reciprocal, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
+def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
+    """Store rays as rows of origin, direction, t_min, t_max."""
+    columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     for half in range(0, LANES, 8):
         picks = list(range(half, half + 8))
         for k, row in enumerate(transposed([column.shuffled(column, picks) for column in columns])):

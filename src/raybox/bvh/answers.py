@@ -36,7 +36,7 @@ def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tu
     """Write answers of rays that surely meet something. place: the span's first ray, how many pairs."""
     base, found = place
     pairs = desk.pairs
-    settle(job.rows, job.rays, desk.exact, pairs, found)
+    settle(job.rows, desk.exact, pairs, found)
     for p in range(found):
         k = pairs.source[p]
         if pairs.verdict[p] == 0:
@@ -102,7 +102,7 @@ def _answer_first(sink: FirstOf, job: Any, order: Order, desk: Any, place: Any) 
             number = min(last + 1 - start, 8)
             for p in range(number):
                 pairs.ray[p], pairs.item[p], pairs.source[p] = r, sink.item[r, start + p], base + k
-            settle(job.rows, job.rays, desk.exact, pairs, number)
+            settle(job.rows, desk.exact, pairs, number)
             for p in range(number):
                 sure = sure and pairs.verdict[p] != 0
                 sink.index[base + k, start + p] = pairs.item[p]
@@ -121,7 +121,7 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
         return False
     for c in range(number):
         contacts.source[c] = base + order.order[begin + contacts.ray[c]]
-    settle(job.rows, job.rays, desk.exact, contacts, number)
+    settle(job.rows, desk.exact, contacts, number)
 
     # Count each ray's contacts; those of rays in doubt are void.
     starts[: end - begin + 2] = 0

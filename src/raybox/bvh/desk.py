@@ -18,7 +18,7 @@ class Desk(NamedTuple):
 
     probes: Any  # float32 (rays + 16, 16): see `raybox.bvh.aim`
     answers: Any  # the same memory as whole numbers
-    exact: Any  # float64 (rays + 16, 8): origin, 1 / direction, t_min and t_max of each
+    exact: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max of each
     power: Any  # int32 (rays + 16,): the times of a probe are t * 2^power - shift
     shift: Any  # float32 (rays + 16,)
     pairs: Pairs  # what the node at hand proposes

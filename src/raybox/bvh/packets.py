@@ -77,7 +77,7 @@ def aim_packet(b: Any, job: Any, desk: Any, sink: Any, at: Any, packet: Any) -> 
     base = b.mul(packet, I64(_BLOCK))
     for k, column in enumerate(words.columns()):
         sink.words.store(column, b.add(base, I64(LANES * k)))
-    keep_exact(b, given, seen, b.mul(packet, I64(LANES)), desk.exact)
+    keep_exact(b, given, b.mul(packet, I64(LANES)), desk.exact)
     meets = seen.alive & seen.tame
     _bound(b, job.frame, desk, (words, seen, meets), packet)
     everyone = meets.mask()

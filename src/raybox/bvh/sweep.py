@@ -228,8 +228,8 @@ def _decide(task: Task, desk: Desk, number: int, out: Answers) -> None:
     """Decide the pairs of the desk and write down what came of them."""
     pairs = desk.pairs
     for k in range(number, (number + 7) // 8 * 8):
-        pairs.ray[k], pairs.item[k], pairs.source[k] = pairs.ray[0], pairs.item[0], pairs.source[0]
-    decide_listed(task.boxes, task.rays.directions, desk.exact, pairs, number)
+        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
+    decide_listed(task.boxes, desk.exact, pairs, number)
     for p in range(number):
         verdict, ray, item = pairs.verdict[p], pairs.source[p], pairs.item[p]
         if verdict == DOUBT:

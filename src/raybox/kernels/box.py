@@ -56,10 +56,10 @@ def _entered(boxes: Any, exact: Any, r: int, i: int) -> int:
     """Return the axis of the face by which a ray surely enters a box that it meets; -1 if not sure of one."""
     best, latest, others = -1, -np.inf, exact[r, 6]
     for axis in range(3):
-        inverse = exact[r, 3 + axis]
-        if abs(inverse) < np.inf:
-            plane = boxes.upper[i, axis] if inverse < 0.0 else boxes.lower[i, axis]
-            t = (plane - exact[r, axis]) * inverse
+        d = exact[r, 3 + axis]
+        if d != 0.0:
+            plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
+            t = (plane - exact[r, axis]) / d
             if t > latest:
                 best, latest, others = axis, t, max(others, latest)
             else:

@@ -8,7 +8,6 @@ that runs in a face is inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numba import types
 
 from raybox.kernels.jit import inlined
 from raybox.kernels.lanes import (
+    F64,
     I1,
     I32,
     I64,
@@ -60,7 +60,8 @@ class _Met(NamedTuple):
     """Eight rays and boxes, axis by axis: the near planes, about when they are crossed, and the range."""
 
     o: list[Lanes]
-    inverse: list[Lanes]
+    d: list[Lanes]
+    inverse: list[Lanes]  # 1/d, +inf where d is 0
     plane: list[Lanes]
     near: list[Lanes]
     far: list[Lanes]
@@ -72,7 +73,8 @@ class _Met(NamedTuple):
 def _cross(b: Any, boxes: Any, exact: Any, rays: list[Any], items: list[Any]) -> _Met:
     """Return about when rays cross the planes of their boxes."""
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
-    o, inverses = rows[:3], rows[3:6]
+    o, d = rows[:3], rows[3:6]
+    inverses = [inverse_of(x) for x in d]
     plane, near, far = [], [], []
     tame = rows[7].equals(rows[7])
     for k in range(3):
@@ -88,7 +90,7 @@ def _cross(b: Any, boxes: Any, exact: Any, rays: list[Any], items: list[Any]) ->
         last = (backward.choose(low, up) - o[k]) * inverse
         near.append((first > -np.inf).choose(first, -np.inf))
         far.append((last < np.inf).choose(last, np.inf))
-    return _Met(o, inverses, plane, near, far, rows[6], rows[7], tame)
+    return _Met(o, d, inverses, plane, near, far, rows[6], rows[7], tame)
 
 
 def _down(t: Lanes) -> Lanes:
@@ -135,27 +137,27 @@ def screen(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
 
 
 @vector_code(types.void)
-def _settle(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _settle(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         met = _cross(b, boxes, exact, _numbers(b, pairs.ray, at), _numbers(b, pairs.item, at))
-        rows = [b.mul(source, I64(3)) for source in _numbers(b, pairs.source, at)]
-
-        def direction(axis: Lanes) -> Lanes:
-            return directions.gather([b.add(row, axis.lane(k)) for k, row in enumerate(rows)])
-
-        sure, t = contact((met.plane, met.o, met.inverse, met.near), met.t_min, direction)
+        sure, t = contact((met.plane, met.o, met.d, met.inverse), met.near, met.t_min)
         pairs.verdict.store(sure.to(I32), at)
         pairs.low.store(t, at)
 
 
-def contact(
-    crossed: tuple[list[Lanes], ...], t_min: Lanes, direction: Callable[[Lanes], Lanes]
-) -> tuple[Lanes, Lanes]:
+def inverse_of(d: Lanes) -> Lanes:
+    """Return 1/d, +inf where d is 0."""
+    still = d.equals(0.0)
+    return still.choose(np.inf, constant(d.b, F64, LANES, 1.0) / still.choose(1.0, d))
+
+
+def contact(numbers: tuple[list[Lanes], ...], near: list[Lanes], t_min: Lanes) -> tuple[Lanes, Lanes]:
     """Return (known, first contact rounded once) of rays and boxes that meet.
 
-    crossed: for each axis the near plane, the origin, 1 / direction, and about when the plane is crossed.
+    numbers: for each axis the near plane, the origin, the direction and 1 / direction; near: about when that
+    plane is crossed.
     """
-    b, near = t_min.b, crossed[3]
+    b = t_min.b
     bound = greater(_down(greater(greater(near[0], near[1]), near[2])), t_min)
     counts = [((_up(x) >= bound) & (x > -np.inf)).to(I64) << k for k, x in enumerate(near)]
     left = Register(b, (counts[0] | counts[1] | counts[2]).value)
@@ -163,8 +165,7 @@ def contact(
     # rounding is monotone: the greatest rounded time is the greatest time, rounded; mostly one axis counts
     with while_any(b, left):
         asked, axis = left.lanes > 0, _lowest(left.lanes)
-        plane, o, inverse = (picked(axis, each) for each in crossed[:3])
-        known, time = _quotient(plane, o, inverse, direction(axis))
+        known, time = _quotient(*(_picked(axis, each) for each in numbers))
         t.value = asked.choose(greater(time, t.lanes), t.lanes).value
         sure.value = (sure.lanes & (known | ~asked)).value
         left.value = (left.lanes & (left.lanes - 1)).value
@@ -177,12 +178,12 @@ def _lowest(bits: Lanes) -> Lanes:
     return ((bits & 1) > 0).choose(two * 0, ((bits & 2) > 0).choose(two - 1, two))
 
 
-def picked(axis: Lanes, each: list[Lanes]) -> Lanes:
+def _picked(axis: Lanes, each: list[Lanes]) -> Lanes:
     """Return what is said of one axis each."""
     return axis.equals(0).choose(each[0], axis.equals(1).choose(each[1], each[2]))
 
 
-def _quotient(p: Lanes, o: Lanes, inverse: Lanes, d: Lanes) -> tuple[Lanes, Lanes]:
+def _quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes]:
     """Return (known, (p - o)/d rounded once); inverse: 1/d, rounded."""
     s = p - o
     back = s - p
@@ -200,11 +201,8 @@ def _quotient(p: Lanes, o: Lanes, inverse: Lanes, d: Lanes) -> tuple[Lanes, Lane
 
 
 @inlined
-def settle(boxes: Any, rays: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell.
-
-    Pairs name the ray among `rays`, too.
-    """
+def settle(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
     for k in range(number, (number + LANES - 1) // LANES * LANES):
-        pairs.ray[k], pairs.item[k], pairs.source[k] = pairs.ray[0], pairs.item[0], pairs.source[0]
-    _settle(boxes, rays.directions, exact, pairs, number)
+        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
+    _settle(boxes, exact, pairs, number)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.kernels.box_lanes import _down, _numbers, _up, contact, picked
+from raybox.kernels.box_lanes import _down, _numbers, _up, contact, inverse_of
 from raybox.kernels.jit import device, entry, exact_entry
 from raybox.kernels.lanes import (
     F64,
@@ -108,14 +108,7 @@ def _judge(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Judged:
 
 def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
     """Return (known, first contact rounded once) where the verdict is that the box is met."""
-    crossed = judged.plane, ray.o, ray.inverse, judged.near
-    return contact(crossed, ray.t_min, lambda axis: picked(axis, ray.d))
-
-
-def _inverse(b: Any, d: Lanes) -> Lanes:
-    """Return 1/d, +inf where d is 0."""
-    still = d.equals(0.0)
-    return still.choose(np.inf, splat(b, F64(1.0), LANES) / still.choose(1.0, d))
+    return contact((judged.plane, ray.o, ray.d, ray.inverse), judged.near, ray.t_min)
 
 
 def _columns(memory: Any, place: Any) -> list[Lanes]:
@@ -162,7 +155,7 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
         one = _Ray(
             triples(rays[0], same_ray, 0, ray_at),
             d,
-            [_inverse(b, x) for x in d],
+            [inverse_of(x) for x in d],
             low_t.load(low_at, LANES) + 0.0,
             high_t.load(high_at, LANES),
         )
@@ -185,21 +178,19 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
 
 
 @vector_code(types.void)
-def decide_listed(b: Any, boxes: Any, directions: Any, exact: Any, pairs: Any, number: Any) -> None:
+def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     """Decide pairs that are listed: verdict 0 met, MISS or DOUBT; the time goes to low.
 
-    `exact` holds each ray's origin, 1 / direction, t_min and t_max. `pairs`: see
-    `raybox.kernels.box_lanes.Pairs`; `source` is where a ray's direction is.
+    `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.kernels.box_lanes.Pairs`.
     """
     with loop(b, number, LANES) as at:
         rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in _numbers(b, pairs[0], at)])
-        places = [b.mul(place, I64(3)) for place in _numbers(b, pairs[5], at)]
         items = [b.mul(item, I64(3)) for item in _numbers(b, pairs[1], at)]
 
         def triples(memory: Any, starts: list[Any]) -> list[Lanes]:
             return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
 
-        ray = _Ray(rows[:3], triples(directions, places), rows[3:6], rows[6], rows[7])
+        ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
         judged = _judge(ray, triples(boxes[0], items), triples(boxes[1], items))
         met = judged.verdict >= 0
         pairs[2].store(judged.verdict.to(I32), at)

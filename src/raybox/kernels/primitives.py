@@ -47,7 +47,7 @@ def screen(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
-def settle(rows: Any, rays: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def settle(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the first contacts of pairs that are surely met to `low`; verdict 0 where floats cannot tell."""
     raise NotImplementedError("compiled code only")
 
