@@ -352,6 +352,18 @@ def test_every_way_to_miss_is_told(ray, title, words):
     assert any(same_color(line.get_color(), canvas.HIT) for line in axes[0].lines) == title.startswith("hit")
 
 
+def test_a_drawn_miss_is_told_exactly():
+    """Titles follow rational arithmetic, where float64 sees a touch that is none, or none that is."""
+    past, corner = rb.Rays([0, 0], [0.3, 0.1]), rb.Boxes([3, -9], [9, 1])
+    title = rb.plot_slabs(past, corner)[-1].get_title()
+    assert title == "miss: the slabs share no t, though rounded to float64 they do"
+
+    ends, box = rb.Rays([0.7, 0.6], [0.4, 0.3], t_max=1), rb.Boxes([3.1, -9], [90, 2.4])
+    near, far = examine(ends, box).case.slabs[-1][-2:]
+    assert near > far  # in float64
+    assert rb.plot_slabs(ends, box)[-1].get_title() == ELSEWHERE
+
+
 def test_endless_boxes_and_far_crossings_leave_the_drawing_in_sight():
     axes = rb.plot_slabs(rb.Rays([2, 2], [-1, 1e-9]), rb.Boxes([-inf, 1], [4, inf]))
     assert np.ptp(axes[0].get_xlim()) < 20

@@ -3,6 +3,7 @@
 from math import inf, isfinite
 from typing import Any
 
+from raybox import rational
 from raybox.drawing import canvas
 from raybox.textbook._checks import AXES
 from raybox.textbook.explain import Explanation
@@ -69,9 +70,8 @@ def _limits(times: list[float]) -> tuple[float, float]:
 def _title(found: Explanation) -> str:
     if found.exact is not None:
         return f"hit at t = {found.exact.t:.6g}"
-    near, far = found.case.slabs[-1][-2:]
-    return (
-        "miss: the slabs share no t"
-        if near > far
-        else "miss: the ray is elsewhere when its line is in the box"
-    )
+    ray, lower, upper, slabs, _ = found.case
+    if rational.box(ray._replace(t_min=-inf, t_max=inf), lower, upper) is not None:
+        return "miss: the ray is elsewhere when its line is in the box"
+    near, far = slabs[-1][-2:]
+    return "miss: the slabs share no t" + (", though rounded to float64 they do" if near <= far else "")
