@@ -1,6 +1,7 @@
-"""Draw how one ray comes to meet one box, and how another comes to miss it: slabs, candidate faces, and t.
+"""Draw how rays come to meet or miss a box: slabs, candidate faces, and t.
 
-The line is in the box while it is in all slabs at once. `raybox.explain` prints the same.
+The line is in the box while it is in all slabs at once. One ray starts inside; one misses by less than
+float64 can tell. `raybox.explain` prints the same.
 """
 
 import raybox as rb
@@ -11,6 +12,8 @@ pairs = {
     "slabs_hit": (rb.Rays([0, 0], [2, 1.2]), rb.Boxes([1, 1], [4, 3])),
     "slabs_miss": (rb.Rays([0, 2.2], [1, 1.1]), rb.Boxes([1, 1], [4, 3])),
     "slabs_3d": (rb.Rays([0, 0, 0.5], [2, 1.5, 1]), rb.Boxes([1, 1, 0], [3, 3, 2])),
+    "slabs_inside": (rb.Rays([1, 1, 1], [1, 1, 0]), rb.Boxes([0.5, 0.5, 0.5], [2, 2, 2])),
+    "slabs_corner": (rb.Rays([0, 0], [0.3, 0.1]), rb.Boxes([3, -9], [9, 1])),
 }
 for name, (ray, box) in pairs.items():
     axes = rb.plot_slabs(ray, box)

@@ -18,7 +18,7 @@ MISS = -1.0
 
 
 class CyrusBeck(NamedTuple):
-    """What `cyrus_beck` answers: `.hit` the bool, `.t` the number, `.point` the place; true if it hits."""
+    """What `cyrus_beck` answers: whether it hits, the number t, and the place; true if it hits."""
 
     t: float
     point: Vector | None
