@@ -154,10 +154,11 @@ def test_normals_start_at_the_hit_points_and_none_inside():
     assert rb.Scene(FLAT).nearest(FAN).hit.sum() == flat.collections[-1].N
 
 
-def test_the_readme_makes_its_picture(tmp_path, monkeypatch):
-    """Run the block of README.md that ends in a picture, and hold the picture there to it."""
+@pytest.mark.parametrize("page", [README, README.parent / "docs" / "index.md"], ids=["README", "start"])
+def test_a_page_makes_its_picture(page, tmp_path, monkeypatch):
+    """Run the block that ends in a picture, and hold the picture there to it."""
     block = re.compile(r"^```python\n(import raybox.*?savefig.*?)^```", re.MULTILINE | re.DOTALL)
-    (code,) = block.findall(README.read_text())
+    (code,) = block.findall(page.read_text())
     assert len(list(filter(None, code.splitlines()))) < 5
     monkeypatch.chdir(tmp_path)
     names = {}

@@ -22,7 +22,7 @@ class PlaneRows(NamedTuple):
 
 @final
 class Planes:
-    """Planes (in 2D: lines): the points p with ``n . p = offset``, without bounds.
+    """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 
     A normal may have any length but zero; offset counts in it: ``Planes([0, 0, 2], 10)`` is the plane z = 5.
     A ray that lies in a plane has no single crossing, and counts as a miss. The arrays held are read-only

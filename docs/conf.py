@@ -1,0 +1,63 @@
+"""Sphinx: how the site in docs/ is built, with ``sphinx-build -W -b html docs site``.
+
+Nothing is fetched, neither by the build nor by the pages.
+"""
+
+from typing import Any
+
+from docutils import nodes
+
+import raybox
+
+project = "raybox"
+author = "The raybox authors"
+copyright = f"2026, {author}"
+release = version = raybox.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+exclude_patterns = ["_build"]
+default_role = "py:obj"
+
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+# Types stand in the docstrings' sections, with shapes.
+autodoc_typehints = "none"
+autosummary_generate = False
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "raybox"
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["raybox.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "logo": {"text": "raybox", "alt_text": "raybox"},
+    "header_links_before_dropdown": 8,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "back_to_top_button": False,
+}
+# Pages without others below them need no list of pages.
+alone = ["index", "textbook", "examples", "numerics", "performance"]
+html_sidebars: dict[str, list[str]] = {page: [] for page in alone}
+
+
+def setup(app: Any) -> None:
+    """Join the building."""
+    app.connect("doctree-read", trim_code)
+
+
+def trim_code(app: Any, doctree: nodes.document) -> None:
+    """Drop the empty last line of code blocks, which doctest needs and readers do not."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.rawsource.rstrip("\n")
+            block[:] = [nodes.Text(block.rawsource)]

@@ -1,0 +1,177 @@
+"""The site: built by the README's command without a warning; whole, and nothing comes from elsewhere."""
+
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import raybox as rb
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SOURCES = sorted(path.relative_to(DOCS) for ending in ("md", "rst") for path in DOCS.rglob(f"*.{ending}"))
+LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}
+LOADS |= {("object", "data"), ("embed", "src"), ("video", "src"), ("audio", "src"), ("image", "href")}
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Page(NamedTuple):
+    ids: set[str]
+    links: list[str]
+    loads: list[str]
+    text: list[str]
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.page = Page(set(), [], [], [])
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.page.ids.update(given[name] for name in ("id", "name") if given.get(name))
+        for name, value in given.items():
+            if (tag, name) in LOADS and value:
+                self.page.loads.append(value)
+        if tag in ("a", "form"):
+            self.page.links.append(given.get("href") or given.get("action") or "")
+        if "srcset" in given:
+            self.page.loads.extend(part.split()[0] for part in given["srcset"].split(","))
+
+    def handle_data(self, data):
+        self.page.text.append(data)
+
+
+def read(path):
+    reader = Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    return reader.page
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Run the command that README.md gives, and read every page."""
+    (command,) = re.findall(r"`sphinx-build (.*) docs site`", (ROOT / "README.md").read_text())
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", *shlex.split(command), "docs", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    pages = [path.relative_to(folder) for path in sorted(folder.rglob("*.html"))]
+    return {page: read(folder / page) for page in pages if page.parts[0] != "_static"}, folder
+
+
+def inside(page, link):
+    """Give the file and the fragment that a link of a page names; None if it leads out of the site."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    place = os.path.normpath(page.parent / unquote(parts.path)) if parts.path else page
+    return Path(place), unquote(parts.fragment)
+
+
+def test_every_source_is_a_page_that_is_reached_from_the_start(site):
+    pages, _ = site
+    seen, todo = set(), [Path("index.html")]
+    while todo:
+        page = todo.pop()
+        if page not in pages or page in seen:
+            continue
+        seen.add(page)
+        todo += [found[0] for link in pages[page].links if (found := inside(page, link))]
+    missing = {source.with_suffix(".html") for source in SOURCES} - seen
+    assert not missing
+    assert len(SOURCES) > 20
+
+
+def test_every_link_and_picture_resolves(site):
+    pages, folder = site
+    broken, seen = [], 0
+    for page, content in pages.items():
+        for link in content.links + content.loads:
+            found = inside(page, link)
+            if found is None:
+                continue
+            target, fragment = found
+            seen += 1
+            if not (folder / target).is_file() and not (folder / target / "index.html").is_file():
+                broken.append(f"{page}: {link}")
+            elif fragment and target in pages and fragment not in pages[target].ids:
+                broken.append(f"{page}: {link}: no such place there")
+    assert not broken
+    assert seen > 1000
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    pages, folder = site
+    foreign = [
+        f"{page}: {load}"
+        for page, content in pages.items()
+        for load in content.loads
+        if not load.startswith("data:") and inside(page, load) is None
+    ]
+    for path in [*folder.rglob("*.css"), *folder.rglob("*.html")]:
+        for load in re.findall(r"(?:url\(|@import)\s*[\"']?([^\"')\s]+)", path.read_text(encoding="utf-8")):
+            if re.match(r"(\w+:)?//", load):
+                foreign.append(f"{path.name}: {load}")
+    assert not foreign
+    assert sum(len(content.loads) for content in pages.values()) > 100
+
+
+def test_every_public_name_is_in_the_api(site):
+    pages, _ = site
+    told = set().union(*(content.ids for page, content in pages.items() if page.parts[0] == "api"))
+    names = [name for name in rb.__all__ if name not in ("__version__", "textbook")]
+    wanted = {f"raybox.{name}" for name in [*names, *(f"textbook.{name}" for name in rb.textbook.__all__)]}
+    wanted |= {
+        f"raybox.{name}.{member}"
+        for name in names
+        if inspect.isclass(getattr(rb, name)) and not issubclass(getattr(rb, name), Exception)
+        for member in vars(getattr(rb, name))
+        if not member.startswith("_") and member != "rows"
+    }
+    assert wanted - told == set()
+    assert len(wanted) > 70
+
+
+def test_the_textbook_draws_the_five_rays_and_the_slabs(site):
+    pages, _ = site
+    drawn = {Path(load).stem for load in pages[Path("textbook.html")].loads}
+    assert drawn >= {"five_rays", "slabs_hit", "slabs_miss", "slabs_3d", "slabs_inside", "slabs_corner"}
+
+
+def test_every_example_shows_its_code(site):
+    pages, _ = site
+    shown = "".join(pages[Path("examples.html")].text)
+    for script in (ROOT / "examples").glob("*.py"):
+        if script.stem != "common":
+            assert script.read_text().strip() in shown, script.name
+
+
+def test_every_block_of_python_is_run():
+    """Doctest runs what has prompts; test_plot runs the blocks that save a first picture."""
+    seen = 0
+    for source in SOURCES:
+        for language, code in FENCE.findall((DOCS / source).read_text()):
+            if language in ("python", "py", "pycon"):
+                seen += 1
+                run = ">>> " in code or (source == Path("index.md") and "savefig" in code)
+                assert run, f"{source}:\n{code}"
+    assert seen > 40
+
+
+def test_the_site_is_no_part_of_the_repository():
+    assert "/site/" in (ROOT / ".gitignore").read_text().split()
