@@ -87,6 +87,7 @@ FAMILIES = {
 def same_tree(one, other):
     np.testing.assert_array_equal(one.nodes, other.nodes)
     np.testing.assert_array_equal(one.root, other.root)
+    np.testing.assert_array_equal(one.parts, other.parts)
     assert (one.scale, one.exponent) == (other.scale, other.exponent)
 
 
@@ -114,7 +115,7 @@ def test_any_boxes_make_a_sound_tree(name, quality, small_tasks):
     assert depth_of(tree) <= MAX_DEPTH
     assert len(tree.nodes) < len(lower)
     assert tree.nodes.ctypes.data % 64 == 0
-    assert not any(x.flags.writeable for x in (tree.nodes, tree.root, tree.center))
+    assert not any(x.flags.writeable for x in (tree.nodes, tree.root, tree.center, tree.parts))
 
 
 @pytest.mark.parametrize("quality", QUALITIES)

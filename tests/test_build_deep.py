@@ -22,17 +22,17 @@ def as_part(lower, upper):
 def test_deep_down_a_part_is_halved_by_number():
     """No boxes are known that lead a cut by cost so deep; the bound does not hang on that."""
     rows, part = as_part(*clustered(4000))
-    shallow, deep = (building._grow_part(rows, top.Task(part, -1, -1, k), "balanced") for k in (48, 49))
+    shallow, deep = (building.grow_part(rows, top.Task(part, -1, -1, k), "balanced") for k in (48, 49))
     assert levels(deep) == 4 < levels(shallow)  # 8**4 = 4096
     # the best tree of a part has no bound of its own: where it would be too deep, the part gets another
     last = MAX_DEPTH - 3
-    assert levels(building._grow_part(rows, top.Task(part, -1, -1, 1), "best")) > 4
-    assert levels(building._grow_part(rows, top.Task(part, -1, -1, last), "best")) == 4
+    assert levels(building.grow_part(rows, top.Task(part, -1, -1, 1), "best")) > 4
+    assert levels(building.grow_part(rows, top.Task(part, -1, -1, last), "best")) == 4
 
 
 def test_growing_stops_where_memory_ends_and_goes_on_in_more():
     rows, part = as_part(*uniform(2000))
-    want = building._grow_part(rows.copy(), top.Task(part, -1, -1, 1), "balanced")
+    want = building.grow_part(rows.copy(), top.Task(part, -1, -1, 1), "balanced")
     desk, words = grow.make_desk(0, 2000, 1, part.centers), np.empty((0, ROW), np.int32)
     turns, done = 0, False
     while not done:

@@ -202,8 +202,9 @@ class Scene:
     def update(self, geometry: Bounded) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
 
-        Refits the tree, which costs a fraction of a build; where boxes have travelled so far across each
-        other that it has become poor (its cost, see `stats`, 1.4 times what it was), it is built anew.
+        Refits the tree, which costs a fraction of a build. Where boxes have travelled so far across each
+        other that it has become poor (its cost, see `stats`, 1.4 times what it was), the parts that these
+        were in are built anew; the whole, where that is half of it or would not do, or the scene is small.
         Questions under way in other threads are answered on the boxes as they were when they began; none
         waits. For that there is memory for a second tree, from the first update on. Hits given out before
         keep what they were found on.

@@ -5,7 +5,7 @@ bit for bit, whatever the number of threads. Of the qualities "balanced" is `ray
 on with `raybox.bvh.polish` in each subtree, and "fast" is another way altogether, `raybox.bvh.pack`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,20 @@ def build(lower: Any, upper: Any, *, quality: str = "balanced", threads: int = 1
     center.flags.writeable = False
     boxes = Boxes(lower, upper, center, 2.0**exponent)
     with crew(threads) as each:
-        words = pack(each, boxes) if quality == "fast" else _grow_tree(each, boxes, quality)
+        words, parts = (pack(each, boxes), ()) if quality == "fast" else _grow_tree(each, boxes, quality)
     words.flags.writeable = False
-    return Tree(nodes=words, center=center, root=root_of(words), scale=2.0**exponent, exponent=exponent)
+    return Tree(words, center, root_of(words), 2.0**exponent, exponent, as_parts(parts))
 
 
-def _grow_tree(each: Each, boxes: Boxes, quality: str) -> Any:
-    """Return the nodes of the tree of boxes."""
+def as_parts(begins: Any) -> Any:
+    """Return the first nodes of parts as a tree has them: none where there is no top that they hang from."""
+    parts = np.array(begins if len(begins) > 1 else (), np.int64)
+    parts.flags.writeable = False
+    return parts
+
+
+def _grow_tree(each: Each, boxes: Boxes, quality: str) -> tuple[Any, Any]:
+    """Return (the nodes of the tree of boxes, the first of each part)."""
     number = len(boxes.lower)
     rows = aligned(number, 8, np.float32)
     spans = chunks(0, number, _CHUNK)
@@ -53,12 +60,12 @@ def _grow_tree(each: Each, boxes: Boxes, quality: str) -> Any:
         del other
     # the largest first: whoever is done early takes a small one
     order = sorted(range(len(tasks)), key=lambda k: tasks[k].part.begin - tasks[k].part.end)
-    grown = dict(zip(order, each(_grow_part, [(rows, tasks[k], quality) for k in order]), strict=True))
+    grown = dict(zip(order, each(grow_part, [(rows, tasks[k], quality) for k in order]), strict=True))
     del rows
-    return _join(each, top, tasks, [grown.pop(k) for k in range(len(tasks))])
+    return join(each, top, [Piece(grown.pop(k), 0, task.node, task.slot) for k, task in enumerate(tasks)])
 
 
-def _grow_part(rows: Any, task: Task, quality: str) -> Any:
+def grow_part(rows: Any, task: Task, quality: str) -> Any:
     """Return the nodes of one part."""
     part = task.part
     if quality == "best":
@@ -72,20 +79,29 @@ def _grow_part(rows: Any, task: Task, quality: str) -> Any:
     return words[: desk.state[1]]
 
 
-def _join(each: Each, top: Any, tasks: list[Task], grown: list[Any]) -> Any:
-    """Put nodes together: the top's, then those of each part."""
-    begins = len(top) + np.cumsum([0, *map(len, grown)])
+class Piece(NamedTuple):
+    """A part to be put into a tree: its nodes, what number they give its root, and the slot it hangs from."""
+
+    words: Any
+    base: int
+    node: int
+    slot: int
+
+
+def join(each: Each, top: Any, pieces: list[Piece]) -> tuple[Any, Any]:
+    """Put nodes together, the top's, then those of each part; return (all, the first of each part)."""
+    begins = len(top) + np.cumsum([0, *(len(piece.words) for piece in pieces)])
     words = aligned(int(begins[-1]), ROW, np.int32)
     words[: len(top)] = top
 
     def put(k: int) -> None:
-        task, begin, end = tasks[k], begins[k], begins[k + 1]
-        words[begin:end] = grown[k]
+        piece, begin, end = pieces[k], begins[k], begins[k + 1]
+        words[begin:end] = piece.words
         children = words[begin:end, CHILD:]
-        np.add(children, begin, out=children, where=children >= 0)
-        if task.node >= 0:
-            words[task.node, CHILD + task.slot] = begin
-        grown[k] = None
+        np.add(children, begin - piece.base, out=children, where=children >= 0)
+        if piece.node >= 0:
+            words[piece.node, CHILD + piece.slot] = begin
+        pieces[k] = piece._replace(words=None)  # its memory is free
 
-    each(put, [(k,) for k in range(len(tasks))])
-    return words
+    each(put, [(k,) for k in range(len(pieces))])
+    return words, begins[:-1]

@@ -32,6 +32,17 @@ def depth_of(tree: Tree) -> int:
     return depth
 
 
+def _check_parts(tree: Tree, node: Any, slot: Any) -> None:
+    """Require what hangs from a part to be in it, and from the top to be in the top or a part's root."""
+    child = tree.nodes[node, CHILD + slot]
+    own, below = (np.searchsorted(tree.parts, rows, side="right") for rows in (node, child))
+    hangs = np.isin(child, tree.parts)
+    _require(
+        (own == below) | ((own == 0) & hangs), "a child is neither in its node's part nor the root of one"
+    )
+    _require(np.count_nonzero(hangs & (own == 0)) == tree.parts.size, "a part does not hang from the top")
+
+
 def check(tree: Tree, lower: Any, upper: Any) -> None:
     """Raise `RayboxError` unless the tree holds each box once, inside of every slot above it."""
     children = tree.nodes[:, CHILD:]
@@ -39,6 +50,7 @@ def check(tree: Tree, lower: Any, upper: Any) -> None:
     inner, leaf = children >= 0, (children < 0) & (children != EMPTY)
     below = np.sort(children[inner])
     _require(np.array_equal(below, np.arange(1, len(tree.nodes))), "a node has not exactly one parent")
+    _check_parts(tree, *np.nonzero(inner))
     boxes = ~children[leaf].astype(np.int64)
     _require(np.array_equal(np.sort(boxes), np.arange(len(lower))), "a box is not in exactly one slot")
 

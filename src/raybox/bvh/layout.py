@@ -15,6 +15,10 @@ union of the child's eight slots (min and max do not round).
 Nodes live in *tree coordinates*, so that map coordinates (5e5, 4e6) with millimetre boxes keep
 float32's full resolution: ``x' = (x - center) * scale``, scale a power of two that brings the
 bulk of the scene near [-1, 1], rounded *outward* to float32 by `outward_down` and `outward_up`.
+
+A large tree is a *top* and *parts* (subtrees that one thread grew, see `raybox.bvh.build`): the rows of
+the top come first, then those of each part, its root first. No child of a part's node is outside of it,
+so a part can be replaced (see `raybox.bvh.regrow`).
 """
 
 from typing import Any, NamedTuple
@@ -42,6 +46,7 @@ class Tree(NamedTuple):
     root: Any  # float64 (2, 3): bounds of everything, in tree coordinates
     scale: float  # a power of two
     exponent: int  # of scale
+    parts: Any  # int64: the first row of each part, ascending; empty for a tree that has none
 
 
 @device

@@ -86,6 +86,16 @@ def fill(each: Each, boxes: Boxes, nodes: Any, limits: Any) -> float:
     return float(sum(areas) + _fill(boxes, nodes, (0, len(nodes)), done, limits))
 
 
+@entry
+def area_of(nodes: Any, begin: int, end: int, limits: Any) -> float:
+    """Return the area, within limits, of nodes begin:end."""
+    bulk = lanes.load(limits, 0)
+    area = 0.0
+    for node in range(begin, end):
+        area += lanes.area_within(lanes.node_bounds(nodes, node), bulk)
+    return area
+
+
 def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
     """Return the cube of twice the reach of the bulk of boxes, in tree coordinates, as a row.
 
