@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raybox.pairwise import intersect as intersect
     from raybox.scene import Scene as Scene
     from raybox.textbook.explain import explain as explain
+    from raybox.viewer import view as view
 
 # Where each public name lives. Names are looked up on first use, so that `import raybox` costs
 # next to nothing and Numba is loaded only by the questions that need it.
@@ -43,6 +44,7 @@ _HOMES = {
     "plot_slabs": "drawing",
     "load": "files",
     "save": "files",
+    "view": "viewer",
 }
 
 __all__ = [*_HOMES, "__version__", "textbook"]  # noqa: PLE0604

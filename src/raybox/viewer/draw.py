@@ -1,0 +1,236 @@
+"""A stage and an answer as things of the page's scene."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.geometry import Boxes, Mesh, Rays
+from raybox.validate import Floats
+from raybox.viewer import looks
+from raybox.viewer.model import Answer, Begun, Contact, Picked
+from raybox.viewer.stage import Stage
+
+OPAQUE_FROM = 5_000  # boxes: beyond, translucent ones wash each other out, and edges cover what they bound
+RAYS = 20_000  # rays drawn
+SEEN = 0.02  # radians: what looks smaller from the eye gets a frame
+# What is met, what lies behind it, rays that hit, rays that miss: told apart without seeing red and green
+_ORANGE, _BLUE, _RED, _GREY, _INK = (
+    (255, 140, 0),
+    (0, 119, 187),
+    (204, 51, 17),
+    (150, 150, 150),
+    (70, 70, 80),
+)
+
+_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+_TRIANGLES = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))])
+_EDGES = np.array([(a, b) for a in range(8) for b in range(a, 8) if (a ^ b).bit_count() == 1])
+
+
+class Shots(NamedTuple):
+    """Rays to draw: where each begins and ends on the page, which hit, how many there are in all."""
+
+    starts: Floats
+    ends: Floats
+    hit: Any
+    total: int
+
+
+def light(page: Any) -> None:
+    """Light the scene so that three faces of a box differ, without shadows.
+
+    Shadows and the glossy surroundings that are there by default take a browser without a GPU more than ten
+    times as long, and hide colours that mean something.
+    """
+    page.configure_default_lights(enabled=False)
+    page.configure_environment_map(None)
+    page.add_light_hemisphere("/light/sky", ground_color=(120, 120, 135), intensity=2.2)
+    page.add_light_directional("/light/sun", intensity=1.4, position=(2.0, -4.0, 3.0))
+
+
+def draw_stage(page: Any, stage: Stage) -> Any:
+    """Draw what is shown, in one draw call, and the edges of few boxes; return the handle of their faces."""
+    if isinstance(stage.solid, Mesh):
+        return _draw_mesh(page, stage)
+    return _draw_boxes(page, stage, stage.solid)
+
+
+def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
+    lower, upper, worth = looks.drawn(boxes)
+    low, high = (stage.place.to_page(end[worth]) for end in (lower, upper))
+    hues = looks.colors(stage, lower / 2 + upper / 2)[worth]
+    few = len(low) <= OPAQUE_FROM
+    if few and len(low):
+        page.add_line_segments("/edges", _edges(low, high), _INK, thickness=1.0, thickness_units="screen")
+    return page.add_batched_meshes_simple(
+        "/scene",
+        _CORNERS,
+        _TRIANGLES,
+        batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(low), 1)),
+        batched_positions=(low + high) / 2,
+        batched_scales=np.maximum(high - low, 1e-5),  # a flat box still has a direction
+        batched_colors=hues,
+        opacity=0.45 if few else None,
+        flat_shading=True,
+        lod="off",
+        cast_shadow=False,
+        receive_shadow=False,
+    )
+
+
+def _draw_mesh(page: Any, stage: Stage) -> Any:
+    points = stage.place.to_page(stage.solid.vertices)  # type: ignore[union-attr]
+    faces = stage.solid.faces  # type: ignore[union-attr]
+    return page.add_mesh_simple(
+        "/scene", points, faces, color=(130, 170, 180), flat_shading=True, side="double"
+    )
+
+
+def shots(stage: Stage, rays: Rays) -> Shots:
+    """Cast rays to draw them: a hit ends where it is met, a miss a little outside of the scene."""
+    rows, reach = rays.rows(), 3.0 * stage.radius
+    some = Rays(
+        *(a[:RAYS] for a in rows[:2]),
+        t_min=rays.t_min.reshape(-1)[:RAYS],
+        t_max=rays.t_max.reshape(-1)[:RAYS],
+        invalid="miss",
+    )
+    hits = stage.scene.nearest(some)
+    drawable = np.isfinite(some.origins).all(axis=-1) & np.isfinite(some.directions).all(axis=-1)
+    drawable &= some.t_min <= some.t_max
+    with np.errstate(all="ignore"):
+        far = np.minimum(some.t_max, reach / np.linalg.norm(some.directions, axis=-1))
+        start = np.where(np.isfinite(some.t_min), some.t_min, -far)
+        stop = np.where(hits.hit, hits.t, far)
+        ends = [stage.place.to_page(some.origins + t[:, None] * some.directions) for t in (start, stop)]
+    drawable &= np.isfinite(ends[0]).all(axis=-1) & np.isfinite(ends[1]).all(axis=-1)
+    return Shots(ends[0][drawable], ends[1][drawable], hits.hit[drawable], len(rows.origins))
+
+
+def draw_shots(page: Any, given: Shots) -> None:
+    """Draw rays: red to what they hit, grey where they meet nothing."""
+    tints = np.where(given.hit[:, None, None], np.array(_RED), np.array(_GREY)).astype(np.uint8)
+    points = np.stack([given.starts, given.ends], axis=1)
+    if len(points):
+        page.add_line_segments(
+            "/rays", points, np.broadcast_to(tints, points.shape), thickness=1.5, thickness_units="screen"
+        )
+
+
+def draw_answer(page: Any, stage: Stage, answer: Answer | None) -> None:
+    """Draw what a click found, in place of what the one before it did."""
+    page.remove_by_name("/answer")
+    if answer is None:
+        return
+    page.add_frame("/answer", show_axes=False)
+    if isinstance(answer, Begun):
+        return _draw_points(page, stage, (answer.end,), _ORANGE)
+    if isinstance(answer, Picked):
+        _draw_picked(page, stage, answer)
+    else:
+        tint = _BLUE if answer.clear else _RED
+        _draw_line(page, stage, answer.ray, 1.0, tint)
+        _draw_outlines(page, stage, [c.index for c in answer.ends], "ends", _ORANGE)
+        _draw_points(page, stage, answer.ends, _ORANGE)
+        _draw_outlines(page, stage, [c.index for c in answer.contacts], "between", _RED)
+    return None
+
+
+def _draw_picked(page: Any, stage: Stage, answer: Picked) -> None:
+    """Highlight the box met first, outline the others, mark where each is met."""
+    last = max((c.t for c in answer.contacts), default=0.0)
+    beyond = 4 * stage.radius + float(np.linalg.norm(answer.ray.origins - stage.place.shift))
+    reach = min(float(answer.ray.t_max), max(beyond, last))
+    _draw_line(page, stage, answer.ray, reach, _RED)
+    if not answer.contacts:
+        return
+    _draw_solid(page, stage, answer.nearest)
+    _draw_outlines(page, stage, [answer.nearest], "picked", _ORANGE)
+    lift = _draw_frame(page, stage, answer)
+    _draw_outlines(page, stage, [c.index for c in answer.contacts[1:]], "others", _BLUE)
+    _draw_points(page, stage, answer.contacts, _RED)
+    first = answer.contacts[0]
+    name = str(first.index) if first.id is None else f"{first.index}  {first.id}"
+    place = stage.place.to_page(first.point) + np.array([0.0, 0.0, lift])
+    page.add_label("/answer/label", name[:60], position=place, anchor="bottom-left")
+
+
+def _draw_frame(page: Any, stage: Stage, answer: Picked) -> float:
+    """Draw a cube round what is so small in the picture that its colour would be overlooked.
+
+    Returns how far to lift its label, for it to stand above the cube: 0 if there is none.
+    """
+    low, high = (end[0] for end in _bounds(stage, [answer.nearest]))
+    least = SEEN * float(np.linalg.norm(stage.place.to_page(answer.ray.origins) - (low + high) / 2))
+    if (high - low).max() < least:
+        middle = ((low + high) / 2)[None]
+        lines = _edges(middle - least, middle + least)
+        page.add_line_segments("/answer/frame", lines, _ORANGE, thickness=2.5, thickness_units="screen")
+        return 1.5 * least
+    return 0.0
+
+
+def _draw_solid(page: Any, stage: Stage, index: int) -> None:
+    """Draw a row once more, in orange, a little larger."""
+    if isinstance(stage.solid, Mesh):
+        corners = stage.place.to_page(stage.solid.corners()[index])
+        page.add_mesh_simple("/answer/solid", corners, np.array([[0, 1, 2]]), color=_ORANGE, side="double")
+        return
+    low, high = _ends(stage, stage.solid, [index])
+    size = (high - low)[0]
+    page.add_box(
+        "/answer/solid",
+        color=_ORANGE,
+        dimensions=tuple(size + 0.002 * max(float(size.max()), 0.02)),
+        position=tuple((low + high)[0] / 2),
+        cast_shadow=False,
+        receive_shadow=False,
+    )
+
+
+def _draw_outlines(page: Any, stage: Stage, rows: list[int], name: str, tint: tuple[int, int, int]) -> None:
+    """Draw the edges of rows."""
+    if not rows:
+        return
+    if isinstance(stage.solid, Mesh):
+        corners = stage.place.to_page(stage.solid.corners()[rows])
+        lines = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2, 3)
+    else:
+        low, high = _ends(stage, stage.solid, rows)
+        lines = _edges(low, high, 1.002)
+    page.add_line_segments(f"/answer/{name}", lines, tint, thickness=2.5, thickness_units="screen")
+
+
+def _edges(low: Floats, high: Floats, stretch: float = 1.0) -> Floats:
+    """Give the twelve edges of each box as segments."""
+    corners = (low + high)[:, None] / 2 + stretch * (high - low)[:, None] * _CORNERS
+    return np.asarray(corners[:, _EDGES].reshape(-1, 2, 3), np.float32)
+
+
+def _draw_line(page: Any, stage: Stage, ray: Rays, stop: float, tint: tuple[int, int, int]) -> None:
+    ends = stage.place.to_page(np.array([ray.at(float(ray.t_min)), ray.at(stop)]))
+    page.add_line_segments("/answer/ray", ends[None], tint, thickness=3.0, thickness_units="screen")
+
+
+def _draw_points(page: Any, stage: Stage, contacts: tuple[Contact, ...], tint: tuple[int, int, int]) -> None:
+    points = stage.place.to_page([c.point for c in contacts])
+    low, high = _bounds(stage, [contacts[0].index])
+    size = min(max(0.12 * float((high - low).max()), 0.002), 0.05)  # smaller than what it lies on
+    page.add_point_cloud("/answer/points", points, tint, point_size=size, point_shape="circle")
+
+
+def _bounds(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
+    """Give the corners of the boxes round rows on the page."""
+    if isinstance(stage.solid, Mesh):
+        corners = stage.place.to_page(stage.solid.corners()[rows])
+        return corners.min(axis=1), corners.max(axis=1)
+    return _ends(stage, stage.solid, rows)
+
+
+def _ends(stage: Stage, boxes: Boxes, rows: list[int]) -> tuple[Floats, Floats]:
+    """Give the corners of boxes on the page; what has no bound ends a little outside of everything."""
+    low, high = stage.ends
+    pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
+    lower, upper = np.maximum(boxes.lower[rows], low - pad), np.minimum(boxes.upper[rows], high + pad)
+    return stage.place.to_page(lower), stage.place.to_page(upper)

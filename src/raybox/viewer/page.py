@@ -1,0 +1,285 @@
+"""`Viewer`: the page's controls and what they do."""
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from raybox.errors import RayboxError
+from raybox.geometry import Boxes, Mesh, Rays
+from raybox.scene import Scene
+from raybox.viewer import draw, guard, looks, opening, words
+from raybox.viewer.model import Answer, Model, Picked
+from raybox.viewer.stage import Stage, rays_in_space, warm
+from raybox.viewer.typed import point, written
+
+PICTURE_WAIT = 120.0  # seconds for a browser without a GPU to draw a large scene
+
+
+@final
+class Viewer:
+    """A page of the browser that shows a scene, and answers clicks on it; made by `view`.
+
+    Everything that a page asks is answered under one lock; all pages that are open show the same.
+    """
+
+    def __init__(self, stage: Stage, rays: Rays | None, host: str, port: int) -> None:
+        warm(type(stage.solid))
+        self._model, self._lock = Model(stage), threading.RLock()
+        self._host, self._server = host, guard.serve(host, port)
+        draw.light(self._server.scene)
+        self._build_controls()
+        self._show(stage, rays)
+        guard.bound_uploads(self._server, self._say)
+        self._server.scene.on_click()(self._clicked)
+
+    # What a program may ask
+
+    @property
+    def url(self) -> str:
+        """The address to open in a browser."""
+        return guard.url(self._host, self._server.get_port())
+
+    @property
+    def answer(self) -> Answer | None:
+        """What the last click found."""
+        return self._model.answer
+
+    @property
+    def stage(self) -> Stage:
+        """What is shown."""
+        return self._model.stage
+
+    def click(self, origin: Any, direction: Any) -> Answer:
+        """Answer a ray as if it were a click: in the scene's own numbers."""
+        with self._lock:
+            answer = self._model.click(origin, direction)
+            self._tell(answer)
+        return answer
+
+    def open(self, name: str, content: bytes) -> None:
+        """Show the scene in a file's bytes in place of what is shown; raises, and shows on, if it is none."""
+        stage = opening.stage_of_bytes(name, content)
+        warm(type(stage.solid))
+        with self._lock:
+            self._model.open(stage)
+            self._show(stage, None)
+
+    def html(self) -> str:
+        """Give what is shown as one HTML file: needs no server and no internet, answers no clicks."""
+        with self._lock:
+            return str(self._server.get_scene_serializer().as_html())
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Write `html` to a file."""
+        Path(path).write_text(self.html(), encoding="utf-8")
+
+    def save_png(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture that an open page shows."""
+        clients = list(self._server.get_clients().values())
+        if not clients:
+            raise RayboxError(f"a picture is drawn by a browser, and none has the page open; open {self.url}")
+        Path(path).write_bytes(_picture(clients[0]))
+
+    def wait(self) -> None:
+        """Serve until Ctrl-C."""
+        while True:
+            time.sleep(3600)
+
+    def stop(self) -> None:
+        """Stop the server."""
+        guard.stop(self._server)
+
+    def __enter__(self) -> "Viewer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # The controls
+
+    def _build_controls(self) -> None:
+        gui = self._server.gui
+        self._summary = gui.add_html("")
+        self._upload = gui.add_upload_button("Open another file", icon=None)
+        self._opacity = gui.add_slider("opacity", 0.05, 1.0, 0.05, 1.0)
+        self._low = gui.add_slider("t from", 0.0, 1.0, 0.001, 0.0)
+        self._high = gui.add_slider("t to", 0.0, 1.0, 0.001, 1.0, hint="at its right end: no limit")
+        self._sighting = gui.add_checkbox("line of sight", False, hint="between the points of two clicks")
+        with gui.add_folder("The ray", expand_by_default=False):
+            self._origin = gui.add_text("origin", "0, 0, 0")
+            self._direction = gui.add_text("direction", "1, 0, 0")
+            cast = gui.add_button("Cast this ray")
+        save = gui.add_button_group("save as", ("HTML", "PNG"))
+        forget = gui.add_button("Forget the click", color="gray")
+        self._message = gui.add_html("")
+        self._panel = gui.add_html(words.panel(None))
+        self._upload.on_upload(self._handler(self._uploaded))
+        self._opacity.on_update(self._handler(self._faded))
+        self._sighting.on_update(self._handler(self._looked))
+        for slider in (self._low, self._high):
+            slider.on_update(self._handler(self._limited))
+        cast.on_click(self._handler(self._typed))
+        save.on_click(self._handler(self._saved))
+        forget.on_click(self._handler(self._forgot))
+
+    def _handler(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Have whatever goes wrong end as a message in the page; the server lives on."""
+
+        def handle(event: Any) -> None:
+            try:
+                self._say("")
+                act(event)
+            except RayboxError as error:
+                self._say(str(error))
+            except Exception as error:
+                self._say(f"that did not work: {type(error).__name__}")
+
+        return handle
+
+    def _clicked(self, event: Any) -> None:
+        self._handler(self._picked)(event)
+
+    def _picked(self, event: Any) -> None:
+        place = self._model.stage.place
+        self.click(place.to_scene(event.ray_origin), event.ray_direction)
+
+    def _uploaded(self, event: Any) -> None:
+        file = event.target.value
+        self._say(f"reading {file.name[-80:]} ...")
+        self.open(file.name, file.content)
+        self._say("")
+
+    def _faded(self, _: Any) -> None:
+        self._drawn.opacity = None if self._opacity.value >= 1.0 else self._opacity.value
+
+    def _looked(self, _: Any) -> None:
+        with self._lock:
+            self._model.look(bool(self._sighting.value))
+            self._tell(None)
+
+    def _limited(self, _: Any) -> None:
+        low, high = (float(slider.value) for slider in (self._low, self._high))
+        with self._lock:
+            self._tell(self._model.limit(low, math.inf if high >= self._high.max else high))
+
+    def _typed(self, _: Any) -> None:
+        fields = ("origin", self._origin.value), ("direction", self._direction.value)
+        self.click(*(point(name, text) for name, text in fields))
+
+    def _forgot(self, _: Any) -> None:
+        with self._lock:
+            self._model.forget()
+            self._tell(None)
+
+    def _saved(self, event: Any) -> None:
+        kind = event.target.value.lower()
+        content = self.html().encode() if kind == "html" else _picture(event.client)
+        event.client.send_file_download(f"raybox.{kind}", content, save_immediately=True)
+
+    # What the page shows
+
+    def _say(self, text: str) -> None:
+        self._message.content = words.message(text) if text else ""
+
+    def _tell(self, answer: Answer | None) -> None:
+        """Show an answer: the words first, which cost the browser nothing."""
+        self._panel.content = words.panel(answer)
+        if isinstance(answer, Picked):
+            self._origin.value = written(answer.ray.origins)
+            self._direction.value = written(answer.ray.directions)
+        with self._server.atomic():
+            draw.draw_answer(self._server.scene, self._model.stage, answer)
+
+    def _show(self, stage: Stage, rays: Rays | None) -> None:
+        """Draw a stage and rays into it, in place of all that was there."""
+        scene, camera = self._server.scene, self._server.initial_camera
+        with self._server.atomic():
+            for name in ("/rays", "/answer", "/edges", "/scene"):
+                scene.remove_by_name(name)
+            self._drawn = draw.draw_stage(scene, stage)
+            if rays is not None:
+                draw.draw_shots(scene, draw.shots(stage, rays))
+        self._summary.content, self._panel.content = words.summary(stage), words.panel(None)
+        low, high = map(stage.place.to_page, stage.ends)
+        camera.position, camera.look_at = looks.eye(low, high), (low + high) / 2
+        camera.fov = looks.FOV
+        self._opacity.value = 1.0 if self._drawn.opacity is None else self._drawn.opacity
+        self._sighting.value = False
+        self._scale_sliders(8.0 * stage.radius)
+
+    def _scale_sliders(self, reach: float) -> None:
+        """Have the sliders go from t = 0 to a round number near reach, in a thousand steps."""
+        power = math.floor(math.log10(reach)) - 1 if 1e-290 < reach < 1e290 else 0
+        top = math.ceil(min(reach, 1e290) / 10.0**power) * 10.0**power or 1.0
+        for slider in (self._low, self._high):
+            slider.max, slider.step, slider.precision = top, top / 1000, max(0, 2 - power)
+        self._low.value, self._high.value = 0.0, top
+
+
+def _picture(client: Any) -> bytes:
+    """Have a browser draw what it shows, on white."""
+    import imageio.v3 as iio
+
+    camera = client.camera
+    image = client.get_render(
+        camera.image_height, camera.image_width, transport_format="png", timeout=PICTURE_WAIT
+    )
+    share = image[..., 3:] / 255.0
+    return bytes(
+        iio.imwrite("<bytes>", np.uint8(image[..., :3] * share + 255 * (1 - share)), extension=".png")
+    )
+
+
+def view(
+    scene: "str | os.PathLike[str] | Boxes | Mesh | Scene",
+    rays: Rays | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    boxes: bool = False,
+) -> Viewer:
+    """Show a scene in the browser, where a click tells what the ray through that pixel meets.
+
+    Picking is exact, on the float64 numbers of the scene; only the drawing is in float32.
+
+    Parameters
+    ----------
+    scene : path, Boxes, Mesh or Scene
+        A path is read like `load`, with the ids that its file gives.
+    rays : Rays, optional
+        Drawn into the scene, red up to what they meet, grey where they meet nothing; the first 20,000.
+    host : str
+        Where the page is served. Only this machine can reach the default; others can reach "0.0.0.0".
+    port : int
+        If it is taken, the next free one; 0 for any. `Viewer.url` tells which.
+    boxes : bool
+        Show one box of each part of a mesh file, in place of its triangles.
+
+    Returns
+    -------
+    Viewer
+        It serves from threads of its own until `stop` or the end of the program; `wait` waits for Ctrl-C.
+
+    Raises
+    ------
+    RayboxError
+        If viser is not installed, or the address cannot be listened at.
+    FileFormatError
+        As for `load`.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
+    >>> with rb.view(boxes, port=0) as viewer:
+    ...     viewer.click([0, 0, 0], [1, 0, 0]).nearest
+    0
+    """
+    stage = opening.stage_of(scene, boxes=boxes)
+    return Viewer(stage, None if rays is None else rays_in_space(rays), host, port)
