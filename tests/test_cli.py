@@ -73,7 +73,7 @@ def test_documented_examples(tmp_path, monkeypatch):
         same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
         assert same, f"{arguments}\nin docs/cli.md:\n{printed}\nnow:\n{stdout}"
         seen.append(arguments[0])
-    assert {"demo", "cast", "pick", "explain", "info"} == set(seen)
+    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(seen)
 
 
 def test_every_command_has_help():

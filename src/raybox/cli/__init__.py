@@ -10,6 +10,7 @@ from raybox.cli.demo import demo
 from raybox.cli.explain import explain
 from raybox.cli.info import info
 from raybox.cli.pick import pick
+from raybox.cli.view import view
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for _command in (demo, cast, pick, explain, info, bench):
+for _command in (demo, cast, pick, explain, view, info, bench):
     main.add_command(_command)

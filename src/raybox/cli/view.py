@@ -1,0 +1,49 @@
+"""``raybox view``: a scene in the browser, where a click is a ray."""
+
+from typing import Any
+
+import click
+
+from raybox.cli.common import Vector, announce_compiling, load_rays, vector
+
+INVALID = ("raise", "miss")
+
+
+@click.command(short_help="Show a scene in the browser; a click tells what its ray meets.")
+@click.argument("scene", type=click.Path())
+@click.argument("rays", type=click.Path(), required=False)
+@click.option(
+    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
+)
+@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@click.option(
+    "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
+@click.option("--port", type=int, default=8080, show_default=True, help="The next free one, if it is taken.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
+@click.option("--html", type=click.Path(), help="Write the view to this file, and end.")
+def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) -> None:
+    r"""Show SCENE, and RAYS if given, on a page that this machine serves to itself.
+
+    Click: a ray goes from the eye through the pixel; the page highlights the box that it meets first, and
+    lists all that it meets. Ctrl-C ends.
+
+    \b
+    raybox view duplex.ifc --open
+    raybox view city.city.json scan.laz --origin 84900,447500,3
+    """
+    from raybox.viewer import view as serve
+
+    given = load_rays(rays, origin, options["invalid"]) if rays else None
+    announce_compiling()
+    viewer = serve(scene, given, host=options["host"], port=options["port"], boxes=options["boxes"])
+    with viewer:
+        if options["html"]:
+            viewer.save_html(options["html"])
+            click.echo(f"raybox: wrote {options['html']}", err=True)
+            return
+        click.echo(viewer.url)
+        if options["open_"]:
+            click.launch(viewer.url)
+        viewer.wait()
