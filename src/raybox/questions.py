@@ -18,7 +18,7 @@ from raybox.bvh.answers import arrange
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
-from raybox.parallel import Run, team
+from raybox.parallel import Run, check_workers, team
 from raybox.validate import Bools, Floats, Ints
 
 WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
@@ -111,6 +111,7 @@ def _answer(
 
     total = len(job.rays.origins)
     if job.frame and total <= groups.FEW:
+        check_workers(how.get("workers", -1))
         if (doubts := ask_few(job, question).doubts).size:
             write(doubts)
         return
