@@ -73,6 +73,22 @@ def test_who_is_slow_is_given_fewer_rays_but_not_fewer_than_the_fewest(monkeypat
         )
 
 
+def test_compiling_is_not_part_of_a_pace(monkeypatch):
+    """Some compiled code is first needed by a batch: that call takes seconds, and the next does not."""
+    rays, compiled = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3)))), []
+
+    def once(call):
+        count = call()
+        slow = count > 1000 and not compiled
+        compiled.extend([count] * slow)
+        return None, 9.0 if slow else 1e-6 * count
+
+    monkeypatch.setattr(timing, "once", once)
+    engine = common.Engine(lambda rays: len(rays.origins), {}, {})
+    assert runner.ration(engine, lambda count: count, rays, runner.Spec()) == 5000
+    assert compiled == [4096]
+
+
 # Data
 
 
