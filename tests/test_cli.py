@@ -250,7 +250,10 @@ def test_demo(folder):
     assert 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0' in said
     assert re.search(r"camera, .* 256,000 rays, [\d,]+ hit", said)
     assert re.search(r"lidar, .* 65,536 rays, [\d,]+ hit", said)
-    assert [path.name for path in Path("new/folder").iterdir()] == ["depth.png"]
+    assert sorted(path.name for path in Path("new/folder").iterdir()) == ["demo.html", "depth.png"]
+    page = Path("new/folder/demo.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert len(page) > 300_000
     picture = read_png(Path("new/folder/depth.png").read_bytes())
     assert picture.shape == (400, 640, 3)
     background = (picture == picture[0, 0]).all(axis=-1).mean()
@@ -275,11 +278,13 @@ def read_png(content):
 
 
 def test_demo_needs_no_extra(folder):
-    code = "import sys; sys.modules.update(dict.fromkeys(['pyarrow', 'trimesh', 'laspy', 'ifcopenshell']))\n"
+    code = "import sys; sys.modules.update(dict.fromkeys(['pyarrow', 'trimesh', 'laspy', 'ifcopenshell', 'viser']))\n"
     code += "from raybox.cli import main; main(['demo'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert Path("depth.png").is_file()
+    assert not Path("demo.html").exists()
+    assert 'pip install "raybox[view]"' in done.stdout
 
 
 def test_demo_where_it_cannot_write(folder):

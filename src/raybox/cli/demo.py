@@ -2,6 +2,7 @@
 
 import time
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
-PICTURE = "depth.png"
+PICTURE, PAGE = "depth.png", "demo.html"
+_EVERY = 8  # of the lidar's rays, either way, are drawn: all of them would hide what they meet
 
 
 class Sweep(NamedTuple):
@@ -32,11 +34,12 @@ class Sweep(NamedTuple):
 
 
 @click.command(short_help="Cast a camera and a lidar into a bundled building.")
-@click.option("--out", type=click.Path(), default=".", help="Folder of the picture. [default: here]")
+@click.option("--out", type=click.Path(), default=".", help="Folder of the picture and the page. [default: here]")
 def demo(out: str) -> None:
     """Cast a camera and a lidar into a real building, 286 boxes that come with raybox.
 
-    Prints what the rays hit, and writes what the camera sees as depth.png: near is bright, far is dark.
+    Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
+    the extra view, the building and the lidar's rays as demo.html: a page for the browser to turn about.
     """
     from raybox.cli.picture import depth_picture, write_png
     from raybox.files import read
@@ -58,7 +61,22 @@ def demo(out: str) -> None:
         if sweep.name.startswith("camera"):
             with beside(target) as file:
                 write_png(file, depth_picture(hits.t, hits.normals, hits.index))
-    click.echo(f"The camera's depth image: {target}\nBuilding: {CREDIT}")
+    click.echo(f"The camera's depth image: {target}")
+    click.echo(_page(target.with_name(PAGE), building, sweeps[1]))
+    click.echo(f"Building: {CREDIT}")
+
+
+def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
+    """Write a page of the building and some rays, if that can be done here; tell what has come of it."""
+    if find_spec("viser") is None:
+        return 'For a page of the browser, too: pip install "raybox[view]"'
+    from raybox.files.saving import beside
+    from raybox.viewer import view
+
+    rays = sweep.rays[::_EVERY, ::_EVERY]
+    with view(building.geometry[sweep.where], rays, port=0) as viewer, beside(target) as file:  # type: ignore[index]
+        file.write(viewer.html().encode())
+    return f"The lidar's rays in the building, a page for the browser: {target}"
 
 
 def _picture(out: str) -> Path:
