@@ -278,7 +278,8 @@ def read_png(content):
 
 
 def test_demo_needs_no_extra(folder):
-    code = "import sys; sys.modules.update(dict.fromkeys(['pyarrow', 'trimesh', 'laspy', 'ifcopenshell', 'viser']))\n"
+    extras = "['pyarrow', 'trimesh', 'laspy', 'ifcopenshell', 'viser']"
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras}))\n"
     code += "from raybox.cli import main; main(['demo'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -34,7 +34,9 @@ class Sweep(NamedTuple):
 
 
 @click.command(short_help="Cast a camera and a lidar into a bundled building.")
-@click.option("--out", type=click.Path(), default=".", help="Folder of the picture and the page. [default: here]")
+@click.option(
+    "--out", type=click.Path(), default=".", help="Folder of the picture and the page. [default: here]"
+)
 def demo(out: str) -> None:
     """Cast a camera and a lidar into a real building, 286 boxes that come with raybox.
 
