@@ -73,10 +73,12 @@ def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
     if find_spec("viser") is None:
         return 'For a page of the browser, too: pip install "raybox[view]"'
     from raybox.files.saving import beside
+    from raybox.geometry import Boxes
     from raybox.viewer import view
 
-    rays = sweep.rays[::_EVERY, ::_EVERY]
-    with view(building.geometry[sweep.where], rays, port=0) as viewer, beside(target) as file:  # type: ignore[index]
+    rays, boxes = sweep.rays[::_EVERY, ::_EVERY], building.geometry
+    assert isinstance(boxes, Boxes)
+    with view(boxes[sweep.where], rays, port=0) as viewer, beside(target) as file:
         file.write(viewer.html().encode())
     return f"The lidar's rays in the building, a page for the browser: {target}"
 
