@@ -126,7 +126,7 @@ def test_any_number_of_rays_in_a_span(question, whole):
 def test_a_thousand_rays_are_not_worth_sorting(question, monkeypatch):
     """Walked one by one; their memory is used again for fewer."""
     pairs, found = world()
-    monkeypatch.setattr(batches, "asked", None)
+    monkeypatch.setattr(batches, "_sort", None)
     for n in (1, 65, 499, groups.FEW, 7):
         rays, want = repeated(pairs, found, np.arange(n) % len(found))
         assert ask(question, rays) == truth(question, want), n

@@ -18,7 +18,7 @@ from raybox.bvh.answers import Order
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import CAREFUL, LOST
 from raybox.bvh.traverse import Job
-from raybox.parallel import Run, cores
+from raybox.parallel import Run, cores, uncounted
 from raybox.validate import Ints
 
 T = TypeVar("T")
@@ -69,14 +69,14 @@ class Asked(NamedTuple):
     doubts: Ints  # rays for which floats cannot tell
 
 
-def ask_few(job: Job, question: Question) -> Answered:
-    """Ask for no more rays than are worth sorting, one by one."""
-    number = len(job.rays.origins)
+def ask_few(job: Job, span: tuple[int, int], question: Question) -> Answered:
+    """Ask for no more rays than are worth sorting, one by one: in their own order."""
+    base, number = span[0], span[1] - span[0]
     order, desk = _take(_FEW, _make_few)
     order.place[:] = 0
-    question.blank(0, number)
+    question.blank(*span)
     sink = question.make(max(number, _LEAST))
-    while not groups.ask(job, (0, 0, number), order, desk, sink, groups.FEW):
+    while not groups.ask(job, (base, 0, number), order, desk, sink, groups.FEW):
         sink = question.grow(sink)
     _put_back(_FEW, (order, desk))
     return Answered(sink, (0, number), _doubts_of(order))
@@ -85,14 +85,18 @@ def ask_few(job: Job, question: Question) -> Answered:
 @contextmanager
 def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iterator[Asked]:
     """Ask for a batch of rays, and lend the memory that their order is in."""
+    if span[1] - span[0] <= groups.FEW:
+        done = ask_few(job, span, question)
+        yield Asked([done], np.arange(span[1] - span[0], dtype=np.int32), done.doubts)
+        return
     order = _take_order(span[1] - span[0])
     doubts = _sort(job, span, question, order, run)
-    done = run(
+    parts = run(
         lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order),
         order.starts[CAREFUL],
         least=GROUP * question.wide,
     )
-    yield Asked(done, order.order, np.concatenate([doubts, *(part.doubts for part in done)]))
+    yield Asked(parts, order.order, np.concatenate([doubts, *(part.doubts for part in parts)]))
     _put_back(_ORDERS, order)
 
 
@@ -145,7 +149,7 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
             if marked[k].left:
                 groups.spread(marked[k].span, order.keys, places[k], order.order)
 
-    run(put, len(marked), done=lambda _: 0, least=1)
+    run(put, len(marked), done=uncounted, least=1)
 
 
 def _ask_sorted(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> Answered:

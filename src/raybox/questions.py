@@ -4,7 +4,6 @@ Rays go through `raybox.batches`; the few for which floats cannot tell go throug
 """
 
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +17,7 @@ from raybox.bvh.answers import arrange
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
-from raybox.parallel import Run, check_workers, team
+from raybox.parallel import Run, check_workers, team, uncounted
 from raybox.validate import Bools, Floats, Ints
 
 WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
@@ -109,10 +108,13 @@ def _answer(
         for array, part in zip(out, answers if len(out) > 1 else [answers], strict=True):
             array[rows] = part
 
+    def write_all(run: Run, rows: Ints) -> None:
+        run(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted)
+
     total = len(job.rays.origins)
-    if job.frame and total <= groups.FEW:
+    if job.frame and total <= groups.FEW:  # by way of a team one ray takes a third longer (measured)
         check_workers(how.get("workers", -1))
-        if (doubts := ask_few(job, question).doubts).size:
+        if (doubts := ask_few(job, (0, total), question).doubts).size:
             write(doubts)
         return
     with team(total, **how) as run:
@@ -120,18 +122,8 @@ def _answer(
             run(lambda begin, end: write(slice(begin, end)), total)
             return
         for span in _batches(total):
-            with asked(job, span, question, run) as (_, _, doubts):
-                run(partial(_each_of, write, span[0] + doubts), len(doubts), done=_none)
-
-
-def _each_of(write: Callable[[Ints], None], rows: Ints, begin: int, end: int) -> None:
-    """Write some of the rows."""
-    write(rows[begin:end])
-
-
-def _none(_answer: Any) -> int:
-    """Count rays that were counted before."""
-    return 0
+            with asked(job, span, question, run) as found:
+                write_all(run, span[0] + found.doubts)
 
 
 def _part(job: Job, rows: slice) -> Job:
@@ -151,11 +143,6 @@ def _collect(job: Job, run: Run) -> tuple[Ints, Ints, Floats]:
         )
 
     question = Question(make, _blank(), WIDE, _grown)
-    if number <= groups.FEW:
-        done = ask_few(job, question)
-        return _arranged(
-            job, Asked([done], np.arange(number, dtype=np.int32), done.doubts), (where, counts), run
-        )
     with asked(job, (0, number), question, run) as found:
         return _arranged(job, found, (where, counts), run)
 
@@ -164,7 +151,9 @@ def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[
     """Return counts, index and time. of: each ray's place in its room, and how many contacts are there."""
     (done, order, doubts), (where, counts) = found, of
     exact = run(
-        lambda begin, end: careful.everything(careful.some(job, doubts[begin:end])), len(doubts), done=_none
+        lambda begin, end: careful.everything(careful.some(job, doubts[begin:end])),
+        len(doubts),
+        done=uncounted,
     )
     settled, *late = (np.concatenate(some) for some in zip(_NOTHING, *exact, strict=True))
     counts[doubts], where[doubts] = settled, -1
@@ -175,7 +164,7 @@ def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[
         for sink, span, _ in done[begin:end]:
             arrange(span, (order, where, offsets), sink.room, index, t)
 
-    run(put, len(done), done=_none, least=1)
+    run(put, len(done), done=uncounted, least=1)
     places = np.repeat(offsets[doubts] - np.cumsum(settled) + settled, settled) + np.arange(len(late[0]))
     index[places], t[places] = late
     return counts, index, t
