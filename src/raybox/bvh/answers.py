@@ -11,7 +11,10 @@ from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
 from raybox.kernels.jit import device, dispatch, entry, whole
+from raybox.kernels.lanes import prefetch_to_write
 from raybox.kernels.primitives import settle, together
+
+_AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)
 
 
 class Order(NamedTuple):
@@ -38,6 +41,9 @@ def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tu
     pairs = desk.pairs
     settle(job.rows, desk.exact, pairs, found)
     for p in range(found):
+        ahead = pairs.source[min(p + _AHEAD, found - 1)]
+        prefetch_to_write(sink.index, ahead)
+        prefetch_to_write(sink.t, ahead)
         k = pairs.source[p]
         if pairs.verdict[p] == 0:
             doubt(order, k - base)

@@ -26,9 +26,6 @@ class ProposalOf(NamedTuple):
 class _Proposal(sure.Nearest):
     """Every box that may be met, and is no farther than the best, is the best."""
 
-    def fetch(self, _item: Any) -> None:
-        """Ask for nothing: its corners are not looked at."""
-
     def take(self, item: Any, near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
         self.rays.stop.value = met.choose(near, self.rays.stop.lanes).value
         self.item.value = met.choose(splat(self.b, item, met.count), self.item.lanes).value

@@ -8,6 +8,7 @@ for which ``near (1 + 4e) + M <= far`` meets the slot's box, with room to spare,
 few in a thousand boxes that rays meet need not be looked up and calculated in float64 at all.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 from numba import types
@@ -128,7 +129,9 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
         with bits(b, boxes) as slot:
             near, far, met = rays.meet(planes, sides, slot)
             item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
-            rays.enlist(desk, slot, near, taken.take(item, near, far, met))
+            left = taken.take(item, near, far, met)
+            with b.if_then(left.any()) if taken.takes else nullcontext():
+                rays.enlist(desk, slot, near, left)
         taken.finish()
         with bits(b, inner) as slot:
             near, _, met = rays.meet(planes, sides, slot)

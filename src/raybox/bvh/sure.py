@@ -22,11 +22,12 @@ from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf,
 from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
-from raybox.kernels.primitives import fetch
 
 
 class Hand:
     """All boxes go to their lists."""
+
+    takes = False  # whether it takes most boxes: a branch past the lists then saves 5 to 9 % (of `count`)
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         self.b, self.sink, self.job, self.desk, self.rays = b, sink, job, desk, rays
@@ -46,6 +47,8 @@ class Hand:
 
 class Nearest(Hand):
     """A sure box before all others is the answer so far."""
+
+    takes = True
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         super().__init__(b, sink, job, desk, rays)
@@ -67,18 +70,13 @@ class Nearest(Hand):
             row = self.row(lane)
             item = self.b.extract_element(items, lane)
             self.desk.answers.put(item, self.b.add(row, I64(ANSWER)))
-            self.fetch(item)
             self.desk.probes.put(self.b.extract_element(stops, lane), self.b.add(row, I64(STOP)))
-
-    def fetch(self, item: Any) -> None:
-        """Ask for a box's corners, which `raybox.bvh.answers` will read: it may take a while."""
-        place = self.b.mul(self.b.sext(item, I64), I64(3))
-        for corner in (self.job.rows.lower, self.job.rows.upper):
-            corner.prefetch_row(place)
 
 
 class _Occluded(Hand):
     """A sure box ends a ray."""
+
+    takes = True
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         super().__init__(b, sink, job, desk, rays)
@@ -100,6 +98,8 @@ class _Occluded(Hand):
 class _Count(Hand):
     """Sure boxes are counted."""
 
+    takes = True
+
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         super().__init__(b, sink, job, desk, rays)
         self.number = Register(b, constant(b, I32, LANES, 0).value)
@@ -118,6 +118,8 @@ class _Count(Hand):
 
 class _Collect(Hand):
     """Sure boxes are contacts, but for those that may be met where the range begins: those tie."""
+
+    takes = True
 
     def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
         margin, b = self.rays.words[MARGIN], self.b
@@ -148,13 +150,12 @@ def sifting(hand: type[Hand]) -> Any:
 
 
 @device
-def _take_nearest(_sink: NearestOf, job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
+def _take_nearest(_sink: NearestOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
     stop, margin = desk.probes[r, STOP], desk.probes[r, MARGIN]
     late = near * np.float32(GROWTH) + margin
     if late * np.float32(GROWTH) + margin <= stop:
         desk.answers[r, ANSWER] = i
         desk.probes[r, STOP] = late
-        fetch(job.rows, i)
         return True
     return near > stop
 

@@ -240,12 +240,12 @@ class Memory:
         none = ir.Constant(value.value.type, ir.Undefined)
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
 
-    def prefetch(self, place: Any) -> None:
-        """Ask for the cache line of an item, soon to be read."""
+    def prefetch(self, place: Any, writing: bool = False) -> None:
+        """Ask for the cache line of an item, soon to be read, or written."""
         data = self.b.bitcast(self.at(place), I8.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [data.type, I32, I32, I32])
         function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
-        self.b.call(function, [data, I32(0), I32(3), I32(1)])
+        self.b.call(function, [data, I32(int(writing)), I32(3), I32(1)])
 
     def prefetch_row(self, place: Any) -> None:
         """Ask for a row of three, which may lie in two cache lines."""
@@ -411,3 +411,9 @@ def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 def prefetch(_b: Any, array: Any, place: Any) -> None:
     """Ask for the cache line of an array's item (numbered flat), soon to be read."""
     array.prefetch(place)
+
+
+@vector_code(types.void)
+def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
+    """Ask for the cache line of an array's item (numbered flat), soon to be written."""
+    array.prefetch(place, writing=True)
