@@ -14,8 +14,9 @@ from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, aim, frame_
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import CAREFUL, LOST, sort_keys
 from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
+from raybox.bvh.lists import keep, open_lists, pad
 from raybox.bvh.notes import FirstOf, latest_for
-from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, used
+from raybox.bvh.sift import boxes, meet, used
 from raybox.bvh.sure import sift
 from raybox.bvh.traverse import Job
 from raybox.kernels.jit import FLAGS

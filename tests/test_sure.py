@@ -14,8 +14,9 @@ from raybox.bvh.aim import ANSWER, MISS, PASSES, STOP, TIMED, aim, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
+from raybox.bvh.lists import open_lists, pad
 from raybox.bvh.notes import CollectOf, CountOf, NearestOf, OccludedOf, propose
-from raybox.bvh.sift import GROWTH, boxes, meet, open_lists, pad
+from raybox.bvh.sift import GROWTH, boxes, meet
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs

@@ -56,7 +56,7 @@ def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tu
 def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
     pairs, answers = desk.pairs, desk.answers
-    found = 0
+    found = whole(0)
     for r in range(end - begin):
         i = answers[r, ANSWER]
         if i >= 0:

@@ -24,6 +24,12 @@ def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
 
 
 @device
+def _answer(sink: Any, job: Any, order: Order, desk: Desk, place: tuple[int, int, int]) -> bool:
+    """Write a group's answers: compiled once, for an entry and for a device function."""
+    return answer(sink, job, order, desk, place)
+
+
+@device
 def _line_up(desk: Desk, number: int) -> None:
     """Make all rays of the desk the first list."""
     for r in range(number):
@@ -68,7 +74,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         _aim(job, desk, order.order, (base, begin, stop))
         _line_up(desk, stop - begin)
         walk_group(job, sink, desk, octant, stop - begin)
-        if not answer(sink, job, order, desk, (base, begin, stop)):
+        if not _answer(sink, job, order, desk, (base, begin, stop)):
             return False
         order.place[0] = stop
     return True
@@ -84,4 +90,4 @@ def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     _aim(job, desk, order.order, span)
     for r in range(end - begin):
         walk_alone(job, sink, desk, octant_of(desk.probes, r), whole(0), r)
-    return answer(sink, job, order, desk, span)
+    return _answer(sink, job, order, desk, span)

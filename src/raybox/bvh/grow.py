@@ -15,7 +15,7 @@ import numpy as np
 
 from raybox.bvh import bins, lanes
 from raybox.bvh.layout import EMPTY, MAX_DEPTH, WIDTH
-from raybox.kernels.jit import device, entry
+from raybox.kernels.jit import device, entry, whole
 
 SAH_DEPTH = 48
 
@@ -163,7 +163,7 @@ def grow(rows: Any, desk: Desk, words: Any) -> bool:
         lanes.store(desk.centers, 0, lanes.load(desk.task_centers, waiting))
 
         # Split until the slots are full.
-        count = 1
+        count = whole(1)
         while count < WIDTH:
             p = _choose(desk, count, depth > SAH_DEPTH)
             if p < 0:

@@ -17,7 +17,6 @@ from raybox.bvh.aim import LANES, MARGIN, PROBE, STOP
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.lanes import (
     F32,
-    I32,
     I64,
     Lanes,
     Register,
@@ -63,7 +62,7 @@ def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
     return near, far
 
 
-def _valid(b: Any, at: Any, number: Any) -> Lanes:
+def valid(b: Any, at: Any, number: Any) -> Lanes:
     """Return which of the 16 lanes from `at` on are among a list's."""
     return steps(b, at, LANES) < splat(b, number, LANES)
 
@@ -78,7 +77,7 @@ def reach(near: Lanes, margin: Lanes) -> Lanes:
     return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
 
 
-def _rows(b: Any, rays: Lanes) -> list[Any]:
+def rows_of(b: Any, rays: Lanes) -> list[Any]:
     """Return where the probes of rays are."""
     return [b.mul(b.sext(rays.lane(k), I64), I64(PROBE)) for k in range(LANES)]
 
@@ -90,8 +89,8 @@ class Sixteen:
         self.b = b
         self.begin = b.add(begin, at)
         self.rays = desk.arena.load(self.begin, LANES)
-        self.words = transposed([desk.probes.load(place, PROBE) for place in _rows(b, self.rays)])
-        self.open = Register(b, _valid(b, at, number).value)
+        self.words = transposed([desk.probes.load(place, PROBE) for place in rows_of(b, self.rays)])
+        self.open = Register(b, valid(b, at, number).value)
         self.stop = Register(b, self.words[STOP].value)
 
     def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes, Lanes]:
@@ -138,14 +137,6 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
             rays.enlist(desk, slot, near, met)
 
 
-@vector_code(types.void)
-def open_lists(b: Any, desk: Any, free: Any, room: Any) -> None:
-    """Begin an empty list for each slot of a node, from `free` on."""
-    slots = steps(b, I64(0), WIDTH)
-    desk.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
-    desk.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
-
-
 @vector_code(types.int64)
 def used(b: Any, nodes: Any, row: Any) -> Any:
     """Return a bit for each slot that is not free."""
@@ -156,27 +147,6 @@ def used(b: Any, nodes: Any, row: Any) -> Any:
 def boxes(b: Any, nodes: Any, row: Any) -> Any:
     """Return a bit for each slot that is a box."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
-
-
-@vector_code(types.int64)
-def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
-    """Drop the rays of a list that have ended by now; return where the list ends."""
-    kept = Register(b, begin)
-    number = b.sub(end, begin)
-    with loop(b, number, LANES) as at:
-        here = b.add(begin, at)
-        rays = desk.arena.load(here, LANES)
-        stops = desk.probes.gather([b.add(place, I64(STOP)) for place in _rows(b, rays)])
-        open_still = (desk.times.load(here, LANES) <= stops) & _valid(b, at, number)
-        desk.arena.squeeze(rays, open_still, kept.value)
-        kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
-    return kept.value
-
-
-@vector_code(types.void)
-def pad(b: Any, arena: Any, ray: Any, end: Any) -> None:
-    """Write a ray's number 16 times past the end of a list: vectors then have rays in every lane."""
-    arena.store(splat(b, b.trunc(ray, I32), LANES), end)
 
 
 @vector_code(types.int64)

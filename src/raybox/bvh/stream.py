@@ -13,9 +13,10 @@ from typing import Any
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
+from raybox.bvh.lists import keep, occupied, open_lists, pad, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes
 from raybox.bvh.packets import strike_alone, strike_lists
-from raybox.bvh.sift import boxes, keep, meet, open_lists, pad, rank, used
+from raybox.bvh.sift import boxes, meet, rank, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
@@ -54,7 +55,7 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
         sure &= sure - 1
         if take(sink, job, desk, ray, whole(~nodes[node, CHILD + slot]), desk.slots[slot]):
             left &= ~(1 << slot)
-    found = 0
+    found = whole(0)
     while left != 0:
         slot = simd.lowest_bit(left)
         left &= left - 1
@@ -92,46 +93,11 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
             decide_alone(sink, job, desk, (node, octant, leaves, leaves & met >> WIDTH), ray)
 
 
-@inlined
-def _occupied(lengths: Any) -> int:
-    """Return a bit for each list that is not empty; no branches, for they could not be foretold."""
-    mask = 0
-    for slot in range(WIDTH):
-        mask |= int(lengths[slot] > 0) << slot
-    return mask
-
-
-@inlined
-def _push(job: Any, sink: Any, desk: Desk, node: int, above: tuple[int, int, int]) -> int:
-    """Push a node's children with their lists, the nearest on top; ask for what comes next."""
-    nodes, pending, time = job.tree.nodes, desk.pending, desk.time
-    base, free, mask = above
-    top = base
-    while mask != 0:
-        slot = simd.lowest_bit(mask)
-        mask &= mask - 1
-        child, first, length = int(nodes[node, CHILD + slot]), desk.starts[slot], desk.lengths[slot]
-        for line in range(0, ROW, 16):
-            prefetch(nodes, child * ROW + line)
-        pad(desk.arena, int(desk.arena[first]), first + length)
-        place = top
-        while prunes(sink) and place > base and time[place - base - 1] < desk.slots[slot]:
-            time[place - base] = time[place - base - 1]
-            for k in range(4):
-                pending[place, k] = pending[place - 1, k]
-            place -= 1
-        time[place - base] = desk.slots[slot]
-        pending[place, 0], pending[place, 1] = child, first
-        pending[place, 2], pending[place, 3] = first + length, free
-        top += 1
-    return top
-
-
 @device
 def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask: int) -> None:
     """Decide the boxes in some slots of a node for the rays of their lists."""
     nodes = job.tree.nodes
-    found = 0
+    found = whole(0)
     while mask != 0:
         slot = simd.lowest_bit(mask)
         mask &= mask - 1
@@ -195,7 +161,8 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         desk.work[3] += 1
 
         # Screen the boxes; the inner nodes wait with their lists.
-        occupied = _occupied(desk.lengths)
-        if occupied & leaves != 0:
-            decide_lists(sink, job, desk, node, octant, occupied & leaves)
-        top = _push(job, sink, desk, node, (top, free + WIDTH * room, occupied & ~leaves))
+        filled = occupied(desk.lengths)
+        if filled & leaves != 0:
+            decide_lists(sink, job, desk, node, octant, filled & leaves)
+        above = (top, free + WIDTH * room, filled & ~leaves)
+        top = push_lists(nodes, desk, node, above, prunes(sink))
