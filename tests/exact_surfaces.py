@@ -32,7 +32,9 @@ def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met 
     return Met(t, t, t) if span[0] <= t <= span[1] and min(sides) >= 0 else None
 
 
-def triangle(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> tuple[Met, Fraction, Fraction] | None:
+def triangle(
+    o: Row, d: Row, span: Row, a: Row, b: Row, c: Row, *, cull_back: bool = False
+) -> tuple[Met, Fraction, Fraction] | None:
     """Solve o + t d = a + u (b - a) + v (c - a) by Cramer's rule in whole numbers; gives Met, u, v."""
     if not has_range(*span):
         return None
@@ -41,7 +43,7 @@ def triangle(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> tuple[Met, Fr
     e1, e2, s = _minus(b, a), _minus(c, a), _minus(o, a)
     q = _cross(d, e2)
     det = _dot(e1, q)
-    if det == 0:
+    if det == 0 or (cull_back and det < 0):  # det is -d . n
         return None
     r = _cross(s, e1)
     u, v, w = (x if det > 0 else -x for x in (_dot(s, q), _dot(d, r), _dot(e2, r)))

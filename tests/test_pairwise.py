@@ -218,8 +218,11 @@ def assert_surfaces(hits, want) -> None:
 
 
 def test_cull_is_back_or_nothing():
-    with pytest.raises(rb.InvalidInput):
-        rb.intersect(rb.Rays([0.0] * 3, [1.0] * 3), rb.Planes([[1.0, 0, 0]], [1.0]), cull="front")
+    ray = rb.Rays([0.0] * 3, [1.0] * 3)
+    with pytest.raises(rb.InvalidInput, match="cull must be None or \"back\"; got 'front'"):
+        rb.intersect(ray, rb.Planes([[1.0, 0, 0]], [1.0]), cull="front")
+    with pytest.raises(rb.InvalidInput, match="is for Planes and Mesh; got Boxes"):
+        rb.intersect(ray, rb.Boxes([1.0] * 3, [2.0] * 3), cull="back")
 
 
 # Triangles
@@ -235,16 +238,17 @@ def assert_triangles(hits, found) -> None:
     np.testing.assert_allclose(hits.uv[hits.hit], uv, rtol=0, atol=4 * EPS)
 
 
-def test_triangles_are_met_exactly():
+@pytest.mark.parametrize("cull", [None, "back"])
+def test_triangles_are_met_exactly(cull):
     pairs = families_surfaces.triangles(1, 2000)
     found = [
-        exact_surfaces.triangle(o, d, span, *corners)
+        exact_surfaces.triangle(o, d, span, *corners, cull_back=cull == "back")
         for o, d, *span, corners in zip(*(x.tolist() for x in pairs), strict=True)
     ]
-    hits = rb.intersect(as_rays(pairs), as_mesh(pairs.corners))
+    hits = rb.intersect(as_rays(pairs), as_mesh(pairs.corners), cull=cull)
     assert_triangles(hits, found)
     for k in range(0, 2000, 40):
-        few = rb.intersect(as_rays(pairs)[k : k + 5], as_mesh(pairs.corners[k : k + 5]))
+        few = rb.intersect(as_rays(pairs)[k : k + 5], as_mesh(pairs.corners[k : k + 5]), cull=cull)
         assert_part(few, hits, k, (*TIMES, "points", "uv", "normals"))
     on_edge = sum(f is not None and min(f[1], f[2], 1 - f[1] - f[2]) == 0 for f in found)
     assert 300 < hits.hit.sum() < 1700
@@ -253,6 +257,8 @@ def test_triangles_are_met_exactly():
     normals = np.cross(sides[:, 0], sides[:, 1])[hits.hit]
     cosine = (hits.normals[hits.hit] * normals).sum(axis=1) / np.linalg.norm(normals, axis=1)
     assert np.abs(cosine - 1).max() < 1e-9
+    from_behind = ((normals * pairs.directions[hits.hit]).sum(axis=1) > 0).sum()
+    assert from_behind == 0 if cull else from_behind > 100
 
 
 @given(strategies.triangles())

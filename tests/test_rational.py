@@ -52,6 +52,13 @@ def define_triangle(ray, a, b, c):
     return met and (Crossing(*map(rounded, met[:3]), -1), rounded(solved[1]), rounded(solved[2]))
 
 
+def facing(ray, a, b, c):
+    """Whether the ray comes from where a, b, c are seen to run counterclockwise: the normal is towards it."""
+    p, q = ([Fraction(y) - Fraction(x) for x, y in zip(a, other, strict=True)] for other in (b, c))
+    n = [p[k - 2] * q[k - 1] - p[k - 1] * q[k - 2] for k in range(3)]
+    return sum(x * Fraction(y) for x, y in zip(n, ray.direction, strict=True)) < 0
+
+
 def same(a, b):
     """Equal bit for bit, signs of zero and all."""
     return repr(a) == repr(b)
@@ -110,7 +117,9 @@ def test_plane_is_its_definition(data):
 @settings(max_examples=300, deadline=None)
 @given(rays((3,)), st.tuples(*[st.tuples(*[numbers] * 3)] * 3))
 def test_triangle_is_its_definition(ray, corners):
-    assert same(rational.triangle(ray, *corners), define_triangle(ray, *corners))
+    met = define_triangle(ray, *corners)
+    assert same(rational.triangle(ray, *corners), met)
+    assert rational.triangle(ray, *corners, cull_back=True) == (met if facing(ray, *corners) else None)
 
 
 def test_many_small_numbers_see_every_kind_of_case():

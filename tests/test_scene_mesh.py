@@ -26,13 +26,14 @@ CUBE = (
 )
 
 
-def truth(rays: rb.Rays, corners: np.ndarray):
+def truth(rays: rb.Rays, corners: np.ndarray, cull: str | None = None):
     """What each ray meets, sorted by (t, index), and the u, v of the first."""
     found, uv = [], []
     for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
         row = []
         for i, (a, b, c) in enumerate(corners.tolist()):
-            met = exact_surfaces.triangle(o.tolist(), d.tolist(), (float(low), float(high)), a, b, c)
+            span = float(low), float(high)
+            met = exact_surfaces.triangle(o.tolist(), d.tolist(), span, a, b, c, cull_back=cull == "back")
             if met is not None:
                 t = rounded(met[0].t)
                 row.append((met[0].t, i, Found(i, met[0].t, (True, t, t, t, -1, True)), met[1:]))
@@ -48,6 +49,9 @@ def hold(mesh: rb.Mesh, rays: rb.Rays):
     corners = np.asarray(mesh.vertices)[np.asarray(mesh.faces)]
     found, uv = truth(rays, corners)
     assert_scene(scene, rays, found)
+    front, _ = truth(rays, corners, "back")
+    assert_scene(scene, rays, front, cull="back")
+    assert 0.2 * sum(map(len, found)) < sum(map(len, front)) < 0.8 * sum(map(len, found))
     hits = scene.nearest(rays)
     np.testing.assert_allclose(hits.uv[hits.hit], uv[hits.hit], rtol=0, atol=4 * EPS)
     sides = corners[hits.index][hits.hit]
@@ -92,6 +96,14 @@ def test_any_few_triangles(case):
     rays = rb.Rays([o], [d], t_min=span[0], t_max=span[1])
     found, _ = truth(rays, corners)
     assert_scene(rb.Scene(mesh), rays, found)
+
+
+def test_cull_is_for_meshes():
+    ray = rb.Rays([0.0] * 3, [1.0] * 3)
+    with pytest.raises(rb.InvalidInput, match="is for Planes and Mesh; got Boxes"):
+        rb.Scene(rb.Boxes([1.0] * 3, [2.0] * 3)).nearest(ray, cull="back")
+    with pytest.raises(rb.InvalidInput, match='cull must be None or "back"; got True'):
+        rb.Scene(rb.Mesh(*TETRAHEDRON)).count(ray, cull=True)
 
 
 def test_a_mesh_without_faces():

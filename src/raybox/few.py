@@ -67,7 +67,7 @@ def _meet_plane(rows: PlaneRows, ray: Ray1, i: int) -> Met | None:
 
 def _meet_triangle(rows: TriangleRows, ray: Ray1, i: int) -> Met | None:
     a, b, c = rows.a[i], rows.b[i], rows.c[i]
-    met = rational.triangle(ray, a.tolist(), b.tolist(), c.tolist())
+    met = rational.triangle(ray, a.tolist(), b.tolist(), c.tolist(), rows.cull_back)
     if met is None:
         return None
     # halved, differences of the largest floats do not overflow

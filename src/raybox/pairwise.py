@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox import few
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Geometry, PlaneRows, Planes, RayRows, Rays
+from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing
 from raybox.hits import Hits, Source
 from raybox.parallel import check_workers, run_chunks
 from raybox.validate import Floats, Ints, freeze
@@ -34,7 +34,7 @@ class _Asked(NamedTuple):
 
 
 def intersect(
-    rays: Rays, geometry: Geometry, *, cull: str | None = None, workers: int = -1, progress: bool = False
+    rays: Rays, geometry: Geometry, *, cull: Cull = None, workers: int = -1, progress: bool = False
 ) -> Hits:
     """Tell where rays meet boxes, planes or triangles, pair by pair.
 
@@ -50,7 +50,8 @@ def intersect(
     geometry : Boxes, Planes or Mesh
         M rows of the same D as the rays.
     cull : None or "back"
-        "back" (planes only) drops rays that meet a plane from behind or run along it: n . d >= 0.
+        "back" (planes and meshes) drops rays that come from behind, along the normal: n . d >= 0. A
+        triangle's is (b - a) x (c - a): its corners run counterclockwise for whom it is not culled.
     workers : int
         Threads; -1 for all cores. The answer does not depend on it.
     progress : bool
@@ -79,7 +80,7 @@ def intersect(
     >>> hits.hit, hits.t
     (array([ True, False]), array([ 2., inf]))
     """
-    _check(rays, geometry, cull)
+    _check(rays, geometry)
     check_workers(workers)
     shape = _shape(rays, len(geometry))
     total = prod(shape)
@@ -88,9 +89,7 @@ def intersect(
     source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
-    rows = geometry.rows()
-    if isinstance(rows, PlaneRows):
-        rows = rows._replace(cull_back=cull == "back")
+    rows = facing(geometry, geometry.rows(), cull)
     asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
     if few.serves(rows, total) and not _is_ready(rows, total):
         _by_hand(asked, range(total))
@@ -99,7 +98,7 @@ def intersect(
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
-def _check(rays: Any, geometry: Any, cull: Any) -> None:
+def _check(rays: Any, geometry: Any) -> None:
     """Refuse what cannot be asked."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
@@ -115,10 +114,6 @@ def _check(rays: Any, geometry: Any, cull: Any) -> None:
             f"rays and geometry must have the same dimensions; got D = {rays.ndim_space} "
             f"and D = {geometry.ndim_space}. Add or drop a coordinate."
         )
-    if cull not in (None, "back"):
-        raise InvalidInput(f'cull must be None or "back"; got {cull!r}.')
-    if cull and not isinstance(geometry, Planes):
-        raise InvalidInput(f'cull="back" is for Planes; got {type(geometry).__name__}. Leave cull out.')
 
 
 def _shape(rays: Rays, rows: int) -> tuple[int, ...]:

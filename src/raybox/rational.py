@@ -123,10 +123,13 @@ def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> 
     return _single(time) if _in_range(time, ray) else None
 
 
-def triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Crossing, float, float] | None:
+def triangle(
+    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
+) -> tuple[Crossing, float, float] | None:
     """Where the ray crosses the closed triangle, with the weights of b and c there, or None.
 
-    Both sides count. A ray along the triangle's plane and a triangle without area are misses.
+    Both sides count, unless cull_back drops rays that come from behind, that is, travel along the normal
+    (b - a) x (c - a). A ray along the triangle's plane and a triangle without area are misses.
     Moeller and Trumbore 1997, equation 6, in whole numbers.
 
     Examples
@@ -134,7 +137,7 @@ def triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Crossing, floa
     >>> triangle(Ray1((0.25, 0.5, 1.0), (0.0, 0.0, -1.0)), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     (Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), 0.25, 0.5)
     """
-    met = _triangle(ray, a, b, c)
+    met = _triangle(ray, a, b, c, cull_back)
     return met and (_single(met[0]), rounded(met[1]), rounded(met[2]))
 
 
@@ -164,7 +167,9 @@ def order(a: Ratio, b: Ratio) -> int:
     return a[0] * b[1] - b[0] * a[1]
 
 
-def _triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Ratio, Ratio, Ratio] | None:
+def _triangle(
+    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
+) -> tuple[Ratio, Ratio, Ratio] | None:
     """Give t and the weights of b and c, exactly, or None."""
     if _is_empty(ray):
         return None
@@ -179,7 +184,7 @@ def _triangle(ray: Ray1, a: Vector, b: Vector, c: Vector) -> tuple[Ratio, Ratio,
     det = _dot(to_b, across)
     sign = 1 if det > 0 else -1
     det, u, v = sign * det, sign * _dot(start, across), sign * _dot(d, around)
-    if det == 0 or u < 0 or v < 0 or u + v > det:
+    if det == 0 or u < 0 or v < 0 or u + v > det or (cull_back and sign < 0):
         return None
     time = (sign * _dot(to_c, around) * d_scale, det * p_scale)
     return (time, (u, det), (v, det)) if _in_range(time, ray) else None

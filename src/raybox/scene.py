@@ -13,7 +13,7 @@ from raybox.bvh.keeper import Keeper
 from raybox.bvh.layout import Tree
 from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
-from raybox.geometry import Bounded, Rays
+from raybox.geometry import Bounded, Cull, Rays, facing
 from raybox.hits import AllHits, Hits, Source
 from raybox.kernels.primitives import bounds, screens
 from raybox.parallel import check_workers
@@ -94,7 +94,9 @@ class Scene:
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Scene, quality=self._keeper.quality), (self._state.geometry,)
 
-    def nearest(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Hits:
+    def nearest(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Hits:
         """Return what each ray meets first.
 
         Parameters
@@ -107,6 +109,8 @@ class Scene:
             Show a bar on stderr when it takes long.
         where : array_like of bool, shape (len(scene),), optional
             What may be met; the rest is not there.
+        cull : None or "back"
+            "back" (meshes only) drops triangles that rays meet from behind, along (b - a) x (c - a).
 
         Returns
         -------
@@ -122,11 +126,13 @@ class Scene:
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
         array(1)
         """
-        job, source = self._ask(rays, where)
+        job, source = self._ask(rays, where, cull)
         index, t = questions.nearest(job, workers=workers, progress=progress)
         return Hits(index.reshape(rays.shape), t.reshape(rays.shape), source)
 
-    def occluded(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Bools:
+    def occluded(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Bools:
         """Tell which rays meet anything: bool, of the rays' shape. Parameters as for `nearest`.
 
         Examples
@@ -136,10 +142,12 @@ class Scene:
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
         """
-        job, _ = self._ask(rays, where)
+        job, _ = self._ask(rays, where, cull)
         return questions.occluded(job, workers=workers, progress=progress).reshape(rays.shape)
 
-    def count(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> Ints:
+    def count(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Ints:
         """Tell how many each ray meets: int64, of the rays' shape. Parameters as for `nearest`.
 
         Examples
@@ -149,10 +157,12 @@ class Scene:
         >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
         array([2, 1])
         """
-        job, _ = self._ask(rays, where)
+        job, _ = self._ask(rays, where, cull)
         return questions.count(job, workers=workers, progress=progress).reshape(rays.shape)
 
-    def all(self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None) -> AllHits:
+    def all(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> AllHits:
         """Return everything each ray meets, sorted by (t, index) along it. Parameters as for `nearest`.
 
         Examples
@@ -163,11 +173,18 @@ class Scene:
         >>> all_hits.offsets, all_hits.index, all_hits.lengths
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
-        job, source = self._ask(rays, where)
+        job, source = self._ask(rays, where, cull)
         return AllHits(*questions.everything(job, workers=workers, progress=progress), source)
 
     def first(
-        self, rays: Rays, k: int, *, workers: int = -1, progress: bool = False, where: Any = None
+        self,
+        rays: Rays,
+        k: int,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
     ) -> Hits:
         """Return the k nearest contacts of each ray, in order, padded with misses.
 
@@ -177,7 +194,7 @@ class Scene:
             Of any shape, of the scene's D.
         k : int
             How many, at least 1.
-        workers, progress, where
+        workers, progress, where, cull
             As for `nearest`.
 
         Returns
@@ -194,7 +211,7 @@ class Scene:
         """
         if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
             raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
-        job, source = self._ask(rays, where)
+        job, source = self._ask(rays, where, cull)
         index, t = questions.first(job, int(k), workers=workers, progress=progress)
         shape = (*rays.shape, int(k))
         return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=int(k)))
@@ -248,7 +265,7 @@ class Scene:
         state = self._state
         return stats(state.tree, *state.box_rows)
 
-    def _ask(self, rays: Rays, where: Any) -> tuple[Job, Source]:
+    def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Job, Source]:
         """Check a question and lay it out for the kernels, all of one state."""
         state = self._state
         if not isinstance(rays, Rays):
@@ -260,8 +277,9 @@ class Scene:
                 f"rays must have the scene's dimensions, D = {state.geometry.ndim_space}; "
                 f"got D = {rays.ndim_space}. Add or drop a coordinate."
             )
-        allowed = _ALL if where is None else _mask(where, len(state.geometry))
-        return Job(state.tree, state.rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
+        allowed = _ALL if where is None else validate.mask(where, len(state.geometry))
+        rows = facing(state.geometry, state.rows, cull)
+        return Job(state.tree, rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
 
 
 def _state(geometry: Bounded, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats]) -> _State:
@@ -280,15 +298,3 @@ def _rows_of(geometry: Any) -> tuple[Any, tuple[Floats, Floats]]:
         raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
     rows = geometry.rows()
     return rows, bounds(rows)
-
-
-def _mask(where: Any, size: int) -> Bools:
-    """Return a mask over the primitives as a frozen array of bool."""
-    mask = np.array(where)
-    if mask.dtype != np.bool_ or mask.shape != (size,):
-        raise InvalidInput(
-            f"where must be one bool for each of the scene's {size} rows; "
-            f"got {mask.dtype} of shape {mask.shape}. Make a mask: np.isin(np.arange({size}), numbers)."
-        )
-    validate.freeze(mask)
-    return mask

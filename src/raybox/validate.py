@@ -207,6 +207,18 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
     return cast
 
 
+def mask(where: Any, size: int) -> Bools:
+    """Return a mask over a scene's rows, frozen."""
+    made = np.array(where)
+    if made.dtype != np.bool_ or made.shape != (size,):
+        raise InvalidInput(
+            f"where must be one bool for each of the scene's {size} rows; "
+            f"got {made.dtype} of shape {made.shape}. Make a mask: np.isin(np.arange({size}), numbers)."
+        )
+    freeze(made)
+    return made
+
+
 def _refuse_rounded(value: Any, found: Floats, name: str) -> None:
     """Refuse a list whose whole numbers NumPy rounded when it met floats beside them."""
     suspects = np.argwhere((np.abs(found) >= _WHOLE) & (found < inf) & (found > -inf))

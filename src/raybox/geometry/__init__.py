@@ -4,6 +4,7 @@ from raybox.geometry.boxes import Boxes, BoxRows
 from raybox.geometry.mesh import Mesh, TriangleRows
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
+from raybox.geometry.sides import Cull, facing
 
 Bounded = Boxes | Mesh
 """What a scene can be made of: rows that boxes go round."""
@@ -15,6 +16,7 @@ __all__ = [
     "Bounded",
     "BoxRows",
     "Boxes",
+    "Cull",
     "Geometry",
     "Mesh",
     "PlaneRows",
@@ -22,4 +24,5 @@ __all__ = [
     "RayRows",
     "Rays",
     "TriangleRows",
+    "facing",
 ]

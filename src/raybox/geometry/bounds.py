@@ -75,7 +75,7 @@ def around(points: Floats, groups: Ints) -> Bounds:
 
 def of_triangles(vertices: Any, faces: Any) -> Bounds:
     """Return the bounds of each triangle."""
-    a, b, c = Mesh(vertices, faces).rows()
+    a, b, c = Mesh(vertices, faces).rows()[:3]
     return np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
 
 

@@ -18,6 +18,8 @@ class TriangleRows(NamedTuple):
     """(F, 3)"""
     c: Floats
     """(F, 3)"""
+    cull_back: bool = False
+    """Drop rays that come from behind: along the normal (b - a) x (c - a)."""
 
 
 @final
@@ -99,9 +101,9 @@ class Mesh:
 
     def rows(self) -> TriangleRows:
         """Return the corners as the kernels read them."""
-        rows = TriangleRows(*(np.take(self._vertices, self._faces[:, corner], axis=0) for corner in range(3)))
-        validate.freeze(*rows)
-        return rows
+        a, b, c = (np.take(self._vertices, self._faces[:, corner], axis=0) for corner in range(3))
+        validate.freeze(a, b, c)
+        return TriangleRows(a, b, c)
 
     def __repr__(self) -> str:
         return f"Mesh({len(self)}, vertices={len(self._vertices)})"

@@ -4,7 +4,7 @@ With A, B, C the corners as seen from the origin, U = d . (C x B), V = d . (A x 
 W = d . (B x A) have one sign exactly where the line passes through the closed triangle; they are
 shared edge by edge with its neighbours, so no ray slips between two triangles. Divided by their
 sum they are the barycentric weights. U = V = W = 0 (the line lies in the plane, or the triangle
-has no area) is a miss: there is no single crossing.
+has no area) is a miss: there is no single crossing. Their sum is -d . n: negative for rays from behind.
 
 Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Benthin and Wald 2013,
 here with exact signs in place of a float32 fallback.
@@ -148,10 +148,10 @@ def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
     safe = _safe(a, b, c, ray)
     u = _side(c, b, ray, safe)
     v = _side(a, c, ray, safe)
-    if u * v < 0:
+    if u * v < 0 or (mesh.cull_back and (u < 0 or v < 0)):
         return False, np.inf
     w = _side(b, a, ray, safe)
-    if u * w < 0 or v * w < 0 or (u == 0 and v == 0 and w == 0):
+    if u * w < 0 or v * w < 0 or (u == 0 and v == 0 and w == 0) or (mesh.cull_back and w < 0):
         return False, np.inf
     t = _crossing(a, b, c, ray, safe)
     if t < ray.t_min or t > ray.t_max:
