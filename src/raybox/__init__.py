@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from raybox import stream as stream
     from raybox import textbook as textbook
     from raybox.drawing import plot as plot
     from raybox.drawing import plot_slabs as plot_slabs
@@ -47,12 +48,12 @@ _HOMES = {
     "view": "viewer",
 }
 
-__all__ = [*_HOMES, "__version__", "textbook"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__", "stream", "textbook"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name == "textbook":
-        return import_module("raybox.textbook")
+    if name in ("stream", "textbook"):
+        return import_module(f"raybox.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'raybox' has no attribute {name!r}")
     value = getattr(import_module(f"raybox.{_HOMES[name]}"), name)

@@ -1,18 +1,16 @@
 """``raybox cast``: a file of rays into a scene, answers into a file."""
 
-import math
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import announce_compiling, as_json, load_rays, load_scene, vector
+from raybox.cli.common import announce_compiling, as_json, load_scene, vector
 
 if TYPE_CHECKING:
-    from raybox.files import Saveable
-    from raybox.geometry import Boxes, Mesh, Rays
+    from raybox.geometry import Boxes, Mesh
+    from raybox.stream import Summary
 
 QUERIES = ("nearest", "occluded", "count", "all")
 INVALID = ("raise", "miss")
@@ -22,7 +20,10 @@ INVALID = ("raise", "miss")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path())
 @click.option(
-    "-o", "--out", required=True, help="The answers' file (.csv .npz .npy .parquet), or - : CSV on stdout."
+    "-o",
+    "--out",
+    required=True,
+    help="The answers' file (.parquet .npy .csv .npz .zarr), or - : CSV on stdout.",
 )
 @click.option(
     "--query", type=click.Choice(QUERIES), default="nearest", show_default=True, help="What to ask."
@@ -44,7 +45,10 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
 
     \b
     SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox
-    RAYS   .npz .npy .csv .parquet of rays; .las .laz .ply .pcd of points, with --origin
+    RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
+
+    RAYS may be larger than memory. Whatever stops it, what is done is kept in OUT.raybox-part, and the same
+    command goes on from there.
 
     \b
     query     columns of the answer (id: if the scene names its boxes)
@@ -59,60 +63,48 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     """
     _check_out(out, scene, rays)
     geometry, ids = load_scene(scene, options["boxes"])
-    bundle = load_rays(rays, options["origin"], options["invalid"])
     announce_compiling()
-    progress = sys.stderr.isatty() if options["progress"] is None else options["progress"]
-    answers, met, seconds = _ask(geometry, bundle, query, workers=options["workers"], progress=progress)
-    _write(out, answers, ids)
-    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": math.prod(bundle.shape)}
-    summary |= {"query": query, "met": met, "seconds": round(seconds, 3), "out": out}
+    told = _cast(geometry, rays, out, query, ids=ids, **options)
+    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": told.rays, "query": query}
+    summary |= {"met": told.met, "seconds": round(told.seconds, 3), "out": out}
+    summary |= {"resumed": told.resumed} if told.resumed else {}
     click.echo(as_json(summary) if options["json_"] else _in_words(summary), err=not options["json_"])
 
 
 def _check_out(out: str, *inputs: str) -> None:
     """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
-    from raybox.files import check_target
+    from raybox.stream.sinks import check_out
 
     if out == "-":
         return
-    check_target(Path(out))
     if any(Path(out).resolve() == Path(given).resolve() for given in inputs):
         raise click.UsageError(f"{out} is also an input. Give the answers a file of their own.")
+    check_out(Path(out))
 
 
-def _ask(geometry: "Boxes | Mesh", rays: "Rays", query: str, **how: Any) -> tuple["Saveable", int, float]:
-    """Ask; give the answers, how many rays met anything (``all``: how many boxes are met), the seconds."""
-    import numpy as np
-
+def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
+    """Cast; say what is kept if somebody stops it."""
+    from raybox import stream
+    from raybox.parallel import check_workers
     from raybox.scene import Scene
 
-    ask = getattr(Scene(geometry), query)
-    ask(rays.reshape(-1)[:1])  # whatever has to be compiled is compiled before the clock runs
-    started = time.perf_counter()
-    answers = ask(rays, **how)
-    seconds = time.perf_counter() - started
-    if query == "nearest":
-        return answers, int(np.count_nonzero(answers.hit)), seconds
-    if query == "all":
-        return answers, len(answers.index), seconds
-    flat = answers.ravel()
-    return {"ray": np.arange(flat.size), query: flat}, int(np.count_nonzero(flat)), seconds
-
-
-def _write(out: str, answers: "Saveable", ids: list[str] | None) -> None:
-    from raybox.files import save, text
-    from raybox.files.saving import columns_of
-
-    if out == "-":
-        text.write(sys.stdout.buffer, columns_of(answers, ids))
-    else:
-        save(out, answers, ids=ids)
+    check_workers(how["workers"])
+    shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
+    options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
+    try:
+        to = sys.stdout.buffer if out == "-" else out
+        return stream.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
+    except KeyboardInterrupt as stopped:
+        for note in getattr(stopped, "__notes__", ()):
+            click.echo(f"raybox: {note}", err=True)
+        raise
 
 
 def _in_words(summary: dict[str, Any]) -> str:
     met = "boxes met" if summary["query"] == "all" else "met something"
     out = "stdout" if summary["out"] == "-" else summary["out"]
+    before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
     return (
-        f"raybox: {summary['cast']:,} rays into a scene of {summary['size']:,}: {summary['met']:,} {met}, "
-        f"in {summary['seconds']:.2f} s; written to {out}"
+        f"raybox: {summary['cast']:,} rays{before} into a scene of {summary['size']:,}: "
+        f"{summary['met']:,} {met}, in {summary['seconds']:.2f} s; written to {out}"
     )

@@ -12,7 +12,7 @@ import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ def read_npz(path: Path, want: Want) -> Parts:
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
     """Read one array of the archive, after holding its header against its size."""
     with archive.open(info) as file:
-        _check_header(file, info.file_size, path, info.filename)
+        header(file, info.file_size, path, info.filename)
     with archive.open(info) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
@@ -48,11 +48,17 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
 def read_npy(path: Path, want: Want) -> Parts:
     """Read one table of numbers; its width alone does not tell boxes from rays, so ``want`` must."""
     with path.open("rb") as file:
-        _check_header(file, path.stat().st_size, path, "")
+        header(file, path.stat().st_size, path, "")
         file.seek(0)
         table = _floats(np.lib.format.read_array(file, allow_pickle=False), path, "")
+    kind = table_kind(table.shape, path, want)
+    return Parts(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
+
+
+def table_kind(shape: tuple[int, ...], path: Path, want: Want) -> str | None:
+    """Tell what a table of some shape is taken for."""
     kind = want.kind or ("rays" if want.origin else None)
-    width = table.shape[1] if table.ndim == 2 else 0
+    width = shape[1] if len(shape) == 2 else 0
     if kind is None and width > 3:
         raise broken(
             path,
@@ -61,13 +67,11 @@ def read_npy(path: Path, want: Want) -> Parts:
         )
     if width not in WIDTHS[kind or "rays"]:
         known = ", ".join(map(str, WIDTHS[kind or "rays"]))
-        raise broken(
-            path, f"has shape {table.shape}", f"for {kind or 'points'} give a table with {known} columns"
-        )
-    return Parts(_split(table, kind), lambda array, index: _cell(array, index, width))
+        raise broken(path, f"has shape {shape}", f"for {kind or 'points'} give a table with {known} columns")
+    return kind
 
 
-def _split(table: Floats, kind: str | None) -> dict[str, Floats]:
+def split(table: Floats, kind: str | None) -> dict[str, Floats]:
     """Cut the columns of a table into arrays."""
     width = table.shape[1]
     if width < 4:
@@ -78,7 +82,7 @@ def _split(table: Floats, kind: str | None) -> dict[str, Floats]:
     return arrays | {name: table[:, 6 + k] for k, name in enumerate(RANGES) if width == 8}
 
 
-def _cell(array: str, index: tuple[int, ...], width: int) -> str:
+def cell(array: str, index: tuple[int, ...], width: int) -> str:
     """Say where a number of one of the cut arrays stands in the table."""
     if array in RANGES:
         return str([*index, 6 + RANGES.index(array)])
@@ -86,27 +90,41 @@ def _cell(array: str, index: tuple[int, ...], width: int) -> str:
     return str([index[0], index[1] + second * (3 if width > 4 else 2)])
 
 
-def _check_header(file: Any, size: int, path: Path, name: str) -> None:
+class Header(NamedTuple):
+    """What an array's header says."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+
+def header(file: Any, size: int, path: Path, name: str) -> Header:
     """Hold what an array's header announces against the bytes that are there, before any memory is taken."""
     version, start = np.lib.format.read_magic(file)[0], file.tell()
     length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
     if version not in (1, 2, 3) or length > size:
         raise broken(path, "has a damaged header", "save it again with numpy.save", name)
     file.seek(start)
-    header = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
-    shape, _, dtype = header(file)
+    read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
     if dtype.hasobject:
         raise broken(path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name)
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed > there:
         problem = f"is cut off: {needed} bytes of numbers announced, {there} there"
         raise broken(path, problem, "copy the file again", name)
+    return Header(shape, fortran, dtype)
+
+
+def check_numbers(dtype: np.dtype[Any], path: Path, name: str) -> None:
+    """Refuse what is not real numbers."""
+    if dtype.kind not in "fiub":
+        raise broken(path, f"holds {dtype}, not real numbers", "save it as float64", name)
 
 
 def _floats(array: NDArray[Any], path: Path, name: str) -> Floats:
     """Cast to float64; only real numbers will do."""
-    if array.dtype.kind not in "fiub":
-        raise broken(path, f"holds {array.dtype}, not real numbers", "save it as float64", name)
+    check_numbers(array.dtype, path, name)
     return array.astype(np.float64, copy=False)
 
 
@@ -120,12 +138,17 @@ def _labels(ids: NDArray[Any] | None, arrays: Mapping[str, Floats], path: Path) 
     return {"id": [str(value) for value in ids.tolist()]}
 
 
-def write_npz(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+def member(name: str) -> zipfile.ZipInfo:
+    """Name an array of an archive; without a time, so that the same content is the same file."""
+    return zipfile.ZipInfo(f"{name}.npy")
+
+
+def write_npz(out: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write named arrays, not compressed: floats hardly shrink, and this is several times faster."""
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+            with archive.open(member(name), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
 def write_npy(file: BinaryIO, table: NDArray[Any]) -> None:

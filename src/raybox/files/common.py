@@ -43,6 +43,8 @@ class Parts(NamedTuple):
     arrays: dict[str, Floats]
     where: Callable[[str, tuple[int, ...]], str]
     labels: Labels = {}  # noqa: RUF012
+    among: str = ""
+    """Of what they are a part, if they are not all that the file holds."""
 
 
 def broken(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:

@@ -37,6 +37,13 @@ FORMATS = {
 
 def parse(path: Path, want: Want) -> Loaded | Parts:
     """Read a file as its ending says; every failure is one line that names the file."""
+    form = looked_at(path)
+    with reading(path, form.name):
+        return form.read(path, want)
+
+
+def looked_at(path: Path) -> Format:
+    """Tell a file's format by its ending, and see that it begins like one."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise broken(
@@ -50,7 +57,7 @@ def parse(path: Path, want: Want) -> Loaded | Parts:
         with path.open("rb") as file:
             head = file.read(64)
         _check_start(path, head, form)
-        return form.read(path, want)
+    return form
 
 
 def _check_start(path: Path, head: bytes, form: Format) -> None:

@@ -18,31 +18,39 @@ def read(path: Path, want: Want) -> Parts:
     with parquet.ParquetFile(path) as file:
         kind, numbers, labels = plan(file.schema_arrow.names, path, want)
         table = file.read(columns=numbers + labels)
-    columns = {name: _floats(table.column(name), name, path) for name in numbers}
+    columns = {name: floats(table.column(name), name, path) for name in numbers}
     texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
     where = lambda array, index: f"row {index[0]} (the first is 0), column {column_of(array, index)}"  # noqa: E731
     return Parts(assemble(columns, kind), where, texts)
 
 
-def _floats(column: Any, name: str, path: Path) -> Floats:
+def floats(column: Any, name: str, path: Path, first: int = 0) -> Floats:
+    """Give a column's numbers, the first of which is of this row of the file."""
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat")):
         raise broken(path, f"holds {kind}, not numbers", "store the column as float64", f"column {name}")
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
+        row = first + int(np.argmax(np.asarray(column.is_null())))
         problem, place = (
             f"{column.null_count} values are missing",
             f"row {row} (the first is 0), column {name}",
         )
         raise broken(path, problem, "fill them in or remove their rows", place)
-    return np.asarray(column.to_numpy(), dtype=np.float64)
+    return np.asarray(column, dtype=np.float64)
 
 
-def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write columns of one length, in groups of a million rows."""
+def write(
+    file: BinaryIO, columns: Mapping[str, NDArray[Any]], group: int = 1_000_000, **options: Any
+) -> None:
+    """Write columns of one length, in groups of so many rows; options are those of Arrow's writer."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
     arrow = require("pyarrow", "io", ".parquet")
-    table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
-    parquet.write_table(
-        table, file, row_group_size=1_000_000, use_dictionary=["id"] if "id" in columns else False
-    )
+    table = arrow.table({name: _array(arrow, column) for name, column in columns.items()})
+    named = ["id"] if "id" in columns else False
+    parquet.write_table(table, file, row_group_size=group, use_dictionary=named, **options)
+
+
+def _array(arrow: Any, column: Any) -> Any:
+    """Give a column as Arrow's; NumPy has no name for an empty column of text."""
+    text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
+    return arrow.array(column, arrow.string()) if text else arrow.array(column)

@@ -104,7 +104,9 @@ def _explained(kind: str, parts: Parts, path: Path, error: InvalidInput) -> File
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
             number = float(parts.arrays[array][index])
-            more = f" ({np.count_nonzero(bad)} such numbers)" if np.count_nonzero(bad) > 1 else ""
+            more = (
+                f" ({np.count_nonzero(bad)} such numbers{parts.among})" if np.count_nonzero(bad) > 1 else ""
+            )
             way_out = "correct or remove the row" + (
                 ", or read with invalid='miss'" if kind != "boxes" else ""
             )

@@ -19,8 +19,11 @@ LAS_READER = """
 import sys
 import laspy, numpy
 
+start = int(sys.argv[2]) if len(sys.argv) > 2 else 0
 with laspy.open(sys.argv[1], laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False) as file:
-    missing = file.header.point_count
+    if start:
+        file.seek(start)
+    missing = file.header.point_count - start
     for points in file.chunk_iterator(max(1, 32_000_000 // file.header.point_format.size)):
         coordinates = numpy.stack([points.x, points.y, points.z], axis=-1)
         sys.stdout.buffer.write(coordinates.astype("<f8").tobytes())
@@ -33,13 +36,13 @@ if missing:
 def read_las(path: Path, want: Want) -> Parts:
     """Read the coordinates of a LAS or LAZ file."""
     require("laspy", "las", path.suffix.lower())
-    _check_las(path)
+    check_las(path)
     return _parts(
         np.frombuffer(apart.run(LAS_READER, path), "<f8").astype(np.float64, copy=False).reshape(-1, 3)
     )
 
 
-def _check_las(path: Path) -> None:
+def check_las(path: Path) -> None:
     """Hold the header against the size of the file: laspy would read any number of records, there or not."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -55,9 +58,12 @@ def _check_las(path: Path) -> None:
 
 
 def _parts(points: Floats) -> Parts:
-    return Parts(
-        {"points": points}, lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"
-    )
+    return Parts({"points": points}, point_of)
+
+
+def point_of(_: str, index: tuple[int, ...]) -> str:
+    """Say where a coordinate stands."""
+    return f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"
 
 
 def read_pcd(path: Path, want: Want) -> Parts:

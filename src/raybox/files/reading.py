@@ -84,7 +84,7 @@ def read(
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
     want = Want("scene" if boxes and kind is None else kind, origin, boxes, invalid)
-    _check(want)
+    check(want)
     file = Path(path)
     found = parse(file, want)
     if isinstance(found, Parts):
@@ -97,14 +97,15 @@ def read(
 def contents(path: str | os.PathLike[str], *, kind: str | None = None, boxes: bool = False) -> Loaded | Parts:
     """Read a file like :func:`read`, but give points as they are, without an origin to see them from."""
     want = Want("scene" if boxes and kind is None else kind, None, boxes)
-    _check(want)
+    check(want)
     found = parse(Path(path), want)
     if isinstance(found, Loaded) or (kind != "scene" and "points" in found.arrays):
         return found
     return build(found, Path(path), want)
 
 
-def _check(want: Want) -> None:
+def check(want: Want) -> Want:
+    """Refuse what nobody can want."""
     if want.kind not in SERVES:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {want.kind!r}')
     if want.invalid not in ("raise", "miss"):
@@ -113,3 +114,4 @@ def _check(want: Want) -> None:
         raise InvalidInput(
             "origin makes rays of points, so it does not go with a scene; leave one of the two out"
         )
+    return want

@@ -65,11 +65,12 @@ def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] 
         write(file, shaped)
 
 
-def check_target(path: Path) -> None:
+def check_target(path: Path, endings: Sequence[str] = ()) -> None:
     """Refuse, before long work, a place that cannot be written to."""
-    if path.suffix.lower() not in WRITERS:
+    endings = endings or tuple(WRITERS)
+    if path.suffix.lower() not in endings:
         raise broken(
-            path, f"cannot be written: unknown ending {path.suffix!r}", f"end it in {' '.join(WRITERS)}"
+            path, f"cannot be written: unknown ending {path.suffix!r}", f"end it in {' '.join(endings)}"
         )
     if path.exists() and not path.is_file():
         raise broken(path, "cannot be written: it is not a regular file", "give the path of a file")

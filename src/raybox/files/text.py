@@ -1,5 +1,6 @@
 """CSV: a header line, then one row for each box, ray or point. Needs nothing but NumPy."""
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping
@@ -26,10 +27,10 @@ def read(path: Path, want: Want) -> Parts:
             columns = _numbers(file, [header.index(name) for name in numbers])
         texts = _labels(path, labels) if labels else {}
     except (ValueError, csv.Error) as error:
-        raise _explained(path, want, error) from error
+        raise explained(path, want, error) from error
     arrays = assemble(dict(zip(numbers, columns, strict=True)), kind)
     return Parts(
-        arrays, lambda array, index: f"{_line(path, index[0])}, column {column_of(array, index)}", texts
+        arrays, lambda array, index: f"{line_of(path, index[0])}, column {column_of(array, index)}", texts
     )
 
 
@@ -44,6 +45,11 @@ def _numbers(file: TextIO, wanted: list[int]) -> Floats:
     if not any(line.strip() for line in iter(file.readline, "")):
         return np.zeros((len(wanted), 0))
     file.seek(start)
+    return numbers(file, wanted)
+
+
+def numbers(file: TextIO, wanted: list[int]) -> Floats:
+    """Parse the wanted columns of rows, of which there is one at least."""
     rows = np.loadtxt(file, delimiter=",", usecols=wanted, quotechar='"', comments=None, ndmin=2)
     return np.ascontiguousarray(rows.T)
 
@@ -70,11 +76,12 @@ def _labels(path: Path, labels: list[str]) -> Labels:
     return {name: [row[header.index(name)] for row in rows] for name in labels}
 
 
-def _line(path: Path, row: int) -> str:
+def line_of(path: Path, row: int) -> str:
+    """Name the line that a row of the table ends on."""
     return next(line for k, (line, _) in enumerate(_rows(path)) if k == row)
 
 
-def _explained(path: Path, want: Want, error: Exception) -> FileFormatError:
+def explained(path: Path, want: Want, error: Exception) -> FileFormatError:
     """Find the first row that is not as the header promises; slow, but only a broken file comes here."""
     if isinstance(error, UnicodeDecodeError):
         return broken(
@@ -95,11 +102,16 @@ def _explained(path: Path, want: Want, error: Exception) -> FileFormatError:
 
 
 def _byte(path: Path) -> str:
-    try:
-        path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"byte {error.start}"
-    return ""
+    at, decoder = 0, codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            held = len(decoder.getstate()[0])
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                return f"byte {at - held + error.start}"
+            at += len(block)
+    return f"byte {at - len(decoder.getstate()[0])}"
 
 
 def _is_number(text: str) -> bool:
@@ -115,7 +127,15 @@ def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(columns)
-    arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
-    for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
-        table.writerows(zip(*(a[start : start + ROWS_AT_ONCE].tolist() for a in arrays), strict=True))
+    rows = len(next(iter(columns.values())))
+    for start in range(0, rows, ROWS_AT_ONCE):
+        table.writerows(
+            plain_numbers({name: column[start : start + ROWS_AT_ONCE] for name, column in columns.items()})
+        )
     text.detach()
+
+
+def plain_numbers(columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Give columns row by row; 1 and 0 for bool."""
+    arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
+    return zip(*(array.tolist() for array in arrays), strict=True)

@@ -285,6 +285,14 @@ def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max:
     return rays
 
 
+def own(
+    origins: Floats, directions: Floats, t_min: Floats | None, t_max: Floats | None, invalid: str
+) -> Rays:
+    """Make rays of C-ordered float64 arrays of one shape that are theirs from now on: checked, not copied."""
+    low, high = (_ZERO if t_min is None else t_min), (_INF if t_max is None else t_max)
+    return _made(object.__new__(Rays), *given.settle(Given(origins, directions, low, high), invalid))
+
+
 def _restored(*arrays: Floats) -> Rays:
     return _made(object.__new__(Rays), *arrays)
 

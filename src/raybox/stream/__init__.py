@@ -1,0 +1,22 @@
+"""Files in, files out, in bounded memory: a file of rays is read, asked and answered chunk by chunk.
+
+A chunk is so many rays in a row, numbered by its first; what is answered of one depends on nothing else.
+One thread reads chunks, the caller's asks with its workers, one writes; between two of them one may wait.
+
+=============  ==================================================================================
+module         does
+=============  ==================================================================================
+``casting``    ``cast``: from arguments to a finished file
+``pipeline``   the three threads, progress, what is left when one of them fails
+``chunks``     pieces as files hold them, put together to chunks of one size
+``sources``    which reader gives pieces of a file: ``tables``, ``lines``, ``points``, or all of it
+``answers``    a chunk's answers as columns
+``sinks``      which writer appends them: ``plain``, ``parquet`` (with ``footer``), ``columns``
+``journal``    what was asked, how far it is done: a folder beside the output, for who resumes
+=============  ==================================================================================
+"""
+
+from raybox.stream.answers import QUERIES
+from raybox.stream.casting import Summary, cast
+
+__all__ = ["QUERIES", "Summary", "cast"]

@@ -1,0 +1,83 @@
+"""A chunk's answers as columns: those that `raybox.save` writes, with the rays' numbers in the file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.geometry import Rays
+from raybox.kernels import passing
+from raybox.scene import Scene
+from raybox.validate import Floats, Ints
+
+QUERIES = ("nearest", "occluded", "count", "all")
+CONTACTS = 1 << 20  # of ``all``, that are held at once; those of a single ray are never parted
+
+Columns = dict[str, NDArray[Any]]
+Scratch = dict[str, NDArray[Any]]  # memory that whoever writes lends again and again
+
+
+class Answer(NamedTuple):
+    """The answers of some rays of a chunk; ``columns`` lays them out, for whoever writes them."""
+
+    met: int
+    columns: Callable[["Scratch"], Columns]
+
+
+def kinds(query: str, dimension: int, ids: Sequence[str] | None) -> dict[str, np.dtype[Any]]:
+    """Give the columns of the answers to a question, and the kind of their numbers."""
+    whole, real = np.dtype(np.int64), np.dtype(np.float64)
+    if query in ("occluded", "count"):
+        return {"ray": whole, query: np.dtype(np.bool_) if query == "occluded" else whole}
+    named = {} if ids is None else {"id": np.array([*ids, ""], dtype=str).dtype}
+    numbers = "xyz"[:dimension] if query == "nearest" else ("t_enter", "t_exit", "length")
+    return {"ray": whole, "index": whole, **named, "t": real, **dict.fromkeys(numbers, real)}
+
+
+def ask(scene: Scene, query: str, rays: Rays, first: int, workers: int) -> Iterator[Answer]:
+    """Ask; all answers of a chunk, but for ``all``, of which there may be any number, are one `Answer`."""
+    if query == "nearest":
+        hits = scene.nearest(rays, workers=workers)
+        met = int(np.count_nonzero(hits.index >= 0))
+        yield Answer(met, partial(_nearest, rays, hits.index, hits.t, first))
+    elif query == "all":
+        for begin, end in _parted(scene.count(rays, workers=workers)):
+            contacts = scene.all(rays[begin:end], workers=workers)
+            yield Answer(len(contacts.index), partial(_all, contacts, first + begin))
+    else:
+        flat = getattr(scene, query)(rays, workers=workers)
+        numbered = {"ray": np.arange(first, first + len(flat)), query: flat}
+        yield Answer(int(np.count_nonzero(flat)), lambda _: numbered)
+
+
+def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
+    """Cut a chunk into runs of rays that have few enough contacts together."""
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        held = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, held + CONTACTS, side="right")))
+        yield begin, end
+        begin = end
+
+
+def _nearest(rays: Rays, index: Ints, t: Floats, first: int, scratch: Scratch) -> Columns:
+    """Lay out what `Hits` tells, bit for bit, but column by column."""
+    if len(scratch.get("count", ())) < len(t):
+        scratch |= {"count": np.arange(len(t)), "ray": np.empty(len(t), np.int64)}
+        scratch["points"] = np.empty((rays.ndim_space, len(t)))
+    points, ray = scratch["points"][:, : len(t)], scratch["ray"][: len(t)]
+    np.add(scratch["count"][: len(t)], first, out=ray)
+    passing.points_of(rays.origins, rays.directions, index, t, points)
+    return {"ray": ray, "index": index, "t": t} | dict(zip("xyz", points, strict=False))
+
+
+def _all(contacts: Any, first: int, _: Scratch) -> Columns:
+    columns = {"ray": contacts.ray + first, "index": contacts.index, "t": contacts.t}
+    return columns | {
+        "t_enter": contacts.t_enter,
+        "t_exit": contacts.t_exit,
+        "length": contacts.lengths,
+    }

@@ -1,0 +1,237 @@
+"""Three threads: one reads chunks, the caller's asks with its workers, one writes; nobody is far ahead."""
+
+import os
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from threading import Event, Thread
+from typing import Any, NamedTuple, TypeVar
+
+from raybox.scene import Scene
+from raybox.stream import chunks
+from raybox.stream.answers import Answer, Scratch, ask
+from raybox.stream.chunks import Chunk, Place, Rooms, Source
+from raybox.stream.journal import Done, Journal
+from raybox.stream.sinks import Sink
+
+SECONDS = 1.0  # between two notes in the journal; a kill costs no more than that
+_WAIT = 0.1
+
+T = TypeVar("T")
+Advance = Callable[[int, float | None], None]
+
+
+class Work(NamedTuple):
+    """What is asked of what, and where the answers go; ``size`` rays are a chunk."""
+
+    source: Source
+    scene: Scene
+    query: str
+    size: int
+    workers: int
+    line: "Line"
+    progress: bool
+    rooms: Rooms
+
+
+class Stopped(Exception):
+    """Another thread has failed, or the caller has had enough."""
+
+
+class Line:
+    """Threads that hand things on, and stop together."""
+
+    def __init__(self) -> None:
+        self.stop = Event()
+        self.failure: BaseException | None = None
+        self._threads: list[Thread] = []
+
+    def start(self, work: Callable[..., None], *arguments: Any) -> Thread:
+        """Let a thread do some work."""
+
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except Stopped:
+                pass
+            except BaseException as error:
+                self.failure = self.failure or error
+                self.stop.set()
+
+        self._threads.append(Thread(target=guarded, name="raybox-stream", daemon=True))
+        self._threads[-1].start()
+        return self._threads[-1]
+
+    def check(self) -> None:
+        """Leave if another has failed."""
+        if self.stop.is_set():
+            raise Stopped
+
+    def put(self, to: "queue.Queue[T]", item: T) -> None:
+        """Hand something on, as soon as there is room."""
+        while True:
+            self.check()
+            try:
+                return to.put(item, timeout=_WAIT)
+            except queue.Full:
+                continue
+
+    def get(self, of: "queue.Queue[T]") -> T:
+        """Take the next thing."""
+        while True:
+            self.check()
+            try:
+                return of.get(timeout=_WAIT)
+            except queue.Empty:
+                continue
+
+    def join(self) -> None:
+        """Wait for the threads."""
+        for thread in self._threads:
+            thread.join()
+
+
+Read = Chunk | Exception | None
+Answered = tuple[Answer, Chunk | None] | None
+
+
+def run(work: Work, sink: Sink, log: Journal | None = None) -> Done:
+    """Do what is left to be done; return how far that is, or raise. The journal knows it either way."""
+    line, start = work.line, log.done if log else Done()
+    with progress(work.source, start.place.first, work.progress) as advance:
+        writer = _Writer(sink, log, advance, start, work.rooms)
+        read: queue.Queue[Read] = queue.Queue(1)
+        answered: queue.Queue[Answered] = queue.Queue(1)
+        line.start(_read, work, read, start.place)
+        writing = line.start(writer.run, line, answered)
+        ended: BaseException | None = None
+        try:
+            with suppress(Stopped):
+                ended = _ask(work, read, answered)
+                writing.join()  # whoever reads may still be waiting to hand something on
+        finally:
+            line.stop.set()
+            line.join()
+            writer.settle(line.failure is not None)
+    ended = ended or line.failure
+    if ended:
+        raise ended
+    line.stop.clear()
+    return writer.done
+
+
+def _read(work: Work, out: "queue.Queue[Read]", start: Place) -> None:
+    """Read chunks; what is wrong with one is told after those before it, which are still to be answered."""
+    ended: Exception | None = None
+    try:
+        for chunk in chunks.read(work.source, work.size, start, work.rooms):
+            work.line.put(out, chunk)
+            del chunk
+    except Stopped:
+        raise
+    except Exception as error:
+        ended = error
+    work.line.put(out, ended)
+
+
+def _ask(work: Work, read: "queue.Queue[Read]", out: "queue.Queue[Answered]") -> Exception | None:
+    """Ask chunks; return what ended that too early, after those before it are handed on."""
+    ended: Exception | None = None
+    try:
+        while isinstance(chunk := work.line.get(read), Chunk):
+            for answer, last in _marked(ask(work.scene, work.query, chunk.rays, chunk.first, work.workers)):
+                work.line.put(out, (answer, chunk if last else None))
+                del answer
+        ended = chunk
+    except Stopped:
+        raise
+    except Exception as error:
+        ended = error
+    work.line.put(out, None)
+    return ended
+
+
+def _marked(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Tell the last of some things."""
+    before: list[T] = []
+    for item in items:
+        if before:
+            yield before.pop(), False
+        before.append(item)
+    for item in before:
+        yield item, True
+
+
+class _Writer:
+    """Has answers appended, and notes what is done."""
+
+    def __init__(self, sink: Sink, log: Journal | None, advance: Advance, done: Done, rooms: Rooms) -> None:
+        self._sink, self._log, self._advance, self._rooms = sink, log, advance, rooms
+        self.done = done
+        self._rows, self._met = done.rows, done.met
+        self._noted = time.monotonic()
+        self._scratch: Scratch = {}
+
+    def run(self, line: Line, answered: "queue.Queue[Answered]") -> None:
+        """Write answers until there are no more."""
+        while (item := line.get(answered)) is not None:
+            answer, chunk = item
+            columns = answer.columns(self._scratch)
+            self._sink.add(columns)
+            self._rows, self._met = self._rows + len(columns["ray"]), self._met + answer.met
+            del answer, columns
+            if chunk is not None:
+                self._end(chunk)
+            del item, chunk
+
+    def _end(self, chunk: Chunk) -> None:
+        """Count a chunk as done."""
+        lengths = {name: part.length for name, part in self._sink.parts.items()}
+        rays = chunk.after.first - self.done.place.first
+        self.done = Done(chunk.after, self._rows, self._met, lengths)
+        if time.monotonic() - self._noted >= SECONDS:
+            self._note()
+        self._rooms.give_back(chunk.room)
+        self._advance(rays, chunk.share)
+
+    def _note(self) -> None:
+        if self._log is None:
+            return
+        for part in self._sink.parts.values():
+            part.sync()
+        self._log.save(self.done)
+        self._noted = time.monotonic()
+
+    def settle(self, failed: bool) -> None:
+        """Cut off what is not done, which makes room where a disk is full, and note what is."""
+        if self._log is None or not self.done.place.first:
+            return
+        for name, part in self._sink.parts.items():
+            part.cut(self.done.files[name])
+        # where not even that can be noted, the last note stands
+        with suppress(OSError) if failed else nullcontext():
+            self._note()
+
+
+@contextmanager
+def progress(source: Source, done: int, shown: bool) -> Iterator[Advance]:
+    """Show a bar on stderr, with the rate and the time left, once the work has taken half a second."""
+    if not shown:
+        yield lambda _rays, _share: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=source.total, initial=done, unit=" rays", unit_scale=True, delay=0.5) as bar:
+
+        def advance(rays: int, share: float | None) -> None:
+            if share:  # the file's length in bytes is all that is known of its end
+                bar.total = max(bar.n + rays, round((bar.n + rays) / share))
+            bar.update(rays)
+
+        yield advance
+
+
+def reason(error: OSError) -> str:
+    """Say why a file cannot be written."""
+    return os.strerror(error.errno) if error.errno else str(error)

@@ -1,0 +1,123 @@
+"""What the tests of rb.stream.cast share: a scene, rays, and files of them in every format."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.stream import pipeline
+
+pq = pytest.importorskip("pyarrow.parquet")
+zarr = pytest.importorskip("zarr")
+
+RNG = np.random.default_rng(31)
+BOXES = rb.Boxes.from_centers(RNG.random((40, 3)), 0.3)
+SCENE = rb.Scene(BOXES)
+IDS = [f"box {k}" * (1 + k % 3) for k in range(40)]
+ORIGINS, DIRECTIONS = RNG.random((103, 3)) - 0.5, RNG.integers(-3, 4, (103, 3)) * 1.0
+ORIGINS[::7, 1], DIRECTIONS[::7, 1] = -0.0, -0.0
+RAYS = rb.Rays(
+    ORIGINS,
+    DIRECTIONS,  # many parts that are zero, and some whole directions
+    t_min=RNG.random(103) - 0.5,
+    t_max=RNG.random(103) * 5 + 0.6,
+)
+ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
+
+
+def put(path, rays):
+    """Save rays, in Zarr too."""
+    if path.suffix != ".zarr":
+        rb.save(path, rays)
+        if path.suffix == ".parquet" and len(rays) < 1000:  # several row groups
+            pq.write_table(pq.read_table(path), path, row_group_size=9)
+        return path
+    group = zarr.open_group(path, mode="w")
+    for name in ("origins", "directions", "t_min", "t_max"):
+        array = np.array(getattr(rays, name))
+        group.create_array(name, shape=array.shape, chunks=(7, *array.shape[1:]), dtype=float)[...] = array
+    return path
+
+
+def get(path):
+    """Read columns of whatever was written."""
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        return {name: np.array(table[name].to_pylist()) for name in table.column_names}
+    if path.suffix == ".zarr":
+        group = zarr.open_group(path, mode="r")
+        return {name: np.asarray(array[:]) for name, array in group.arrays()}
+    if path.suffix == ".csv":
+        head, *rows = path.read_text().splitlines()
+        cells = [row.split(",") for row in rows]
+        return {name: np.array([row[k] for row in cells]) for k, name in enumerate(head.split(","))}
+    loaded = np.load(path)
+    return {name: loaded[name] for name in (loaded.files if path.suffix == ".npz" else loaded.dtype.names)}
+
+
+def answer(scene, rays, query):
+    flat = rays.reshape(-1)
+    wanted = getattr(scene, query)(flat)
+    return {"ray": np.arange(len(flat)), query: wanted} if query in ("occluded", "count") else wanted
+
+
+def check(path, wanted, ids=None):
+    """Hold what was written to what `save` writes: the very bytes, where a format has but one way."""
+    same = path.with_name("wanted" + (".npz" if path.suffix == ".zarr" else path.suffix))
+    rb.save(same, wanted, ids=ids)
+    if path.suffix in (".npy", ".npz", ".csv"):
+        assert path.read_bytes() == same.read_bytes()
+        return
+    found, columns = get(path), get(same)
+    assert set(found) == set(columns)
+    for name, column in columns.items():
+        np.testing.assert_array_equal(found[name], column, err_msg=name)
+    if path.suffix == ".parquet":
+        assert pq.read_metadata(path).num_rows == len(columns["ray"])
+        assert pq.read_schema(path).equals(pq.read_schema(same))
+        assert found.keys() == columns.keys()
+        assert list(found) == list(columns)
+
+
+def run(code, *arguments):
+    """Run code in a process of its own that finds these tests, and give what it prints."""
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def content(path):
+    """Give an output's bytes, file by file."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return {str(file.relative_to(path.parent)): file.read_bytes() for file in files if file.is_file()}
+
+
+def fail_at(monkeypatch, rays, error):
+    """Have the question of the chunk that begins with this ray fail."""
+    ask = pipeline.ask
+
+    def failing(scene, query, chunk, first, workers):
+        if first >= rays:
+            raise error
+        return ask(scene, query, chunk, first, workers)
+
+    monkeypatch.setattr(pipeline, "ask", failing)
+
+
+def begun(tmp_path, monkeypatch, **how):
+    """Begin an output, and have it stopped after some rays."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with monkeypatch.context() as patch:
+        fail_at(patch, 60, rb.RayboxError("enough"))
+        with pytest.raises(rb.RayboxError):
+            rb.stream.cast(SCENE, rays, out, **{"chunk": 20, **how})
+    return rays, out
