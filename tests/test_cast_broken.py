@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import digest, pipeline, plain
+from raybox.kernels import passing
+from raybox.stream import pipeline, plain
 from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, content, get, pq, put, run
 
 
@@ -84,20 +85,43 @@ def test_rays_that_are_done_may_not_change(tmp_path, change):
     assert f"remove the folder {tmp_path / 'out.csv.raybox-part'}" in str(caught.value)
 
 
+def sum_of(table, total=0, step=10**9):
+    """Weave a table, some rows at a time."""
+    for start in range(0, len(table), step):
+        some = table[start : start + step].view(np.uint64)
+        rows = np.empty(some.shape, np.uint64)
+        _, total = passing.weave(tuple(some.T), rows, np.uint64(total))
+        assert (rows == some).all()
+    return total
+
+
 def test_sums_tell_any_change():
     table = np.array(RAYS.origins)
-    was = digest.fold("", table)
+    was = sum_of(table)
     rng = np.random.default_rng(1)
     for _ in range(200):
         a, b = rng.choice(table.size, 2, replace=False)
         bent = table.copy().reshape(-1)
         bent[a] = rng.choice([0.0, -0.0, 1.0, 2.0, np.nextafter(bent[a], 2)])
-        assert (digest.fold("", bent.reshape(table.shape)) == was) == (bent.tobytes() == table.tobytes())
-        swapped = np.array([1.0, 2.0, 0.5, 4.0] * 2000)
+        assert (sum_of(bent.reshape(table.shape)) == was) == (bent.tobytes() == table.tobytes())
+        plain = np.array([1.0, 2.0, 0.5, 4.0, 3.0, 8.0] * 200)
+        swapped = plain.copy()
         swapped[[a, b]] = swapped[[b, a]]
-        same = swapped.tobytes() == np.array([1.0, 2.0, 0.5, 4.0] * 2000).tobytes()
-        assert (digest.fold("", swapped) == digest.fold("", np.array([1.0, 2.0, 0.5, 4.0] * 2000))) == same
-    assert digest.fold(was, table) != was != digest.fold("", table.reshape(-1))
+        same = swapped.tobytes() == plain.tobytes()
+        assert (sum_of(swapped.reshape(-1, 3)) == sum_of(plain.reshape(-1, 3))) == same
+    assert sum_of(table, was) != was != sum_of(table[:-1])
+    assert sum_of(table, step=7) == was
+
+
+def test_weaving_tells_what_is_not_finite():
+    for bad in (np.nan, -np.nan, np.inf, -np.inf):
+        for place in np.ndindex(5, 2):
+            table = np.full((5, 2), np.finfo(float).max)
+            assert passing.weave(tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0))[0]
+            table[place] = bad
+            assert not passing.weave(
+                tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
+            )[0]
 
 
 def test_a_damaged_row_group(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.stream import QUERIES, answers, chunks, lines, pipeline, sources
+from raybox.stream import QUERIES, answers, chunks, footer, lines, pages, pipeline, sources
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
 
 pa = pytest.importorskip("pyarrow")
@@ -228,3 +228,48 @@ def test_archives_do_not_tell_the_time(tmp_path):
     rb.save(tmp_path / "a.npz", RAYS)
     with zipfile.ZipFile(tmp_path / "a.npz") as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def encoded(columns):
+    """Make a file of a group of pages, and have Arrow read it."""
+    whole = io.BytesIO()
+    pq.write_table(pa.table({name: pa.array(column[:0]) for name, column in columns.items()}), whole)
+    template = footer.bare(footer.split(whole.getbuffer())[1])
+    file, told = bytearray(footer.MAGIC), []
+    for name, column in columns.items():
+        made = pages.encode(name, column, len(file), name == "ray")
+        for piece in made.pieces:
+            file += memoryview(piece).cast("B")
+        told.append(made.column)
+    rows = len(next(iter(columns.values())))
+    end = footer.of_group(template, (told, len(footer.MAGIC)), rows, len(file) - len(footer.MAGIC))
+    return pq.read_table(pa.BufferReader(bytes(file + footer.closing(end)))), end
+
+
+@pytest.mark.parametrize("rows", [1, 2, 32, 33, 128, 129, 130, 161, 1000])
+@pytest.mark.parametrize("page", [7, 129, 1 << 17])
+def test_arrow_reads_our_pages(monkeypatch, rows, page):
+    """Of differences: every width from 0 to 64 bits, constant ones, and those that wrap."""
+    monkeypatch.setattr(pages, "PAGE", page)
+    rng = np.random.default_rng(rows)
+    ends = np.iinfo(np.int64)
+    columns = {"ray": np.arange(rows) + 12345678901, "same": np.full(rows, -1)}
+    columns |= {f"w{w}": rng.integers(0, 2**w, rows, np.uint64, True).view(np.int64) for w in range(64)}
+    columns["ends"] = rng.choice([ends.min, ends.max, 0, -1], rows)
+    columns["real"] = rng.choice([np.nan, np.inf, -0.0, 1.5], rows)
+    columns["yes"] = rng.random(rows) < 0.5
+    table, _ = encoded(columns)
+    for name, column in columns.items():
+        read = table[name].to_numpy()
+        assert read.dtype == column.dtype
+        assert read.tobytes() == column.tobytes(), name
+
+
+def test_pages_tell_the_range_of_rays_and_pack_what_ascends():
+    table, end = encoded({"ray": np.arange(7, 300_000), "index": np.tile([-1, 99_999], 149_997)[:299_993]})
+    ray, index = (column[3][1] for column in footer.columns_of(end))
+    low, high = (int.from_bytes(ray[12][1][field][1], "little") for field in (6, 5))
+    assert (low, high, 12 in index) == (7, 299_999, False)
+    assert ray[7][1] < 300_000 / 20
+    assert index[7][1] < 300_000 * 2.5
+    assert table.num_rows == 299_993

@@ -23,15 +23,16 @@ class Given(NamedTuple):
     d_name: str = "directions"
 
 
-def settle(given: Given, invalid: str) -> tuple[Floats, Floats, Floats, Floats]:
+def settle(given: Given, invalid: str, finite: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
     """Return origins and directions of one shape, and t_min and t_max of that shape or scalar, all sound.
 
     Unsound rays are raised for; or, if ``invalid`` is "miss", given an empty range.
+    finite: whether origins and directions are known to be.
     """
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}.')
     o, d, low, high = given[:4]
-    finite = validate.all_finite(o) and validate.all_finite(d)
+    finite = finite or (validate.all_finite(o) and validate.all_finite(d))
     if o.shape != d.shape:
         shape = fit(given)
         o, d = (np.array(np.broadcast_to(values, shape), order="C") for values in (o, d))

@@ -285,12 +285,15 @@ def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max:
     return rays
 
 
-def own(
-    origins: Floats, directions: Floats, t_min: Floats | None, t_max: Floats | None, invalid: str
-) -> Rays:
-    """Make rays of C-ordered float64 arrays of one shape that are theirs from now on: checked, not copied."""
-    low, high = (_ZERO if t_min is None else t_min), (_INF if t_max is None else t_max)
-    return _made(object.__new__(Rays), *given.settle(Given(origins, directions, low, high), invalid))
+def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: str, finite: bool) -> Rays:
+    """Make rays of arrays that are theirs from now on: checked, not copied.
+
+    arrays: origins, directions, t_min, t_max, C-ordered float64 of one shape; finite: whether the first two
+    are known to be.
+    """
+    o, d, low, high = arrays
+    ranged = Given(o, d, _ZERO if low is None else low, _INF if high is None else high)
+    return _made(object.__new__(Rays), *given.settle(ranged, invalid, finite))
 
 
 def _restored(*arrays: Floats) -> Rays:

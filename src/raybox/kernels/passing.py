@@ -4,41 +4,46 @@ from typing import Any
 
 import numpy as np
 
-from raybox.kernels.jit import entry
+from raybox.kernels.jit import entry, inlined
 
-LANES = 8  # sums side by side, so that one does not wait for the other's multiplication
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd: no word's change is lost
 _LEFT, _RIGHT = np.uint64(31), np.uint64(33)
+_EXPONENT = np.uint64(0x7FF0000000000000)  # all ones in NaN and infinities
 
 
 @entry
-def weave(columns: Any, rows: Any) -> None:
-    """Write columns side by side: three times as fast as one after the other (measured)."""
+def weave(columns: Any, rows: Any, total: Any) -> Any:
+    """Write columns side by side; return whether all is finite, and the sum with that of the rows added.
+
+    All are floats, seen as words of 64 bits. Every bit of a row, and its place among the rows, changes the
+    sum. What memory takes hides what the sum and the test take (measured).
+    """
+    finite = True
     for i in range(rows.shape[0]):
+        row = _PRIME
         for k in range(len(columns)):
-            rows[i, k] = columns[k][i]
+            word = columns[k][i]
+            rows[i, k] = word
+            finite &= (word & _EXPONENT) != _EXPONENT
+            row = _stirred(row, word)
+        total = _stirred(total, row)
+    return finite, total
+
+
+@inlined
+def _stirred(total: Any, word: Any) -> Any:
+    mixed = total ^ word
+    return ((mixed << _LEFT) | (mixed >> _RIGHT)) * _PRIME
 
 
 @entry
 def points_of(origins: Any, directions: Any, index: Any, t: Any, points: Any) -> None:
     """Write the points of first contact, (D, N); NaN for a miss. A direction of zero stays, at any t."""
     for i in range(index.size):
-        for k in range(points.shape[0]):
-            if index[i] < 0:
+        if index[i] < 0:
+            for k in range(points.shape[0]):
                 points[k, i] = np.nan
-            elif directions[i, k] == 0.0:
-                points[k, i] = origins[i, k] + 0.0
-            else:
-                points[k, i] = origins[i, k] + t[i] * directions[i, k]
-
-
-@entry
-def fold(words: Any, sums: Any) -> None:
-    """Add words to sums that their order, and every bit of them, changes."""
-    for start in range(0, words.size - words.size % LANES, LANES):
-        for k in range(LANES):
-            mixed = sums[k] ^ words[start + k]
-            sums[k] = ((mixed << _LEFT) | (mixed >> _RIGHT)) * _PRIME
-    for k in range(words.size % LANES):
-        mixed = sums[k] ^ words[words.size - words.size % LANES + k]
-        sums[k] = ((mixed << _LEFT) | (mixed >> _RIGHT)) * _PRIME
+        else:
+            for k in range(points.shape[0]):
+                step = directions[i, k]
+                points[k, i] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)

@@ -11,7 +11,7 @@ module         does
 ``chunks``     pieces as files hold them, put together to chunks of one size
 ``sources``    which reader gives pieces of a file: ``tables``, ``lines``, ``points``, or all of it
 ``answers``    a chunk's answers as columns
-``sinks``      which writer appends them: ``plain``, ``parquet`` (with ``footer``), ``columns``
+``sinks``      which writer appends them: ``plain``, ``parquet`` (``pages footer thrift``), ``columns``
 ``journal``    what was asked, how far it is done: a folder beside the output, for who resumes
 =============  ==================================================================================
 """

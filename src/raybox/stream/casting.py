@@ -211,7 +211,7 @@ def _asked(work: Work, task: Task) -> dict[str, Any]:
 
 def _sum_of(geometry: Any) -> str:
     names = ("lower", "upper") if isinstance(geometry, Boxes) else ("vertices", "faces")
-    return digest.fold("", *(getattr(geometry, name) for name in names))
+    return digest.of_arrays(*(getattr(geometry, name) for name in names))
 
 
 def _verify(work: Work, log: Journal) -> None:

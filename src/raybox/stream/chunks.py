@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.files.common import Floats, Parts, Want
@@ -13,7 +14,6 @@ from raybox.files.parts import RANGES, build
 from raybox.geometry import Rays
 from raybox.geometry.rays import own
 from raybox.kernels import passing
-from raybox.stream import digest
 
 CHUNK = 1 << 20  # rays: as many as the scene sorts at once
 PIECE = 1 << 16  # rows that readers give at a time, where they can choose
@@ -91,75 +91,100 @@ class Chunk(NamedTuple):
     room: Room
 
 
+class _Filled(NamedTuple):
+    """A room with so many rows in it, of which ``finite`` tells whether all but ranges are."""
+
+    room: Room
+    rows: int
+    place: Place
+    after: Place
+    share: float | None
+    finite: bool
+
+
 def read(source: Source, size: int, start: Place, rooms: Rooms) -> Iterator[Chunk]:
     """Read chunks of so many rays, from one place on."""
-    for room, rows, place, after, share in _filled(source, size, start, rooms):
-        arrays = {name: array[:rows] for name, array in room.items()}
-        yield Chunk(place.first, _rays(source, arrays, place.first), after, share, room)
+    for filled in _filled(source, size, start, rooms):
+        yield Chunk(filled.place.first, _rays(source, filled), filled.after, filled.share, filled.room)
 
 
 def pass_over(source: Source, size: int, rows: int) -> Place | None:
     """Read so many rows again, to no end but to tell where they end and what their sum is."""
     place, rooms = Place(), Rooms()
-    for room, _, _, place, _ in _filled(source, size, Place(), rooms):
-        rooms.give_back(room)
+    for filled in _filled(source, size, Place(), rooms):
+        place = filled.after
+        rooms.give_back(filled.room)
         if place.first >= rows:
             break
     return place if place.first == rows else None
 
 
-Filled = tuple[Room, int, Place, Place, float | None]
-
-
-def _filled(source: Source, size: int, start: Place, rooms: Rooms) -> Iterator[Filled]:
+def _filled(source: Source, size: int, start: Place, rooms: Rooms) -> Iterator[_Filled]:
     """Fill rooms with rows of as many pieces as it takes."""
     size = size if source.total is None else min(size, max(1, source.total))
     place, filled, room = start, 0, rooms.take(source.widths, size)
+    sums, finite = _sums(start, source), True
 
-    def whole(piece: Piece) -> Filled:
-        sums = digest.fold(place.digest, *(array[:filled] for array in room.values()))
-        return room, filled, place, Place(place.first + filled, piece.row, piece.at, sums), piece.share
+    def whole(piece: Piece) -> _Filled:
+        digest = " ".join(f"{total:016x}" for total in sums.values())
+        after = Place(place.first + filled, piece.row, piece.at, digest)
+        return _Filled(room, filled, place, after, piece.share, finite)
 
     for piece in source.pieces(start.row, start.at):
         taken = max(0, start.first - piece.row)
         while taken < piece.rows:
             more = min(size - filled, piece.rows - taken)
-            _fill(room, filled, piece, slice(taken, taken + more))
+            finite &= _fill(room, filled, piece, slice(taken, taken + more), sums)
             filled, taken = filled + more, taken + more
             if filled == size:
                 done = whole(piece)
                 yield done
-                place, filled, room = done[3], 0, rooms.take(source.widths, size)
+                place, filled, room, finite = done.after, 0, rooms.take(source.widths, size), True
         last = piece
     if filled:
         yield whole(last)
 
 
-def _fill(room: Room, start: int, piece: Piece, rows: slice) -> None:
-    end = start + rows.stop - rows.start
+def _sums(start: Place, source: Source) -> dict[str, Any]:
+    """Give the sum of each array up to a place."""
+    told = [int(total, 16) for total in start.digest.split()] or [0] * len(source.widths)
+    return dict(zip(source.widths, told, strict=True))
+
+
+def _fill(room: Room, start: int, piece: Piece, rows: slice, sums: dict[str, Any]) -> bool:
+    """Write rows of a piece into a room, and add them to the sums; return whether they are finite."""
+    sound, end = True, start + rows.stop - rows.start
     for name, array in room.items():
         given = piece.arrays[name]
-        if isinstance(given, np.ndarray):
-            array[start:end] = given[rows]
-            continue
-        passing.weave(tuple(_plain(column[rows]) for column in given), array[start:end])
+        columns = np.atleast_2d(given.T) if isinstance(given, np.ndarray) else given
+        words = _words(array[start:end].reshape(end - start, -1))
+        fixed = tuple(_fixed(column[rows]) for column in columns)
+        finite, sums[name] = passing.weave(fixed, words, np.uint64(sums[name]))
+        sound &= finite or name in RANGES
+    return sound
 
 
-def _plain(column: Floats) -> Floats:
-    """Give a column as the one kind of array that the loop is compiled for."""
-    column = np.ascontiguousarray(column)
-    column.setflags(write=False)
-    return column
+def _fixed(column: Floats) -> NDArray[np.uint64]:
+    """Give a column as words that the loop only reads: of one kind, so that it is compiled once."""
+    words = _words(column)
+    words.setflags(write=False)
+    return words
 
 
-def _rays(source: Source, arrays: Room, first: int) -> Rays:
+def _words(array: Floats) -> NDArray[np.uint64]:
+    return array.view(np.uint64)
+
+
+def _rays(source: Source, filled: _Filled) -> Rays:
     """Make rays of a chunk; a wrong number is named by its place in the file."""
+    first = filled.place.first
+    arrays = {name: array[: filled.rows] for name, array in filled.room.items()}
     if "origins" in arrays:
         with suppress(InvalidInput):  # which is worded below, with the place in the file
             o, d, low, high = (arrays.get(name) for name in ("origins", "directions", *RANGES))
             assert o is not None
             assert d is not None
-            return own(o, d, low, high, source.want.invalid)
+            return own((o, d, low, high), source.want.invalid, filled.finite)
     number = len(next(iter(arrays.values())))
     among = "" if source.total == number else f" in {number:,} rows"
     parts = Parts(arrays, lambda name, index: source.where(name, (first + index[0], *index[1:])), among=among)

@@ -1,35 +1,22 @@
 """Parquet's footers: those of files that are put one behind the other become the one footer of all.
 
-A footer is a struct in Thrift's compact protocol. It is read into plain values whatever it holds, row groups
-are moved to where they stand now, and it is written again. So a chunk is encoded once, by itself, and
-appended; Arrow's own writer can neither append to a file nor go on with one.
+Row groups are moved to where they stand now. So a chunk is encoded once, by itself, and appended; Arrow's own
+writer can neither append to a file nor go on with one.
 
-Format: Apache Parquet, ``parquet.thrift``; Apache Thrift, "Thrift Compact protocol encoding".
+Format: Apache Parquet, ``parquet.thrift``.
 """
 
-import struct
-from typing import Any, NamedTuple
+from raybox.stream.thrift import I16, I64, LIST, STRUCT, Fields, List, parse, serialise
 
 MAGIC = b"PAR1"
 _TAIL = 8  # the length of the footer, and the magic once more
 
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData in parquet.thrift.
 _ROWS, _GROUPS = 3, 4
-_COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7
+_COLUMNS, _SIZE, _GROUP_ROWS, _GROUP_OFFSET, _PACKED, _ORDINAL = 1, 2, 3, 5, 6, 7
 _CHUNK_OFFSETS, _META = (2, 4, 6), 3  # of the chunk (deprecated: may be 0), of its offset and column index
 _META_OFFSETS = (9, 10, 11, 14)  # of data pages, index pages, dictionary, Bloom filter
-
-
-class List(NamedTuple):
-    """A list or set: the type of its items, and the items."""
-
-    type: int
-    items: list[Any]
-
-
-Fields = dict[int, tuple[int, Any]]
 
 
 def split(file: memoryview) -> tuple[memoryview, bytes]:
@@ -45,11 +32,35 @@ def moved(footer: bytes, by: int) -> bytes:
     for group in fields[_GROUPS][1].items:
         _shift(group, _GROUP_OFFSET, by)
         for column in group[_COLUMNS][1].items:
-            for field in _CHUNK_OFFSETS:
-                _shift(column, field, by)
-            for field in _META_OFFSETS:
-                _shift(column[_META][1], field, by)
+            move(column, by)
     return serialise(fields)
+
+
+def move(column: Fields, by: int) -> None:
+    """Change what a footer says of a column that stands so many bytes further on."""
+    for field in _CHUNK_OFFSETS:
+        _shift(column, field, by)
+    for field in _META_OFFSETS:
+        _shift(column[_META][1], field, by)
+
+
+def columns_of(footer: bytes) -> list[Fields]:
+    """Give what a footer says of the columns of its first row group."""
+    items: list[Fields] = parse(footer)[_GROUPS][1].items[0][_COLUMNS][1].items
+    return items
+
+
+def bare(footer: bytes) -> bytes:
+    """Give the footer of a file without rows, else the same."""
+    return serialise(parse(footer) | {_ROWS: (I64, 0), _GROUPS: (LIST, List(STRUCT, []))})
+
+
+def of_group(template: bytes, columns: tuple[list[Fields], int], rows: int, size: int) -> bytes:
+    """Give the footer of one row group: its columns, and where they begin; all else is the template's."""
+    told, start = columns
+    group = {_COLUMNS: (LIST, List(STRUCT, told)), _SIZE: (I64, size), _GROUP_ROWS: (I64, rows)}
+    group |= {_GROUP_OFFSET: (I64, start), _PACKED: (I64, size)}
+    return serialise(parse(template) | {_ROWS: (I64, rows), _GROUPS: (LIST, List(STRUCT, [group]))})
 
 
 def _shift(fields: Fields, field: int, by: int) -> None:
@@ -71,123 +82,12 @@ def merged(footers: list[bytes]) -> bytes:
         # 16 bits in the format; it is for encryption only, and optional
         group.pop(_ORDINAL, None)
         if number < 1 << 15:
-            group[_ORDINAL] = _I16, number
-    first[_ROWS] = _I64, rows
-    first[_GROUPS] = _LIST, List(_STRUCT, groups)
+            group[_ORDINAL] = I16, number
+    first[_ROWS] = I64, rows
+    first[_GROUPS] = LIST, List(STRUCT, groups)
     return serialise(first)
 
 
 def closing(footer: bytes) -> bytes:
     """Give what ends a file: the footer, its length, the magic."""
     return footer + len(footer).to_bytes(4, "little") + MAGIC
-
-
-def parse(data: bytes) -> Fields:
-    """Read a struct."""
-    return _read_struct(data, 0)[0]
-
-
-def serialise(fields: Fields) -> bytes:
-    """Write a struct."""
-    out = bytearray()
-    _write_struct(out, fields)
-    return bytes(out)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-
-
-def _read_struct(data: bytes, at: int) -> tuple[Fields, int]:
-    fields: Fields = {}
-    number = 0
-    while data[at]:
-        kind, delta = data[at] & 15, data[at] >> 4
-        at += 1
-        if delta:
-            number += delta
-        else:
-            zigzag, at = _read_varint(data, at)
-            number = zigzag >> 1 ^ -(zigzag & 1)
-        value, at = (kind == _TRUE, at) if kind in (_TRUE, _FALSE) else _read(data, at, kind)
-        fields[number] = kind, value
-    return fields, at + 1
-
-
-def _read(data: bytes, at: int, kind: int) -> tuple[Any, int]:
-    if kind in (_I16, _I32, _I64):
-        zigzag, at = _read_varint(data, at)
-        return zigzag >> 1 ^ -(zigzag & 1), at
-    if kind == _BINARY:
-        size, at = _read_varint(data, at)
-        return data[at : at + size], at + size
-    if kind in (_LIST, _SET):
-        return _read_list(data, at)
-    if kind == _STRUCT:
-        return _read_struct(data, at)
-    if kind == _DOUBLE:
-        return struct.unpack_from("<d", data, at)[0], at + 8
-    if kind in (_TRUE, _FALSE, _BYTE):
-        return data[at], at + 1
-    raise ValueError(f"a footer of Parquet holds nothing of type {kind}")
-
-
-def _read_list(data: bytes, at: int) -> tuple[List, int]:
-    kind, size = data[at] & 15, data[at] >> 4
-    at += 1
-    if size == 15:
-        size, at = _read_varint(data, at)
-    items = []
-    for _ in range(size):
-        item, at = _read(data, at, kind)
-        items.append(item)
-    return List(kind, items), at
-
-
-def _write_varint(out: bytearray, value: int) -> None:
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
-def _write_struct(out: bytearray, fields: Fields) -> None:
-    before = 0
-    for number, (kind, value) in sorted(fields.items()):
-        told = (_TRUE if value else _FALSE) if kind in (_TRUE, _FALSE) else kind
-        if 0 < number - before < 16:
-            out.append((number - before) << 4 | told)
-        else:
-            out.append(told)
-            _write_varint(out, number << 1 ^ number >> 15)
-        before = number
-        if kind not in (_TRUE, _FALSE):
-            _write(out, kind, value)
-    out.append(0)
-
-
-def _write(out: bytearray, kind: int, value: Any) -> None:
-    if kind in (_I16, _I32, _I64):
-        _write_varint(out, value << 1 ^ value >> 63)
-    elif kind == _BINARY:
-        _write_varint(out, len(value))
-        out += value
-    elif kind in (_LIST, _SET):
-        size = len(value.items)
-        out.append(min(size, 15) << 4 | value.type)
-        if size >= 15:
-            _write_varint(out, size)
-        for item in value.items:
-            _write(out, value.type, item)
-    elif kind == _STRUCT:
-        _write_struct(out, value)
-    elif kind == _DOUBLE:
-        out += struct.pack("<d", value)
-    else:
-        out.append(value)

@@ -1,81 +1,71 @@
-"""Appending to Parquet: each addition is encoded as a file of its own, whose footer is then moved.
+"""Appending to Parquet: each addition is a row group, whose footer waits in a file of its own.
 
 Nothing is written twice, and what is appended does not depend on where the writer began, so that a resumed
-file is the uninterrupted one, byte for byte. Floats are neither compressed nor summed up in statistics: they
-hardly shrink, and that took two fifths of the time (measured); numbers of rays and boxes are packed.
+file is the uninterrupted one, byte for byte. Numbers are laid out in `raybox.stream.pages`; the schema, and
+ids of boxes, are Arrow's to encode.
 """
 
 import io
 import struct
-from typing import Any
 
 import numpy as np
 
 from raybox.files.common import require
 from raybox.files.parquet import write
-from raybox.stream import footer
+from raybox.stream import footer, pages
 from raybox.stream.answers import Columns
 from raybox.stream.plain import Part, Parts, Task
 
 _LENGTH = struct.Struct("<Q")
-_ROOM = 1 << 20  # for what is not numbers: headers of pages, the footer
 
 
 class Parquet:
-    """A row group for each addition; the footers wait in a file of their own."""
+    """A row group for each addition."""
 
     def __init__(self, task: Task, lengths: dict[str, int]) -> None:
         self._task, self._arrow = task, require("pyarrow", "io", ".parquet")
-        self._scratch: Any = np.empty(0, np.uint8)
         self.parts = Parts(
             answers=Part(task.folder / "answers.parquet", lengths.get("answers", 0)),
             footers=Part(task.folder / "footers", lengths.get("footers", 0)),
         )
         self.close = self.parts.close
         self._names = None if task.ids is None else self._arrow.array([*task.ids, ""], self._arrow.string())
+        _, end = _encoded({name: np.empty(0, kind) for name, kind in task.kinds.items()})
+        self._template = footer.bare(end)
         if not self.parts["answers"].length:
             self.parts["answers"].write(footer.MAGIC)
 
     def add(self, columns: Columns) -> None:
         """Append a row group."""
-        if len(columns["ray"]):
-            self._append(columns)
+        rows, part = len(columns["ray"]), self.parts["answers"]
+        if not rows:
+            return
+        start, told = part.length, []
+        for name, kind in self._task.kinds.items():
+            self._task.check()
+            text = kind.kind == "U"
+            encoded = (
+                self._ids(columns) if text else pages.encode(name, columns[name], part.length, name == "ray")
+            )
+            for piece in encoded.pieces:
+                part.write(piece)
+            told.append(encoded.column)
+        end = footer.of_group(self._template, (told, start), rows, part.length - start)
+        self.parts["footers"].write(_LENGTH.pack(len(end)) + end)
 
     def finish(self, rows: int) -> None:
         """Append the footer of all row groups."""
-        if not rows:
-            self._append({name: np.empty(0, kind) for name, kind in self._task.kinds.items()})
-        self.parts["answers"].write(footer.closing(footer.merged(self._footers())))
+        self.parts["answers"].write(footer.closing(footer.merged(self._footers() or [self._template])))
 
-    def _append(self, columns: Columns) -> None:
-        """Append a file without its magic and its footer."""
-        self._task.check()
-        kinds, part = self._task.kinds, self.parts["answers"]
-        some: dict[str, Any] = dict(columns)
-        if self._names is not None and "id" in kinds:
-            index = columns["index"]
-            some["id"] = self._names.take(self._arrow.array(np.where(index < 0, len(self._names) - 1, index)))
-        body, end = footer.split(self._encoded({name: some[name] for name in kinds}))
-        moved = footer.moved(end, part.length - len(footer.MAGIC))
-        part.write(body)
-        self.parts["footers"].write(_LENGTH.pack(len(moved)) + moved)
-
-    def _encoded(self, columns: dict[str, Any]) -> memoryview:
-        """Encode rows as a file, into memory that is used again, of which only what is needed is touched."""
-        whole = [name for name, kind in self._task.kinds.items() if kind == np.int64]
-        room = 2 * sum(column.nbytes for column in columns.values()) + _ROOM
-        if len(self._scratch) < room:
-            self._scratch = np.empty(room, np.uint8)
-        out = self._arrow.FixedSizeBufferWriter(self._arrow.py_buffer(self._scratch))
-        write(
-            out,
-            columns,
-            max(1, len(columns["ray"])),
-            compression="none",
-            column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
-            write_statistics=whole,
-        )
-        return memoryview(self._scratch)[: out.tell()]
+    def _ids(self, columns: Columns) -> pages.Encoded:
+        """Have Arrow encode the ids of boxes: those that occur, each once."""
+        assert self._names is not None
+        index = columns["index"]
+        known = self._names.take(self._arrow.array(np.where(index < 0, len(self._names) - 1, index)))
+        body, end = _encoded({"id": known})
+        column = footer.columns_of(end)[0]
+        footer.move(column, self.parts["answers"].length - len(footer.MAGIC))
+        return pages.Encoded([body], column, len(body))
 
     def _footers(self) -> list[bytes]:
         data = io.BytesIO((self._task.folder / "footers").read_bytes())
@@ -83,3 +73,11 @@ class Parquet:
         while size := data.read(_LENGTH.size):
             found.append(data.read(_LENGTH.unpack(size)[0]))
         return found
+
+
+def _encoded(columns: Columns) -> tuple[memoryview, bytes]:
+    """Encode columns as a file; return what stands between its magic and its footer, and the footer."""
+    out = io.BytesIO()
+    rows = len(next(iter(columns.values())))
+    write(out, columns, max(1, rows), compression="none", write_statistics=False)
+    return footer.split(out.getbuffer())

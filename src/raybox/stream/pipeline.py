@@ -1,4 +1,4 @@
-"""Three threads: one reads chunks, the caller's asks with its workers, one writes; nobody is far ahead."""
+"""Four threads: one reads, the caller's asks with its workers, one writes, one notes; none is far ahead."""
 
 import os
 import queue
@@ -15,7 +15,7 @@ from raybox.stream.chunks import Chunk, Place, Rooms, Source
 from raybox.stream.journal import Done, Journal
 from raybox.stream.sinks import Sink
 
-SECONDS = 1.0  # between two notes in the journal; a kill costs no more than that
+SECONDS = 0.25  # between two notes in the journal: at the end, little is left to wait for
 _WAIT = 0.1
 
 T = TypeVar("T")
@@ -104,6 +104,7 @@ def run(work: Work, sink: Sink, log: Journal | None = None) -> Done:
         read: queue.Queue[Read] = queue.Queue(1)
         answered: queue.Queue[Answered] = queue.Queue(1)
         line.start(_read, work, read, start.place)
+        line.start(writer.note_all, line)
         writing = line.start(writer.run, line, answered)
         ended: BaseException | None = None
         try:
@@ -171,6 +172,7 @@ class _Writer:
         self.done = done
         self._rows, self._met = done.rows, done.met
         self._noted = time.monotonic()
+        self._notes: queue.Queue[Done | None] = queue.Queue(1)
         self._scratch: Scratch = {}
 
     def run(self, line: Line, answered: "queue.Queue[Answered]") -> None:
@@ -184,23 +186,29 @@ class _Writer:
             if chunk is not None:
                 self._end(chunk)
             del item, chunk
+        line.put(self._notes, None)
 
     def _end(self, chunk: Chunk) -> None:
         """Count a chunk as done."""
         lengths = {name: part.length for name, part in self._sink.parts.items()}
         rays = chunk.after.first - self.done.place.first
         self.done = Done(chunk.after, self._rows, self._met, lengths)
-        if time.monotonic() - self._noted >= SECONDS:
-            self._note()
+        if time.monotonic() - self._noted >= SECONDS and self._notes.empty():
+            self._notes.put(self.done)
         self._rooms.give_back(chunk.room)
         self._advance(rays, chunk.share)
 
-    def _note(self) -> None:
+    def note_all(self, line: Line) -> None:
+        """Note what is done, from time to time: waiting for a disk, while others go on."""
+        while (done := line.get(self._notes)) is not None:
+            self._note(done)
+
+    def _note(self, done: Done) -> None:
         if self._log is None:
             return
         for part in self._sink.parts.values():
             part.sync()
-        self._log.save(self.done)
+        self._log.save(done)
         self._noted = time.monotonic()
 
     def settle(self, failed: bool) -> None:
@@ -211,7 +219,7 @@ class _Writer:
             part.cut(self.done.files[name])
         # where not even that can be noted, the last note stands
         with suppress(OSError) if failed else nullcontext():
-            self._note()
+            self._note(self.done)
 
 
 @contextmanager

@@ -1,0 +1,102 @@
+"""A column as pages of Parquet: numbers as they lie in memory, behind headers of a few bytes.
+
+Floats are neither copied nor compressed (they hardly shrink), whole numbers packed as differences. Arrow's
+own writer took a third as long as the question (measured).
+
+Format: Apache Parquet, ``parquet.thrift``, "Data Pages" and "Encodings".
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.kernels import packing
+from raybox.stream.thrift import BINARY, I32, I64, LIST, STRUCT, TRUE, Fields, List, serialise
+
+PAGE = 1 << 17  # numbers: a megabyte of floats
+
+_BOOLEAN, _INT64, _DOUBLE = 0, 2, 5  # types
+_PLAIN, _RLE, _DELTA = 0, 3, 5  # encodings
+_PRESENT = b"\x01"  # the level of a number that is there
+
+
+class Encoded(NamedTuple):
+    """Pages: the pieces that they are made of, and what a footer says of them."""
+
+    pieces: list[Any]
+    column: Fields
+    size: int
+
+
+def encode(name: str, numbers: NDArray[Any], at: int, ascending: bool) -> Encoded:
+    """Make pages that will stand at a place in the file; of ascending numbers, the footer tells the range."""
+    kind, encoding, packed = _KINDS[numbers.dtype.kind]
+    pieces: list[Any] = []
+    size = 0
+    for start in range(0, len(numbers), PAGE):
+        some = numbers[start : start + PAGE]
+        values, levels = packed(some), _levels(len(some))
+        head = _header(len(some), len(levels) + values.nbytes, encoding)
+        pieces += [head + levels, values]
+        size += len(head) + len(levels) + values.nbytes
+    told: Fields = {
+        1: (I32, kind),
+        2: (LIST, List(I32, [_RLE, encoding])),
+        3: (LIST, List(BINARY, [name.encode()])),
+        4: (I32, 0),  # not compressed
+        5: (I64, len(numbers)),
+        6: (I64, size),
+        7: (I64, size),
+        9: (I64, at),
+    }
+    if ascending:
+        told[12] = STRUCT, _range(numbers)
+    return Encoded(pieces, {2: (I64, 0), 3: (STRUCT, told)}, size)
+
+
+def _header(numbers: int, size: int, encoding: int) -> bytes:
+    """Give what stands before the numbers of a page."""
+    of_data = {1: (I32, numbers), 2: (I32, encoding), 3: (I32, _RLE), 4: (I32, _RLE)}
+    return serialise({1: (I32, 0), 2: (I32, size), 3: (I32, size), 5: (STRUCT, of_data)})
+
+
+def _levels(numbers: int) -> bytes:
+    """Say that no number is missing: one run, its length first."""
+    run = bytearray()
+    left = numbers << 1
+    while left >= 0x80:
+        run.append(left & 0x7F | 0x80)
+        left >>= 7
+    run.append(left)
+    return (len(run) + 1).to_bytes(4, "little") + run + _PRESENT
+
+
+def _range(numbers: NDArray[Any]) -> Fields:
+    """Give the statistics of numbers that ascend: none is missing, both ends are exact."""
+    low, high = (number.tobytes() for number in (numbers[0], numbers[-1]))
+    return {3: (I64, 0), 5: (BINARY, high), 6: (BINARY, low), 7: (TRUE, True), 8: (TRUE, True)}
+
+
+def _differences(numbers: NDArray[Any]) -> NDArray[Any]:
+    out = np.empty(packing.room(len(numbers)), np.uint8)
+    return out[: packing.pack(_fixed(numbers), out)]
+
+
+def _fixed(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Give numbers as the one kind of array that the loop is compiled for."""
+    numbers = np.ascontiguousarray(numbers).view()
+    numbers.setflags(write=False)
+    return numbers
+
+
+def _bits(numbers: NDArray[Any]) -> NDArray[Any]:
+    return np.packbits(numbers, bitorder="little")
+
+
+_KINDS: dict[str, tuple[int, int, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+    "b": (_BOOLEAN, _PLAIN, _bits),
+    "i": (_INT64, _DELTA, _differences),
+    "f": (_DOUBLE, _PLAIN, np.ascontiguousarray),
+}
