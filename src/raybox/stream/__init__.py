@@ -7,7 +7,7 @@ One thread reads chunks, the caller's asks with its workers, one writes; between
 module         does
 =============  ==================================================================================
 ``casting``    ``cast``: from arguments to a finished file
-``pipeline``   the three threads, progress, what is left when one of them fails
+``pipeline``   the four threads, progress, what is left when one of them fails
 ``chunks``     pieces as files hold them, put together to chunks of one size
 ``sources``    which reader gives pieces of a file: ``tables``, ``lines``, ``points``, or all of it
 ``answers``    a chunk's answers as columns
