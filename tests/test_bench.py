@@ -264,6 +264,16 @@ def stand_in(name, build, monkeypatch, **facts):
     monkeypatch.setitem(peers.BY_NAME, name, peers.Peer(name, "numpy", name, "a stand-in", **facts))
 
 
+def test_who_takes_much_memory_is_given_no_more_than_so_many_rays(monkeypatch):
+    def build(boxes, _threads):
+        return raybox_scene.build(raybox_scene.form(boxes), 1)
+
+    stand_in("hungry", build, monkeypatch, rays=70)
+    spec = TINY._replace(names=("raybox", "hungry"), rays=("inside",), questions=("nearest",), rounds=1)
+    times = runner.measure(spec)["times"]
+    assert [(facts["name"], facts["asked"]) for facts in times] == [("raybox", 400), ("hungry", 70)]
+
+
 def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
     def lying(boxes, _threads):
         engine = raybox_scene.build(raybox_scene.form(boxes), 1)

@@ -120,7 +120,8 @@ def _ask(
         ask = engine.ask[question]
         facts: dict[str, Any] = {"rays": kind, "question": question, "name": peer.name}
         try:
-            count = ration(engine, ask, rays, spec, first=peer.name == spec.names[0])
+            most = spread(min(peer.rays, len(rays.origins)))
+            count = ration(engine, ask, most, spec, first=peer.name == spec.names[0])
             some = spread(count)
             given = engine.prepare(some)
             answer = ask(given)  # the last of the warming up; kept to be compared

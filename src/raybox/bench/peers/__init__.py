@@ -11,7 +11,8 @@ class Peer(NamedTuple):
     """One contestant.
 
     ``meaning`` says what its answers mean to a ray that starts inside a box: a ``solid`` box is met at t = 0,
-    a ``surface`` where the ray leaves it. It is given up to ``most`` boxes, and can use ``threads`` threads.
+    a ``surface`` where the ray leaves it. It is given up to ``most`` boxes and ``rays`` rays, and can use
+    ``threads`` threads.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Peer(NamedTuple):
     threads: int = 10**9
     build: str = "build"
     options: dict[str, Any] = {}  # noqa: RUF012 - never written to
+    rays: int = 10**9
 
 
 _SPLIT = "12 triangles a box, float32; id and t; rays split over Python threads"
@@ -51,6 +53,7 @@ PEERS = (
         "trimesh_mesh",
         "12 triangles a box, trimesh over rtree",
         *("surface", 200_000, 1, "build_rtree"),
+        rays=2048,  # it took 20 GB for the camera's
     ),
     Peer("warp", "warp-lang", "warp_bvh", "boxes, float32; wp.Bvh (sah), CPU kernels", most=10_000_000),
     Peer("mujoco", "mujoco", "mujoco_geoms", "a geom a box; mj_multiRay or mj_ray", "surface", 10_000, 1),
