@@ -18,6 +18,7 @@ from raybox.bvh.answers import Order
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import CAREFUL, LOST
 from raybox.bvh.traverse import Job
+from raybox.kernels.primitives import fills
 from raybox.parallel import Run, cores, uncounted
 from raybox.validate import Ints
 
@@ -102,7 +103,7 @@ def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iter
 
 def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> Ints:
     """Put the rays of a batch in order, less those that come in packets; return those in doubt."""
-    packets = question.packets and coherent.seem(job.rays, job.frame.numbers, *span)
+    packets = question.packets and fills(job.rows) and coherent.seem(job.rays, job.frame.numbers, *span)
     mark = _mark_packets if packets else _mark
     marked = run(
         lambda begin, end: mark(job, (span[0], begin, end), question, order),

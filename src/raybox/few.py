@@ -66,7 +66,7 @@ def _meet_plane(rows: PlaneRows, ray: Ray1, i: int) -> Met | None:
 
 
 def _meet_triangle(rows: TriangleRows, ray: Ray1, i: int) -> Met | None:
-    a, b, c = rows.a[i], rows.b[i], rows.c[i]
+    a, b, c = rows.corners[i]
     met = rational.triangle(ray, a.tolist(), b.tolist(), c.tolist(), rows.cull_back)
     if met is None:
         return None

@@ -61,15 +61,15 @@ def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
     """Return the corners of the boxes round the rows."""
     if isinstance(rows, BoxRows):
         return rows.lower, rows.upper
-    lower = np.minimum(np.minimum(rows.a, rows.b), rows.c)
-    return lower, np.maximum(np.maximum(rows.a, rows.b), rows.c)
+    return rows.corners.min(axis=1), rows.corners.max(axis=1)
 
 
 def _time(rows: BoxRows | TriangleRows, ray: Ray1, i: int) -> Ratio | None:
     """Return the exact first contact with one row."""
     if isinstance(rows, BoxRows):
         return rational.box_time(ray, _numbers(rows.lower[i]), _numbers(rows.upper[i]))
-    return rational.triangle_time(ray, _numbers(rows.a[i]), _numbers(rows.b[i]), _numbers(rows.c[i]))
+    a, b, c = map(_numbers, rows.corners[i])
+    return rational.triangle_time(ray, a, b, c)
 
 
 def _numbers(row: Floats) -> Any:

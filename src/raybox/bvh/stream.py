@@ -22,7 +22,7 @@ from raybox.bvh.traverse import push
 from raybox.kernels import simd
 from raybox.kernels.jit import device, dispatch, inlined, whole
 from raybox.kernels.lanes import prefetch
-from raybox.kernels.primitives import fetch, screen
+from raybox.kernels.primitives import fetch, fills, screen
 
 SHORT = 2  # lists up to this long are walked ray by ray
 
@@ -90,7 +90,8 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
             top = push(desk, base, top, child, desk.slots[slot])
         leaves = _allowed(job, node, leaves & met)
         if leaves != 0:
-            decide_alone(sink, job, desk, (node, octant, leaves, leaves & met >> WIDTH), ray)
+            sure = leaves & met >> WIDTH if fills(job.rows) else 0
+            decide_alone(sink, job, desk, (node, octant, leaves, sure), ray)
 
 
 @device

@@ -22,6 +22,7 @@ from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf,
 from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
+from raybox.kernels.primitives import fills
 
 
 class Hand:
@@ -140,7 +141,10 @@ def sifting(hand: type[Hand]) -> Any:
 
     @vector_code(types.void)
     def write(b: Any, sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
-        sift_with(partial(hand, b, sink, job, desk), b, job.tree.nodes, desk, node, span)
+        sifter = (
+            hand if fills(job.rows) else Hand
+        )  # who meets no more than a box is not sure of what is in it
+        sift_with(partial(sifter, b, sink, job, desk), b, job.tree.nodes, desk, node, span)
 
     @device
     def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:

@@ -75,8 +75,8 @@ def around(points: Floats, groups: Ints) -> Bounds:
 
 def of_triangles(vertices: Any, faces: Any) -> Bounds:
     """Return the bounds of each triangle."""
-    a, b, c = Mesh(vertices, faces).rows()[:3]
-    return np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+    corners = Mesh(vertices, faces).corners()
+    return corners.min(axis=1), corners.max(axis=1)
 
 
 def of_voxels(occupancy: Any, origin: Any, pitch: Any) -> Bounds:

@@ -10,14 +10,10 @@ from raybox.validate import Floats, Ints
 
 
 class TriangleRows(NamedTuple):
-    """Triangles as the kernels read them: their three corners, read-only and C-ordered."""
+    """Triangles as the kernels read them: read-only and C-ordered."""
 
-    a: Floats
-    """(F, 3)"""
-    b: Floats
-    """(F, 3)"""
-    c: Floats
-    """(F, 3)"""
+    corners: Floats
+    """(F, 3, 3): triangle, corner, coordinate"""
     cull_back: bool = False
     """Drop rays that come from behind: along the normal (b - a) x (c - a)."""
 
@@ -97,13 +93,13 @@ class Mesh:
         >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).corners()[0, 1]
         array([1., 0., 0.])
         """
-        return self._vertices[self._faces]
+        return np.take(self._vertices, self._faces, axis=0)
 
     def rows(self) -> TriangleRows:
         """Return the corners as the kernels read them."""
-        a, b, c = (np.take(self._vertices, self._faces[:, corner], axis=0) for corner in range(3))
-        validate.freeze(a, b, c)
-        return TriangleRows(a, b, c)
+        corners = self.corners()
+        validate.freeze(corners)
+        return TriangleRows(corners)
 
     def __repr__(self) -> str:
         return f"Mesh({len(self)}, vertices={len(self._vertices)})"

@@ -18,6 +18,8 @@ from raybox.kernels.ray import Ray
 
 __all__ = ["bounds", "entry", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "weights"]
 
+FILLS = True
+
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
 _HUGE = 1e300

@@ -19,18 +19,39 @@ from raybox.kernels.bigint import Big
 from raybox.kernels.dd import DD
 from raybox.kernels.exact import sign
 from raybox.kernels.jit import allocating, device
+from raybox.kernels.lanes import prefetch
 from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
+from raybox.kernels.triangle_lanes import screen, settle
 
+__all__ = ["bounds", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "together", "weights"]
+
+FILLS = False
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
 
 
 def bounds(mesh: Any) -> tuple[Any, Any]:
     """Return the corners of the boxes round the triangles."""
-    lower = np.minimum(np.minimum(mesh.a, mesh.b), mesh.c)
-    upper = np.maximum(np.maximum(mesh.a, mesh.b), mesh.c)
+    a, b, c = mesh.corners.transpose(1, 0, 2)
+    lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
     lower.flags.writeable = upper.flags.writeable = False
     return lower, upper
+
+
+@device
+def fetch(mesh: Any, i: int) -> None:
+    """Ask the machine for triangle i's numbers, soon to be read."""
+    prefetch(mesh.corners, 9 * i)
+    prefetch(mesh.corners, 9 * i + 8)
+
+
+@device
+def together(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
+    """Tell whether two triangles are one and the same."""
+    same = True
+    for k in range(3):
+        same = same and _point(mesh, i, k) == _point(mesh, j, k)
+    return same
 
 
 @device
@@ -107,8 +128,8 @@ def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
 
 
 @device
-def _point(rows: Any, i: int) -> tuple[float, float, float]:
-    return rows[i, 0], rows[i, 1], rows[i, 2]
+def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
+    return mesh.corners[i, k, 0], mesh.corners[i, k, 1], mesh.corners[i, k, 2]
 
 
 @device
@@ -142,9 +163,9 @@ def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
 @device
 def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (is triangle i met, time); the ray's range is not empty."""
-    a = _point(mesh.a, i)
-    b = _point(mesh.b, i)
-    c = _point(mesh.c, i)
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
     safe = _safe(a, b, c, ray)
     u = _side(c, b, ray, safe)
     v = _side(a, c, ray, safe)
@@ -179,17 +200,17 @@ def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
 
 @allocating
 def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
-    num_i, den_i = _ratio(_point(mesh.a, i), _point(mesh.b, i), _point(mesh.c, i), ray)
-    num_j, den_j = _ratio(_point(mesh.a, j), _point(mesh.b, j), _point(mesh.c, j), ray)
+    num_i, den_i = _ratio(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray)
+    num_j, den_j = _ratio(_point(mesh, j, 0), _point(mesh, j, 1), _point(mesh, j, 2), ray)
     return ratio_order(num_i, den_i, num_j, den_j)
 
 
 @device
 def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
     """Return the crossing time twice: a triangle has no inside."""
-    a = _point(mesh.a, i)
-    b = _point(mesh.b, i)
-    c = _point(mesh.c, i)
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
     t = _crossing(a, b, c, ray, _safe(a, b, c, ray))
     return t, t
 
@@ -197,9 +218,9 @@ def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
 @device
 def normal(mesh: Any, _ray: Ray, i: int) -> tuple[float, float, float]:
     """Return the geometric normal (b - a) x (c - a), of length 1."""
-    a = _point(mesh.a, i)
-    ab = dd.unit(_halved_diff(_point(mesh.b, i), a))
-    ac = dd.unit(_halved_diff(_point(mesh.c, i), a))
+    a = _point(mesh, i, 0)
+    ab = dd.unit(_halved_diff(_point(mesh, i, 1), a))
+    ac = dd.unit(_halved_diff(_point(mesh, i, 2), a))
     n = _dd_cross(_dd_lift(ab), _dd_lift(ac))
     x, y, z = dd.rounded(n[0]), dd.rounded(n[1]), dd.rounded(n[2])
     if x == x and y == y and z == z:
@@ -233,9 +254,9 @@ def weights(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
 
 @allocating
 def _weights_exact(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
-    a = _point(mesh.a, i)
-    b = _point(mesh.b, i)
-    c = _point(mesh.c, i)
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
     v = _big_volume(a, c, ray)
     w = _big_volume(b, a, ray)
     total = bigint.add(bigint.add(_big_volume(c, b, ray), v), w)
