@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raybox.hits import Hits as Hits
     from raybox.pairwise import intersect as intersect
     from raybox.scene import Scene as Scene
+    from raybox.sweeps import sweep as sweep
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
 
@@ -40,6 +41,7 @@ _HOMES = {
     "AllHits": "hits",
     "intersect": "pairwise",
     "Scene": "scene",
+    "sweep": "sweeps",
     "explain": "textbook.explain",
     "plot": "drawing",
     "plot_slabs": "drawing",

@@ -7,7 +7,7 @@ import numpy as np
 
 from raybox import few
 from raybox.errors import InvalidInput
-from raybox.geometry import Geometry, Rays
+from raybox.geometry import Geometry, Movers
 from raybox.image import Bytes, of_depth, of_index, of_normals
 from raybox.validate import Bools, Floats, Ints, freeze
 
@@ -17,7 +17,7 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 class Source(NamedTuple):
     """What contacts are contacts of: contact k is of ray ``(k // inner) * row + (k % inner) * column``."""
 
-    rays: Rays
+    rays: Any  # Rays, or Movers
     geometry: Geometry
     inner: int = 1
     row: int = 1
@@ -253,7 +253,7 @@ def _frozen(array: A) -> A:
 def _derive(source: Source, ray_of: Ints, index: Ints, loop: str, *out: Floats) -> None:
     """Fill in a derived field: by the compiled loop of this name, or by hand for a handful."""
     rays, rows = source.rays.rows(), source.geometry.rows()
-    if not few.serves(rows, index.size):
+    if isinstance(source.rays, Movers) or not few.serves(rows, index.size):
         from raybox.kernels import pairs
 
         getattr(pairs, loop)(rays, rows, ray_of, index, *out)

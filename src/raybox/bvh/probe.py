@@ -21,7 +21,7 @@ import numpy as np
 from raybox.bvh.layout import FAR, Tree, outward_down, outward_up
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.powers import exponent_of, scaled
-from raybox.kernels.ray import Ray
+from raybox.kernels.ray import extent
 
 _SLOW = 2.0**-60  # direction parts below this share of the largest: the ray stands still
 _ROUND = 2.0**-50
@@ -56,22 +56,28 @@ def latest(t: float, exponent: int, shift: float) -> Any:
 
 
 @device
-def _place(o: float, center: float, scale: float) -> tuple[float, float]:
-    """Return an origin in tree coordinates and how far off it may be."""
-    x = (o - center) * scale
-    return x, abs(x) * _ROUND
+def _place(low: float, high: float, center: float, scale: float) -> tuple[Any, float]:
+    """Return the two ends of what moves in tree coordinates, and how far off they may be."""
+    x = (low - center) * scale
+    y = (high - center) * scale
+    return (x, y), max(abs(x), abs(y)) * _ROUND
+
+
+@device
+def _farther(v: Any) -> float:
+    return max(abs(v[0]), abs(v[1]))
 
 
 @inlined
-def _clip(v: float, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
+def _clip(v: Any, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
     """Return times on one axis before which the ray is surely outside of bounds, and after which."""
     low, up = bounds
-    if not moves and (v + slack < low or v - slack > up):
+    if not moves and (v[1] + slack < low or v[0] - slack > up):
         return np.inf, -np.inf
-    if abs(w) < _SLOW or not abs(v) < FAR:
+    if abs(w) < _SLOW or not _near(v):
         return -np.inf, np.inf
-    a = (low - v) / w
-    b = (up - v) / w
+    a = (low - v[1]) / w
+    b = (up - v[0]) / w
     near = min(a, b)
     far = max(a, b)
     pad = slack / abs(w)
@@ -79,33 +85,38 @@ def _clip(v: float, slack: float, w: float, moves: bool, bounds: tuple[float, fl
 
 
 @inlined
-def _axis(v: float, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
+def _near(v: Any) -> bool:
+    return abs(v[0]) < FAR and abs(v[1]) < FAR
+
+
+@inlined
+def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
     """Return (origin for near planes, for far planes, inverse) of one axis; see the module's head."""
     if abs(w) < _SLOW:
         if moves:
             slack += length * max(abs(w), 2.0**-900)
-        if abs(v) < FAR and slack < FAR:
-            return outward_up(v + slack), outward_down(v - slack), _INF32
+        if _near(v) and slack < FAR:
+            return outward_up(v[1] + slack), outward_down(v[0] - slack), _INF32
         return _INF32, -_INF32, np.float32(1.0)
-    if not (abs(v) < FAR and slack < FAR):
+    if not (_near(v) and slack < FAR):
         return (_INF32, -_INF32, np.float32(1.0)) if w > 0.0 else (-_INF32, _INF32, np.float32(-1.0))
     inverse = np.float32(1.0 / w)
     if w > 0.0:
-        return outward_up(v + slack), outward_down(v - slack), inverse
-    return outward_down(v - slack), outward_up(v + slack), inverse
+        return outward_up(v[1] + slack), outward_down(v[0] - slack), inverse
+    return outward_down(v[0] - slack), outward_up(v[1] + slack), inverse
 
 
 @inlined
-def make_probe(tree: Tree, ray: Ray) -> tuple[bool, Probe]:
-    """Return (may the ray meet anything, the probe)."""
-    o = ray.origin
+def make_probe(tree: Tree, ray: Any) -> tuple[bool, Probe]:
+    """Return (may the ray, or the moving box, meet anything, the probe)."""
+    o, p = extent(ray)
     d = ray.direction
     root = tree.root
 
     # Take the ray to tree coordinates, its longest direction part to [1/2, 1).
-    vx, sx = _place(o[0], tree.center[0], tree.scale)
-    vy, sy = _place(o[1], tree.center[1], tree.scale)
-    vz, sz = _place(o[2], tree.center[2], tree.scale)
+    vx, sx = _place(o[0], p[0], tree.center[0], tree.scale)
+    vy, sy = _place(o[1], p[1], tree.center[1], tree.scale)
+    vz, sz = _place(o[2], p[2], tree.center[2], tree.scale)
     size = exponent_of(max(abs(d[0]), abs(d[1]), abs(d[2])))
     wx, wy, wz = scaled(d[0], -size), scaled(d[1], -size), scaled(d[2], -size)
     exponent = size + tree.exponent
@@ -121,14 +132,14 @@ def make_probe(tree: Tree, ray: Ray) -> tuple[bool, Probe]:
 
     # Move a far origin to where the ray comes in: float32 is fine only near the scene.
     shift = 0.0
-    if max(abs(vx), abs(vy), abs(vz)) > 4.0 and -FAR < start < FAR:
+    if max(_farther(vx), _farther(vy), _farther(vz)) > 4.0 and -FAR < start < FAR:
         shift = start
-        sx += (abs(vx) + abs(shift * wx)) * _ROUND
-        sy += (abs(vy) + abs(shift * wy)) * _ROUND
-        sz += (abs(vz) + abs(shift * wz)) * _ROUND
-        vx += shift * wx
-        vy += shift * wy
-        vz += shift * wz
+        sx += (_farther(vx) + abs(shift * wx)) * _ROUND
+        sy += (_farther(vy) + abs(shift * wy)) * _ROUND
+        sz += (_farther(vz) + abs(shift * wz)) * _ROUND
+        vx = (vx[0] + shift * wx, vx[1] + shift * wx)
+        vy = (vy[0] + shift * wy, vy[1] + shift * wy)
+        vz = (vz[0] + shift * wz, vz[1] + shift * wz)
 
     length = max(abs(start - shift), abs(stop - shift))
     near_x, far_x, inverse_x = _axis(vx, sx, wx, d[0] != 0.0, length)

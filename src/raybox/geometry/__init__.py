@@ -2,6 +2,7 @@
 
 from raybox.geometry.boxes import Boxes, BoxRows
 from raybox.geometry.mesh import Mesh, TriangleRows
+from raybox.geometry.movers import MoverRows, Movers
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
 from raybox.geometry.sides import Cull, facing
@@ -19,6 +20,8 @@ __all__ = [
     "Cull",
     "Geometry",
     "Mesh",
+    "MoverRows",
+    "Movers",
     "PlaneRows",
     "Planes",
     "RayRows",

@@ -14,7 +14,7 @@ from raybox.kernels.box_lanes import screen, settle
 from raybox.kernels.exact import order, time
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.lanes import prefetch
-from raybox.kernels.ray import Ray
+from raybox.kernels.ray import extent
 
 __all__ = ["bounds", "entry", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "weights"]
 
@@ -76,12 +76,22 @@ def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
 
 
 @device
-def _slab(lower: float, upper: float, o: float, d: float) -> tuple[float, float]:
+def _starts(ray: Any, k: int) -> tuple[float, float]:
+    """Return what crosses the first plane of a slab, and the last: of a ray, its origin twice."""
+    low, high = extent(ray)
+    return (high[k], low[k]) if ray.direction[k] > 0.0 else (low[k], high[k])
+
+
+@device
+def _slab(lower: float, upper: float, ray: Any, k: int) -> tuple[float, float]:
     """Return where the line enters and leaves one slab, rounded; a miss enters at +inf, leaves at -inf."""
+    d = ray.direction[k]
     if d == 0.0:
-        return (-np.inf, np.inf) if lower <= o <= upper else (np.inf, -np.inf)
+        low, high = extent(ray)
+        return (-np.inf, np.inf) if lower <= high[k] and low[k] <= upper else (np.inf, -np.inf)
     near, far = _faces(lower, upper, d)
-    return (near - o) / d, (far - o) / d
+    first, last = _starts(ray, k)
+    return (near - first) / d, (far - last) / d
 
 
 @device
@@ -97,33 +107,40 @@ def _up(t: float) -> float:
 
 
 @device
-def _meets_exact(lower: Any, upper: Any, ray: Ray) -> bool:
+def _meets_exact(lower: Any, upper: Any, ray: Any) -> bool:
     """Decide without rounding whether the slabs and the range have a time in common."""
-    o = ray.origin
     d = ray.direction
     for i in range(3):
         if d[i] == 0.0:
-            if not lower[i] <= o[i] <= upper[i]:
+            if _slab(lower[i], upper[i], ray, i)[0] > 0.0:
                 return False
             continue
         near, far = _faces(lower[i], upper[i], d[i])
+        first, last = _starts(ray, i)
         if near == far and math.isinf(near):
             return False  # both faces at the same infinity: no point at all
         if (
-            order(near, o[i], d[i], ray.t_max, 0.0, 1.0) > 0
-            or order(ray.t_min, 0.0, 1.0, far, o[i], d[i]) > 0
+            order(near, first, d[i], ray.t_max, 0.0, 1.0) > 0
+            or order(ray.t_min, 0.0, 1.0, far, last, d[i]) > 0
         ):
             return False
         for j in range(3):
             if j != i and d[j] != 0.0:
                 other = _faces(lower[j], upper[j], d[j])[1]
-                if order(near, o[i], d[i], other, o[j], d[j]) > 0:
+                if order(near, first, d[i], other, _starts(ray, j)[1], d[j]) > 0:
                     return False
     return True
 
 
 @device
-def entry(lower: Any, upper: Any, ray: Ray) -> tuple[int, float]:
+def _entry_order(one: tuple[int, float], other: tuple[int, float], ray: Any) -> int:
+    """Compare when two planes, each the first of its slab, are crossed: (axis, plane)."""
+    (i, p), (j, q) = one, other
+    return order(p, _starts(ray, i)[0], ray.direction[i], q, _starts(ray, j)[0], ray.direction[j])
+
+
+@device
+def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
     """Return (axis, plane) of the face where the line enters a box that it meets, exactly.
 
     The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
@@ -137,19 +154,20 @@ def entry(lower: Any, upper: Any, ray: Ray) -> tuple[int, float]:
         near = _faces(lower[i], upper[i], d)[0]
         if math.isinf(near):
             continue
-        if axis < 0 or order(near, ray.origin[i], d, plane, ray.origin[axis], ray.direction[axis]) > 0:
+        if axis < 0 or _entry_order((i, near), (axis, plane), ray) > 0:
             axis = i
             plane = near
     return axis, plane
 
 
 @device
-def _overflows(lower: Any, upper: Any, ray: Ray) -> bool:
+def _overflows(lower: Any, upper: Any, ray: Any) -> bool:
     """Tell whether a rounded time is (nearly) infinite though its plane is not: no bound holds then."""
     for k in range(3):
         d = ray.direction[k]
-        for plane in (lower[k], upper[k]):
-            if d != 0.0 and not math.isinf(plane) and not abs((plane - ray.origin[k]) / d) < _HUGE:
+        low, high = extent(ray)
+        for plane, start in ((lower[k], high[k]), (upper[k], low[k])):
+            if d != 0.0 and not math.isinf(plane) and not abs((plane - start) / d) < _HUGE:
                 return True
     return False
 
@@ -160,15 +178,14 @@ def _corner(rows: Any, i: int) -> tuple[float, float, float]:
 
 
 @device
-def intersect(boxes: Any, ray: Ray, i: int) -> tuple[bool, float]:
+def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
     """Return (is box i met, time of first contact); the ray's range is not empty."""
     lower = _corner(boxes.lower, i)
     upper = _corner(boxes.upper, i)
-    o = ray.origin
     d = ray.direction
-    near0, far0 = _slab(lower[0], upper[0], o[0], d[0])
-    near1, far1 = _slab(lower[1], upper[1], o[1], d[1])
-    near2, far2 = _slab(lower[2], upper[2], o[2], d[2])
+    near0, far0 = _slab(lower[0], upper[0], ray, 0)
+    near1, far1 = _slab(lower[1], upper[1], ray, 1)
+    near2, far2 = _slab(lower[2], upper[2], ray, 2)
     near = max(near0, near1, near2)
     start = max(near, ray.t_min)
     stop = min(far0, far1, far2, ray.t_max)
@@ -182,16 +199,16 @@ def intersect(boxes: Any, ray: Ray, i: int) -> tuple[bool, float]:
     t = ray.t_min
     bound = max(_down(near), ray.t_min)
     if d[0] != 0.0 and (wild or _up(near0) >= bound):
-        t = max(t, time(lower[0] if d[0] > 0.0 else upper[0], o[0], d[0]))
+        t = max(t, time(_faces(lower[0], upper[0], d[0])[0], _starts(ray, 0)[0], d[0]))
     if d[1] != 0.0 and (wild or _up(near1) >= bound):
-        t = max(t, time(lower[1] if d[1] > 0.0 else upper[1], o[1], d[1]))
+        t = max(t, time(_faces(lower[1], upper[1], d[1])[0], _starts(ray, 1)[0], d[1]))
     if d[2] != 0.0 and (wild or _up(near2) >= bound):
-        t = max(t, time(lower[2] if d[2] > 0.0 else upper[2], o[2], d[2]))
+        t = max(t, time(_faces(lower[2], upper[2], d[2])[0], _starts(ray, 2)[0], d[2]))
     return True, t
 
 
 @device
-def tie(boxes: Any, ray: Ray, i: int, j: int) -> int:
+def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
     """Compare first contacts with boxes i and j, both met, exactly: -1, 0 or 1."""
     axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
@@ -199,19 +216,23 @@ def tie(boxes: Any, ray: Ray, i: int, j: int) -> int:
     late_j = _after_start(ray, axis_j, plane_j)
     if not (late_i and late_j):
         return int(late_i) - int(late_j)
-    o = ray.origin
-    d = ray.direction
-    return order(plane_i, o[axis_i], d[axis_i], plane_j, o[axis_j], d[axis_j])
+    return _entry_order((axis_i, plane_i), (axis_j, plane_j), ray)
 
 
 @device
-def _after_start(ray: Ray, axis: int, plane: float) -> bool:
+def _after_start(ray: Any, axis: int, plane: float) -> bool:
     """Tell whether the line enters strictly after t_min."""
-    return axis >= 0 and order(plane, ray.origin[axis], ray.direction[axis], ray.t_min, 0.0, 1.0) > 0
+    return axis >= 0 and _beside_start(ray, axis, plane) > 0
 
 
 @device
-def span(boxes: Any, ray: Ray, i: int) -> tuple[float, float]:
+def _beside_start(ray: Any, axis: int, plane: float) -> int:
+    """Compare when the first plane of a slab is crossed with t_min."""
+    return order(plane, _starts(ray, axis)[0], ray.direction[axis], ray.t_min, 0.0, 1.0)
+
+
+@device
+def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves box i, which it meets: each rounded once."""
     near = -np.inf
     far = np.inf
@@ -219,16 +240,16 @@ def span(boxes: Any, ray: Ray, i: int) -> tuple[float, float]:
         d = ray.direction[k]
         if d != 0.0:
             first, last = _faces(boxes.lower[i, k], boxes.upper[i, k], d)
-            near = max(near, time(first, ray.origin[k], d))
-            far = min(far, time(last, ray.origin[k], d))
+            near = max(near, time(first, _starts(ray, k)[0], d))
+            far = min(far, time(last, _starts(ray, k)[1], d))
     return near, far
 
 
 @device
-def normal(boxes: Any, ray: Ray, i: int) -> tuple[float, float, float]:
+def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
     """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
     axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
-    if axis < 0 or order(plane, ray.origin[axis], ray.direction[axis], ray.t_min, 0.0, 1.0) < 0:
+    if axis < 0 or _beside_start(ray, axis, plane) < 0:
         return 0.0, 0.0, 0.0
     outward = -1.0 if ray.direction[axis] > 0.0 else 1.0
     return (
@@ -239,6 +260,6 @@ def normal(boxes: Any, ray: Ray, i: int) -> tuple[float, float, float]:
 
 
 @device
-def weights(_boxes: Any, _ray: Ray, _i: int) -> tuple[float, float]:
+def weights(_boxes: Any, _ray: Any, _i: int) -> tuple[float, float]:
     """Return NaN: a box has no barycentric coordinates."""
     return np.nan, np.nan

@@ -1,0 +1,184 @@
+"""rb.sweep against its definition in Fractions: of which t do two boxes have a point in common."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import raybox as rb
+from exact import rounded
+
+INF = np.inf
+
+
+def contact(low, high, way, lower, upper):
+    """Return t, when the boxes begin and cease to touch on the whole line, and the axis; None: never."""
+    begin, end, face = -INF, INF, {}
+    for k, (a, b, d, p, q) in enumerate(zip(low, high, way, lower, upper, strict=True)):
+        if p == INF or q == -INF:
+            return None
+        if d == 0:
+            if b < p or q < a:
+                return None
+            continue
+        first = p if abs(p) == INF else (Fraction(p) - Fraction(b)) / Fraction(d)
+        last = q if abs(q) == INF else (Fraction(q) - Fraction(a)) / Fraction(d)
+        if d < 0:
+            first, last = (x * (-1 if abs(x) == INF else 1) for x in (last, first))
+        face[k], begin, end = first, max(begin, first), min(end, last)
+    if begin > end or begin > 1 or end < 0:
+        return None
+    axis = min((k for k, first in face.items() if first == begin), default=None) if begin >= 0 else None
+    return max(begin, 0), begin, end, axis
+
+
+def truth(low, high, way, lower, upper, where=None):
+    """Return each mover's first contact: (t, index, begin, end, axis), or None; and how many tie with it."""
+    for a, b, d in zip(low.tolist(), high.tolist(), way.tolist(), strict=True):
+        met = []
+        for i, (p, q) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
+            found = contact(a, b, d, p, q) if where is None or where[i] else None
+            if found is not None:
+                met.append((found[0], i, *found[1:]))
+        yield (min(met, key=lambda x: x[:2]), sum(x[0] == min(met)[0] for x in met) - 1) if met else (None, 0)
+
+
+def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
+    scene, seen = rb.Scene(rb.Boxes(lower, upper)), Counter()
+    hits = rb.sweep(rb.Boxes(low, high), way, scene, where=where, **how)
+    way = np.broadcast_to(way, low.shape)
+    assert hits.shape == (len(low),)
+    for k, (met, ties) in enumerate(truth(low, high, way, lower, upper, where)):
+        if met is None:
+            assert (hits.index[k], hits.t[k]) == (-1, INF), k
+            assert np.isnan([hits.t_enter[k], hits.t_exit[k], *hits.normals[k]]).all()
+            seen["missed"] += 1
+            continue
+        t, i, begin, end, axis = met
+        normal = np.zeros(low.shape[1])
+        if axis is not None:
+            normal[axis] = -np.sign(way[k, axis])
+        assert (hits.index[k], hits.t[k]) == (i, rounded(t) + 0.0), k
+        assert (hits.t_enter[k], hits.t_exit[k]) == (rounded(begin), rounded(end)), k
+        assert hits.normals[k].tolist() == normal.tolist(), k
+        with np.errstate(all="ignore"):
+            center = low[k] / 2 + high[k] / 2 + hits.t[k] * way[k]
+        np.testing.assert_allclose(hits.points[k], center, rtol=1e-12, atol=1e-12)
+        seen["met"] += 1
+        seen["tied"] += ties > 0
+        seen["overlaps"] += axis is None
+        seen["touches"] += begin == end
+        seen["at an end"] += t in (0, 1)
+    return seen
+
+
+def corners(rng, n, dim, grid):
+    one, other = (rng.integers(-8, 9, (2, n, dim)) / 2 if grid else rng.uniform(-4, 4, (2, n, dim))).astype(
+        float
+    )
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def small(low, high, share):
+    return low, low + (high - low) * share
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("grid", [True, False])
+def test_sweeps_are_their_definition(dim, grid):
+    rng = np.random.default_rng([dim, grid])
+    lower, upper = small(*corners(rng, 40, dim, grid), 0.25)
+    low, high = small(*corners(rng, 400, dim, grid), 0.125)
+    way = rng.integers(-5, 6, (400, dim)) / 2 if grid else rng.uniform(-3, 3, (400, dim))
+    way[rng.random(way.shape) < 0.1] = 0.0
+    seen = hold(low, high, way, lower, upper)
+    assert min(seen["met"], seen["missed"], seen["overlaps"]) > 40, seen
+    if grid:
+        assert min(seen["tied"], seen["at an end"]) > 5, seen
+        assert seen["touches"] >= 2, seen
+    hold(low, high, way, lower, upper, where=rng.random(40) < 0.5, workers=2)
+    hold(low, high, way[0], lower, upper)
+
+
+@pytest.mark.parametrize("power", [-1060, -500, -100, 100, 500, 1015])
+def test_sweeps_of_any_size(power):
+    """All of it scaled, or the ways alone, or the places alone."""
+    rng = np.random.default_rng(3)
+    lower, upper = small(*corners(rng, 20, 3, True), 0.25)
+    low, high = small(*corners(rng, 60, 3, False), 0.125)
+    way, much = rng.uniform(-8, 8, (60, 3)), 2.0**power
+    seen = hold(low * much, high * much, way * much, lower * much, upper * much)
+    seen += hold(low, high, way * much, lower, upper)
+    seen += hold(low * much, high * much, way, lower * much, upper * much)
+    assert seen["met"] > 20
+
+
+def test_gaps_and_overlaps_that_float64_cannot_see():
+    """A mover's corner less a wall is no float: one unit more or less decides, and the sum would round."""
+    wall = 2.0**53 + 2.0
+    low, high = np.array([[-1.0], [-1.0], [-1.0]]) * [1, 1, 1], np.array([[0.3, 1, 1]] * 3)
+    high[1, 0], high[2, 0] = np.nextafter(0.3, 1), np.nextafter(0.3, 0)
+    lower, upper = np.array([[wall, -9, -9]]), np.array([[wall + 2, 9, 9]])
+    seen = hold(low, high, np.array([wall, 0, 0]), lower, upper)
+    assert seen == {"met": 3, "tied": 0, "overlaps": 0, "touches": 0, "at an end": 0}
+    short = np.array([[0.1 + 0.2, 0, 0]])
+    for unit in (0.1, np.nextafter(0.1, 0), np.nextafter(0.1, 1)):
+        box = np.array([[0.0, 0, 0]]), np.array([[unit, 1, 1]])
+        hold(*box, short, np.array([[0.4, 0, 0]]), np.array([[1.0, 1, 1]]))
+
+
+def test_scenes_without_bounds_and_flat_movers():
+    rng = np.random.default_rng(4)
+    lower, upper = small(*corners(rng, 30, 3, True), 0.25)
+    lower[rng.random(lower.shape) < 0.1], upper[rng.random(upper.shape) < 0.1] = -INF, INF
+    low, _ = corners(rng, 80, 3, True)
+    flat = np.where(rng.random(low.shape) < 0.7, 0.0, 0.5)
+    seen = hold(low, low + flat, rng.integers(-4, 5, (80, 3)) * 1.0, lower, upper)
+    assert seen["met"] > 20
+
+
+numbers = st.one_of(st.integers(-4, 4).map(float), st.floats(-1e300, 1e300))
+
+
+@given(st.lists(st.tuples(*[numbers] * 15), min_size=1, max_size=3))
+@settings(max_examples=60)
+def test_any_sweep(rows):
+    x = np.array(rows).reshape(-1, 5, 3)
+    low, high = np.minimum(x[:, 0], x[:, 1]), np.maximum(x[:, 0], x[:, 1])
+    lower, upper = np.minimum(x[:, 3], x[:, 4]), np.maximum(x[:, 3], x[:, 4])
+    hold(low, high, x[:, 2], lower, upper)
+
+
+def test_nothing_to_sweep_and_nothing_to_touch():
+    none, scene = rb.Boxes(np.empty((0, 3)), np.empty((0, 3))), rb.Scene(rb.Boxes([0] * 3, [1] * 3))
+    assert rb.sweep(none, [1, 0, 0], scene).index.shape == (0,)
+    assert rb.sweep(rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], rb.Scene(none)).index.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("boxes", "way", "scene", "text"),
+    [
+        ([0, 0], [1, 0], [0, 0], "boxes_moving must be raybox.Boxes; got list. Make some"),
+        (rb.Boxes([0, 0], [1, INF]), [1, 0], None, "boxes_moving.upper must be finite; 1 of 1 break this"),
+        (rb.Boxes([0, 0], [1, 1]), [[1, 0]] * 2, None, r"one for each box: \(2,\) or \(1, 2\); got \(2, 2\)"),
+        (rb.Boxes([0, 0], [1, 1]), [1, np.nan], None, "displacement must be finite; 1 of 1 break this"),
+        (rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], None, "D = 2; got D = 3. Add or drop a coordinate"),
+        (
+            rb.Boxes([0, 0], [1, 1]),
+            [1, 0],
+            rb.Boxes([0, 0], [1, 1]),
+            "scene must be a Scene of boxes; got Boxes",
+        ),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(boxes, way, scene, text):
+    with pytest.raises(rb.InvalidInput, match=text):
+        rb.sweep(boxes, way, rb.Scene(rb.Boxes([5, 5], [6, 6])) if scene is None else scene)
+
+
+def test_meshes_are_not_swept_against():
+    with pytest.raises(rb.InvalidInput, match="scene must be a Scene of boxes; got Mesh"):
+        rb.sweep(rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], rb.Scene(rb.Mesh(np.eye(3), [[0, 1, 2]])))
