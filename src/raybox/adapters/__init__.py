@@ -1,0 +1,1 @@
+"""Drop-ins: other libraries' interfaces, answered by raybox."""
