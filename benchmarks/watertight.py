@@ -1,0 +1,190 @@
+"""Cast rays at the vertices and edges of closed meshes, by the million, and count those that slip through.
+
+    python benchmarks/watertight.py [--rays 10000000] [--sample 100000] [--data ../shared/data] [--workers 2]
+
+Meshes: a sphere of 1.3 million triangles, and (with --data) a skull of 100,000. Their vertices are put on a
+grid of 2^-22, so that a ray can be aimed at one, or at a point a quarter along an edge, without any rounding:
+the origin is that point less a multiple of the direction, in whole numbers. Such a ray must meet the mesh no
+later than there; and, with its range cut down to that one time, it must meet the mesh even so. Besides: lines
+in random directions, which must cross the mesh an even number of times; and a sample of random rays, which
+must meet exactly the triangles that rational arithmetic (tests/exact_surfaces.py) says. The exit code is 1 if
+a ray slips through, a line is odd, or a hit is wrong.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import exact_surfaces
+import raybox as rb
+
+GRID = 2.0**22
+BATCH = 1_000_000
+REACH = 2.0**-9  # times a whole number up to 1024: how far in front of its goal a ray starts
+
+
+class Found(NamedTuple):
+    """How many rays were asked, and how many went wrong."""
+
+    rays: int
+    wrong: int
+    seconds: float
+
+
+def on_grid(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bring a mesh into [-1, 1], onto the grid; say what is closed about it."""
+    middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
+    size = np.abs(vertices - middle).max()
+    return np.round((vertices - middle) / size * GRID) / GRID, faces
+
+
+def sphere(times: int) -> tuple[np.ndarray, np.ndarray]:
+    """Subdivide an icosahedron so many times: 20 * 4 ** times triangles."""
+    golden = (1 + 5**0.5) / 2
+    plane = np.array([[x, y] for x in (-1.0, 1.0) for y in (-golden, golden)])
+    plane = np.insert(plane, 0, 0.0, axis=1)
+    vertices = np.concatenate([np.roll(plane, k, axis=1) for k in range(3)])
+    near = np.linalg.norm(vertices[:, None] - vertices[None], axis=2) < 2.1
+    faces = np.array(
+        [
+            (i, j, k)
+            for i in range(12)
+            for j in range(i + 1, 12)
+            for k in range(j + 1, 12)
+            if near[i, j] and near[j, k] and near[i, k]
+        ]
+    )
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    inward = (np.cross(b - a, c - a) * a).sum(axis=1) < 0
+    faces[inward] = faces[inward][:, [0, 2, 1]]
+    for _ in range(times):
+        vertices, faces = divided(vertices, faces)
+    return vertices / np.linalg.norm(vertices, axis=1, keepdims=True), faces
+
+
+def edges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each edge once (low vertex first), and the number of each face's three."""
+    pairs = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    keys, numbers = np.unique(pairs[:, 0] * (faces.max() + 1) + pairs[:, 1], return_inverse=True)
+    return np.stack(np.divmod(keys, faces.max() + 1), axis=1), numbers.reshape(-1, 3)
+
+
+def divided(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut each triangle into four, on the sphere."""
+    edges, numbers = edges_of(faces)
+    middles = vertices[edges].sum(axis=1)
+    middles *= np.linalg.norm(vertices[0]) / np.linalg.norm(middles, axis=1, keepdims=True)
+    (a, b, c), (ab, bc, ca) = faces.T, (numbers + len(vertices)).T
+    parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+    return np.concatenate([vertices, middles]), np.concatenate([np.stack(part, axis=1) for part in parts])
+
+
+def open_edges(faces: np.ndarray) -> int:
+    """Count edges that are not shared by two triangles, run through in opposite directions."""
+    ways = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    ahead, back = (np.sort(pair[:, 0] * (faces.max() + 1) + pair[:, 1]) for pair in (ways, ways[:, ::-1]))
+    return int((ahead != back).sum() + (ahead[1:] == ahead[:-1]).sum())
+
+
+def goals(vertices: np.ndarray, edges: np.ndarray, kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Pick vertices, or points a quarter, a half or three quarters along edges: exact in float64."""
+    if kind == "vertices":
+        return vertices[rng.integers(0, len(vertices), n)]
+    a, b = (vertices[x] for x in edges[rng.integers(0, len(edges), n)].T)
+    share = rng.integers(1, 4, (n, 1))
+    return (a * (4 - share) + b * share) / 4
+
+
+def aimed(scene: rb.Scene, how: argparse.Namespace, kind: str, mesh: tuple[np.ndarray, np.ndarray]) -> Found:
+    """Aim rays at vertices or edges; count those that pass by."""
+    rng = np.random.default_rng(7)
+    (vertices, faces), leaks, spent = mesh, 0, 0.0
+    edges = edges_of(faces)[0]
+    for begin in range(0, how.rays, BATCH):
+        n = min(BATCH, how.rays - begin)
+        goal, way = goals(vertices, edges, kind, rng, n), rng.integers(-1024, 1025, (n, 3)).astype(float)
+        origin = goal - way * REACH
+        assert ((goal - origin) == way * REACH).all()  # nothing was rounded
+        start = time.perf_counter()
+        first = rb.Rays(origin, way)
+        there = rb.Rays(origin, way, t_min=REACH, t_max=REACH)
+        met = (scene.nearest(first, workers=how.workers).t <= REACH) & scene.occluded(
+            there, workers=how.workers
+        )
+        spent += time.perf_counter() - start
+        leaks += int((~met & way.any(axis=1)).sum())
+    return Found(how.rays, leaks, spent)
+
+
+def even(scene: rb.Scene, how: argparse.Namespace) -> Found:
+    """Count crossings of random lines, which meet no edge but by a chance of none in billions."""
+    rng, odd, spent = np.random.default_rng(8), 0, 0.0
+    for begin in range(0, how.rays, BATCH):
+        n = min(BATCH, how.rays - begin)
+        lines = rb.Rays.lines(rng.uniform(-1, 1, (n, 3)), rng.standard_normal((n, 3)))
+        start = time.perf_counter()
+        odd += int((scene.count(lines, workers=how.workers) % 2).sum())
+        spent += time.perf_counter() - start
+    return Found(how.rays, odd, spent)
+
+
+def sampled(mesh: rb.Mesh, scene: rb.Scene, how: argparse.Namespace) -> Found:
+    """Hold all hits of a sample of random rays to rational arithmetic."""
+    rng = np.random.default_rng(9)
+    origins, ways = rng.uniform(-1.5, 1.5, (how.sample, 3)), rng.standard_normal((how.sample, 3))
+    start = time.perf_counter()
+    got = scene.all(rb.Rays(origins, ways), workers=how.workers)
+    asked = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rb.Rays(origins, ways))
+    spent = time.perf_counter() - start
+    hits = {*zip(got.ray.tolist(), got.index.tolist(), got.t.tolist(), strict=True)}
+    corners, wrong, seen = mesh.corners(), 0, 0
+    for ray, i in zip(asked.ray.tolist(), asked.index.tolist(), strict=True):
+        o, d, triangle = origins[ray].tolist(), ways[ray].tolist(), corners[i].tolist()
+        met = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)
+        if met is not None:
+            seen += 1
+            wrong += (ray, i, float(met[0].t)) not in hits
+    return Found(how.sample, wrong + abs(seen - len(hits)), spent)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rays", type=int, default=10_000_000)
+    parser.add_argument("--sample", type=int, default=100_000)
+    parser.add_argument("--divide", type=int, default=8, help="times the sphere is subdivided")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--workers", type=int, default=-1)
+    how = parser.parse_args()
+    meshes = {"sphere": sphere(how.divide)}
+    if how.data:
+        skull = rb.load(how.data / "skull_mesh" / "skull.obj")
+        meshes["skull"] = np.array(skull.vertices), np.array(skull.faces)
+    failed = False
+    for name, raw in meshes.items():
+        vertices, faces = on_grid(*raw)
+        mesh = rb.Mesh(vertices, faces)
+        scene = rb.Scene(mesh)
+        print(f"{name}: {len(mesh):,} triangles, {open_edges(faces)} edges open", flush=True)
+        jobs = {
+            "at vertices: slip through": lambda: aimed(scene, how, "vertices", (vertices, faces)),  # noqa: B023
+            "at edges: slip through": lambda: aimed(scene, how, "edges", (vertices, faces)),  # noqa: B023
+            "random lines: odd": lambda: even(scene, how),  # noqa: B023
+            "random rays: wrong hits": lambda: sampled(mesh, scene, how),  # noqa: B023
+        }
+        for what, job in jobs.items():
+            found = job()
+            failed |= found.wrong > 0
+            print(f"  {found.rays:>12,} {what} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
