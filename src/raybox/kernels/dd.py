@@ -18,13 +18,14 @@ from raybox.kernels.eft import two_prod, two_sum
 from raybox.kernels.jit import device
 
 _EPS = 2.0**-100
+_UP = 1.0 + 2.0**-48  # more than sums of slacks are rounded
 _SMALL = 2.0**-900  # quotients below (and above its inverse) may have lost bits
 _TAME_LOW = 2.0**-200
 _TAME_HIGH = 2.0**200
 
 
 class DD(NamedTuple):
-    """A number known to be within `slack` of head + tail."""
+    """A number known to be within `slack` of head + tail; it is head + tail where the slack is 0."""
 
     head: float
     tail: float
@@ -61,8 +62,11 @@ def add(a: DD, b: DD) -> DD:
     """Return a + b."""
     s, e = two_sum(a.head, b.head)
     t, f = two_sum(a.tail, b.tail)
-    s, e = two_sum(s, e + t)
-    s, e = two_sum(s, e + f)
+    u, v = two_sum(e, t)
+    s, e = two_sum(s, u)
+    if v == 0.0 and f == 0.0:
+        return DD(s, e, (a.slack + b.slack) * _UP)  # nothing was rounded
+    s, e = two_sum(s, e + (v + f))
     return DD(s, e, a.slack + b.slack + _EPS * (abs(a.head) + abs(b.head)))
 
 
@@ -82,11 +86,17 @@ def sub(a: DD, b: DD) -> DD:
 def mul(a: DD, b: DD) -> DD:
     """Return a * b."""
     p, e = two_prod(a.head, b.head)
-    s, e = two_sum(p, e + (a.head * b.tail + a.tail * b.head))
     size_a = abs(a.head)
     size_b = abs(b.head)
-    lost = 1.01 * (size_a * b.slack + size_b * a.slack) + a.slack * b.slack + _EPS * (size_a * size_b)
-    return DD(s, e, lost)
+    lost = 1.01 * (size_a * b.slack + size_b * a.slack) + a.slack * b.slack
+    if a.tail == 0.0 or b.tail == 0.0:
+        x, y = two_prod(a.head, b.tail) if a.tail == 0.0 else two_prod(a.tail, b.head)
+        u, v = two_sum(e, x)
+        if v == 0.0 and y == 0.0:
+            s, e = two_sum(p, u)
+            return DD(s, e, lost * _UP)  # nothing was rounded
+    s, e = two_sum(p, e + (a.head * b.tail + a.tail * b.head))
+    return DD(s, e, lost + _EPS * (size_a * size_b))
 
 
 @device
@@ -99,8 +109,14 @@ def dot(a: Any, b: Any) -> DD:
 
 @device
 def certain(a: DD) -> bool:
-    """Tell whether the sign of `head` is the sign of the exact number."""
+    """Tell whether the sign of `head` is the sign of the exact number, which is not 0."""
     return abs(a.head) > 2.0 * a.slack
+
+
+@device
+def signed(a: DD) -> bool:
+    """Tell whether the sign of `head` is the sign of the exact number, which may be 0."""
+    return certain(a) or a.slack == 0.0
 
 
 @device

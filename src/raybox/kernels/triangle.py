@@ -122,7 +122,7 @@ def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
     if safe:
         cross = _dd_cross(_dd_diff(p, ray.origin), _dd_diff(q, ray.origin))
         value = _dd_dot(_dd_lift(ray.direction), cross)
-        if dd.certain(value):
+        if dd.signed(value):
             return sign(value.head)
     return _big_volume(p, q, ray).sign
 
@@ -148,12 +148,28 @@ def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
     return _big_dot_cross(_big_diff(a, ray.origin), ab, ac), _big_dot_cross(direction, ab, ac)
 
 
+@device
+def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
+    """Return the crossing time as a numerator and a denominator."""
+    n = _dd_cross(_dd_diff(b, a), _dd_diff(c, a))
+    return _dd_dot(_dd_diff(a, ray.origin), n), _dd_dot(_dd_lift(ray.direction), n)
+
+
+@device
+def _is_surely(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+    """Tell whether the crossing time is t, not rounded, as far as double-double can tell."""
+    if not (_safe(a, b, c, ray) and dd.tame(t)):
+        return False
+    num, den = _dd_ratio(a, b, c, ray)
+    rest = dd.sub(num, dd.mul(den, dd.lift(t)))
+    return rest.head == 0.0 and rest.slack == 0.0
+
+
 @allocating
 def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
     """Return the time of the crossing with the triangle's plane, rounded once."""
     if safe:
-        n = _dd_cross(_dd_diff(b, a), _dd_diff(c, a))
-        t = dd.divide(_dd_dot(_dd_diff(a, ray.origin), n), _dd_dot(_dd_lift(ray.direction), n))
+        t = dd.divide(*_dd_ratio(a, b, c, ray))
         if t == t:
             return t
     num, den = _ratio(a, b, c, ray)
@@ -186,10 +202,17 @@ def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
 @allocating
 def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
     """Decide t_min <= t <= t_max exactly, where t rounded once equals one of them."""
+    if _is_surely(a, b, c, ray, t):
+        return True
     num, den = _ratio(a, b, c, ray)
     early = t == ray.t_min and beyond(num, den, t) < 0
     late = t == ray.t_max and beyond(num, den, t) > 0
     return not (early or late)
+
+
+@device
+def _is_surely_of(mesh: Any, ray: Ray, i: int, t: float) -> bool:
+    return _is_surely(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray, t)
 
 
 @device
@@ -200,6 +223,9 @@ def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
 
 @allocating
 def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
+    t = span(mesh, ray, i)[0]
+    if _is_surely_of(mesh, ray, i, t) and _is_surely_of(mesh, ray, j, t):
+        return 0
     num_i, den_i = _ratio(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray)
     num_j, den_j = _ratio(_point(mesh, j, 0), _point(mesh, j, 1), _point(mesh, j, 2), ray)
     return ratio_order(num_i, den_i, num_j, den_j)
