@@ -24,7 +24,7 @@ import raybox as rb
 from raybox.bench import data
 
 QUESTIONS = ("nearest", "occluded", "count")
-FEW = 256  # rays that trimesh over rtree is given: it takes about a millisecond for each
+FEW = 64  # rays that trimesh over rtree is given: it takes about a millisecond for each
 
 
 class Contestant(NamedTuple):

@@ -33,6 +33,8 @@ class Desk(NamedTuple):
     work: Any  # int64 (8,): see `WORK`
 
 
+WAITING = 7  # the place in `work` that says how many pairs wait to be judged
+
 WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs screened", "nodes tested by lists")
 
 

@@ -10,7 +10,7 @@ from raybox.bvh.aim import CELLS, LANES, aim, octant_of
 from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
 from raybox.bvh.keys import count_keys, sort_keys, spread_keys
-from raybox.bvh.stream import walk_alone, walk_group
+from raybox.bvh.stream import judge_rest, walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
@@ -26,6 +26,7 @@ def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
 @device
 def _answer(sink: Any, job: Any, order: Order, desk: Desk, place: tuple[int, int, int]) -> bool:
     """Write a group's answers: compiled once, for an entry and for a device function."""
+    judge_rest(job, sink, desk)
     return answer(sink, job, order, desk, place)
 
 

@@ -11,7 +11,7 @@ Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 from typing import Any
 
 from raybox.bvh.aim import LANES, STOP
-from raybox.bvh.desk import Desk
+from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.lists import keep, occupied, open_lists, pad, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes
@@ -24,6 +24,7 @@ from raybox.kernels.jit import device, dispatch, inlined, whole
 from raybox.kernels.lanes import prefetch
 from raybox.kernels.primitives import fetch, fills, screen
 
+FULL = 8  # pairs that are judged at a time
 SHORT = 2  # lists up to this long are walked ray by ray
 
 
@@ -46,6 +47,37 @@ def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
 
 
 @device
+def _judge_full(job: Any, sink: Any, desk: Desk, number: int) -> None:
+    """Judge pairs, eight at a time; what is left over waits for more.
+
+    A vector of one pair takes as long as one of eight. Boxes do not wait: what a ray surely meets is noted
+    at once (`raybox.bvh.sure`), and would overtake them.
+    """
+    full = number if fills(job.rows) else number // FULL * FULL
+    if full > 0:
+        judge(job, sink, desk, full)
+    for k in range(full, number):
+        desk.pairs.ray[k - full], desk.pairs.item[k - full] = desk.pairs.ray[k], desk.pairs.item[k]
+    desk.work[WAITING] = number - full
+
+
+@device
+def judge_rest(job: Any, sink: Any, desk: Desk) -> None:
+    """Judge the pairs that wait."""
+    if desk.work[WAITING] > 0:
+        judge(job, sink, desk, desk.work[WAITING])
+        desk.work[WAITING] = 0
+
+
+@device
+def _room_for(job: Any, sink: Any, desk: Desk, number: int) -> int:
+    """Return how many pairs wait, none if there would be no room for so many more."""
+    if desk.work[WAITING] + number + FULL > desk.pairs.ray.size:
+        judge_rest(job, sink, desk)
+    return desk.work[WAITING]
+
+
+@device
 def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
     """Deal with the boxes among a node's slots that one ray may meet, of which it meets some for sure."""
     node, _, left, sure = slots
@@ -55,14 +87,14 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
         sure &= sure - 1
         if take(sink, job, desk, ray, whole(~nodes[node, CHILD + slot]), desk.slots[slot]):
             left &= ~(1 << slot)
-    found = whole(0)
+    found = _room_for(job, sink, desk, 2 * WIDTH)
     while left != 0:
         slot = simd.lowest_bit(left)
         left &= left - 1
         if desk.slots[slot] <= desk.probes[ray, STOP]:
             found = propose(sink, desk, found, ray, whole(~nodes[node, CHILD + slot]))
     if found > 0:
-        judge(job, sink, desk, found)
+        _judge_full(job, sink, desk, found)
 
 
 @device
@@ -98,7 +130,10 @@ def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: in
 def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask: int) -> None:
     """Decide the boxes in some slots of a node for the rays of their lists."""
     nodes = job.tree.nodes
-    found = whole(0)
+    most = whole(0)
+    for slot in range(WIDTH):
+        most += 2 * desk.lengths[slot] * (mask >> slot & 1)
+    found = _room_for(job, sink, desk, most)
     while mask != 0:
         slot = simd.lowest_bit(mask)
         mask &= mask - 1
@@ -106,7 +141,7 @@ def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask
         fetch(job.rows, item)
         for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
             found = propose(sink, desk, found, whole(desk.arena[k]), item)
-    judge(job, sink, desk, found)
+    _judge_full(job, sink, desk, found)
 
 
 def decide_lists(sink: Any, job: Any, desk: Desk, node: int, octant: int, mask: int) -> None:

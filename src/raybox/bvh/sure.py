@@ -141,9 +141,8 @@ def sifting(hand: type[Hand]) -> Any:
 
     @vector_code(types.void)
     def write(b: Any, sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
-        sifter = (
-            hand if fills(job.rows) else Hand
-        )  # who meets no more than a box is not sure of what is in it
+        # who meets the box of something else is not sure of what is in it
+        sifter = hand if hand is Hand or fills(job.rows) else Hand
         sift_with(partial(sifter, b, sink, job, desk), b, job.tree.nodes, desk, node, span)
 
     @device
