@@ -92,7 +92,10 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
         slot = simd.lowest_bit(left)
         left &= left - 1
         if desk.slots[slot] <= desk.probes[ray, STOP]:
-            found = propose(sink, desk, found, ray, whole(~nodes[node, CHILD + slot]))
+            item = whole(~nodes[node, CHILD + slot])
+            if not fills(job.rows):
+                fetch(job.rows, item)
+            found = propose(sink, desk, found, ray, item)
     if found > 0:
         _judge_full(job, sink, desk, found)
 
