@@ -29,6 +29,15 @@ BATCH = 1_000_000
 REACH = 2.0**-9  # times a whole number up to 1024: how far in front of its goal a ray starts
 
 
+SAID = {
+    "vertices": "at vertices: slip through",
+    "edges": "at edges: slip through",
+    "lines": "random lines: odd",
+    "sample": "random rays: wrong hits",
+}
+JOBS = list(SAID)
+
+
 class Found(NamedTuple):
     """How many rays were asked, and how many went wrong."""
 
@@ -162,9 +171,13 @@ def main() -> int:
     parser.add_argument("--divide", type=int, default=8, help="times the sphere is subdivided")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--workers", type=int, default=-1)
+    parser.add_argument("--meshes", nargs="+", default=["sphere", "skull"], choices=["sphere", "skull"])
+    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=JOBS)
     how = parser.parse_args()
-    meshes = {"sphere": sphere(how.divide)}
-    if how.data:
+    meshes = {}
+    if "sphere" in how.meshes:
+        meshes["sphere"] = sphere(how.divide)
+    if how.data and "skull" in how.meshes:
         skull = rb.load(how.data / "skull_mesh" / "skull.obj")
         meshes["skull"] = np.array(skull.vertices), np.array(skull.faces)
     failed = False
@@ -173,17 +186,18 @@ def main() -> int:
         mesh = rb.Mesh(vertices, faces)
         scene = rb.Scene(mesh)
         print(f"{name}: {len(mesh):,} triangles, {open_edges(faces)} edges open", flush=True)
-        jobs = {
-            "at vertices: slip through": lambda: aimed(scene, how, "vertices", (vertices, faces)),  # noqa: B023
-            "at edges: slip through": lambda: aimed(scene, how, "edges", (vertices, faces)),  # noqa: B023
-            "random lines: odd": lambda: even(scene, how),  # noqa: B023
-            "random rays: wrong hits": lambda: sampled(mesh, scene, how),  # noqa: B023
-        }
-        for what, job in jobs.items():
-            found = job()
+        for job in how.jobs:
+            found = asked(job, mesh, scene, how)
             failed |= found.wrong > 0
-            print(f"  {found.rays:>12,} {what} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
+            print(f"  {found.rays:>12,} {SAID[job]} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
     return int(failed)
+
+
+def asked(job: str, mesh: rb.Mesh, scene: rb.Scene, how: argparse.Namespace) -> Found:
+    """Do one of the jobs."""
+    if job in ("vertices", "edges"):
+        return aimed(scene, how, job, (np.array(mesh.vertices), np.array(mesh.faces)))
+    return even(scene, how) if job == "lines" else sampled(mesh, scene, how)
 
 
 if __name__ == "__main__":
