@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
@@ -30,3 +31,33 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("local", deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def local():
+    """Lend two worker processes of one thread each; those that are killed come back."""
+    distributed = pytest.importorskip("distributed")
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with (
+        distributed.LocalCluster(**how, dashboard_address=None, scheduler_port=0) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def cluster(local):
+    """Lend both workers, whatever the last test has done to them."""
+    local.wait_for_workers(2, timeout=60)
+    return local
+
+
+@pytest.fixture
+def log(cluster, tmp_path):
+    """Give what workers note of their tasks, as lists of words."""
+    from clustering import Log
+
+    path = tmp_path / "log"
+    cluster.register_plugin(Log(path))
+    yield lambda: [line.split() for line in path.read_text().splitlines()]
+    cluster.unregister_worker_plugin("log")

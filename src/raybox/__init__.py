@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from raybox import cluster as cluster
     from raybox import stream as stream
     from raybox import textbook as textbook
     from raybox.drawing import plot as plot
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from raybox.hits import Hits as Hits
     from raybox.pairwise import intersect as intersect
     from raybox.scene import Scene as Scene
+    from raybox.split import SplitScene as SplitScene
     from raybox.sweeps import sweep as sweep
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
@@ -42,6 +44,7 @@ _HOMES = {
     "intersect": "pairwise",
     "Scene": "scene",
     "sweep": "sweeps",
+    "SplitScene": "split",
     "explain": "textbook.explain",
     "plot": "drawing",
     "plot_slabs": "drawing",
@@ -50,11 +53,11 @@ _HOMES = {
     "view": "viewer",
 }
 
-__all__ = [*_HOMES, "__version__", "stream", "textbook"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__", "cluster", "stream", "textbook"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("stream", "textbook"):
+    if name in ("cluster", "stream", "textbook"):
         return import_module(f"raybox.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'raybox' has no attribute {name!r}")

@@ -14,11 +14,21 @@ from raybox.validate import Bools, Floats, Ints, freeze
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
+class Met(NamedTuple):
+    """What was met where no machine holds everything: row k is what contact k is with."""
+
+    kept: Any  # BoxRows or TriangleRows
+
+    def rows(self) -> Any:
+        """Return the rows as the kernels read them."""
+        return self.kept
+
+
 class Source(NamedTuple):
     """What contacts are contacts of: contact k is of ray ``(k // inner) * row + (k % inner) * column``."""
 
     rays: Any  # Rays, or Movers
-    geometry: Geometry
+    geometry: Geometry | Met
     inner: int = 1
     row: int = 1
     column: int = 0
@@ -253,6 +263,8 @@ def _frozen(array: A) -> A:
 def _derive(source: Source, ray_of: Ints, index: Ints, loop: str, *out: Floats) -> None:
     """Fill in a derived field: by the compiled loop of this name, or by hand for a handful."""
     rays, rows = source.rays.rows(), source.geometry.rows()
+    if isinstance(source.geometry, Met):
+        index = np.where(index < 0, -1, np.arange(index.size))
     if isinstance(source.rays, Movers) or not few.serves(rows, index.size):
         from raybox.kernels import pairs
 

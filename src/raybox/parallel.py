@@ -108,7 +108,7 @@ def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[R
         yield _at_once
         return
     pools = nullcontext() if threads == 1 else ThreadPoolExecutor(threads, "raybox")
-    with _bar(total, progress) as advance, pools as pool:
+    with bar(total, progress) as advance, pools as pool:
         yield partial(_run, (pool, threads, advance))
 
 
@@ -169,12 +169,12 @@ def _gather(chunks: _Chunks, waiting: set[Future[list[tuple[int, T]]]]) -> list[
 
 
 @contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Advance]:
+def bar(total: int, shown: bool) -> Iterator[Advance]:
     """Show progress on stderr, once the work has taken half a second."""
     if not shown:
         yield lambda _rays: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5) as bar:
-        yield bar.update
+    with tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5) as shown_bar:
+        yield shown_bar.update

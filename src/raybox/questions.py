@@ -16,6 +16,8 @@ from raybox.bvh.aim import LANES
 from raybox.bvh.answers import arrange
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job
+from raybox.errors import InvalidInput
+from raybox.geometry import Rays
 from raybox.kernels.box_lanes import make_pairs
 from raybox.parallel import Run, check_workers, team, uncounted
 from raybox.validate import Bools, Floats, Ints
@@ -77,6 +79,26 @@ def everything(job: Job, **how: Any) -> tuple[Ints, Ints, Floats]:
             parts = run(lambda begin, end: careful.everything(careful.some(job, slice(begin, end))), total)
     counts, index, t = (np.concatenate(some) for some in zip(_NOTHING, *parts, strict=True))
     return np.concatenate([[0], np.cumsum(counts)]), index, t
+
+
+def check_rays(rays: Any, dimension: int) -> None:
+    """Refuse what is no rays, or of another D than a scene."""
+    if not isinstance(rays, Rays):
+        raise InvalidInput(
+            f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
+        )
+    if rays.ndim_space != dimension:
+        raise InvalidInput(
+            f"rays must have the scene's dimensions, D = {dimension}; "
+            f"got D = {rays.ndim_space}. Add or drop a coordinate."
+        )
+
+
+def check_k(k: Any) -> int:
+    """Return how many contacts `first` is to give."""
+    if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
+        raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
+    return int(k)
 
 
 _NOTHING = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)

@@ -209,12 +209,11 @@ class Scene:
         >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
         array([ 1,  0, -1])
         """
-        if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
-            raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
+        k = questions.check_k(k)
         job, source = self._ask(rays, where, cull)
-        index, t = questions.first(job, int(k), workers=workers, progress=progress)
-        shape = (*rays.shape, int(k))
-        return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=int(k)))
+        index, t = questions.first(job, k, workers=workers, progress=progress)
+        shape = (*rays.shape, k)
+        return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=k))
 
     def update(self, geometry: Bounded) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
@@ -268,18 +267,24 @@ class Scene:
     def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Job, Source]:
         """Check a question and lay it out for the kernels, all of one state."""
         state = self._state
-        if not isinstance(rays, Rays):
-            raise InvalidInput(
-                f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
-            )
-        if rays.ndim_space != state.geometry.ndim_space:
-            raise InvalidInput(
-                f"rays must have the scene's dimensions, D = {state.geometry.ndim_space}; "
-                f"got D = {rays.ndim_space}. Add or drop a coordinate."
-            )
+        questions.check_rays(rays, state.geometry.ndim_space)
         allowed = _ALL if where is None else validate.mask(where, len(state.geometry))
         rows = facing(state.geometry, state.rows, cull)
         return Job(state.tree, rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
+
+
+def state_of(scene: Scene) -> tuple[_State, str]:
+    """Return what a scene is, and the quality of its tree."""
+    return scene._state, scene._keeper.quality
+
+
+def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
+    """Return a scene whose tree was built before."""
+    scene = object.__new__(Scene)
+    rows, box_rows = _rows_of(geometry)
+    scene._keeper = Keeper(quality, check_workers(-1))
+    scene._state = _state(geometry, rows, tree, box_rows)
+    return scene
 
 
 def _state(geometry: Bounded, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats]) -> _State:

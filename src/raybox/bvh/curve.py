@@ -6,18 +6,19 @@ once are one table of 24 x 64 entries.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.bvh import bins, lanes
 from raybox.bvh.crew import Each, chunks
-from raybox.bvh.frame import Boxes, find_bulk
+from raybox.bvh.frame import Boxes, choose_frame, find_bulk, frozen
 from raybox.kernels.jit import entry
 
 _DIGIT = 11  # bits of the code that one pass sorts by: three passes
 _INDEX = 31  # low bits of a key: the box's number
 _CHUNK = 2**16  # boxes that a thread takes at once
+BITS = 33  # of a place along the curve
 
 
 def _turn(bits: int, by: int) -> int:
@@ -110,3 +111,25 @@ def _grid(boxes: Boxes) -> Any:
     ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
     grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
     return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)
+
+
+class Curve(NamedTuple):
+    """The curve, laid over boxes that need not be in memory."""
+
+    center: Any
+    scale: float
+    grid: Any
+
+    def places(self, lower: Any, upper: Any) -> Any:
+        """Return where along the curve boxes are: uint64, of 33 bits."""
+        keys = np.empty(len(lower), np.int64)
+        boxes = Boxes(frozen(lower), frozen(upper), self.center, self.scale)
+        _make_keys(boxes, (0, len(lower)), self.grid, make_table(), keys)
+        return keys.view(np.uint64) >> np.uint64(_INDEX)
+
+
+def lay(lower: Any, upper: Any) -> Curve:
+    """Lay the curve over boxes, of which a sample is enough."""
+    center, exponent = choose_frame(lower, upper)
+    center.flags.writeable = False
+    return Curve(center, 2.0**exponent, _grid(Boxes(lower, upper, center, 2.0**exponent)))

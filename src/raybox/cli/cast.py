@@ -37,6 +37,11 @@ INVALID = ("raise", "miss")
 )
 @click.option("--workers", type=int, default=-1, show_default=True, help="Threads; -1 takes every core.")
 @click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="The scheduler of a Dask cluster, like tcp://host:8786, that does it.",
+)
+@click.option(
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
@@ -60,8 +65,9 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
+    raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
     """
-    _check_out(out, scene, rays)
+    _check_out(out, options["cluster"], scene, rays)
     geometry, ids = load_scene(scene, options["boxes"])
     announce_compiling()
     told = _cast(geometry, rays, out, query, ids=ids, **options)
@@ -71,11 +77,13 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     click.echo(as_json(summary) if options["json_"] else _in_words(summary), err=not options["json_"])
 
 
-def _check_out(out: str, *inputs: str) -> None:
+def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
     from raybox.stream.sinks import check_out
 
     if out == "-":
+        if cluster:
+            raise click.UsageError("A cluster writes to a file. Give -o a name.")
         return
     if any(Path(out).resolve() == Path(given).resolve() for given in inputs):
         raise click.UsageError(f"{out} is also an input. Give the answers a file of their own.")
@@ -92,6 +100,11 @@ def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any)
     shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
     options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
     try:
+        if how["cluster"]:
+            from raybox import cluster
+
+            options["cluster"] = how["cluster"]
+            return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
         to = sys.stdout.buffer if out == "-" else out
         return stream.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
     except KeyboardInterrupt as stopped:

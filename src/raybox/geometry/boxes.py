@@ -284,7 +284,7 @@ class Boxes:
         return f"Boxes({len(self)}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._lower, self._upper)
+        return restored, (self._lower, self._upper)
 
 
 def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
@@ -294,5 +294,6 @@ def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
     return boxes
 
 
-def _restored(lower: Floats, upper: Floats) -> Boxes:
+def restored(lower: Floats, upper: Floats) -> Boxes:
+    """Return boxes of sound arrays, which are not copied."""
     return _made(object.__new__(Boxes), lower, upper)

@@ -105,7 +105,7 @@ class Mesh:
         return f"Mesh({len(self)}, vertices={len(self._vertices)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._vertices, self._faces)
+        return restored, (self._vertices, self._faces)
 
 
 def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
@@ -114,5 +114,6 @@ def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
     return mesh
 
 
-def _restored(vertices: Floats, faces: Ints) -> Mesh:
+def restored(vertices: Floats, faces: Ints) -> Mesh:
+    """Return a mesh of sound arrays, which are not copied."""
     return _made(object.__new__(Mesh), vertices, faces)

@@ -47,3 +47,14 @@ def points_of(origins: Any, directions: Any, index: Any, t: Any, points: Any) ->
             for k in range(points.shape[0]):
                 step = directions[i, k]
                 points[k, i] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)
+
+
+@entry
+def fold(words: Any, sums: Any) -> None:
+    """Add words to sums that their order, and every bit of them, changes; sums side by side do not wait."""
+    lanes = sums.size
+    for start in range(0, words.size - words.size % lanes, lanes):
+        for k in range(lanes):
+            sums[k] = _stirred(sums[k], words[start + k])
+    for k in range(words.size % lanes):
+        sums[k] = _stirred(sums[k], words[words.size - words.size % lanes + k])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from raybox.geometry import Rays
 from raybox.kernels import passing
 from raybox.scene import Scene
+from raybox.split import SplitScene
 from raybox.validate import Floats, Ints
 
 QUERIES = ("nearest", "occluded", "count", "all")
@@ -36,7 +37,7 @@ def kinds(query: str, dimension: int, ids: Sequence[str] | None) -> dict[str, np
     return {"ray": whole, "index": whole, **named, "t": real, **dict.fromkeys(numbers, real)}
 
 
-def ask(scene: Scene, query: str, rays: Rays, first: int, workers: int) -> Iterator[Answer]:
+def ask(scene: Scene | SplitScene, query: str, rays: Rays, first: int, workers: int) -> Iterator[Answer]:
     """Ask; all answers of a chunk, but for ``all``, of which there may be any number, are one `Answer`."""
     if query == "nearest":
         hits = scene.nearest(rays, workers=workers)

@@ -17,6 +17,7 @@ from raybox.files.reading import check
 from raybox.geometry import Boxes, Rays
 from raybox.parallel import check_workers
 from raybox.scene import Scene
+from raybox.split import SplitScene
 from raybox.stream import digest, journal, pipeline
 from raybox.stream.answers import QUERIES, kinds
 from raybox.stream.chunks import CHUNK, Rooms, pass_over
@@ -43,7 +44,7 @@ class Summary(NamedTuple):
 
 
 def cast(  # noqa: PLR0913
-    scene: Scene,
+    scene: Scene | SplitScene,
     rays: str | os.PathLike[str],
     out: str | os.PathLike[str] | BinaryIO,
     *,
@@ -63,7 +64,7 @@ def cast(  # noqa: PLR0913
 
     Parameters
     ----------
-    scene : Scene
+    scene : Scene or SplitScene
         What is asked.
     rays : str or path
         Read chunk by chunk: ``.parquet .npy .csv .las .laz``, ``.npz`` that is not compressed, and ``.zarr``
@@ -117,7 +118,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    _check(scene, query, ids, chunk)
+    check_arguments(scene, query, ids, chunk)
     want = check(Want("rays", None if origin is None else tuple(map(float, origin)), False, invalid))
     threads = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
@@ -126,7 +127,7 @@ def cast(  # noqa: PLR0913
         if target.resolve() == Path(rays).resolve():
             raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
     source = open_source(Path(rays), want)
-    _ask_one(scene, query, source.dimension)
+    ask_one(scene, query, source.dimension)
     started = time.perf_counter()
     line = pipeline.Line()
     names = None if ids is None else [str(name) for name in ids]
@@ -141,8 +142,9 @@ def cast(  # noqa: PLR0913
     return Summary(done.place.first, done.met, done.rows, before, time.perf_counter() - started)
 
 
-def _check(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
-    if not isinstance(scene, Scene):
+def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
+    """Refuse what nobody can ask."""
+    if not isinstance(scene, Scene | SplitScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
@@ -154,7 +156,7 @@ def _check(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> Non
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 
 
-def _ask_one(scene: Scene, query: str, dimension: int) -> None:
+def ask_one(scene: Scene | SplitScene, query: str, dimension: int) -> None:
     """Ask one ray: dimensions are compared before any work, and what has to be compiled is compiled."""
     getattr(scene, query)(Rays(np.zeros((1, dimension)), np.ones((1, dimension))))
 
@@ -196,12 +198,11 @@ def _go_on(work: Work, task: Task, log: Journal) -> tuple[int, Done]:
 
 def _asked(work: Work, task: Task) -> dict[str, Any]:
     """Tell what another command would have to ask to be the same."""
-    geometry, want = work.scene.geometry, work.source.want
-    kind = "boxes" if isinstance(geometry, Boxes) else "triangles"
+    want = work.source.want
     return {
         "raybox": raybox.__version__,
         "query": work.query,
-        "scene": f"{len(geometry)} {kind}, sum {_sum_of(geometry)[:16]}",
+        "scene": said_of(work.scene),
         "ids": None if task.ids is None else f"sum {digest.of_text(*task.ids)[:16]}",
         "origin": None if want.origin is None else list(want.origin),
         "invalid": want.invalid,
@@ -209,9 +210,26 @@ def _asked(work: Work, task: Task) -> dict[str, Any]:
     }
 
 
-def _sum_of(geometry: Any) -> str:
-    names = ("lower", "upper") if isinstance(geometry, Boxes) else ("vertices", "faces")
-    return digest.of_arrays(*(getattr(geometry, name) for name in names))
+def dimension_of(scene: Scene | SplitScene) -> int:
+    """Tell the dimensions of a scene."""
+    return scene.ndim_space if isinstance(scene, SplitScene) else scene.geometry.ndim_space
+
+
+def kind_of(scene: Scene | SplitScene) -> str:
+    """Tell what a scene is made of."""
+    if isinstance(scene, SplitScene):
+        return scene.kind
+    return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
+
+
+def said_of(scene: Scene | SplitScene) -> str:
+    """Tell a scene from others."""
+    kind = "boxes" if kind_of(scene) == "boxes" else "triangles"
+    if isinstance(scene, SplitScene):
+        return f"{len(scene)} {kind} in {scene.parts} parts, sum {scene.digest[:16]}"
+    names = ("lower", "upper") if kind == "boxes" else ("vertices", "faces")
+    summed = digest.of_arrays(*(getattr(scene.geometry, name) for name in names))
+    return f"{len(scene)} {kind}, sum {summed[:16]}"
 
 
 def _verify(work: Work, log: Journal) -> None:

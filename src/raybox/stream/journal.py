@@ -106,17 +106,17 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.folder / _JOURNAL)
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         self.done = done
 
     def place_output(self) -> None:
         """Put the whole output in its place."""
         if self.whole.exists():
             for path in [self.whole] if self.whole.is_file() else self.whole.rglob("*"):
-                _sync(path)
+                sync(path)
             self.save(self.done._replace(finished=True))
             os.replace(self.whole, self.target)
-            _sync_folder(self.target.parent)
+            sync_folder(self.target.parent)
 
     def _empty(self) -> None:
         """Remove what is in the folder, the journal last: without it nobody would know whose the rest is."""
@@ -147,7 +147,7 @@ def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Journal]:
     journal = Journal(target, asked, found)
     journal.folder.mkdir(exist_ok=True)
     with (journal.folder / _LOCK).open("w") as lock:
-        if not _locked(lock):
+        if not locked(lock):
             raise broken(target, "another process is writing it", "wait for that one, or give another output")
         journal.load()
         try:
@@ -157,7 +157,7 @@ def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Journal]:
                 journal.remove()
 
 
-def _locked(file: Any) -> bool:
+def locked(file: Any) -> bool:
     """Take the lock, which ends with this process however that ends; systems without such locks go on."""
     try:
         import fcntl
@@ -170,13 +170,14 @@ def _locked(file: Any) -> bool:
     return True
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file would survive the machine."""
     if path.is_file():
         with path.open("r+b") as file:
             os.fsync(file.fileno())
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """Make names durable, on systems where a folder can be opened."""
     if os.name == "posix":
         number = os.open(path, os.O_RDONLY)

@@ -9,6 +9,7 @@ from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from raybox.scene import Scene
+from raybox.split import SplitScene
 from raybox.stream import chunks
 from raybox.stream.answers import Answer, Scratch, ask
 from raybox.stream.chunks import Chunk, Place, Rooms, Source
@@ -26,7 +27,7 @@ class Work(NamedTuple):
     """What is asked of what, and where the answers go; ``size`` rays are a chunk."""
 
     source: Source
-    scene: Scene
+    scene: Scene | SplitScene
     query: str
     size: int
     workers: int

@@ -1,0 +1,24 @@
+"""Scenes and rays spread over a cluster of dask.distributed: files in and out, or Dask's own collections.
+
+A task is one chunk of rays, written to a part of its own; parts are put together in order. The scene does not
+travel with tasks: workers map its files. What a worker had done when it died is done; what it was at is done
+again.
+
+===============  ============================================================================
+module           does
+===============  ============================================================================
+``casting``      ``cast``: from arguments to a finished file
+``collections``  ``ask``: Dask arrays and data frames of rays in, the same of answers out
+``crew``         the cluster: is it there, has it raybox, does it see the files
+``running``      tasks handed out a few at a time, parts taken in
+``worker``       what is done at workers
+``places``       where in the file of rays each chunk begins
+``parts``        the folder of parts, and what makes a part whole
+``joining``      parts put together
+===============  ============================================================================
+"""
+
+from raybox.cluster.casting import cast
+from raybox.cluster.collections import ask
+
+__all__ = ["ask", "cast"]

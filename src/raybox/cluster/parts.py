@@ -1,0 +1,195 @@
+"""The folder of parts: ``OUT.raybox-parts``, beside the output until it is whole.
+
+It holds ``asked.json``, the scene's files, and ``part-000000000``, ``part-000000001``, ..., the answers of a
+chunk of rays each. A part is written under another name and renamed, by whichever worker; written twice, it
+is the same bytes. It ends with a few words about itself, so that whoever resumes knows which parts are whole.
+"""
+
+import json
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.errors import RayboxError
+from raybox.files.common import broken
+from raybox.kernels import passing
+from raybox.stream import digest
+from raybox.stream.journal import locked, sync, sync_folder
+
+ENDING = ".raybox-parts"
+SCENE = "scene"
+ROWS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}  # of parts
+_ASKED, _LOCK, _PART, _WORK = "asked.json", "lock", "part-", "work-"
+_MAGIC = b"raybox-1"
+_LANES = 8  # sums side by side
+_TAIL = struct.Struct("<8sQQQQ16s16s")
+
+Facts = dict[str, Any]
+
+
+class Told(NamedTuple):
+    """What a part tells of itself."""
+
+    rays: int
+    rows: int
+    met: int
+    length: int
+    """Of the answers, in bytes."""
+    of: str
+    """The sum of the rays."""
+
+
+def part_of(folder: Path, number: int) -> Path:
+    """Return where a part is, or is to be."""
+    return folder / f"{_PART}{number:09}"
+
+
+def seal(path: Path, told: Told) -> None:
+    """Have a part tell of itself, at its end."""
+    words = _TAIL.pack(_MAGIC, *told[:4], bytes.fromhex(told.of), bytes.fromhex(_sum_of(path, told.length)))
+    with path.open("ab") as file:
+        file.write(words)
+
+
+def told_by(path: Path) -> Told | None:
+    """Return what a part tells of itself; None if there is none, or not all of it."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(max(0, size - _TAIL.size))
+            magic, rays, rows, met, length, of, told = _TAIL.unpack(file.read(_TAIL.size))
+    except (OSError, struct.error):
+        return None
+    if magic != _MAGIC or length + _TAIL.size != size or _sum_of(path, length) != told.hex():
+        return None
+    return Told(rays, rows, met, length, of.hex())
+
+
+def _sum_of(path: Path, length: int) -> str:
+    """Return the sum of the first so many bytes of a file."""
+    data = np.asarray(np.memmap(path, np.uint8, "r", shape=(length,))) if length else np.empty(0, np.uint8)
+    data.flags.writeable = False  # of one kind, so that the loop is compiled once
+    end, sums = length // 8 * 8, np.arange(_LANES, dtype=np.uint64)
+    passing.fold(data[:end].view(np.uint64), sums)
+    return digest.of_text(sums.tobytes().hex(), data[end:].tobytes().hex())
+
+
+class Folder:
+    """The folder of one output."""
+
+    def __init__(self, target: Path, asked: Facts, found: Facts) -> None:
+        self.given, self.target = target, target.resolve()
+        self.path = self.target.with_name(self.target.name + ENDING)
+        self.asked, self.found = asked, found
+        self.same_input = True
+
+    def load(self) -> None:
+        """Take up what the same command has left; refuse what another one has."""
+        path = self.path / _ASKED
+        if not path.exists():
+            if {item.name for item in self.path.iterdir()} - {_LOCK, _ASKED + ".new"}:
+                raise self._foreign("is there, but does not say what was asked")
+        else:
+            try:
+                before = json.loads(path.read_text(encoding="utf-8"))
+                asked, found = dict(before["asked"]), before["input"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise self._foreign("does not say what was asked") from error
+            self._compare(asked)
+            self.same_input = found == self.found
+        if self.same_input:
+            self.note()
+
+    def note(self) -> None:
+        """Write down what is asked, of which rays."""
+        new = self.path / (_ASKED + ".new")
+        new.write_text(json.dumps({"asked": self.asked, "input": self.found}), encoding="utf-8")
+        os.replace(new, self.path / _ASKED)
+
+    def _compare(self, asked: Facts) -> None:
+        now = dict(self.asked)
+        if asked.get("invalid") == "raise":  # then no ray of a part was invalid
+            asked["invalid"] = now["invalid"]
+        differ = [name for name in {**asked, **now} if asked.get(name) != now.get(name)]
+        if differ:
+            shown = ", ".join(f"{name} {asked.get(name)} there, {now.get(name)} now" for name in differ)
+            raise broken(
+                self.given,
+                f"another command has begun it, in {self.path.name} ({shown})",
+                "finish that command, or remove the folder, or give another output",
+            )
+
+    def _foreign(self, problem: str) -> Exception:
+        return broken(self.path, problem, "rename or remove it, or give another output")
+
+    def make_whole(self) -> Path:
+        """Make a folder for the output that is put together."""
+        path = self.path / f"{_WORK}whole"
+        path.mkdir()
+        return path
+
+    def place(self, whole: Path) -> None:
+        """Put the whole output in its place, and remove the parts."""
+        for path in [whole] if whole.is_file() else whole.rglob("*"):
+            sync(path)
+        os.replace(whole, self.target)
+        sync_folder(self.target.parent)
+        self.remove()
+
+    def told(self, error: BaseException) -> BaseException:
+        """Add to an error what is kept."""
+        number = sum(1 for _ in self.path.glob(_PART + "*"))
+        kept = f"{number:,} parts are done and kept in {self.path.name}, from where the same command goes on"
+        if not number:
+            return error
+        if isinstance(error, RayboxError):
+            return type(error)(f"{error}; {kept}")
+        error.add_note(kept)
+        return error
+
+    def clear_work(self) -> None:
+        """Remove what workers that died, or were stopped, have left of parts under way."""
+        for item in self.path.glob(_WORK + "*"):
+            shutil.rmtree(item, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove the folder; what says whose it is, last."""
+        for item in sorted(self.path.iterdir(), key=lambda item: item.name in (_ASKED, _LOCK)):
+            shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
+        self.path.rmdir()
+
+    def empty(self) -> bool:
+        """Tell whether no part is done."""
+        return not any(self.path.glob(_PART + "*"))
+
+
+def make_work(folder: Path, number: int, token: str) -> Path:
+    """Make a folder for a part under way."""
+    path = folder / f"{_WORK}{number:09}-{token}"
+    path.mkdir()
+    return path
+
+
+@contextmanager
+def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Folder]:
+    """Lend the folder of an output to one process at a time; leave nothing where nothing was done."""
+    folder = Folder(target, asked, found)
+    folder.path.mkdir(exist_ok=True)
+    with (folder.path / _LOCK).open("w") as lock:
+        if not locked(lock):
+            raise broken(target, "another process is writing it", "wait for that one, or give another output")
+        folder.load()
+        folder.clear_work()
+        try:
+            yield folder
+        finally:
+            if folder.path.exists():
+                folder.clear_work()
+                if folder.empty():
+                    folder.remove()

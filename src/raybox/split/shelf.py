@@ -1,0 +1,85 @@
+"""The parts of a split scene: opened when they are asked, and closed where memory is short."""
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox import kept
+from raybox.errors import InvalidInput, RayboxError
+from raybox.scene import Scene
+from raybox.split.dividing import BOUNDS, FACTS, NUMBERS, folder_of
+from raybox.validate import Floats, Ints
+
+
+class Part(NamedTuple):
+    """A part that is open: its scene, and the numbers its rows have in the whole."""
+
+    scene: Scene
+    numbers: Ints
+
+
+class Shelf:
+    """The parts in a folder, and those that are open; the one not asked for longest is closed first."""
+
+    def __init__(self, folder: Path, memory: int | None) -> None:
+        self.folder, self.memory = folder, memory
+        self.facts, self.corners = _told(folder)
+        self.bytes = [kept.size_of(folder_of(folder, part)) for part in range(len(self.corners))]
+        self.open: OrderedDict[int, Part] = OrderedDict()
+        self.opened = 0  # how often a part was opened
+        self.most = 0  # bytes of the parts that were open together, at most
+        if isinstance(memory, bool) or not (memory is None or hasattr(memory, "__index__")):
+            raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
+        largest = max(self.bytes, default=0)
+        if memory is not None and memory < largest:
+            raise InvalidInput(
+                f"memory must hold the largest part, {largest:,} bytes; got {memory:,}. "
+                "Split the scene into more parts."
+            )
+
+    def __len__(self) -> int:
+        return len(self.corners)
+
+    @property
+    def scarce(self) -> bool:
+        """Whether not all parts can be open together."""
+        return self.memory is not None and sum(self.bytes) > self.memory
+
+    def take(self, part: int) -> Part:
+        """Return a part, open."""
+        if part in self.open:
+            self.open.move_to_end(part)
+            return self.open[part]
+        while self.memory is not None and self.open and self._held() + self.bytes[part] > self.memory:
+            self.open.popitem(last=False)
+        place = folder_of(self.folder, part)
+        try:
+            numbers = kept.mapped(place / NUMBERS)
+        except (OSError, ValueError) as error:
+            raise kept.refused(place, f"cannot be read ({error})") from error
+        self.open[part] = Part(kept.found(place), numbers)
+        self.opened += 1
+        self.most = max(self.most, self._held())
+        return self.open[part]
+
+    def _held(self) -> int:
+        return sum(self.bytes[part] for part in self.open)
+
+
+def _told(folder: Path) -> tuple[dict[str, Any], Floats]:
+    """Read what a folder holds."""
+    try:
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        if facts["format"] != kept.FORMAT:
+            raise kept.refused(folder, "was written by another version of raybox")
+        corners: Floats = np.load(folder / BOUNDS, allow_pickle=False)
+        if len(corners) != facts["parts"]:
+            raise kept.refused(folder, "holds no whole split scene")
+    except RayboxError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise kept.refused(folder, f"holds no whole split scene ({type(error).__name__}: {error})") from error
+    return facts, corners
