@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import raybox as rb
@@ -123,6 +124,18 @@ def test_another_command_is_refused(tmp_path, monkeypatch, how, told):
     assert "\n" not in str(caught.value)
     assert content(tmp_path) == before
     assert rb.stream.cast(SCENE, rays, out, chunk=20, workers=2).resumed > 0
+
+
+def test_another_origin_is_another_command(tmp_path, monkeypatch):
+    points, out = tmp_path / "points.npz", tmp_path / "out.npy"
+    np.savez_compressed(points, points=RAYS.origins + 1)  # loaded whole
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError, match="enough"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0))
+    monkeypatch.undo()
+    with pytest.raises(rb.FileFormatError, match=r"origin \[0.0, 0.0, 0.0\] there, \[0.0, 0.0, 1.0\] now"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 1))
+    assert rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0)).resumed > 0
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path):

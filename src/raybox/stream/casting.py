@@ -138,7 +138,7 @@ def cast(  # noqa: PLR0913
         before, done = 0, pipeline.run(work, sink)
         sink.finish(done.rows)
     else:
-        before, done = _to_file(work, task, target)
+        before, done = _to_file(work, task, target, want)
     return Summary(done.place.first, done.met, done.rows, before, time.perf_counter() - started)
 
 
@@ -161,9 +161,9 @@ def ask_one(scene: Scene | SplitScene, query: str, dimension: int) -> None:
     getattr(scene, query)(Rays(np.zeros((1, dimension)), np.ones((1, dimension))))
 
 
-def _to_file(work: Work, task: Task, target: Path) -> tuple[int, Done]:
+def _to_file(work: Work, task: Task, target: Path, want: Want) -> tuple[int, Done]:
     """Go on with what is done of a file; whatever stops it, say what is kept."""
-    asked = _asked(work, task)
+    asked = _asked(work, task, want)
     found = digest.of_file(work.source.path)
     log: Journal | None = None
     try:
@@ -196,9 +196,8 @@ def _go_on(work: Work, task: Task, log: Journal) -> tuple[int, Done]:
     return before, done
 
 
-def _asked(work: Work, task: Task) -> dict[str, Any]:
+def _asked(work: Work, task: Task, want: Want) -> dict[str, Any]:
     """Tell what another command would have to ask to be the same."""
-    want = work.source.want
     return {
         "raybox": raybox.__version__,
         "query": work.query,
