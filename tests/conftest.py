@@ -47,8 +47,13 @@ def local():
 
 @pytest.fixture
 def cluster(local):
-    """Lend both workers, whatever the last test has done to them."""
-    local.wait_for_workers(2, timeout=60)
+    """Lend both workers, whatever the last test has done to them: one killed as it starts stays away."""
+    try:
+        local.wait_for_workers(2, timeout=15)
+    except TimeoutError:
+        local.cluster.scale(0)
+        local.cluster.scale(2)
+        local.wait_for_workers(2, timeout=60)
     return local
 
 
