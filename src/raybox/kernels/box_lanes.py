@@ -8,6 +8,8 @@ that runs in a face is inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,17 +106,24 @@ def _up(t: Lanes) -> Lanes:
     return greater(t * (1.0 - _PAD), t * (1.0 + _PAD)) + _UNDERFLOW
 
 
-def _numbers(b: Any, memory: Any, at: Any) -> list[Any]:
+def numbers(b: Any, memory: Any, at: Any) -> list[Any]:
     """Load eight numbers as plain values of 64 bits."""
     # one load for each: these were stored one by one just now, which a vector's load would wait for
     numbers = [memory.get(b.add(at, I64(k))) for k in range(LANES)]
     return [number if number.type == I64 else b.sext(number, I64) for number in numbers]
 
 
+@inlined
+def fill_up(pairs: Pairs, number: int) -> None:
+    """Repeat the first pair until eight are full."""
+    for k in range(number, (number + LANES - 1) // LANES * LANES):
+        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
+
+
 @vector_code(types.void)
 def _screen(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        met = _cross(b, boxes, exact, _numbers(b, pairs.ray, at), _numbers(b, pairs.item, at))
+        met = _cross(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         near = greater(greater(met.near[0], met.near[1]), met.near[2])
         far = lesser(lesser(met.far[0], met.far[1]), met.far[2])
         missed = _down(greater(near, met.t_min)) > _up(lesser(far, met.t_max))
@@ -132,27 +141,32 @@ def _screen(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
 @inlined
 def screen(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Judge pairs of rays and boxes: fill verdict, low and high."""
-    for k in range(number, (number + LANES - 1) // LANES * LANES):
-        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
+    fill_up(pairs, number)
     _screen(boxes, exact, pairs, number)
 
 
 @vector_code(types.void)
 def _settle(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        _fetch(b, boxes, pairs, b.add(at, I64(_AHEAD)), number)
-        met = _cross(b, boxes, exact, _numbers(b, pairs.ray, at), _numbers(b, pairs.item, at))
+        look_ahead(b, pairs, at, number, partial(_fetch, b, boxes))
+        met = _cross(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         sure, t = contact((met.plane, met.o, met.d, met.inverse), met.near, met.t_min)
         pairs.verdict.store(sure.to(I32), at)
         pairs.low.store(t, at)
 
 
-def _fetch(b: Any, boxes: Any, pairs: Any, at: Any, number: Any) -> None:
-    """Ask for the corners of eight boxes whose turn comes soon."""
-    with b.if_then(b.icmp_signed("<", at, number)):
-        for item in _numbers(b, pairs.item, at):
-            for corner in (boxes.lower, boxes.upper):
-                corner.prefetch_row(b.mul(item, I64(3)))
+def look_ahead(b: Any, pairs: Any, at: Any, number: Any, fetch: Callable[[Any], None]) -> None:
+    """Ask for eight primitives whose turn comes soon."""
+    soon = b.add(at, I64(_AHEAD))
+    with b.if_then(b.icmp_signed("<", soon, number)):
+        for item in numbers(b, pairs.item, soon):
+            fetch(item)
+
+
+def _fetch(b: Any, boxes: Any, item: Any) -> None:
+    """Ask for the corners of a box."""
+    for corner in (boxes.lower, boxes.upper):
+        corner.prefetch_row(b.mul(item, I64(3)))
 
 
 def inverse_of(d: Lanes) -> Lanes:
@@ -213,6 +227,5 @@ def _quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lane
 @inlined
 def settle(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
-    for k in range(number, (number + LANES - 1) // LANES * LANES):
-        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
+    fill_up(pairs, number)
     _settle(boxes, exact, pairs, number)

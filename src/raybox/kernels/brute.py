@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.kernels.box_lanes import _down, _numbers, _up, contact, inverse_of
+from raybox.kernels.box_lanes import _down, _up, contact, inverse_of, numbers
 from raybox.kernels.jit import device, entry, exact_entry
 from raybox.kernels.lanes import (
     F64,
@@ -184,8 +184,8 @@ def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> No
     `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.kernels.box_lanes.Pairs`.
     """
     with loop(b, number, LANES) as at:
-        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in _numbers(b, pairs[0], at)])
-        items = [b.mul(item, I64(3)) for item in _numbers(b, pairs[1], at)]
+        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in numbers(b, pairs[0], at)])
+        items = [b.mul(item, I64(3)) for item in numbers(b, pairs[1], at)]
 
         def triples(memory: Any, starts: list[Any]) -> list[Lanes]:
             return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]

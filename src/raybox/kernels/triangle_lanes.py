@@ -19,11 +19,12 @@ denominator, of sizes as above: 2^-95 is taken.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from numba import types
 
-from raybox.kernels.box_lanes import LANES, Pairs
+from raybox.kernels.box_lanes import LANES, Pairs, fill_up, look_ahead, numbers
 from raybox.kernels.jit import inlined
 from raybox.kernels.lanes import I32, I64, Lanes, fused, greater, loop, transposed, vector_code
 
@@ -120,17 +121,12 @@ def _is_tame(size: Lanes) -> Lanes:
 
 def _sight(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> Sight:
     """Load eight pairs."""
-    rays, items = _numbers(b, pairs.ray, at), _numbers(b, pairs.item, at)
+    rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
     places = [b.mul(item, I64(9)) for item in items]
     first = transposed([mesh.corners.load(place, 8) for place in places])
     last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
     return Sight(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
-
-
-def _numbers(b: Any, memory: Any, at: Any) -> list[Any]:
-    """Load eight numbers as plain values of 64 bits."""
-    return [b.sext(memory.get(b.add(at, I64(k))), I64) for k in range(LANES)]
 
 
 @vector_code(types.void)
@@ -145,14 +141,8 @@ def _screen(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
 @inlined
 def screen(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Judge pairs of rays and triangles: fill verdict, low and high."""
-    _fill_up(pairs, number)
+    fill_up(pairs, number)
     _screen(mesh, exact, pairs, number)
-
-
-@inlined
-def _fill_up(pairs: Pairs, number: int) -> None:
-    for k in range(number, (number + LANES - 1) // LANES * LANES):
-        pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
 
 
 class Twofold(NamedTuple):
@@ -232,13 +222,21 @@ def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
 @vector_code(types.void)
 def _settle(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
+        look_ahead(b, pairs, at, number, partial(_fetch, b, mesh))
         known, time = _time_of(_sight(b, mesh, exact, pairs, at))
         pairs.verdict.store(known.to(I32), at)
         pairs.low.store(time, at)
 
 
+def _fetch(b: Any, mesh: Any, item: Any) -> None:
+    """Ask for the corners of a triangle."""
+    place = b.mul(item, I64(9))
+    for number in (0, 8):
+        mesh.corners.prefetch(b.add(place, I64(number)))
+
+
 @inlined
 def settle(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
-    _fill_up(pairs, number)
+    fill_up(pairs, number)
     _settle(mesh, exact, pairs, number)
