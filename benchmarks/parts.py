@@ -45,6 +45,7 @@ def parts(data: Path | None, street: Path) -> dict[str, Part]:
         "versus-1e6-2": Part("versus", LARGE | {"size": 10**6, "names": EMBREE}, 2),
         "clustered": Part("versus", SOME | {"boxes": "clustered", "size": 10**5, "names": FAST}),
         "mixed-sizes": Part("versus", SOME | {"boxes": "mixed", "size": 10**5, "names": FAST}),
+        "cores": Part("cores", {}, 2),
         "workers-1e5": Part("versus", _own(10**5, "raybox, 2 workers", "raybox, 1 worker"), 2),
         "workers-1e6": Part("versus", _own(10**6, "raybox, 2 workers", "raybox, 1 worker"), 2),
         "quality-1e5": Part("versus", _own(10**5, *QUALITIES)),

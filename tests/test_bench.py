@@ -416,6 +416,9 @@ def test_jobs_about_raybox_alone_tell_what_the_page_wants():
     assert "2 G tests" in text
     assert "pass 2.29 G tests" in text
     assert results["sizes"]["times"][0]["asked"] == 500
+    assert {len(laps) for laps in own.cores(rounds=1)["seconds"].values()} == {1}
+    told = own_tables._cores({"cores": {"seconds": {"one": [1.0] * 3, "two": [1.25, 1.6, 1.0]}}})
+    assert "do 1.60 times the work" in told[0]
 
 
 def test_every_part_is_a_job_that_takes_what_it_is_told(tmp_path):

@@ -24,5 +24,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     "sizes": own.sizes,
     "mixed": own.mixed,
     "brute": own.brute,
+    "cores": own.cores,
     "first_use": first_use.first_use,
 }

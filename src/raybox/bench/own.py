@@ -1,6 +1,7 @@
-"""raybox alone: builds, memory, cost against size, mixed batches, what exactness costs, brute force."""
+"""raybox alone: builds, memory, cost against size, mixed batches, brute force; and what cores give."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,4 +137,19 @@ def brute(rounds: int = 7) -> dict[str, Any]:
         "instructions": probe.INSTRUCTIONS,
         "machine": machine.describe(),
         "seconds": timing.alternate(calls, rounds),
+    }
+
+
+def cores(rounds: int = 7) -> dict[str, Any]:
+    """Time the probe of `brute` on one thread, and on two at once: what a second thread can give here."""
+    run, steps = probe.make(), 20_000_000
+
+    def two() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(run, [steps, steps]))
+
+    two()
+    return {
+        "machine": machine.describe(),
+        "seconds": timing.alternate({"one": partial(run, steps), "two": two}, rounds),
     }
