@@ -58,7 +58,7 @@ def test_it_works_where_nothing_can_be_written(tmp_path):
         (folder / "__pycache__").write_text("no folder")
     out = run(ASK, PYTHONPATH=str(tmp_path), HOME="/dev/null", XDG_CACHE_HOME="/dev/null/none")
     assert out.startswith("40.0\n")
-    assert not list(tmp_path.rglob("*.nbi"))
+    assert not list(tmp_path.rglob("*.nbc"))
 
 
 def test_an_edit_in_any_kernel_file_makes_compiled_code_stale(tmp_path):

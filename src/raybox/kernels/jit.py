@@ -1,13 +1,11 @@
-"""Every compiler flag of raybox, and the disk cache, in one place.
+"""Every compiler flag of raybox, in one place.
 
 No fast-math anywhere: the error bounds of `raybox.kernels.exact` count every rounding.
 """
 
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
-from pathlib import Path
+from functools import wraps
 from threading import Lock
 from typing import Any, TypeVar, cast
 
@@ -16,10 +14,10 @@ import numba
 import numpy as np
 from numba import types
 from numba.core import sigutils
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.ccallback import CFunc
 from numba.extending import overload
 
+from raybox.kernels.cache import StampedCache
 from raybox.kernels.linking import Linked
 
 _KEPT: list[Any] = []  # compiled code that only a symbol points to
@@ -29,29 +27,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-@cache
-def source_stamp() -> str:
-    """Hash the sources of every layer that compiled code can come from."""
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for folder in ("kernels", "bvh"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-class _StampedCache(FunctionCache):
-    """Numba's disk cache, made stale by an edit in any kernel file.
-
-    Numba itself watches only the file of the entry function: an edit in a function that it
-    calls would go on answering with the old code (seen with an installation in place).
-    """
-
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        super().__init__(py_func)
-        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, source_stamp())
 
 
 def device(function: F) -> F:
@@ -78,6 +53,18 @@ def whole(x: Any) -> int:
     return int(np.int64(x))
 
 
+@device
+def yes(_of: Any) -> bool:
+    """Say yes, of whatever: for `dispatch`."""
+    return True
+
+
+@device
+def no(_of: Any) -> bool:
+    """Say no, of whatever: for `dispatch`."""
+    return False
+
+
 def allocating(function: F) -> F:
     """Compile a function like `device`, but one that may make arrays and hold what it made."""
     return cast(F, numba.njit(**_INNER, **(FLAGS | {"_nrt": True}))(function))
@@ -91,7 +78,7 @@ def entry(function: F) -> F:
     """
     dispatcher = numba.njit(**FLAGS)(function)
     with suppress(RuntimeError, OSError):  # no folder that can be written: Numba raises RuntimeError
-        dispatcher._cache = _StampedCache(function)
+        dispatcher._cache = StampedCache(function)
     return cast(F, dispatcher)
 
 
@@ -134,7 +121,7 @@ def compile_apart() -> None:
             options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
             compiled: Any = CFunc(function, (args, result), locals={}, options=options)
             with suppress(RuntimeError, OSError):
-                compiled._cache = _StampedCache(function)
+                compiled._cache = StampedCache(function)
             compiled.compile()
             _KEPT.append(compiled)
             llvmlite.binding.add_symbol(_symbol(function), compiled.address)
