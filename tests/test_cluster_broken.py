@@ -137,11 +137,11 @@ def test_another_command_is_refused(cluster, tmp_path):
         with pytest.raises(rb.FileFormatError, match="another command has begun it") as caught:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
         assert told in str(caught.value)
-    pytest.importorskip("fcntl")
+    fcntl = pytest.importorskip("fcntl")
     asked = parts._ASKED
     kept = out.with_name(out.name + ".raybox-parts")
     with open(kept / "lock", "w") as lock:
-        assert parts.locked(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="another process is writing it"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     (kept / asked).write_text("{")

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 
@@ -12,22 +11,9 @@ import exact
 import families
 import raybox as rb
 from aim import INF, Pairs
+from judging import screen_of, settle_of
 from raybox.kernels.box_lanes import make_pairs
-from raybox.kernels.jit import FLAGS
-from raybox.kernels.primitives import screen, settle
 from scenes import random_scene
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
-
-
-@loop
-def screen_of(boxes, exactly, pairs, number):
-    screen(boxes, exactly, pairs, number)
-
-
-@loop
-def settle_of(boxes, exactly, pairs, number):
-    settle(boxes, exactly, pairs, number)
 
 
 def tame_rows(pairs) -> Pairs:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numba
 import numpy as np
 import pytest
 
@@ -13,22 +12,11 @@ import raybox as rb
 from compare import assert_scene
 from exact import Found, rounded
 from families_surfaces import TrianglePairs
+from judging import loop, screen_of, settle_of
 from raybox.kernels.box_lanes import make_pairs
-from raybox.kernels.jit import FLAGS
-from raybox.kernels.primitives import screen, settle, together
+from raybox.kernels.primitives import together
 
 INF = np.inf
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
-
-
-@loop
-def screen_of(mesh, exactly, pairs, number):
-    screen(mesh, exactly, pairs, number)
-
-
-@loop
-def settle_of(mesh, exactly, pairs, number):
-    settle(mesh, exactly, pairs, number)
 
 
 @loop

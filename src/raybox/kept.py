@@ -24,6 +24,19 @@ _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("ve
 _TREE = ("nodes", "center", "root", "parts")
 
 
+def new_folder(folder: Any, ways_out: str = "give another folder") -> Path:
+    """Return a folder that is new, or empty."""
+    place = Path(folder)
+    try:
+        place.mkdir(exist_ok=True)
+        taken = any(place.iterdir())
+    except OSError as error:
+        raise FileFormatError(f"{place}: cannot be made ({error.strerror}); give another folder") from error
+    if taken:
+        raise FileFormatError(f"{place}: is not empty; {ways_out}")
+    return place
+
+
 def keep(folder: Path, scene: Scene) -> None:
     """Write a scene into a folder that is there; the file that tells what it is comes last."""
     keep_geometry(folder, scene.geometry)

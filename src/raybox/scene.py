@@ -19,9 +19,6 @@ from raybox.kernels.primitives import bounds, screens
 from raybox.parallel import check_workers
 from raybox.validate import Bools, Floats, Ints
 
-_ALL = np.zeros(0, np.bool_)
-validate.freeze(_ALL)
-
 
 class _State(NamedTuple):
     """What a scene is now; replaced as a whole by `Scene.update`, so that questions under way stay whole."""
@@ -268,7 +265,7 @@ class Scene:
         """Check a question and lay it out for the kernels, all of one state."""
         state = self._state
         questions.check_rays(rays, state.geometry.ndim_space)
-        allowed = _ALL if where is None else validate.mask(where, len(state.geometry))
+        allowed = validate.mask(where, len(state.geometry))
         rows = facing(state.geometry, state.rows, cull)
         return Job(state.tree, rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
 

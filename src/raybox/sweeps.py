@@ -15,10 +15,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Movers
 from raybox.hits import Hits, Source
 from raybox.parallel import check_workers, run_chunks
-from raybox.scene import Scene
-
-_ALL = np.zeros(0, np.bool_)
-validate.freeze(_ALL)
+from raybox.scene import Scene, state_of
 
 
 def sweep(
@@ -97,8 +94,8 @@ def _sweep(movers: Movers, scene: Scene, where: Any, **how: Any) -> Hits:
     from raybox.bvh import queries, sinks
     from raybox.bvh.traverse import Job, make_scratch
 
-    state = scene._state
-    allowed = _ALL if where is None else validate.mask(where, len(state.geometry))
+    state, _ = state_of(scene)
+    allowed = validate.mask(where, len(state.geometry))
     job = Job(state.tree, state.rows, movers.rows(), allowed)
     index, t = np.empty(len(movers.boxes), np.int64), np.empty(len(movers.boxes))
 

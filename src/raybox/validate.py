@@ -22,6 +22,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 # Every whole number up to 2**53 is a float64; from there on NumPy may have rounded a list that mixes kinds.
 _WHOLE = 2.0**53
+_ALL = np.zeros(0, np.bool_)
+_ALL.setflags(write=False)
 # Up to this many numbers, Python has checked them before one NumPy reduction starts (0.2 against 1.3 us).
 _FEW = 4
 
@@ -208,7 +210,9 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
 
 
 def mask(where: Any, size: int) -> Bools:
-    """Return a mask over a scene's rows, frozen."""
+    """Return a mask over a scene's rows, frozen; without one, an empty one, which lets all be met."""
+    if where is None:
+        return _ALL
     made = np.array(where)
     if made.dtype != np.bool_ or made.shape != (size,):
         raise InvalidInput(

@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
-from raybox.kernels.jit import device, dispatch, whole
+from raybox.kernels.jit import device, dispatch, no, whole, yes
 from raybox.kernels.primitives import together
 
 _ROUND = 2.0**-50
@@ -247,21 +247,11 @@ def note(sink: Any, job: Any, desk: Any, number: int) -> None:
 
 
 @device
-def _yes(_sink: Any) -> bool:
-    return True
-
-
-@device
-def _no(_sink: Any) -> bool:
-    return False
-
-
-@device
 def _as_one_ray_does(sink: PacketsOf) -> bool:
     return prunes(sink.sink)
 
 
-_PRUNES = {CountOf: _no, CollectOf: _no, PacketsOf: _as_one_ray_does}
+_PRUNES = {CountOf: no, CollectOf: no, PacketsOf: _as_one_ray_does}
 
 
 def prunes(sink: Any) -> bool:
@@ -271,4 +261,4 @@ def prunes(sink: Any) -> bool:
 
 dispatch(note, TABLE.get)
 dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
-dispatch(prunes, lambda kind: _PRUNES.get(kind, _yes))
+dispatch(prunes, lambda kind: _PRUNES.get(kind, yes))

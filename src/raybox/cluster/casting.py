@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import raybox
 from raybox import kept
 from raybox.cluster import crew, running, worker
 from raybox.cluster.joining import joiner
@@ -17,18 +16,25 @@ from raybox.cluster.parts import SCENE, Folder, opened
 from raybox.cluster.places import places
 from raybox.cluster.running import Done, Work
 from raybox.cluster.worker import Errand
-from raybox.errors import InvalidInput, RayboxError
-from raybox.files.common import Want, broken
-from raybox.files.reading import check
+from raybox.errors import RayboxError
+from raybox.files.common import Want
 from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import digest, pipeline
 from raybox.stream.answers import kinds
-from raybox.stream.casting import Summary, ask_one, check_arguments, kind_of, said_of
+from raybox.stream.casting import (
+    Summary,
+    ask_one,
+    asked_of,
+    check_arguments,
+    check_target,
+    kind_of,
+    unwritable,
+    want_of,
+)
 from raybox.stream.chunks import CHUNK, Source
 from raybox.stream.plain import Task
-from raybox.stream.sinks import check_out
 from raybox.stream.sources import open_source
 
 
@@ -104,11 +110,9 @@ def cast(  # noqa: PLR0913
     <BLANKLINE>
     """
     check_arguments(scene, query, ids, chunk)
-    want = check(Want("rays", None if origin is None else tuple(map(float, origin)), False, invalid))
+    want = want_of(origin, invalid)
     target = Path(out)
-    check_out(target)
-    if target.resolve() == Path(rays).resolve():
-        raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+    check_target(target, Path(rays))
     if workers != -1:
         check_workers(workers)
     source = open_source(Path(rays).resolve(), want)
@@ -119,11 +123,11 @@ def cast(  # noqa: PLR0913
     with crew.connected(cluster) as client:
         crew.check_workers(client)
         try:
-            with opened(target, _asked(job), digest.of_file(source.path)) as folder:
+            asked = asked_of(scene, query, names, want, job.size)
+            with opened(target, asked, digest.of_file(source.path)) as folder:
                 done = _done(job, client, folder)
         except OSError as error:
-            problem = f"cannot be written: {pipeline.reason(error)}"
-            raise broken(target, problem, "make room, or check its permissions") from error
+            raise unwritable(target, error) from error
     return Summary(done.rays, done.met, done.rows, done.resumed, time.perf_counter() - started)
 
 
@@ -139,20 +143,6 @@ class _Job(NamedTuple):
     size: int
     workers: int
     progress: bool
-
-
-def _asked(job: _Job) -> dict[str, Any]:
-    """Tell what another command would have to ask to be the same."""
-    want = job.want
-    return {
-        "raybox": raybox.__version__,
-        "query": job.query,
-        "scene": said_of(job.scene),
-        "ids": None if job.ids is None else f"sum {digest.of_text(*job.ids)[:16]}",
-        "origin": None if want.origin is None else list(want.origin),
-        "invalid": want.invalid,
-        "chunk": job.size,
-    }
 
 
 def _done(job: _Job, client: Any, folder: Folder) -> Done:

@@ -14,7 +14,7 @@ import numpy as np
 
 from raybox import kept
 from raybox.cluster.crew import engine
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import InvalidInput
 from raybox.files.parts import RANGES, assemble, names_of
 from raybox.geometry import Rays
 from raybox.parallel import check_workers
@@ -138,15 +138,7 @@ def _new(folder: Any) -> Path:
         made = tempfile.mkdtemp(prefix="raybox-scene-")
         atexit.register(shutil.rmtree, made, ignore_errors=True)
         return Path(made)
-    place = Path(folder).resolve()
-    try:
-        place.mkdir(exist_ok=True)
-        taken = any(place.iterdir())
-    except OSError as error:
-        raise FileFormatError(f"{place}: cannot be made ({error.strerror}); give another folder") from error
-    if taken:
-        raise FileFormatError(f"{place}: is not empty; give another folder")
-    return place
+    return kept.new_folder(Path(folder).resolve())
 
 
 def _dimension_of_frame(columns: list[Any]) -> int:

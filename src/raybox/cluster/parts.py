@@ -12,25 +12,22 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.errors import RayboxError
-from raybox.files.common import broken
 from raybox.kernels import passing
-from raybox.stream import digest
-from raybox.stream.journal import locked, sync, sync_folder
+from raybox.stream import begun, digest
+from raybox.stream.begun import LOCK, Facts
 
 ENDING = ".raybox-parts"
 SCENE = "scene"
 ROWS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}  # of parts
-_ASKED, _LOCK, _PART, _WORK = "asked.json", "lock", "part-", "work-"
+_ASKED, _PART, _WORK = "asked.json", "part-", "work-"
 _MAGIC = b"raybox-1"
 _LANES = 8  # sums side by side
 _TAIL = struct.Struct("<8sQQQQ16s16s")
-
-Facts = dict[str, Any]
 
 
 class Told(NamedTuple):
@@ -85,7 +82,7 @@ class Folder:
 
     def __init__(self, target: Path, asked: Facts, found: Facts) -> None:
         self.given, self.target = target, target.resolve()
-        self.path = self.target.with_name(self.target.name + ENDING)
+        self.path = begun.folder_of(target, ENDING)
         self.asked, self.found = asked, found
         self.same_input = True
 
@@ -93,15 +90,15 @@ class Folder:
         """Take up what the same command has left; refuse what another one has."""
         path = self.path / _ASKED
         if not path.exists():
-            if {item.name for item in self.path.iterdir()} - {_LOCK, _ASKED + ".new"}:
-                raise self._foreign("is there, but does not say what was asked")
+            if begun.holds_others(self.path, _ASKED):
+                raise begun.foreign(self.path, "is there, but does not say what was asked")
         else:
             try:
                 before = json.loads(path.read_text(encoding="utf-8"))
                 asked, found = dict(before["asked"]), before["input"]
             except (ValueError, KeyError, TypeError) as error:
-                raise self._foreign("does not say what was asked") from error
-            self._compare(asked)
+                raise begun.foreign(self.path, "does not say what was asked") from error
+            begun.compare(self.given, self.path, asked, self.asked)
             self.same_input = found == self.found
         if self.same_input:
             self.note()
@@ -112,22 +109,6 @@ class Folder:
         new.write_text(json.dumps({"asked": self.asked, "input": self.found}), encoding="utf-8")
         os.replace(new, self.path / _ASKED)
 
-    def _compare(self, asked: Facts) -> None:
-        now = dict(self.asked)
-        if asked.get("invalid") == "raise":  # then no ray of a part was invalid
-            asked["invalid"] = now["invalid"]
-        differ = [name for name in {**asked, **now} if asked.get(name) != now.get(name)]
-        if differ:
-            shown = ", ".join(f"{name} {asked.get(name)} there, {now.get(name)} now" for name in differ)
-            raise broken(
-                self.given,
-                f"another command has begun it, in {self.path.name} ({shown})",
-                "finish that command, or remove the folder, or give another output",
-            )
-
-    def _foreign(self, problem: str) -> Exception:
-        return broken(self.path, problem, "rename or remove it, or give another output")
-
     def make_whole(self) -> Path:
         """Make a folder for the output that is put together."""
         path = self.path / f"{_WORK}whole"
@@ -136,10 +117,9 @@ class Folder:
 
     def place(self, whole: Path) -> None:
         """Put the whole output in its place, and remove the parts."""
-        for path in [whole] if whole.is_file() else whole.rglob("*"):
-            sync(path)
+        begun.sync(whole)
         os.replace(whole, self.target)
-        sync_folder(self.target.parent)
+        begun.sync_folder(self.target.parent)
         self.remove()
 
     def told(self, error: BaseException) -> BaseException:
@@ -160,7 +140,7 @@ class Folder:
 
     def remove(self) -> None:
         """Remove the folder; what says whose it is, last."""
-        for item in sorted(self.path.iterdir(), key=lambda item: item.name in (_ASKED, _LOCK)):
+        for item in sorted(self.path.iterdir(), key=lambda item: item.name in (_ASKED, LOCK)):
             shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
         self.path.rmdir()
 
@@ -180,10 +160,7 @@ def make_work(folder: Path, number: int, token: str) -> Path:
 def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Folder]:
     """Lend the folder of an output to one process at a time; leave nothing where nothing was done."""
     folder = Folder(target, asked, found)
-    folder.path.mkdir(exist_ok=True)
-    with (folder.path / _LOCK).open("w") as lock:
-        if not locked(lock):
-            raise broken(target, "another process is writing it", "wait for that one, or give another output")
+    with begun.held(target, folder.path):
         folder.load()
         folder.clear_work()
         try:

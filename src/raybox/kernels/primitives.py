@@ -11,7 +11,7 @@ from typing import Any
 from raybox.geometry import BoxRows, PlaneRows, TriangleRows
 from raybox.kernels import box, plane, triangle
 from raybox.kernels.box_lanes import Pairs
-from raybox.kernels.jit import device, dispatch
+from raybox.kernels.jit import dispatch, no, yes
 from raybox.kernels.ray import Ray
 
 TABLE: dict[type, ModuleType] = {
@@ -87,18 +87,6 @@ def _kernel_named(name: str) -> Callable[[type], Any]:
     return lambda kind: getattr(TABLE.get(kind), name, None)
 
 
-@device
-def _yes(_rows: Any) -> bool:
-    return True
-
-
-@device
-def _no(_rows: Any) -> bool:
-    return False
-
-
-dispatch(
-    fills, lambda kind: (_yes if getattr(TABLE[kind], "FILLS", False) else _no) if kind in TABLE else None
-)
+dispatch(fills, lambda kind: (yes if getattr(TABLE[kind], "FILLS", False) else no) if kind in TABLE else None)
 for _stub in (intersect, fetch, screen, settle, together, tie, span, normal, weights):
     dispatch(_stub, _kernel_named(_stub.__name__))

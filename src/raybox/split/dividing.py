@@ -17,7 +17,7 @@ import numpy as np
 
 from raybox import kept
 from raybox.bvh.curve import BITS, Curve, lay
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.boxes import restored
 from raybox.kernels.primitives import bounds
@@ -184,17 +184,7 @@ def size_of(parts: Any, max_boxes: Any) -> Callable[[int], int]:
 
 
 def make_folder(folder: Any) -> Path:
-    """Return a folder that is new, or empty."""
+    """Return a folder that is new, or empty; a temporary one if none is given."""
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="raybox-split-"))
-    place = Path(folder)
-    try:
-        place.mkdir(exist_ok=True)
-        taken = any(place.iterdir())
-    except OSError as error:
-        raise FileFormatError(f"{place}: cannot be made ({error.strerror}); give another folder") from error
-    if taken:
-        raise FileFormatError(
-            f"{place}: is not empty; give another folder, or take up what is there: SplitScene.open"
-        )
-    return place
+    return kept.new_folder(folder, "give another folder, or take up what is there: SplitScene.open")

@@ -12,7 +12,8 @@ module         does
 ``sources``    which reader gives pieces of a file: ``tables``, ``lines``, ``points``, or all of it
 ``answers``    a chunk's answers as columns
 ``sinks``      which writer appends them: ``plain``, ``parquet`` (``pages footer thrift``), ``columns``
-``journal``    what was asked, how far it is done: a folder beside the output, for who resumes
+``begun``      the folder beside an output: whose it is, who may write, what survives the machine
+``journal``    what was asked, how far it is done, for who resumes
 =============  ==================================================================================
 """
 

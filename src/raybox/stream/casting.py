@@ -119,13 +119,11 @@ def cast(  # noqa: PLR0913
     <BLANKLINE>
     """
     check_arguments(scene, query, ids, chunk)
-    want = check(Want("rays", None if origin is None else tuple(map(float, origin)), False, invalid))
+    want = want_of(origin, invalid)
     threads = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
     if target:
-        check_out(target)
-        if target.resolve() == Path(rays).resolve():
-            raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+        check_target(target, Path(rays))
     source = open_source(Path(rays), want)
     ask_one(scene, query, source.dimension)
     started = time.perf_counter()
@@ -156,6 +154,18 @@ def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: An
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 
 
+def want_of(origin: Sequence[float] | None, invalid: str) -> Want:
+    """Tell what to read of a file of rays."""
+    return check(Want("rays", None if origin is None else tuple(map(float, origin)), False, invalid))
+
+
+def check_target(target: Path, rays: Path) -> None:
+    """Refuse, before any work, an output that cannot be written, or would overwrite the rays."""
+    check_out(target)
+    if target.resolve() == rays.resolve():
+        raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+
+
 def ask_one(scene: Scene | SplitScene, query: str, dimension: int) -> None:
     """Ask one ray: dimensions are compared before any work, and what has to be compiled is compiled."""
     getattr(scene, query)(Rays(np.zeros((1, dimension)), np.ones((1, dimension))))
@@ -163,17 +173,14 @@ def ask_one(scene: Scene | SplitScene, query: str, dimension: int) -> None:
 
 def _to_file(work: Work, task: Task, target: Path, want: Want) -> tuple[int, Done]:
     """Go on with what is done of a file; whatever stops it, say what is kept."""
-    asked = _asked(work, task, want)
+    asked = asked_of(work.scene, work.query, task.ids, want, work.size)
     found = digest.of_file(work.source.path)
     log: Journal | None = None
     try:
         with journal.opened(target, asked, found) as log:
             return _go_on(work, task, log)
     except OSError as error:
-        failed = broken(
-            target, f"cannot be written: {pipeline.reason(error)}", "make room, or check its permissions"
-        )
-        raise _told(failed, log) from error
+        raise _told(unwritable(target, error), log) from error
     except RayboxError as error:
         raise _told(error, log) from error
     except (KeyboardInterrupt, MemoryError) as error:
@@ -196,17 +203,25 @@ def _go_on(work: Work, task: Task, log: Journal) -> tuple[int, Done]:
     return before, done
 
 
-def _asked(work: Work, task: Task, want: Want) -> dict[str, Any]:
+def asked_of(
+    scene: Scene | SplitScene, query: str, ids: Sequence[str] | None, want: Want, size: int
+) -> dict[str, Any]:
     """Tell what another command would have to ask to be the same."""
     return {
         "raybox": raybox.__version__,
-        "query": work.query,
-        "scene": said_of(work.scene),
-        "ids": None if task.ids is None else f"sum {digest.of_text(*task.ids)[:16]}",
+        "query": query,
+        "scene": _said_of(scene),
+        "ids": None if ids is None else f"sum {digest.of_text(*ids)[:16]}",
         "origin": None if want.origin is None else list(want.origin),
         "invalid": want.invalid,
-        "chunk": work.size,
+        "chunk": size,
     }
+
+
+def unwritable(target: Path, error: OSError) -> RayboxError:
+    """Word that an output cannot be written."""
+    problem = f"cannot be written: {pipeline.reason(error)}"
+    return broken(target, problem, "make room, or check its permissions")
 
 
 def dimension_of(scene: Scene | SplitScene) -> int:
@@ -221,7 +236,7 @@ def kind_of(scene: Scene | SplitScene) -> str:
     return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
 
 
-def said_of(scene: Scene | SplitScene) -> str:
+def _said_of(scene: Scene | SplitScene) -> str:
     """Tell a scene from others."""
     kind = "boxes" if kind_of(scene) == "boxes" else "triangles"
     if isinstance(scene, SplitScene):
