@@ -126,7 +126,7 @@ def test_a_refit_measures_the_cost(name):
 
 
 def rebuilds(scene):
-    return scene._keeper.rebuilds
+    return scene._parts[0].keeper.rebuilds
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
@@ -139,7 +139,7 @@ def test_a_poor_tree_is_built_anew(quality):
     scene.update(rb.Boxes(*mixed))
     assert rebuilds(scene) == 1
     assert poor > 10 * scene.stats()["cost"]
-    same_tree(scene._state.tree, build(*mixed, quality=quality))
+    same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
     scene.update(rb.Boxes(*mixed))
     assert rebuilds(scene) == 1
     scene.update(rb.Boxes(*boxes))
@@ -188,7 +188,7 @@ def test_a_scene_that_goes_far_away_gets_coordinates_there():
     there = boxes[0] + 1e9, boxes[1] + 1e9
     scene.update(rb.Boxes(*there))
     assert rebuilds(scene) == 1
-    same_tree(scene._state.tree, build(*there))
+    same_tree(scene._parts[0].tree, build(*there))
 
 
 def test_what_is_worse_for_good_is_not_built_anew_for_ever():
@@ -209,7 +209,7 @@ def test_a_question_keeps_the_tree_it_began_with():
     trees = []
     for seed in range(5):
         scene.update(rb.Boxes(*jitter(boxes, 0.01, seed)))
-        tree = scene._state.tree
+        tree = scene._parts[0].tree
         trees.append((tree, tree.nodes.copy(), tree.root.copy()))
     for tree, nodes, root in trees:
         np.testing.assert_array_equal(tree.nodes, nodes)
@@ -223,7 +223,7 @@ def test_two_trees_of_memory_are_enough():
     places = set()
     for seed in range(8):
         scene.update(rb.Boxes(*jitter(boxes, 0.01, seed)))
-        places.add(scene._state.tree.nodes.ctypes.data)
+        places.add(scene._parts[0].tree.nodes.ctypes.data)
     assert len(places) == 2
     assert rebuilds(scene) == 0
 
@@ -283,7 +283,7 @@ def test_a_rebuild_is_of_the_scene_s_quality_and_a_copy_too(monkeypatch):
     copy = pickle.loads(pickle.dumps(scene))
     assert [how["quality"] for how in made] == ["fast"] * 3
     assert [how["threads"] for how in made[:2]] == [1, 1]
-    same_tree(copy._state.tree, scene._state.tree)
+    same_tree(copy._parts[0].tree, scene._parts[0].tree)
 
 
 def test_clusters_that_pass_through_each_other_end_in_a_good_tree():

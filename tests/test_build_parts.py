@@ -264,7 +264,7 @@ def frames():
 
 def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
     scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(1000)
-    keeper, grown = scene._keeper, []
+    keeper, grown = scene._parts[0].keeper, []
     for boxes in frames[1:]:
         times, built = keeper.regrowths, keeper.built
         scene.update(rb.Boxes(*boxes))
@@ -273,7 +273,7 @@ def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
         assert scene.stats()["cost"] <= 1.4 * cost(new, *boxes)
         if keeper.regrowths > times:
             assert scene.stats()["cost"] <= 1.15 * cost(new, *boxes)
-            grown.append(visited(scene._state.tree, boxes, rays) / visited(new, boxes, rays))
+            grown.append(visited(scene._parts[0].tree, boxes, rays) / visited(new, boxes, rays))
             assert_as_fresh(scene, boxes, rays)
             assert keeper.built.whole == built.whole
             assert 0 < np.count_nonzero(keeper.built.parts != built.parts) < 4
@@ -303,8 +303,8 @@ def test_threads_do_not_change_a_scene_that_moves(frames, workers):
     for boxes in frames[1:9]:
         for scene in (alone, many):
             scene.update(rb.Boxes(*boxes))
-        same_tree(alone._state.tree, many._state.tree)
-    assert alone._keeper.regrowths == many._keeper.regrowths > 0
+        same_tree(alone._parts[0].tree, many._parts[0].tree)
+    assert alone._parts[0].keeper.regrowths == many._parts[0].keeper.regrowths > 0
 
 
 def test_who_asked_before_keeps_tree_and_answers(frames):
@@ -312,9 +312,9 @@ def test_who_asked_before_keeps_tree_and_answers(frames):
     held = []
     for boxes in frames[1:]:
         scene.update(rb.Boxes(*boxes))
-        state, hits = scene._state, scene.nearest(rays)
+        state, hits = scene._parts[0], scene.nearest(rays)
         held.append((state.tree, state.tree.nodes.copy(), hits, hits.t_exit.copy()))
-    assert scene._keeper.regrowths > 1
+    assert scene._parts[0].keeper.regrowths > 1
     for tree, nodes, hits, t_exit in held:
         np.testing.assert_array_equal(tree.nodes, nodes)
         np.testing.assert_array_equal(hits.t_exit, t_exit)
@@ -323,17 +323,17 @@ def test_who_asked_before_keeps_tree_and_answers(frames):
 def test_memory_of_the_tree_before_is_not_used_for_another_tree(frames):
     """Trees of different size, given back late: a refit into such memory would be of other nodes."""
     scene = rb.Scene(rb.Boxes(*frames[0]))
-    keeper, before, sizes = scene._keeper, None, set()
+    keeper, before, sizes = scene._parts[0].keeper, None, set()
     for boxes in frames[1:]:
-        before = scene._state.tree
+        before = scene._parts[0].tree
         times = keeper.regrowths
         scene.update(rb.Boxes(*boxes))
-        sizes.add(len(scene._state.tree.nodes))
+        sizes.add(len(scene._parts[0].tree.nodes))
         if keeper.regrowths > times:
             del before
             for _ in range(3):
                 scene.update(rb.Boxes(*boxes))
-                assert all(len(nodes) == len(scene._state.tree.nodes) for nodes in keeper.spare)
+                assert all(len(nodes) == len(scene._parts[0].tree.nodes) for nodes in keeper.spare)
                 scene.check()
     assert len(sizes) > 2
 
@@ -345,8 +345,8 @@ def test_when_all_are_mixed_the_whole_is_built_anew(quality, small_tasks):
     order = np.random.default_rng(10).permutation(5000)
     mixed = boxes[0][order], boxes[1][order]
     scene.update(rb.Boxes(*mixed))
-    assert (scene._keeper.rebuilds, scene._keeper.regrowths) == (1, 0)
-    same_tree(scene._state.tree, build(*mixed, quality=quality))
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
 
 
 def test_when_all_go_far_away_the_whole_is_built_anew(small_tasks):
@@ -354,8 +354,8 @@ def test_when_all_go_far_away_the_whole_is_built_anew(small_tasks):
     scene = rb.Scene(rb.Boxes(*boxes))
     there = boxes[0] + 1e9, boxes[1] + 1e9
     scene.update(rb.Boxes(*there))
-    assert (scene._keeper.rebuilds, scene._keeper.regrowths) == (1, 0)
-    same_tree(scene._state.tree, build(*there))
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*there))
 
 
 def test_where_parts_turn_out_no_better_the_whole_is_built_anew(frames, monkeypatch):
@@ -371,8 +371,8 @@ def test_where_parts_turn_out_no_better_the_whole_is_built_anew(frames, monkeypa
     scene = rb.Scene(rb.Boxes(*frames[0]))
     scene.update(rb.Boxes(*frames[10]))
     assert tries
-    assert (scene._keeper.rebuilds, scene._keeper.regrowths) == (1, 0)
-    same_tree(scene._state.tree, build(*frames[10]))
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*frames[10]))
 
 
 @pytest.mark.parametrize("quality", ["balanced", "best"])
@@ -388,5 +388,5 @@ def test_answers_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
         boxes = stray(boxes, who, 0.05, frame)
         scene.update(rb.Boxes(*boxes))
         assert_as_fresh(scene, boxes, rays)
-    assert scene._keeper.regrowths > 0
-    assert scene._keeper.rebuilds > 0
+    assert scene._parts[0].keeper.regrowths > 0
+    assert scene._parts[0].keeper.rebuilds > 0

@@ -13,9 +13,9 @@ from aim import INF, Pairs
 from raybox.bvh import queries, sinks
 from raybox.bvh.build import build
 from raybox.bvh.layout import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward_up
-from raybox.bvh.probe import latest, make_probe
+from raybox.bvh.probe import SHARP, latest, make_probe
 from raybox.bvh.refit import refit
-from raybox.bvh.traverse import _meet_slots, make_scratch
+from raybox.bvh.traverse import make_scratch, meet_slots
 from raybox.kernels.jit import FLAGS
 from raybox.kernels.ray import get_ray
 from scenes import as_rays, random_scene
@@ -41,7 +41,7 @@ def latest_of(t, exponent, shift, out):
 def probe_of(tree, rays, out):
     """Write near, far and inverse of three axes, the range, exponent and shift of each ray's probe."""
     for k in range(out.shape[0]):
-        meets, probe = make_probe(tree, get_ray(rays, k))
+        meets, probe = make_probe(tree, get_ray(rays, k), SHARP)
         for i in range(3):
             out[k, i], out[k, 3 + i], out[k, 6 + i] = probe.near[i], probe.far[i], probe.inverse[i]
         out[k, 9], out[k, 10], out[k, 11], out[k, 12] = probe.start, probe.stop, probe.exponent, probe.shift
@@ -52,11 +52,11 @@ def probe_of(tree, rays, out):
 def proposed(tree, rays, asked, t, slots, out):
     """Write whether slots (ray, node, slot) are proposed, and still are where a contact at t is known."""
     for k in range(asked.shape[0]):
-        _, probe = make_probe(tree, get_ray(rays, asked[k, 0]))
+        _, probe = make_probe(tree, get_ray(rays, asked[k, 0]), SHARP)
         row, bit = asked[k, 1] * ROW, 1 << asked[k, 2]
-        out[k, 0] = _meet_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
+        out[k, 0] = meet_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
         stop = min(probe.stop, latest(t[k], probe.exponent, probe.shift))
-        out[k, 1] = _meet_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
+        out[k, 1] = meet_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
 
 
 # Rounding outward

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from raybox.files import load as load
     from raybox.files import save as save
     from raybox.geometry import Boxes as Boxes
+    from raybox.geometry import Instances as Instances
     from raybox.geometry import Mesh as Mesh
     from raybox.geometry import Planes as Planes
     from raybox.geometry import Rays as Rays
@@ -38,6 +39,7 @@ _HOMES = {
     "Rays": "geometry",
     "Boxes": "geometry",
     "Planes": "geometry",
+    "Instances": "geometry",
     "Mesh": "geometry",
     "Hits": "hits",
     "AllHits": "hits",

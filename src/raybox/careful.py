@@ -5,6 +5,7 @@ And for primitives that cannot be screened many at a time.
 
 import numpy as np
 
+from raybox import doubts
 from raybox.bvh import queries, sinks
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job, make_scratch
@@ -22,7 +23,7 @@ def some(job: Job, numbers: Ints | slice) -> Job:
     )
     for array in rows:
         array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
-    return job._replace(rays=rows, frame=None)
+    return job._replace(rays=rows, rows=doubts.prepared(job.rows, len(rows.origins)), frame=None)
 
 
 def nearest(job: Job) -> tuple[Ints, Floats]:
@@ -31,6 +32,8 @@ def nearest(job: Job) -> tuple[Ints, Floats]:
     index, t = np.empty(total, np.int64), np.empty(total)
     sink = sinks.Nearest(np.empty(1, np.int64), np.empty(1))
     queries.nearest(job, (0, total), make_scratch(), sink, index, t)
+    for k, found, times in doubts.settled(job):
+        index[k], t[k] = (found[0], times[0]) if found.size else (-1, np.inf)
     return index, t
 
 
@@ -38,6 +41,8 @@ def occluded(job: Job) -> Bools:
     """Return whether each ray meets anything."""
     met = np.empty(len(job.rays.origins), np.bool_)
     queries.occluded(job, (0, met.size), make_scratch(), sinks.Occluded(np.empty(1, np.bool_)), met)
+    for k, found, _ in doubts.settled(job):
+        met[k] = found.size > 0
     return met
 
 
@@ -45,6 +50,8 @@ def count(job: Job) -> Ints:
     """Return how many each ray meets."""
     number = np.empty(len(job.rays.origins), np.int64)
     queries.count(job, (0, number.size), make_scratch(), sinks.Count(np.empty(1, np.int64)), number)
+    for k, found, _ in doubts.settled(job):
+        number[k] = found.size
     return number
 
 
@@ -53,6 +60,9 @@ def first(job: Job, k: int) -> tuple[Ints, Floats]:
     total = len(job.rays.origins)
     index, t = np.full((total, k), -1, np.int64), np.full((total, k), np.inf)
     queries.first(job, (0, total), make_scratch(), np.empty(1, np.int64), index, t)
+    for n, found, times in doubts.settled(job):
+        index[n], t[n] = -1, np.inf
+        index[n, : found.size], t[n, : found.size] = found[:k], times[:k]
     return index, t
 
 
@@ -69,4 +79,22 @@ def everything(job: Job) -> tuple[Ints, Ints, Floats]:
         indexes.append(room.index[:used].copy())
         times.append(room.t[:used].copy())
         size = max(2 * size, needed)
-    return counts, np.concatenate(indexes), np.concatenate(times)
+    return _corrected(job, counts, np.concatenate(indexes), np.concatenate(times))
+
+
+def _corrected(job: Job, counts: Ints, index: Ints, t: Floats) -> tuple[Ints, Ints, Floats]:
+    """Put in what rays in doubt meet, in place of what the loop found."""
+    late = list(doubts.settled(job))
+    if not late:
+        return counts, index, t
+    rays, found, times = zip(*late, strict=True)
+    numbers = np.array(rays)
+    kept = ~np.repeat(np.isin(np.arange(counts.size), numbers), counts)
+    counts[numbers] = 0
+    places = np.repeat(np.cumsum(counts)[numbers], [part.size for part in found])
+    counts[numbers] = [part.size for part in found]
+    return (
+        counts,
+        np.insert(index[kept], places, np.concatenate(found)),
+        np.insert(t[kept], places, np.concatenate(times)),
+    )

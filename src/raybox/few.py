@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox import rational
-from raybox.geometry import BoxRows, PlaneRows, RayRows, TriangleRows
-from raybox.rational import Crossing, Ray1
+from raybox import copied, rational
+from raybox.geometry import BoxRows, CopyRows, PlaneRows, RayRows, TriangleRows
+from raybox.rational import Crossing, Ratio, Ray1, Vector
 from raybox.validate import Floats
 
 FEW = 16  # pairs; about 10 us each
 FEW_UNLOADED = 1000  # pairs while Numba is not loaded, which takes 300 ms (and seconds if it must compile)
 
 _AXES = np.eye(3)
+_NO_WEIGHTS = (np.nan, np.nan)
 
 
 class Met(NamedTuple):
@@ -50,32 +51,103 @@ def meet(rows: Any, ray: Ray1, i: int) -> Met | None:
     return met
 
 
+def moment(rows: Any, ray: Ray1, i: int) -> Ratio | None:
+    """Return the exact time of the first contact with primitive i, or None."""
+    if isinstance(rows, CopyRows):
+        local, corners = _seen(rows, ray, i)
+        return _contact(rows.rows, local, corners)
+    if isinstance(rows, PlaneRows):
+        return rational.plane_time(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
+    return _contact(rows, ray, _corners(rows, i))
+
+
+def in_order(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
+    """Compare contacts by time, exactly, then by number."""
+    return rational.order(one[0], other[0]) or one[1] - other[1]
+
+
+def _corners(rows: BoxRows | TriangleRows, i: int) -> list[Vector]:
+    """Return the points that box or triangle i is given by."""
+    corners = (rows.lower[i], rows.upper[i]) if isinstance(rows, BoxRows) else rows.corners[i]
+    return [tuple(corner.tolist()) for corner in corners]
+
+
+def _contact(rows: BoxRows | TriangleRows, ray: Ray1, corners: list[Vector]) -> Ratio | None:
+    """Return the exact time of the first contact with the box or triangle of these corners, or None."""
+    if isinstance(rows, BoxRows):
+        return rational.box_time(ray, *corners)
+    a, b, c = corners
+    return rational.triangle_time(ray, a, b, c, rows.cull_back)
+
+
+def _seen(rows: CopyRows, ray: Ray1, i: int) -> tuple[Ray1, list[Vector]]:
+    """Return the ray as the copy sees it that primitive i is in, and the primitive's corners."""
+    copy, row = divmod(int(i), rows.size)
+    return copied.seen(ray, _matrix(rows, copy), _corners(rows.rows, row))
+
+
+def _matrix(rows: CopyRows, copy: int) -> copied.Matrix:
+    return tuple(map(tuple, rows.placed[copy].tolist()))
+
+
 def _meet_box(rows: BoxRows, ray: Ray1, i: int) -> Met | None:
-    crossing = rational.box(ray, rows.lower[i].tolist(), rows.upper[i].tolist())
-    if crossing is None:
-        return None
-    if crossing.axis < 0:
-        return Met(crossing, np.zeros(3), (np.nan, np.nan))
-    outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
-    return Met(crossing, outward * _AXES[crossing.axis] + 0.0, (np.nan, np.nan))
+    crossing = rational.box(ray, *_corners(rows, i))
+    return crossing and Met(crossing, _face(crossing, ray), _NO_WEIGHTS)
 
 
 def _meet_plane(rows: PlaneRows, ray: Ray1, i: int) -> Met | None:
     crossing = rational.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
-    return crossing and Met(crossing, _unit(rows.normals[i]), (np.nan, np.nan))
+    return crossing and Met(crossing, _unit(rows.normals[i]), _NO_WEIGHTS)
 
 
 def _meet_triangle(rows: TriangleRows, ray: Ray1, i: int) -> Met | None:
+    a, b, c = _corners(rows, i)
+    met = rational.triangle(ray, a, b, c, rows.cull_back)
+    return met and Met(met[0], _square(rows, i), met[1:])
+
+
+def _meet_copy(rows: CopyRows, ray: Ray1, i: int) -> Met | None:
+    local, corners = _seen(rows, ray, i)
+    copy, row = divmod(int(i), rows.size)
+    if isinstance(rows.rows, BoxRows):
+        crossing = rational.box(local, *corners)
+        return crossing and Met(crossing, _turned(rows, copy, _face(crossing, local)), _NO_WEIGHTS)
+    a, b, c = corners
+    met = rational.triangle(local, a, b, c, rows.rows.cull_back)
+    return met and Met(met[0], _turned(rows, copy, _square(rows.rows, row)), met[1:])
+
+
+_TABLE: dict[type, Any] = {
+    BoxRows: _meet_box,
+    PlaneRows: _meet_plane,
+    TriangleRows: _meet_triangle,
+    CopyRows: _meet_copy,
+}
+
+
+def _face(crossing: Crossing, ray: Ray1) -> Floats:
+    """Return the outward normal of the face that a box is entered by; zero where the ray starts inside."""
+    if crossing.axis < 0:
+        return np.zeros(3)
+    outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
+    normal: Floats = outward * _AXES[crossing.axis] + 0.0
+    return normal
+
+
+def _square(rows: TriangleRows, i: int) -> Floats:
+    """Return a triangle's unit normal."""
     a, b, c = rows.corners[i]
-    met = rational.triangle(ray, a.tolist(), b.tolist(), c.tolist(), rows.cull_back)
-    if met is None:
-        return None
     # halved, differences of the largest floats do not overflow
-    normal = _unit(_cross(_unit(0.5 * b - 0.5 * a), _unit(0.5 * c - 0.5 * a)))
-    return Met(met[0], normal, met[1:])
+    return _unit(_cross(_unit(0.5 * b - 0.5 * a), _unit(0.5 * c - 0.5 * a)))
 
 
-_TABLE: dict[type, Any] = {BoxRows: _meet_box, PlaneRows: _meet_plane, TriangleRows: _meet_triangle}
+def _turned(rows: CopyRows, copy: int, normal: Floats) -> Floats:
+    """Take a normal to the world: by the inverse, transposed."""
+    x, y, z = normal.tolist()
+    if not rows.tame[copy]:
+        return _unit(np.array(copied.turned((x, y, z), _matrix(rows, copy))))
+    inverse = rows.high[copy]
+    return _unit(x * inverse[0] + y * inverse[1] + z * inverse[2])
 
 
 def _cross(p: Floats, q: Floats) -> Floats:

@@ -5,38 +5,12 @@ from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
-from raybox import few
+from raybox.contacts import Place, Source, derive
 from raybox.errors import InvalidInput
-from raybox.geometry import Geometry, Movers
 from raybox.image import Bytes, of_depth, of_index, of_normals
 from raybox.validate import Bools, Floats, Ints, freeze
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
-
-
-class Met(NamedTuple):
-    """What was met where no machine holds everything: row k is what contact k is with."""
-
-    kept: Any  # BoxRows or TriangleRows
-
-    def rows(self) -> Any:
-        """Return the rows as the kernels read them."""
-        return self.kept
-
-
-class Source(NamedTuple):
-    """What contacts are contacts of: contact k is of ray ``(k // inner) * row + (k % inner) * column``."""
-
-    rays: Any  # Rays, or Movers
-    geometry: Geometry | Met
-    inner: int = 1
-    row: int = 1
-    column: int = 0
-
-    def ray_of(self, size: int) -> Ints:
-        """Return the number of each contact's ray."""
-        k = np.arange(size)
-        return (k // self.inner) * self.row + (k % self.inner) * self.column
 
 
 @final
@@ -49,14 +23,28 @@ class Hits:
     the ray's direction. Other fields are computed when first asked for. Arrays are read-only.
     """
 
-    def __init__(self, index: Ints, t: Floats, source: Source) -> None:
-        freeze(index, t)
-        self._index, self._t, self._source = index, t, source
+    def __init__(self, number: Ints, t: Floats, source: Source) -> None:
+        freeze(number, t)
+        self._number, self._t, self._source = number, t, source
+
+    @cached_property
+    def _place(self) -> Place:
+        return self._source.place_of(self._number)
 
     @property
     def index(self) -> Ints:
-        """Which primitive each ray met: int64, -1 for a miss."""
-        return self._index
+        """Which row each ray met: int64, -1 for a miss. Of `Instances` it is the copy."""
+        return self._place.index
+
+    @property
+    def primitive(self) -> Ints:
+        """Of `Instances`, which row of what is copied each ray met; else the same as `index`."""
+        return self._place.primitive
+
+    @property
+    def geometry(self) -> Ints:
+        """Which geometry of a scene of several each ray met; 0 where there is one, -1 for a miss."""
+        return self._place.geometry
 
     @property
     def t(self) -> Floats:
@@ -66,10 +54,10 @@ class Hits:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the answer."""
-        return self._index.shape
+        return self._number.shape
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._number)
 
     def __repr__(self) -> str:
         return f"Hits(shape={self.shape}, {int(self.hit.sum())} hit)"
@@ -77,15 +65,15 @@ class Hits:
     @cached_property
     def hit(self) -> Bools:
         """Which rays met anything."""
-        return _frozen(self._index >= 0)
+        return _frozen(self._number >= 0)
 
     @property
     def _ray_of(self) -> Ints:
-        return self._source.ray_of(self._index.size)
+        return self._source.ray_of(self._number.size)
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        near, far = _spans(self._source, self._ray_of, self._index.reshape(-1))
+        near, far = _spans(self._source, self._ray_of, self._number.reshape(-1))
         return near.reshape(self.shape), far.reshape(self.shape)
 
     @property
@@ -115,18 +103,19 @@ class Hits:
         """The unit normal at the first contact, shape (..., D); NaN for a miss.
 
         Boxes: outward, of the face entered (of several at an edge or a corner: the lowest axis), zero
-        where the ray starts inside. Planes and meshes: the geometric normal.
+        where the ray starts inside. Planes and meshes: the geometric normal. Copies: that of what is copied,
+        turned along, so that outward stays outward in a mirror.
         """
-        normals = np.full((self._index.size, 3), np.nan)
-        _derive(self._source, self._ray_of, self._index.reshape(-1), "normals_of", normals)
+        normals = np.full((self._number.size, 3), np.nan)
+        derive(self._source, self._ray_of, self._number.reshape(-1), "normals_of", normals)
         dims = self._source.rays.ndim_space
         return _frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
 
     @cached_property
     def uv(self) -> Floats:
         """Barycentric weights of a triangle's second and third corner, shape (..., 2); NaN otherwise."""
-        uv = np.full((self._index.size, 2), np.nan)
-        _derive(self._source, self._ray_of, self._index.reshape(-1), "weights_of", uv)
+        uv = np.full((self._number.size, 2), np.nan)
+        derive(self._source, self._ray_of, self._number.reshape(-1), "weights_of", uv)
         return _frozen(uv.reshape(*self.shape, 2))
 
     def image(self, kind: str = "depth") -> Bytes:
@@ -166,7 +155,7 @@ class Hits:
         if kind == "depth":
             return of_depth(self._t, self.hit)
         if kind == "index":
-            return of_index(self._index)
+            return of_index(self._number)
         if kind == "normal":
             return of_normals(self.normals, self.hit)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
@@ -180,6 +169,8 @@ class RayHits(NamedTuple):
     t_enter: Floats
     t_exit: Floats
     lengths: Floats
+    geometry: Ints
+    primitive: Ints
 
 
 @final
@@ -190,9 +181,13 @@ class AllHits:
     exactly. Numbers are those of `Hits`.
     """
 
-    def __init__(self, offsets: Ints, index: Ints, t: Floats, source: Source) -> None:
-        freeze(offsets, index, t)
-        self._offsets, self._index, self._t, self._source = offsets, index, t, source
+    def __init__(self, offsets: Ints, number: Ints, t: Floats, source: Source) -> None:
+        freeze(offsets, number, t)
+        self._offsets, self._number, self._t, self._source = offsets, number, t, source
+
+    @cached_property
+    def _place(self) -> Place:
+        return self._source.place_of(self._number)
 
     @property
     def offsets(self) -> Ints:
@@ -201,8 +196,18 @@ class AllHits:
 
     @property
     def index(self) -> Ints:
-        """Which primitive was met."""
-        return self._index
+        """Which row was met. Of `Instances` it is the copy."""
+        return self._place.index
+
+    @property
+    def primitive(self) -> Ints:
+        """Of `Instances`, which row of what is copied was met; else the same as `index`."""
+        return self._place.primitive
+
+    @property
+    def geometry(self) -> Ints:
+        """Which geometry of a scene of several was met; 0 where there is one."""
+        return self._place.geometry
 
     @property
     def t(self) -> Floats:
@@ -216,7 +221,7 @@ class AllHits:
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        return _spans(self._source, self.ray, self._index)
+        return _spans(self._source, self.ray, self._number)
 
     @property
     def t_enter(self) -> Floats:
@@ -247,12 +252,11 @@ class AllHits:
         shape = self._source.rays.shape
         flat = int(np.ravel_multi_index(ray, shape)) if isinstance(ray, tuple) else range(len(self))[ray]
         part = slice(self._offsets[flat], self._offsets[flat + 1])
-        return RayHits(
-            self._index[part], self._t[part], self.t_enter[part], self.t_exit[part], self.lengths[part]
-        )
+        names = RayHits._fields
+        return RayHits(*(getattr(self, name)[part] for name in names))
 
     def __repr__(self) -> str:
-        return f"AllHits({len(self)} rays, {len(self._index)} hits)"
+        return f"AllHits({len(self)} rays, {len(self._number)} hits)"
 
 
 def _frozen(array: A) -> A:
@@ -260,39 +264,8 @@ def _frozen(array: A) -> A:
     return array
 
 
-def _derive(source: Source, ray_of: Ints, index: Ints, loop: str, *out: Floats) -> None:
-    """Fill in a derived field: by the compiled loop of this name, or by hand for a handful."""
-    rays, rows = source.rays.rows(), source.geometry.rows()
-    if isinstance(source.geometry, Met):
-        index = np.where(index < 0, -1, np.arange(index.size))
-    if isinstance(source.rays, Movers) or not few.serves(rows, index.size):
-        from raybox.kernels import pairs
-
-        getattr(pairs, loop)(rays, rows, ray_of, index, *out)
-        return
-    for k in np.flatnonzero(index >= 0):
-        met = few.meet(rows, few.ray_at(rays, ray_of[k]), index[k])
-        if met is not None:
-            _BY_HAND[loop](met, k, *out)
-
-
-def _set_span(met: few.Met, k: int, near: Floats, far: Floats) -> None:
-    near[k], far[k] = met.crossing.t_enter, met.crossing.t_exit
-
-
-def _set_normal(met: few.Met, k: int, out: Floats) -> None:
-    out[k] = met.normal
-
-
-def _set_weights(met: few.Met, k: int, out: Floats) -> None:
-    out[k] = met.weights
-
-
-_BY_HAND: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}
-
-
-def _spans(source: Source, ray_of: Ints, index: Ints) -> tuple[Floats, Floats]:
+def _spans(source: Source, ray_of: Ints, number: Ints) -> tuple[Floats, Floats]:
     """Return where each line enters and leaves what it met; NaN for a miss."""
-    near, far = np.full(index.size, np.nan), np.full(index.size, np.nan)
-    _derive(source, ray_of, index, "spans_of", near, far)
+    near, far = np.full(number.size, np.nan), np.full(number.size, np.nan)
+    derive(source, ray_of, number, "spans_of", near, far)
     return _frozen(near), _frozen(far)

@@ -51,11 +51,11 @@ def keep_geometry(folder: Path, geometry: Boxes | Mesh) -> None:
 
 def keep_tree(folder: Path, scene: Scene) -> None:
     """Write the tree of a scene whose geometry is in the folder."""
-    state, quality = state_of(scene)
+    part, quality = state_of(scene)
     for name in _TREE:
-        np.save(folder / f"{name}.npy", getattr(state.tree, name))
+        np.save(folder / f"{name}.npy", getattr(part.tree, name))
     facts = {"format": FORMAT, "kind": _kind(scene.geometry), "size": len(scene), "quality": quality}
-    told = json.dumps(facts | {"scale": state.tree.scale, "exponent": state.tree.exponent})
+    told = json.dumps(facts | {"scale": part.tree.scale, "exponent": part.tree.exponent})
     (folder / _FACTS).write_text(told, encoding="utf-8")
 
 

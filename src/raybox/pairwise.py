@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox import few
+from raybox.contacts import Source
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing
-from raybox.hits import Hits, Source
+from raybox.geometry import BoxRows, Cull, RayRows, Rays, Surveyed, facing
+from raybox.hits import Hits
 from raybox.parallel import check_workers, run_chunks
 from raybox.validate import Floats, Ints, freeze
 
@@ -34,7 +35,7 @@ class _Asked(NamedTuple):
 
 
 def intersect(
-    rays: Rays, geometry: Geometry, *, cull: Cull = None, workers: int = -1, progress: bool = False
+    rays: Rays, geometry: Surveyed, *, cull: Cull = None, workers: int = -1, progress: bool = False
 ) -> Hits:
     """Tell where rays meet boxes, planes or triangles, pair by pair.
 
@@ -86,10 +87,10 @@ def intersect(
     total = prod(shape)
     last = rays.shape[-1] if rays.shape else 1
     row = last if len(rays.shape) > 1 else 0
-    source = Source(rays, geometry, max(shape[-1], 1), row, int(last > 1))
+    rows = facing(geometry, geometry.rows(), cull)
+    source = Source(rays, (rows,), (0,), max(shape[-1], 1), row, int(last > 1))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
-    rows = facing(geometry, geometry.rows(), cull)
     asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
     if few.serves(rows, total) and not _is_ready(rows, total):
         _by_hand(asked, range(total))
@@ -104,7 +105,7 @@ def _check(rays: Any, geometry: Any) -> None:
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )
-    if not isinstance(geometry, Geometry):
+    if not isinstance(geometry, Surveyed):
         raise InvalidInput(
             f"geometry must be Boxes, Planes or Mesh; got {type(geometry).__name__}. "
             "Make some: Boxes(lower, upper)."

@@ -109,18 +109,8 @@ def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> 
     >>> plane(Ray1((0.0, 0.0, 3.0), (0.0, 0.0, -2.0)), (0.0, 0.0, 1.0), 2.0)
     Crossing(t=0.5, t_enter=0.5, t_exit=0.5, axis=-1)
     """
-    if _is_empty(ray):
-        return None
-    n, n_scale = _whole(normal)
-    o, o_scale = _whole(ray.origin)
-    d, d_scale = _whole(ray.direction)
-    (c,), c_scale = _whole((offset,))
-    along = _dot(n, d)
-    if along == 0 or (cull_back and along > 0):
-        return None
-    missing = c * n_scale * o_scale - _dot(n, o) * c_scale
-    time = _upright(missing * d_scale, along * o_scale * c_scale)
-    return _single(time) if _in_range(time, ray) else None
+    time = plane_time(ray, normal, offset, cull_back)
+    return time and _single(time)
 
 
 def triangle(
@@ -156,10 +146,26 @@ def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
     return start if _before(span[0], start) else span[0]
 
 
-def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector) -> Ratio | None:
+def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False) -> Ratio | None:
     """Give the exact t of `triangle`, or None; a whole number over another."""
-    met = _triangle(ray, a, b, c)
+    met = _triangle(ray, a, b, c, cull_back)
     return met and met[0]
+
+
+def plane_time(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Ratio | None:
+    """Give the exact t of `plane`, or None; a whole number over another."""
+    if _is_empty(ray):
+        return None
+    n, n_scale = whole(normal)
+    o, o_scale = whole(ray.origin)
+    d, d_scale = whole(ray.direction)
+    (c,), c_scale = whole((offset,))
+    along = dot(n, d)
+    if along == 0 or (cull_back and along > 0):
+        return None
+    missing = c * n_scale * o_scale - dot(n, o) * c_scale
+    time = upright(missing * d_scale, along * o_scale * c_scale)
+    return time if _in_range(time, ray) else None
 
 
 def order(a: Ratio, b: Ratio) -> int:
@@ -168,25 +174,25 @@ def order(a: Ratio, b: Ratio) -> int:
 
 
 def _triangle(
-    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
+    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool
 ) -> tuple[Ratio, Ratio, Ratio] | None:
     """Give t and the weights of b and c, exactly, or None."""
     if _is_empty(ray):
         return None
-    points, p_scale = _whole((*ray.origin, *a, *b, *c))
-    d, d_scale = _whole(ray.direction)
+    points, p_scale = whole((*ray.origin, *a, *b, *c))
+    d, d_scale = whole(ray.direction)
     corner = points[3:6]
     to_b, to_c = _minus(points[6:9], corner), _minus(points[9:12], corner)
     start = _minus(points[0:3], corner)
-    across, around = _cross(d, to_c), _cross(start, to_b)
+    across, around = cross(d, to_c), cross(start, to_b)
 
     # The three weights and t share one denominator, whose sign says from which side the ray comes.
-    det = _dot(to_b, across)
+    det = dot(to_b, across)
     sign = 1 if det > 0 else -1
-    det, u, v = sign * det, sign * _dot(start, across), sign * _dot(d, around)
+    det, u, v = sign * det, sign * dot(start, across), sign * dot(d, around)
     if det == 0 or u < 0 or v < 0 or u + v > det or (cull_back and sign < 0):
         return None
-    time = (sign * _dot(to_c, around) * d_scale, det * p_scale)
+    time = (sign * dot(to_c, around) * d_scale, det * p_scale)
     return (time, (u, det), (v, det)) if _in_range(time, ray) else None
 
 
@@ -203,9 +209,9 @@ def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] |
                 return None
             continue
         near, far = (low, high) if d > 0.0 else (high, low)
-        if not isinf(near) and _before(enter, time := _time(near, o, d)):
+        if abs(near) != inf and _before(enter, time := _time(near, o, d)):
             enter, axis = time, k
-        if not isinf(far) and _before(time := _time(far, o, d), leave):
+        if abs(far) != inf and _before(time := _time(far, o, d), leave):
             leave = time
     if _before(leave, enter) or _before(_ratio(ray.t_max), enter) or _before(leave, _ratio(ray.t_min)):
         return None
@@ -217,7 +223,7 @@ def _time(plane_at: float, o: float, d: float) -> Ratio:
     p, p_scale = plane_at.as_integer_ratio()
     n, n_scale = o.as_integer_ratio()
     m, m_scale = d.as_integer_ratio()
-    return _upright((p * n_scale - n * p_scale) * m_scale, p_scale * n_scale * m)
+    return upright((p * n_scale - n * p_scale) * m_scale, p_scale * n_scale * m)
 
 
 def _moved(o: float, d: float, time: Ratio) -> float:
@@ -246,7 +252,7 @@ def _ratio(t: float) -> Ratio:
     return t.as_integer_ratio()
 
 
-def _upright(numerator: int, denominator: int) -> Ratio:
+def upright(numerator: int, denominator: int) -> Ratio:
     """Give the same ratio with a positive denominator, so that comparing and rounding need not look."""
     return (numerator, denominator) if denominator > 0 else (-numerator, -denominator)
 
@@ -264,14 +270,15 @@ def _single(time: Ratio) -> Crossing:
     return Crossing(t, t, t, -1)
 
 
-def _whole(values: Iterable[float]) -> tuple[list[int], int]:
+def whole(values: Iterable[float]) -> tuple[list[int], int]:
     """Write the values as whole numbers over one power of two."""
     ratios = [value.as_integer_ratio() for value in values]
     scale = max(denominator for _, denominator in ratios)
     return [numerator * (scale // denominator) for numerator, denominator in ratios], scale
 
 
-def _dot(a: Sequence[int], b: Sequence[int]) -> int:
+def dot(a: Sequence[int], b: Sequence[int]) -> int:
+    """Return the scalar product."""
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
@@ -279,6 +286,7 @@ def _minus(a: Sequence[int], b: Sequence[int]) -> list[int]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def _cross(a: Sequence[int], b: Sequence[int]) -> list[int]:
+def cross(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """Return the vector product."""
     (ax, ay, az), (bx, by, bz) = a, b
     return [ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]

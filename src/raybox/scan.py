@@ -5,14 +5,14 @@ drops what is surely missed, `raybox.rational` decides the rest. Nothing is comp
 """
 
 from functools import cmp_to_key
-from typing import Any
 
 import numpy as np
 
 from raybox import few, rational
+from raybox.contacts import Source
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows
-from raybox.hits import AllHits, Source
+from raybox.hits import AllHits
 from raybox.rational import Ratio, Ray1
 from raybox.validate import Bools, Floats, Ints
 
@@ -43,18 +43,13 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     met: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
         for i in _candidates(one, *_bounds(rows)).tolist():
-            time = _time(rows, one, i)
+            time = few.moment(rows, one, i)
             if time is not None:
                 met.append((time, i))
-    met.sort(key=cmp_to_key(_order))
+    met.sort(key=cmp_to_key(few.in_order))
     index = np.array([i for _, i in met], np.int64)
     t = np.array([rational.rounded(time) for time, _ in met], np.float64)
-    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), geometry))
-
-
-def _order(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
-    """Compare contacts by time, exactly, then by index."""
-    return rational.order(one[0], other[0]) or one[1] - other[1]
+    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), (rows,)))
 
 
 def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
@@ -62,18 +57,6 @@ def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
     if isinstance(rows, BoxRows):
         return rows.lower, rows.upper
     return rows.corners.min(axis=1), rows.corners.max(axis=1)
-
-
-def _time(rows: BoxRows | TriangleRows, ray: Ray1, i: int) -> Ratio | None:
-    """Return the exact first contact with one row."""
-    if isinstance(rows, BoxRows):
-        return rational.box_time(ray, _numbers(rows.lower[i]), _numbers(rows.upper[i]))
-    a, b, c = map(_numbers, rows.corners[i])
-    return rational.triangle_time(ray, a, b, c)
-
-
-def _numbers(row: Floats) -> Any:
-    return tuple(row.tolist())
 
 
 def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:

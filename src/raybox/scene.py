@@ -1,38 +1,26 @@
-"""`Scene`: boxes or triangles, held in a tree, and the questions rays ask of it."""
+"""`Scene`: boxes, triangles, planes and moved copies, held in trees, and the questions rays ask of them."""
 
 from functools import partial
-from typing import Any, NamedTuple, final
+from itertools import accumulate
+from threading import Lock
+from typing import Any, final
 
 import numpy as np
 
-from raybox import questions, validate
-from raybox.bvh.aim import Frame, frame_of
-from raybox.bvh.build import QUALITIES
-from raybox.bvh.check import check, stats
-from raybox.bvh.keeper import Keeper
+from raybox import mixed, parts, questions
 from raybox.bvh.layout import Tree
-from raybox.bvh.traverse import Job
+from raybox.contacts import Source
 from raybox.errors import InvalidInput
-from raybox.geometry import Bounded, Cull, Rays, facing
-from raybox.hits import AllHits, Hits, Source
-from raybox.kernels.primitives import bounds, screens
-from raybox.parallel import check_workers
+from raybox.geometry import Bounded, Cull, Geometry, Rays
+from raybox.hits import AllHits, Hits
+from raybox.mixed import Asked
+from raybox.parts import Part
 from raybox.validate import Bools, Floats, Ints
-
-
-class _State(NamedTuple):
-    """What a scene is now; replaced as a whole by `Scene.update`, so that questions under way stay whole."""
-
-    geometry: Bounded
-    rows: Any
-    tree: Tree
-    box_rows: tuple[Floats, Floats]
-    frame: Frame | None  # for primitives that are screened many at a time
 
 
 @final
 class Scene:
-    """Boxes or triangles, built once and asked many times.
+    """What rays may meet, built once and asked many times.
 
     Every answer is exact: what rational arithmetic says of the very numbers given. A tree in float32
     only proposes candidates, padded so that it can lose none; float64 with an exact fallback decides.
@@ -41,8 +29,9 @@ class Scene:
 
     Parameters
     ----------
-    geometry : Boxes or Mesh
-        What rays may meet. Numbers in answers are rows of it.
+    geometry : Boxes, Mesh, Planes, Instances, or a list of them
+        What rays may meet. Numbers in answers are rows of it. Of a list, `Hits.geometry` tells which was
+        met; each has a tree of its own (planes are unbounded: each of them is looked at).
     quality : {"balanced", "fast", "best"}
         What the tree is made for, no answer depends on it. "fast": a scene that is asked little, or made
         anew all the time. "best": one that is asked for minutes.
@@ -52,7 +41,7 @@ class Scene:
     Raises
     ------
     InvalidInput
-        If it is something else, or has 2**31 rows or more, or there is no such quality.
+        If it is something else, of different D, or has 2**31 rows or more, or there is no such quality.
 
     Examples
     --------
@@ -61,35 +50,45 @@ class Scene:
     >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [-1, 0, 0]])
     >>> scene.nearest(rays).index, scene.count(rays)
     (array([ 0, -1]), array([2, 0]))
+    >>> scene = rb.Scene([rb.Boxes([2, -1, -1], [3, 1, 1]), rb.Planes([1, 0, 0], -4)])
+    >>> scene.nearest(rays).geometry
+    array([0, 1])
     """
 
-    def __init__(self, geometry: Bounded, *, quality: str = "balanced", workers: int = -1) -> None:
-        rows, box_rows = _rows_of(geometry)
-        if quality not in QUALITIES:
-            raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
-        self._keeper = Keeper(quality, check_workers(workers))
-        self._state = _state(geometry, rows, self._keeper.build(*box_rows), box_rows)
+    def __init__(
+        self, geometry: Geometry | list[Geometry], *, quality: str = "balanced", workers: int = -1
+    ) -> None:
+        made = tuple(parts.make(one, quality, workers) for one in parts.listed(geometry))
+        self._take(isinstance(geometry, list | tuple), quality, made)
+
+    def _take(self, several: bool, quality: str, made: tuple[Part, ...]) -> None:
+        self._several, self._quality, self._lock, self._parts = several, quality, Lock(), made
 
     @property
-    def geometry(self) -> Bounded:
-        """What the scene is made of."""
-        return self._state.geometry
+    def geometry(self) -> Any:
+        """What the scene is made of; of several, a tuple."""
+        made = tuple(part.geometry for part in self._parts)
+        return made if self._several else made[0]
 
     @property
     def bounds(self) -> Floats:
         """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
-        lower, upper = self._state.box_rows
+        lower, upper = (
+            np.concatenate(ends) for ends in zip(*(part.box_rows for part in self._parts), strict=True)
+        )
         corners = np.array([lower.min(axis=0, initial=np.inf), upper.max(axis=0, initial=-np.inf)])
-        return corners[:, : self._state.geometry.ndim_space]
+        return corners[:, : self._parts[0].geometry.ndim_space]
 
     def __len__(self) -> int:
-        return len(self._state.geometry)
+        return sum(len(part.geometry) for part in self._parts)
 
     def __repr__(self) -> str:
-        return f"Scene({self._state.geometry!r})"
+        made = self.geometry
+        return f"Scene({list(made) if self._several else made!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Scene, quality=self._keeper.quality), (self._state.geometry,)
+        made = self.geometry
+        return partial(Scene, quality=self._quality), (list(made) if self._several else made,)
 
     def nearest(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
@@ -105,14 +104,17 @@ class Scene:
         progress : bool
             Show a bar on stderr when it takes long.
         where : array_like of bool, shape (len(scene),), optional
-            What may be met; the rest is not there.
+            What may be met; the rest is not there. Of several geometries: a list, with a mask or None for
+            each. Of `Instances`, a bool for each copy.
         cull : None or "back"
-            "back" (meshes only) drops triangles that rays meet from behind, along (b - a) x (c - a).
+            "back" drops what rays meet from behind: triangles along (b - a) x (c - a), planes along their
+            normal. Boxes have no such side.
 
         Returns
         -------
         Hits
-            Of the rays' shape. Of several first met at exactly the same t: the lowest index.
+            Of the rays' shape. Of several first met at exactly the same t: the lowest index; the lowest
+            (geometry, index, primitive).
 
         Examples
         --------
@@ -123,8 +125,8 @@ class Scene:
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
         array(1)
         """
-        job, source = self._ask(rays, where, cull)
-        index, t = questions.nearest(job, workers=workers, progress=progress)
+        asked, source = self._ask(rays, where, cull)
+        index, t = mixed.nearest(asked, workers=workers, progress=progress)
         return Hits(index.reshape(rays.shape), t.reshape(rays.shape), source)
 
     def occluded(
@@ -139,8 +141,8 @@ class Scene:
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
         """
-        job, _ = self._ask(rays, where, cull)
-        return questions.occluded(job, workers=workers, progress=progress).reshape(rays.shape)
+        asked, _ = self._ask(rays, where, cull)
+        return mixed.occluded(asked, workers=workers, progress=progress).reshape(rays.shape)
 
     def count(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
@@ -154,8 +156,8 @@ class Scene:
         >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
         array([2, 1])
         """
-        job, _ = self._ask(rays, where, cull)
-        return questions.count(job, workers=workers, progress=progress).reshape(rays.shape)
+        asked, _ = self._ask(rays, where, cull)
+        return mixed.count(asked, workers=workers, progress=progress).reshape(rays.shape)
 
     def all(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
@@ -170,8 +172,8 @@ class Scene:
         >>> all_hits.offsets, all_hits.index, all_hits.lengths
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
-        job, source = self._ask(rays, where, cull)
-        return AllHits(*questions.everything(job, workers=workers, progress=progress), source)
+        asked, source = self._ask(rays, where, cull)
+        return AllHits(*mixed.everything(asked, workers=workers, progress=progress), source)
 
     def first(
         self,
@@ -207,12 +209,12 @@ class Scene:
         array([ 1,  0, -1])
         """
         k = questions.check_k(k)
-        job, source = self._ask(rays, where, cull)
-        index, t = questions.first(job, k, workers=workers, progress=progress)
+        asked, source = self._ask(rays, where, cull)
+        index, t = mixed.first(asked, k, workers=workers, progress=progress)
         shape = (*rays.shape, k)
         return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=k))
 
-    def update(self, geometry: Bounded) -> None:
+    def update(self, geometry: Geometry | list[Geometry]) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
 
         Refits the tree, which costs a fraction of a build. Where boxes have travelled so far across each
@@ -224,8 +226,9 @@ class Scene:
 
         Parameters
         ----------
-        geometry : Boxes or Mesh
-            The kind, D and number of rows that the scene has.
+        geometry : Boxes, Mesh, Planes, Instances, or a list of them
+            Of the kind, D and number of rows that the scene has. Of a list, what is the same object as
+            before costs nothing; of `Instances` the same copied object spares a tree.
 
         Examples
         --------
@@ -235,22 +238,23 @@ class Scene:
         >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
         array(7.)
         """
-        old = self._state
-        alike = type(geometry) is type(old.geometry) and geometry.ndim_space == old.geometry.ndim_space
-        if not alike or len(geometry) != len(old.geometry):
+        given = parts.listed(geometry)
+        old = tuple(part.geometry for part in self._parts)
+        if isinstance(geometry, list | tuple) != self._several or not parts.alike(given, old):
             raise InvalidInput(
-                f"update wants what the scene is made of, moved: {old.geometry!r}; got {geometry!r}. "
+                f"update wants what the scene is made of, moved: {self!r}; got {geometry!r}. "
                 "Build a new Scene instead."
             )
-        rows, box_rows = _rows_of(geometry)
-        with self._keeper.lock:
-            old = self._state
-            tree = self._keeper.move(old.tree, old.box_rows, box_rows)
-            self._state = _state(geometry, rows, tree, box_rows)
+        with self._lock:
+            pairs = zip(self._parts, given, strict=True)
+            self._parts = tuple(
+                part if part.geometry is one else parts.moved(part, one) for part, one in pairs
+            )
 
     def check(self) -> None:
         """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
-        check(self._state.tree, *self._state.box_rows)
+        for part in self._parts:
+            parts.check(part)
 
     def stats(self) -> dict[str, float]:
         """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
@@ -258,45 +262,27 @@ class Scene:
         fill is the share of slots in use. cost is how many nodes a line through the bulk of the scene meets,
         on average: the surface area of all nodes, over that of the root (Goldsmith and Salmon 1987).
         """
-        state = self._state
-        return stats(state.tree, *state.box_rows)
+        return parts.measured(self._parts)
 
-    def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Job, Source]:
+    def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Asked, Source]:
         """Check a question and lay it out for the kernels, all of one state."""
-        state = self._state
-        questions.check_rays(rays, state.geometry.ndim_space)
-        allowed = validate.mask(where, len(state.geometry))
-        rows = facing(state.geometry, state.rows, cull)
-        return Job(state.tree, rows, rays.rows(), allowed, state.frame), Source(rays, state.geometry)
+        made = self._parts
+        questions.check_rays(rays, made[0].geometry.ndim_space)
+        masks = parts.masks(where if self._several or where is None else [where], made)
+        asked = zip(made, masks, parts.sided(made, cull), strict=True)
+        jobs = tuple(parts.job(part, rays, mask, side) for part, mask, side in asked)
+        starts = tuple(accumulate((part.size for part in made[:-1]), initial=0))
+        return Asked(jobs, starts), Source(rays, tuple(part.rows for part in made), starts)
 
 
-def state_of(scene: Scene) -> tuple[_State, str]:
-    """Return what a scene is, and the quality of its tree."""
-    return scene._state, scene._keeper.quality
+def state_of(scene: Scene) -> tuple[Part, str]:
+    """Return what a scene of one geometry is, and the quality of its tree."""
+    (part,) = scene._parts
+    return part, scene._quality
 
 
 def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
     """Return a scene whose tree was built before."""
     scene = object.__new__(Scene)
-    rows, box_rows = _rows_of(geometry)
-    scene._keeper = Keeper(quality, check_workers(-1))
-    scene._state = _state(geometry, rows, tree, box_rows)
+    scene._take(False, quality, (parts.restored(geometry, tree, quality),))
     return scene
-
-
-def _state(geometry: Bounded, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats]) -> _State:
-    """Put a state together."""
-    return _State(geometry, rows, tree, box_rows, frame_of(tree) if screens(rows) else None)
-
-
-def _rows_of(geometry: Any) -> tuple[Any, tuple[Floats, Floats]]:
-    """Return a geometry's rows for the kernels, and the bounds of each."""
-    if not isinstance(geometry, Bounded):
-        raise InvalidInput(
-            f"a Scene is made of Boxes or a Mesh; got {type(geometry).__name__}. "
-            "Make some: Boxes(lower, upper)."
-        )
-    if len(geometry) >= 2**31:
-        raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
-    rows = geometry.rows()
-    return rows, bounds(rows)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from raybox import validate
+from raybox.contacts import Source
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Movers
-from raybox.hits import Hits, Source
+from raybox.hits import Hits
 from raybox.parallel import check_workers, run_chunks
 from raybox.scene import Scene, state_of
 
@@ -94,9 +95,9 @@ def _sweep(movers: Movers, scene: Scene, where: Any, **how: Any) -> Hits:
     from raybox.bvh import queries, sinks
     from raybox.bvh.traverse import Job, make_scratch
 
-    state, _ = state_of(scene)
-    allowed = validate.mask(where, len(state.geometry))
-    job = Job(state.tree, state.rows, movers.rows(), allowed)
+    part, _ = state_of(scene)
+    allowed = validate.mask(where, len(part.geometry))
+    job = Job(part.tree, part.rows, movers.rows(), allowed)
     index, t = np.empty(len(movers.boxes), np.int64), np.empty(len(movers.boxes))
 
     def work(begin: int, end: int) -> None:
@@ -104,4 +105,4 @@ def _sweep(movers: Movers, scene: Scene, where: Any, **how: Any) -> Hits:
         queries.nearest(job, (begin, end), make_scratch(), sink, index, t)
 
     run_chunks(work, index.size, **how)
-    return Hits(index, t, Source(movers, state.geometry))
+    return Hits(index, t, Source(movers, (part.rows,)))

@@ -43,6 +43,23 @@ def _check_parts(tree: Tree, node: Any, slot: Any) -> None:
     _require(np.count_nonzero(hangs & (own == 0)) == tree.parts.size, "a part does not hang from the top")
 
 
+def slots_below(tree: Tree, levels: int) -> tuple[Any, Any]:
+    """Return the bounds of the slots so many levels below the root, as float64 and rounded outward.
+
+    Of boxes that are in slots higher up, these slots.
+    """
+    nodes, found = np.zeros(1, np.int64), []
+    for level in range(1, levels + 1):
+        child = tree.nodes[nodes, CHILD:]
+        ends = (child != EMPTY) & ((child < 0) | (level == levels))
+        found.append(tree.nodes.view(np.float32)[nodes, :CHILD].reshape(-1, 6, WIDTH).swapaxes(1, 2)[ends])
+        nodes = child[child >= 0].astype(np.int64)
+    planes = np.concatenate(found).astype(np.float64)
+    with np.errstate(over="ignore"):
+        low, up = (planes[:, side] / tree.scale + tree.center for side in (slice(3), slice(3, 6)))
+    return np.nextafter(low, -np.inf), np.nextafter(up, np.inf)
+
+
 def check(tree: Tree, lower: Any, upper: Any) -> None:
     """Raise `RayboxError` unless the tree holds each box once, inside of every slot above it."""
     children = tree.nodes[:, CHILD:]

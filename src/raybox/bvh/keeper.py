@@ -12,7 +12,6 @@ memory for a second tree, from the first update on.
 """
 
 import weakref
-from threading import Lock
 from typing import Any
 
 from raybox.bvh.build import build
@@ -28,7 +27,6 @@ class Keeper:
 
     def __init__(self, quality: str, threads: int) -> None:
         self.quality, self.threads = quality, threads
-        self.lock = Lock()
         self.spare: list[Any] = []  # nodes that nobody walks, of the tree's kind
         self.built: Costs | None = None  # of the tree as built, once known
         self.rebuilds = 0  # of the whole tree

@@ -28,6 +28,7 @@ _ROUND = 2.0**-50
 _SMALLEST = 5e-324  # lost in any normal float
 _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
+SHARP = (0.0, 0.0, 0.0)
 
 
 class Probe(NamedTuple):
@@ -107,8 +108,11 @@ def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[A
 
 
 @inlined
-def make_probe(tree: Tree, ray: Any) -> tuple[bool, Probe]:
-    """Return (may the ray, or the moving box, meet anything, the probe)."""
+def make_probe(tree: Tree, ray: Any, blur: Any) -> tuple[bool, Probe]:
+    """Return (may the ray, or the moving box, meet anything, the probe).
+
+    blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
+    """
     o, p = extent(ray)
     d = ray.direction
     root = tree.root
@@ -117,6 +121,8 @@ def make_probe(tree: Tree, ray: Any) -> tuple[bool, Probe]:
     vx, sx = _place(o[0], p[0], tree.center[0], tree.scale)
     vy, sy = _place(o[1], p[1], tree.center[1], tree.scale)
     vz, sz = _place(o[2], p[2], tree.center[2], tree.scale)
+    if blur[0] != 0.0 or blur[1] != 0.0 or blur[2] != 0.0:
+        sx, sy, sz = sx + blur[0] * tree.scale, sy + blur[1] * tree.scale, sz + blur[2] * tree.scale
     size = exponent_of(max(abs(d[0]), abs(d[1]), abs(d[2])))
     wx, wy, wz = scaled(d[0], -size), scaled(d[1], -size), scaled(d[2], -size)
     exponent = size + tree.exponent

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.sinks import Collect, Count, Exactly, First, Nearest, Occluded
+from raybox.bvh import copies  # noqa: F401  # how they are walked
+from raybox.bvh.sinks import Collect, Count, Exactly, First, Nearest, Occluded, Propose
 from raybox.bvh.sorting import Contacts, sort
 from raybox.bvh.traverse import Job, Scratch, walk
-from raybox.kernels.jit import exact_entry
+from raybox.kernels.jit import entry, exact_entry
+from raybox.kernels.primitives import close
 from raybox.kernels.ray import get_ray
 
 
@@ -17,9 +19,10 @@ def nearest(job: Job, span: Any, scratch: Scratch, sink: Nearest, index: Any, t:
     for k in range(span[0], span[1]):
         sink.index[0] = -1
         sink.t[0] = np.inf
-        walk(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, k, sink, scratch)
         index[k] = sink.index[0]
         t[k] = sink.t[0]
+        close(job.rows, k)
 
 
 @exact_entry
@@ -27,8 +30,9 @@ def occluded(job: Job, span: Any, scratch: Scratch, sink: Occluded, out: Any) ->
     """Write whether each ray meets anything."""
     for k in range(span[0], span[1]):
         sink.met[0] = False
-        walk(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, k, sink, scratch)
         out[k] = sink.met[0]
+        close(job.rows, k)
 
 
 @exact_entry
@@ -36,8 +40,9 @@ def count(job: Job, span: Any, scratch: Scratch, sink: Count, out: Any) -> None:
     """Write how many primitives each ray meets."""
     for k in range(span[0], span[1]):
         sink.number[0] = 0
-        walk(job, get_ray(job.rays, k), sink, scratch)
+        walk(job, k, sink, scratch)
         out[k] = sink.number[0]
+        close(job.rows, k)
 
 
 @exact_entry
@@ -45,7 +50,8 @@ def first(job: Job, span: Any, scratch: Scratch, number: Any, index: Any, t: Any
     """Write the nearest index.shape[1] contacts of each ray; index and t come filled with misses."""
     for k in range(span[0], span[1]):
         number[0] = 0
-        walk(job, get_ray(job.rays, k), First(index[k], t[k], number), scratch)
+        walk(job, k, First(index[k], t[k], number), scratch)
+        close(job.rows, k)
 
 
 @exact_entry
@@ -57,13 +63,20 @@ def collect(job: Job, span: Any, scratch: Scratch, number: Any, room: Contacts, 
     """
     used = 0
     for k in range(span[0], span[1]):
-        ray = get_ray(job.rays, k)
         number[0] = 0
-        walk(job, ray, Collect(room.index[used:], room.t[used:], number), scratch)
+        walk(job, k, Collect(room.index[used:], room.t[used:], number), scratch)
         end = used + number[0]
         if end > room.index.size:
             return k, used, number[0]
-        sort(Exactly(job.rows, ray), room, used, end)
+        sort(Exactly(job.rows, get_ray(job.rays, k)), room, used, end)
         counts[k] = number[0]
         used = end
+        close(job.rows, k)
     return span[1], used, 0
+
+
+@entry
+def propose(job: Job, k: int, scratch: Scratch, number: Any, index: Any) -> None:
+    """Write which primitives ray k may meet, undecided; number[0] of them, more than there is room for."""
+    number[0] = 0
+    walk(job, k, Propose(index, number), scratch)

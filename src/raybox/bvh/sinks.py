@@ -42,6 +42,13 @@ class Collect(NamedTuple):
     number: Any
 
 
+class Propose(NamedTuple):
+    """All that may be met, undecided; number[0] counts on past the end of the array."""
+
+    index: Any
+    number: Any
+
+
 class First(NamedTuple):
     """The nearest few, in order; number[0] of them so far."""
 
@@ -114,6 +121,15 @@ def _offer_collect(sink: Collect, rows: Any, ray: Ray, i: int) -> float:
 
 
 @inlined
+def _offer_propose(sink: Propose, _rows: Any, _ray: Ray, i: int) -> float:
+    place = sink.number[0]
+    if place < sink.index.size:
+        sink.index[place] = i
+    sink.number[0] = place + 1
+    return np.inf
+
+
+@inlined
 def _offer_first(sink: First, rows: Any, ray: Ray, i: int) -> float:
     met, t = intersect(rows, ray, i)
     size = sink.index.size
@@ -139,11 +155,12 @@ _TABLE = {
     Occluded: _offer_occluded,
     Count: _offer_count,
     Collect: _offer_collect,
+    Propose: _offer_propose,
     First: _offer_first,
 }
 
 
-def offer(sink: Any, rows: Any, ray: Ray, i: int) -> float:
+def offer(sink: Any, rows: Any, ray: Any, i: int) -> float:
     """Decide primitive i and note it; see the module's head."""
     raise NotImplementedError("compiled code only")
 

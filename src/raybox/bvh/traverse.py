@@ -1,16 +1,18 @@
 """Walk the tree with one ray: nodes nearest first, boxes handed to the question's sink."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.bvh.layout import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
-from raybox.bvh.probe import Probe, latest, make_probe
+from raybox.bvh.probe import SHARP, Probe, latest, make_probe
 from raybox.bvh.sinks import offer
 from raybox.kernels import simd
-from raybox.kernels.jit import inlined
-from raybox.kernels.ray import Ray, is_empty
+from raybox.kernels.jit import dispatch, inlined
+from raybox.kernels.primitives import TABLE
+from raybox.kernels.ray import get_ray, is_empty
 
 _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
@@ -24,6 +26,7 @@ class Job(NamedTuple):
     rays: Any
     allowed: Any  # bool for each primitive, or empty: all
     frame: Any = None  # what `raybox.bvh.aim` needs of the tree
+    base: int = 0  # the number of row 0
 
 
 class Scratch(NamedTuple):
@@ -38,8 +41,8 @@ class Scratch(NamedTuple):
 def make_scratch() -> Scratch:
     """Make the memory that walks need (outside of compiled code, which so compiles faster)."""
     return Scratch(
-        np.empty(STACK, np.int32),
-        np.empty(STACK, np.float32),
+        np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
+        np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
         np.zeros(2, np.int64),
     )
@@ -61,7 +64,7 @@ def _near_far(nodes: Any, row: int, axis: int, probe: Probe) -> tuple[Any, Any]:
 
 
 @inlined
-def _meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> int:
+def meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> int:
     """Return a bit for each slot that the ray may meet before `stop`, and store their near times."""
     near_x, far_x = _near_far(nodes, row, 0, probe)
     near_y, far_y = _near_far(nodes, row, 1, probe)
@@ -91,13 +94,11 @@ def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
 
 
 @inlined
-def walk(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
-    """Offer the sink every allowed primitive whose box the ray may meet, until none can matter."""
-    if is_empty(ray):
-        return
-    meets, probe = make_probe(job.tree, ray)
-    if not meets:
-        return
+def descend(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scratch) -> float:
+    """Offer the sink every allowed primitive whose box the ray may meet, until none can matter.
+
+    Return the time up to which others are of interest, NaN for none at all.
+    """
     nodes = job.tree.nodes
     allowed = job.allowed
     stop = probe.stop
@@ -111,7 +112,7 @@ def walk(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
         if scratch.time[top] > stop:
             continue
         node = int(scratch.node[top])
-        mask = _meet_slots(nodes, node * ROW, probe, stop, scratch.slots)
+        mask = meet_slots(nodes, node * ROW, probe, stop, scratch.slots)
         scratch.visited[0] += 1
 
         # Decide the boxes among its slots; keep the inner nodes.
@@ -124,9 +125,33 @@ def walk(job: Job, ray: Ray, sink: Any, scratch: Scratch) -> None:
                 top = push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
                 scratch.visited[1] += 1
-                interest = offer(sink, job.rows, ray, int(~child))
+                interest = offer(sink, rows, ray, job.base + int(~child))
                 if math.isnan(interest):
-                    return
+                    return interest
                 if interest < limit:
                     limit = interest
                     stop = min(stop, latest(limit, probe.exponent, probe.shift))
+    return limit
+
+
+WALKS: dict[type, Callable[..., Any]] = dict.fromkeys(TABLE, descend)
+"""How the tree of each kind of rows is walked."""
+
+
+def visit(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scratch) -> float:
+    """Walk the tree of rows of this kind; see `descend`."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(visit, WALKS.get, inline=True)
+
+
+@inlined
+def walk(job: Job, k: int, sink: Any, scratch: Scratch) -> None:
+    """Offer the sink every allowed primitive whose box ray k may meet, until none can matter."""
+    ray = get_ray(job.rays, k)
+    if is_empty(ray):
+        return
+    meets, probe = make_probe(job.tree, ray, SHARP)
+    if meets:
+        visit(job.rows, job, probe, ray, sink, scratch)

@@ -78,7 +78,11 @@ def _geometry(scene: Any) -> Bounded:
         return scene
     found = getattr(scene, "geometry", None)
     if not isinstance(found, (Boxes, Mesh)):
-        raise InvalidInput(f"scene must be a Scene, Boxes or a Mesh; got {type(scene).__name__}.")
+        made = "" if found is None else f" of {found!r}"
+        raise InvalidInput(
+            f"scene must be a Scene, Boxes or a Mesh; got {type(scene).__name__}{made}. "
+            "Draw the parts of a scene one by one; the boxes round copies are instances.boxes()."
+        )
     return found
 
 

@@ -1,24 +1,31 @@
 """Frozen containers of geometry: rays, boxes, planes and triangle meshes; each checks its input once."""
 
 from raybox.geometry.boxes import Boxes, BoxRows
+from raybox.geometry.instances import CopyRows, Instances
 from raybox.geometry.mesh import Mesh, TriangleRows
 from raybox.geometry.movers import MoverRows, Movers
+from raybox.geometry.outward import around
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
 from raybox.geometry.sides import Cull, facing
 
 Bounded = Boxes | Mesh
-"""What a scene can be made of: rows that boxes go round."""
+"""Rows that boxes go round."""
 
-Geometry = Bounded | Planes
-"""What rays can meet."""
+Surveyed = Bounded | Planes
+"""What rays can be set beside, row by row."""
+
+Geometry = Surveyed | Instances
+"""What rays can meet, and scenes be made of."""
 
 __all__ = [
     "Bounded",
     "BoxRows",
     "Boxes",
+    "CopyRows",
     "Cull",
     "Geometry",
+    "Instances",
     "Mesh",
     "MoverRows",
     "Movers",
@@ -26,6 +33,8 @@ __all__ = [
     "Planes",
     "RayRows",
     "Rays",
+    "Surveyed",
     "TriangleRows",
+    "around",
     "facing",
 ]

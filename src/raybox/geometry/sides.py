@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from raybox.errors import InvalidInput
+from raybox.geometry.instances import CopyRows
 
 Cull = Literal["back"] | None
 """Which side of a surface is not there: none, or that which its normal points away from."""
@@ -14,6 +15,8 @@ def facing(geometry: Any, rows: Any, cull: Cull) -> Any:
         return rows
     if cull != "back":
         raise InvalidInput(f'cull must be None or "back"; got {cull!r}.')
+    if isinstance(rows, CopyRows):
+        return rows._replace(rows=facing(geometry.geometry, rows.rows, cull))
     if not hasattr(rows, "cull_back"):
         raise InvalidInput(
             f'cull="back" is for Planes and Mesh; got {type(geometry).__name__}. Leave cull out.'

@@ -108,6 +108,34 @@ def dot(a: Any, b: Any) -> DD:
 
 
 @device
+def lift3(v: Any) -> tuple[DD, DD, DD]:
+    """Return a vector of floats in double-doubles."""
+    return lift(v[0]), lift(v[1]), lift(v[2])
+
+
+@device
+def diff3(p: Any, o: Any) -> tuple[DD, DD, DD]:
+    """Return p - o of two vectors of floats, exactly."""
+    return diff(p[0], o[0]), diff(p[1], o[1]), diff(p[2], o[2])
+
+
+@device
+def cross(p: Any, q: Any) -> tuple[DD, DD, DD]:
+    """Return the vector product."""
+    return (
+        sub(mul(p[1], q[2]), mul(p[2], q[1])),
+        sub(mul(p[2], q[0]), mul(p[0], q[2])),
+        sub(mul(p[0], q[1]), mul(p[1], q[0])),
+    )
+
+
+@device
+def inner(p: Any, q: Any) -> DD:
+    """Return the scalar product."""
+    return add(add(mul(p[0], q[0]), mul(p[1], q[1])), mul(p[2], q[2]))
+
+
+@device
 def certain(a: DD) -> bool:
     """Tell whether the sign of `head` is the sign of the exact number, which is not 0."""
     return abs(a.head) > 2.0 * a.slack

@@ -82,11 +82,12 @@ def entry(function: F) -> F:
     return cast(F, dispatcher)
 
 
-def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any]) -> None:
+def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline: bool = False) -> None:
     """Let compiled calls of `stub` be calls of the kernel for the class of its first argument, a NamedTuple.
 
     Chosen at compile time, by type: it costs nothing, and unlike a closure over the kernel it
-    leaves the loops that call `stub` fit for the disk cache. Kernels are `device` functions.
+    leaves the loops that call `stub` fit for the disk cache. Kernels are `device` functions, or `inlined`
+    ones.
     """
 
     def pick(*args: Any) -> Any:
@@ -94,7 +95,8 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any]) -> None:
         kernel = kernels(args[0].instance_class) if named else None
         return kernel and kernel.py_func
 
-    overload(stub, jit_options=FLAGS | _INNER | {"pipeline_class": Linked}, strict=False)(pick)
+    options = FLAGS | _INNER | {"pipeline_class": Linked, "forceinline": inline}
+    overload(stub, jit_options=options, strict=False)(pick)
 
 
 def apart(signature: str) -> Callable[[F], F]:

@@ -16,6 +16,19 @@ from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 
 
+def bounds(planes: Any) -> tuple[Any, Any]:
+    """Return the corners of the boxes round the planes: flat where a plane is square to an axis."""
+    lower, upper = np.full(planes.normals.shape, -np.inf), np.full(planes.normals.shape, np.inf)
+    rows, axes = np.nonzero(planes.normals)
+    alone = np.bincount(rows, minlength=len(lower))[rows] == 1
+    rows, axes = rows[alone], axes[alone]
+    with np.errstate(over="ignore", under="ignore"):
+        height = planes.offsets[rows] / planes.normals[rows, axes]
+    lower[rows, axes], upper[rows, axes] = np.nextafter(height, -np.inf), np.nextafter(height, np.inf)
+    lower.flags.writeable = upper.flags.writeable = False
+    return lower, upper
+
+
 @allocating
 def _ratio(planes: Any, ray: Ray, i: int) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""

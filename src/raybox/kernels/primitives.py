@@ -8,16 +8,17 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from raybox.geometry import BoxRows, PlaneRows, TriangleRows
-from raybox.kernels import box, plane, triangle
+from raybox.geometry import BoxRows, CopyRows, PlaneRows, TriangleRows
+from raybox.kernels import box, copies, plane, triangle
 from raybox.kernels.box_lanes import Pairs
-from raybox.kernels.jit import dispatch, no, yes
+from raybox.kernels.jit import device, dispatch, no, yes
 from raybox.kernels.ray import Ray
 
 TABLE: dict[type, ModuleType] = {
     BoxRows: box,
     PlaneRows: plane,
     TriangleRows: triangle,
+    CopyRows: copies,
 }
 
 
@@ -38,7 +39,10 @@ def fills(rows: Any) -> bool:
 
 
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
-    """Return (is primitive i met, time of first contact rounded once); the range is not empty."""
+    """Return (is primitive i met, time of first contact rounded once); the range is not empty.
+
+    ray: a `Ray`; for copies, a `raybox.kernels.lens.Seen`.
+    """
     raise NotImplementedError("compiled code only")
 
 
@@ -82,6 +86,16 @@ def weights(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
     raise NotImplementedError("compiled code only")
 
 
+def close(rows: Any, k: int) -> None:
+    """Note what else there is to say of ray k, now answered: nothing, but for copies."""
+    raise NotImplementedError("compiled code only")
+
+
+@device
+def _nothing(_rows: Any, _k: int) -> None:
+    pass
+
+
 def _kernel_named(name: str) -> Callable[[type], Any]:
     """Return what finds a kind of rows' kernel of this name, or None for what is no primitive's rows."""
     return lambda kind: getattr(TABLE.get(kind), name, None)
@@ -90,3 +104,4 @@ def _kernel_named(name: str) -> Callable[[type], Any]:
 dispatch(fills, lambda kind: (yes if getattr(TABLE[kind], "FILLS", False) else no) if kind in TABLE else None)
 for _stub in (intersect, fetch, screen, settle, together, tie, span, normal, weights):
     dispatch(_stub, _kernel_named(_stub.__name__))
+dispatch(close, lambda kind: getattr(TABLE[kind], "close", _nothing) if kind in TABLE else None)

@@ -68,30 +68,6 @@ def _volume(p: Any, q: Any, o: Any, d: Any) -> int:
     return sign(value) if abs(value) > size * _FILTER + 1e-300 else 2
 
 
-@device
-def _dd_cross(p: Any, q: Any) -> tuple[DD, DD, DD]:
-    return (
-        dd.sub(dd.mul(p[1], q[2]), dd.mul(p[2], q[1])),
-        dd.sub(dd.mul(p[2], q[0]), dd.mul(p[0], q[2])),
-        dd.sub(dd.mul(p[0], q[1]), dd.mul(p[1], q[0])),
-    )
-
-
-@device
-def _dd_dot(p: Any, q: Any) -> DD:
-    return dd.add(dd.add(dd.mul(p[0], q[0]), dd.mul(p[1], q[1])), dd.mul(p[2], q[2]))
-
-
-@device
-def _dd_diff(p: Any, o: Any) -> tuple[DD, DD, DD]:
-    return dd.diff(p[0], o[0]), dd.diff(p[1], o[1]), dd.diff(p[2], o[2])
-
-
-@device
-def _dd_lift(p: Any) -> tuple[DD, DD, DD]:
-    return dd.lift(p[0]), dd.lift(p[1]), dd.lift(p[2])
-
-
 @allocating
 def _big_dot_cross(d: Any, p: Any, q: Any) -> Big:
     """Return d . (p x q) of three tuples of whole numbers."""
@@ -120,8 +96,8 @@ def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
     if guess != 2 and safe:
         return guess
     if safe:
-        cross = _dd_cross(_dd_diff(p, ray.origin), _dd_diff(q, ray.origin))
-        value = _dd_dot(_dd_lift(ray.direction), cross)
+        cross = dd.cross(dd.diff3(p, ray.origin), dd.diff3(q, ray.origin))
+        value = dd.inner(dd.lift3(ray.direction), cross)
         if dd.signed(value):
             return sign(value.head)
     return _big_volume(p, q, ray).sign
@@ -151,8 +127,8 @@ def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
 @device
 def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
     """Return the crossing time as a numerator and a denominator."""
-    n = _dd_cross(_dd_diff(b, a), _dd_diff(c, a))
-    return _dd_dot(_dd_diff(a, ray.origin), n), _dd_dot(_dd_lift(ray.direction), n)
+    n = dd.cross(dd.diff3(b, a), dd.diff3(c, a))
+    return dd.inner(dd.diff3(a, ray.origin), n), dd.inner(dd.lift3(ray.direction), n)
 
 
 @device
@@ -242,12 +218,12 @@ def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
 
 
 @device
-def normal(mesh: Any, _ray: Ray, i: int) -> tuple[float, float, float]:
+def normal(mesh: Any, _ray: Any, i: int) -> tuple[float, float, float]:
     """Return the geometric normal (b - a) x (c - a), of length 1."""
     a = _point(mesh, i, 0)
     ab = dd.unit(_halved_diff(_point(mesh, i, 1), a))
     ac = dd.unit(_halved_diff(_point(mesh, i, 2), a))
-    n = _dd_cross(_dd_lift(ab), _dd_lift(ac))
+    n = dd.cross(dd.lift3(ab), dd.lift3(ac))
     x, y, z = dd.rounded(n[0]), dd.rounded(n[1]), dd.rounded(n[2])
     if x == x and y == y and z == z:
         return dd.unit((x, y, z))

@@ -12,10 +12,11 @@ import numpy as np
 
 from raybox import validate
 from raybox.bvh.build import QUALITIES
+from raybox.contacts import Source
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, RayRows, Rays, facing
 from raybox.geometry.boxes import restored
-from raybox.hits import AllHits, Hits, Met, Source
+from raybox.hits import AllHits, Hits
 from raybox.parallel import bar, check_workers
 from raybox.questions import check_k, check_rays
 from raybox.scene import Scene
@@ -192,7 +193,9 @@ class SplitScene:
         """Return what each ray meets first; see `Scene.nearest`."""
         found = self._go(rays, asking.Nearest, workers, progress, where, cull)
         shape = rays.shape
-        return Hits(found.index.reshape(shape), found.t.reshape(shape), Source(rays, Met(found.rows)))
+        return Hits(
+            found.index.reshape(shape), found.t.reshape(shape), Source(rays, (found.rows,), picked=True)
+        )
 
     def occluded(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
@@ -214,7 +217,7 @@ class SplitScene:
         """Return everything each ray meets, sorted by (t, index) along it; see `Scene.all`."""
         found = self._go(rays, asking.All, workers, progress, where, cull)
         offsets, contacts = found.arranged()
-        return AllHits(offsets, contacts.index, contacts.t, Source(rays, Met(contacts.rows)))
+        return AllHits(offsets, contacts.index, contacts.t, Source(rays, (contacts.rows,), picked=True))
 
     def first(
         self,
@@ -229,7 +232,8 @@ class SplitScene:
         """Return the k nearest contacts of each ray, in order, padded with misses; see `Scene.first`."""
         found = self._go(rays, partial(asking.First, k=check_k(k)), workers, progress, where, cull)
         shape = (*rays.shape, int(k))
-        return Hits(found.index.reshape(shape), found.t.reshape(shape), Source(rays, Met(found.rows), int(k)))
+        source = Source(rays, (found.rows,), inner=int(k), picked=True)
+        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
 
     def visits(self, rays: Rays, query: str = "nearest", **how: Any) -> Ints:
         """Tell how many parts each ray has to be asked of: int64, of the rays' shape.

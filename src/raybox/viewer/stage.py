@@ -1,10 +1,11 @@
 """A scene as the viewer holds it: exact numbers to ask, and where the page's own numbers lie among them."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.scene import Scene
 from raybox.validate import Floats
@@ -45,7 +46,7 @@ class Stage(NamedTuple):
     @property
     def solid(self) -> Solid:
         """The boxes or triangles."""
-        return self.scene.geometry
+        return cast("Solid", self.scene.geometry)
 
     @property
     def radius(self) -> float:
@@ -68,6 +69,11 @@ def stage(
 ) -> Stage:
     """Put geometry on a stage; what is flat is shown at z = 0."""
     given = geometry.geometry if isinstance(geometry, Scene) else geometry
+    if not isinstance(given, Boxes | Mesh):
+        raise InvalidInput(
+            f"the viewer shows a scene of Boxes or of a Mesh; got {geometry!r}. Show its parts one by one; "
+            "the boxes round copies are instances.boxes()."
+        )
     solid = in_space(given)
     scene = geometry if isinstance(geometry, Scene) and solid is given else Scene(solid)
     ends = finite_bounds(solid)  # once: of 10^5 boxes it takes longer than a click

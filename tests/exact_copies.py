@@ -1,0 +1,161 @@
+"""The independent truth for moved copies and for scenes of several geometries, in Fractions.
+
+Written from the definition: a copy is the image of its geometry under p -> A p + b. The ray goes back through
+the map (Gauss and Jordan, in Fractions) and meets the geometry there, at the same t (exact.py,
+exact_surfaces.py).
+"""
+
+import itertools
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+import exact
+import exact_surfaces
+from exact import INF, Found, Real, rounded
+
+
+class Contact(NamedTuple):
+    t: Real
+    geometry: int
+    index: int
+    primitive: int
+    t_enter: Real
+    t_exit: Real
+    touch: bool = False
+
+    def found(self) -> Found:
+        t, enter, leave = map(rounded, (self.t, self.t_enter, self.t_exit))
+        return Found(self.index, self.t, (True, t, enter, leave, -1, self.touch))
+
+
+def solved(matrix, *columns) -> list[list[Fraction]]:
+    """Solve A x = column for each column."""
+    size = len(matrix)
+    rows = [[Fraction(x) for x in (*row, *(c[k] for c in columns))] for k, row in enumerate(matrix)]
+    for k in range(size):
+        pivot = next(i for i in range(k, size) if rows[i][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for i in range(size):
+            if i != k:
+                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return [[row[size + j] for row in rows] for j in range(len(columns))]
+
+
+def local(o, d, transform) -> tuple[list[Fraction], list[Fraction]]:
+    """Take a ray back through a map [A b]."""
+    moved = [Fraction(x) - Fraction(row[-1]) for x, row in zip(o, transform, strict=False)]
+    return tuple(solved([row[:-1] for row in transform[: len(o)]], moved, [Fraction(x) for x in d]))
+
+
+def of_boxes(o, d, span, lower, upper):
+    """Yield (row, t, t_enter, t_exit, touch) of the boxes that one ray meets."""
+    for i, (low, up) in enumerate(zip(lower, upper, strict=True)):
+        met = exact.by_slabs(o, d, *span, low, up)
+        if met is not None:
+            yield i, met.t, met.t_enter, met.t_exit, met.touch
+
+
+def of_triangles(o, d, span, corners, cull_back=False):
+    """Yield the same of triangles."""
+    for i, (a, b, c) in enumerate(corners):
+        met = exact_surfaces.triangle_by_signs(o, d, span, a, b, c)
+        if met is not None and not (cull_back and _behind(d, a, b, c)):
+            yield i, met.t, met.t, met.t, False
+
+
+def _behind(d, a, b, c) -> bool:
+    x, y = ([Fraction(q) - Fraction(p) for p, q in zip(a, end, strict=True)] for end in (b, c))
+    n = (x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0])
+    return sum(p * Fraction(q) for p, q in zip(n, d, strict=True)) > 0
+
+
+def of_planes(o, d, span, normals, offsets):
+    """Yield the same of planes."""
+    for i, (n, offset) in enumerate(zip(normals, offsets, strict=True)):
+        met = exact_surfaces.plane(o, d, span, n, offset)
+        if met is not None:
+            yield i, met.t, met.t, met.t, False
+
+
+def weights(o, d, t, a, b, c) -> tuple[float, float]:
+    """Give the barycentric weights of b and c of the point at t, from areas."""
+    p = [Fraction(x) + t * Fraction(y) for x, y in zip(o, d, strict=True)]
+    to = [[Fraction(y) - Fraction(x) for x, y in zip(a, end, strict=True)] for end in (b, c)]
+    along = [y - Fraction(x) for x, y in zip(a, p, strict=True)]
+    bb, bc, cc = (sum(map(Fraction.__mul__, to[i], to[j])) for i, j in ((0, 0), (0, 1), (1, 1)))
+    pb, pc = (sum(map(Fraction.__mul__, along, side)) for side in to)
+    det = bb * cc - bc * bc
+    return rounded((cc * pb - bc * pc) / det), rounded((bb * pc - bc * pb) / det)
+
+
+def parts_of(rays):
+    """Yield each ray as plain numbers: o, d, (t_min, t_max)."""
+    for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
+        yield o.tolist(), d.tolist(), (float(low), float(high))
+
+
+def met_by(geometry, o, d, span, cull=False):
+    """Yield (index, primitive, t, t_enter, t_exit, touch) of what one ray meets of a geometry."""
+    name = type(geometry).__name__
+    if name == "Instances":
+        if not exact.has_range(*span):
+            return
+        for i, transform in enumerate(geometry.transforms.tolist()):
+            for row in met_by(geometry.geometry, *local(o, d, transform), span, cull):
+                yield (i, *row[1:])
+        return
+    if name == "Boxes":
+        found = of_boxes(o, d, span, geometry.lower.tolist(), geometry.upper.tolist())
+    elif name == "Mesh":
+        found = of_triangles(o, d, span, geometry.corners().tolist(), cull)
+    else:
+        found = of_planes(o, d, span, geometry.normals.tolist(), geometry.offsets.tolist())
+    for i, *rest in found:
+        yield (i, i, *rest)
+
+
+def along(rays, *geometries, where=None, cull=False) -> list[list[Contact]]:
+    """Give what each ray meets, sorted by (exact t, geometry, index, primitive)."""
+    answers = []
+    for o, d, span in parts_of(rays):
+        row = []
+        for k, geometry in enumerate(geometries):
+            for i, j, t, enter, leave, touch in met_by(geometry, o, d, span, cull):
+                if where is None or where[k] is None or where[k][i]:
+                    row.append(Contact(t, k, i, j, enter, leave, touch))
+        answers.append(sorted(row, key=lambda x: x[:4]))
+    return answers
+
+
+def hold(scene, rays, answers, **options) -> dict[str, int]:
+    """Hold every question of a scene to the truth; count what was seen."""
+    from compare import assert_scene
+
+    assert_scene(scene, rays, [[x.found() for x in row] for row in answers], **options)
+    hits, every = scene.nearest(rays, **options), scene.all(rays, **options)
+    few = scene.first(rays, 2, **options)
+    for name in ("geometry", "primitive"):
+        first = [getattr(row[0], name) if row else -1 for row in answers]
+        np.testing.assert_array_equal(getattr(hits, name), first, err_msg=name)
+        second = [getattr(row[1], name) if len(row) > 1 else -1 for row in answers]
+        np.testing.assert_array_equal(getattr(few, name), np.stack([first, second], axis=1), err_msg=name)
+        flat = [getattr(x, name) for row in answers for x in row]
+        np.testing.assert_array_equal(getattr(every, name), np.array(flat, dtype=np.int64), err_msg=name)
+    starts = [t for _, _, (t, _) in parts_of(rays)]
+    return {
+        "rays": len(answers),
+        "hits": sum(map(bool, answers)),
+        "several": sum(len(row) > 1 for row in answers),
+        "touches": sum(x.touch for row in answers for x in row),
+        "ties": sum(a.t == b.t for row in answers for a, b in itertools.pairwise(row)),
+        "inside": sum(x.t == t > x.t_enter for row, t in zip(answers, starts, strict=True) for x in row),
+        "unlike": sum(
+            rounded(a.t) == rounded(b.t) and a.t != b.t for row in answers for a, b in itertools.pairwise(row)
+        ),
+    }
+
+
+__all__ = ["INF", "Contact", "along", "hold", "local", "met_by", "solved", "weights"]

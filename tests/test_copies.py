@@ -1,0 +1,323 @@
+"""rb.Scene of moved copies against Fractions: turned, sheared, mirrored, touching, huge, tiny, flat."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact_copies
+import raybox as rb
+import strategies
+from compare import EPS
+from exact import INF
+from raybox import careful, parts
+from raybox.bvh import queries, sinks
+from raybox.bvh.traverse import make_scratch
+from test_scene_mesh import CUBE, TETRAHEDRON
+
+UNIT = rb.Boxes([-0.5] * 3, [0.5] * 3)
+GEOMETRIES = {
+    "boxes": rb.Boxes(
+        [[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [-1, -1, -1]], [[1, 1, 1], [2, 1, 0], [0, 2, 1], [0, 0, 2]]
+    ),
+    "mesh": rb.Mesh(*CUBE),
+}
+
+
+def held(instances, rays, **options) -> dict[str, int]:
+    scene = rb.Scene(instances)
+    scene.check()
+    return exact_copies.hold(scene, rays, exact_copies.along(rays, instances), **options)
+
+
+def regular(rng, count, pool) -> np.ndarray:
+    """Give maps [A b] with entries of the pool, none of which flattens space."""
+    maps = rng.choice(pool, (8 * count, 3, 4))
+    return maps[np.abs(np.linalg.det(maps[:, :, :3])) > 1e-6][:count]
+
+
+def turns(rng, count, size=1.0) -> np.ndarray:
+    q = rng.normal(size=(count, 4))
+    poses = rb.Instances.from_poses(UNIT, rng.uniform(-3, 3, (count, 3)), quaternions=q, scales=size)
+    return poses.transforms
+
+
+def aimed(rng, count, reach=4.0) -> rb.Rays:
+    origins = rng.uniform(-reach, reach, (count, 3))
+    return rb.Rays(origins, rng.uniform(-2, 2, (count, 3)) - origins)
+
+
+def on_grid(rng, count) -> rb.Rays:
+    """Give rays between points of a grid, a tenth without direction, with ranges that end on it too."""
+    origins = rng.integers(-6, 7, (count, 3)) / 2
+    directions = rng.integers(-2, 3, (count, 3)) * np.where(rng.random((count, 1)) < 0.1, 0.0, 1.0)
+    low = rng.choice([0.0, 0.0, 1.0, -INF, -1.0], count)
+    high = np.maximum(low, rng.choice([INF, INF, 1.0, 2.0], count))
+    return rb.Rays(origins, directions, t_min=low, t_max=high)
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_turned_and_scaled_copies(kind):
+    rng = np.random.default_rng(1)
+    instances = rb.Instances(GEOMETRIES[kind], turns(rng, 12, rng.uniform(0.3, 2, (12, 3))))
+    seen = held(instances, aimed(rng, 120))
+    assert seen["hits"] > 60, seen
+    assert seen["several"] > 40, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_shears_and_mirrors_of_grid_numbers_touch_and_tie(kind):
+    rng = np.random.default_rng(2)
+    maps = regular(rng, 10, [-2.0, -1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 2.0])
+    assert (np.linalg.det(maps[:, :, :3]) < 0).sum() > 2
+    seen = held(rb.Instances(GEOMETRIES[kind], maps), on_grid(rng, 200))
+    assert seen["hits"] > 60, seen
+    assert seen["ties"] > 50, seen
+    assert kind == "mesh" or (seen["touches"] > 20 and seen["inside"] > 20), seen
+
+
+def test_copies_side_by_side_touch_without_a_gap():
+    """A row of cubes: walls in common, and copies twice in one place; the lowest number wins every tie."""
+    places = np.array([*itertools.product(range(3), range(3), range(2)), (0, 0, 0), (1, 1, 1)], dtype=float)
+    instances = rb.Instances.from_poses(rb.Boxes([0.0] * 3, [1.0] * 3), places)
+    rng = np.random.default_rng(3)
+    origins = rng.integers(-2, 9, (150, 3)) / 2
+    goals = rng.integers(0, 7, (150, 3)) / 2
+    seen = held(instances, rb.Rays.lines(origins, goals - origins))
+    assert seen["ties"] > 150, seen
+    assert seen["touches"] > 150, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+@pytest.mark.parametrize("size", [1e-30, 1e30, 1e-300, 1e140])
+def test_huge_and_tiny_copies(kind, size):
+    rng = np.random.default_rng(4)
+    maps = turns(rng, 6) * size
+    rays = aimed(rng, 60)
+    seen = held(rb.Instances(GEOMETRIES[kind], maps), rb.Rays(rays.origins * size, rays.directions * size))
+    assert seen["hits"] > 20, seen
+
+
+def test_copies_far_out_and_long_and_thin():
+    rng = np.random.default_rng(5)
+    maps = turns(rng, 10, np.array([1e3, 1.0, 1e-3])).copy()
+    maps[:, :, 3] += 5e6
+    eyes = 5e6 + rng.uniform(-50, 50, (150, 3))
+    goals = maps[rng.integers(0, 10, 150), :, 3] + rng.normal(0, 1e-3, (150, 3))
+    seen = held(rb.Instances(UNIT, maps), rb.Rays(eyes, goals - eyes))
+    assert seen["hits"] > 100, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_rays_within_rounding_of_edges(kind):
+    """Through corners and edges of turned copies, as near as floats come, and a little beside."""
+    rng = np.random.default_rng(6)
+    geometry, count = GEOMETRIES[kind], 240
+    instances = rb.Instances(geometry, turns(rng, 8))
+    copy = rng.integers(0, 8, count)
+    if kind == "mesh":
+        corners = geometry.corners()[rng.integers(0, len(geometry), count)]
+    else:
+        ends = np.stack([geometry.lower, geometry.upper])[:, rng.integers(0, len(geometry), count)]
+        corners = np.stack([np.choose(rng.integers(0, 2, (count, 3)), ends) for _ in range(3)], axis=1)
+    share = rng.dirichlet([1, 1], count) * (rng.random((count, 1)) < 0.5)
+    point = corners[:, 0] + share[:, :1] * (corners[:, 1] - corners[:, 0])
+    maps = instances.transforms[copy]
+    goal = (maps[:, :, :3] @ point[:, :, None])[:, :, 0] + maps[:, :, 3]
+    goal += rng.normal(size=(count, 3)) * rng.choice([0.0, 1e-17, 1e-16, 1e-15, 1e-14, 1e-12], (count, 1))
+    origins = rng.uniform(-6, 6, (count, 3))
+    seen = held(instances, rb.Rays(origins, goal - origins))
+    assert 0.2 < seen["hits"] / count < 1, seen
+    assert kind == "boxes" or seen["unlike"] > 0, seen
+
+
+def test_inside_of_several_copies_the_first_is_met_at_once():
+    instances = rb.Instances.from_poses(UNIT, np.zeros((4, 3)), yaw=[0.3, 0.2, 0.1, 0.4], scales=[2, 1, 3, 1])
+    hits = rb.Scene(instances).nearest(
+        rb.Rays(np.zeros((30, 3)), np.random.default_rng(7).normal(size=(30, 3)))
+    )
+    assert hits.index.tolist() == [0] * 30
+    assert (hits.t == 0.0).all()
+    assert (hits.normals == 0.0).all()
+    assert (hits.t_enter < 0.0).all()
+
+
+def test_bad_rays_miss_and_points_are_found():
+    instances = rb.Instances.from_poses(UNIT, [[0, 0, 0], [2, 0, 0]], yaw=[0.5, 0.0])
+    origins = [[np.nan, 0, 0], [0, 0, 0], [2.5, 0.5, 0.5], [9, 9, 9], [np.inf, 0, 0]]
+    rays = rb.Rays(origins, [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1]], invalid="miss")
+    scene = rb.Scene(instances)
+    assert scene.nearest(rays).index.tolist() == [-1, 0, 1, -1, -1]
+    assert scene.count(rays).tolist() == [0, 1, 1, 0, 0]
+
+
+def test_in_the_plane():
+    rng = np.random.default_rng(8)
+    maps = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0, 2.0], (60, 2, 3))
+    maps = maps[maps[:, 0, 0] * maps[:, 1, 1] != maps[:, 0, 1] * maps[:, 1, 0]][:12]
+    instances = rb.Instances(rb.Boxes([[0, 0], [-1, 1]], [[1, 2], [0, 1]]), maps)
+    assert instances.transforms.tolist() == maps.tolist()
+    origins = rng.integers(-6, 7, (150, 2)) / 2
+    seen = held(instances, rb.Rays(origins, rng.integers(-2, 3, (150, 2))))
+    assert seen["ties"] > 20, seen
+    assert seen["touches"] > 20, seen
+
+
+numbers = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 3.0, 0.1, 1e-30, 6e-17, 1e9])
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_any_few_copies(data):
+    maps = data.draw(strategies.related((3, 3, 4), numbers))
+    kept = [m for m in maps.tolist() if _regular(m)]
+    kind = data.draw(st.sampled_from(list(GEOMETRIES)))
+    rays = data.draw(strategies.related((3, 2, 3), st.one_of(numbers, strategies.grid)))
+    low, high = data.draw(strategies.spans(numbers))
+    instances = rb.Instances(GEOMETRIES[kind], np.array(kept).reshape(-1, 3, 4))
+    held(instances, rb.Rays(rays[:, 0], rays[:, 1], t_min=low, t_max=high))
+
+
+def _regular(transform) -> bool:
+    try:
+        exact_copies.solved([row[:3] for row in transform])
+    except StopIteration:
+        return False
+    return True
+
+
+def test_uv_and_normals_are_those_of_what_is_copied():
+    rng = np.random.default_rng(9)
+    mesh = rb.Mesh(*TETRAHEDRON)
+    maps = np.concatenate([turns(rng, 6, 0.5), regular(rng, 6, [-1.0, 0.0, 0.5, 1.0])])
+    rays = aimed(rng, 150)
+    scene, instances = rb.Scene(rb.Instances(mesh, maps)), rb.Instances(mesh, maps)
+    hits = scene.nearest(rays)
+    assert hits.hit.sum() > 60
+    sides = mesh.corners()
+    normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    for k in np.flatnonzero(hits.hit):
+        transform = instances.transforms[hits.index[k]].tolist()
+        o, d = exact_copies.local(rays.origins[k].tolist(), rays.directions[k].tolist(), transform)
+        t = exact_copies.along(rays[k : k + 1], instances)[0][0].t
+        want = exact_copies.weights(o, d, t, *sides[hits.primitive[k]].tolist())
+        np.testing.assert_allclose(hits.uv[k], want, rtol=0, atol=2 * EPS)
+        world = np.linalg.inv(np.array(transform)[:, :3]).T @ normals[hits.primitive[k]]
+        np.testing.assert_allclose(hits.normals[k], world / np.linalg.norm(world), rtol=0, atol=1e-12)
+
+
+def test_the_normal_of_a_turned_box_is_square_to_the_face_met():
+    rng = np.random.default_rng(10)
+    instances = rb.Instances(UNIT, turns(rng, 20, rng.uniform(0.5, 2, (20, 3))))
+    rays = aimed(rng, 400, 8.0)
+    hits = rb.Scene(instances).nearest(rays)
+    maps = instances.transforms[hits.index[hits.hit]]
+    inverse = np.linalg.inv(maps[:, :, :3])
+    points = (inverse @ (hits.points[hits.hit] - maps[:, :, 3])[:, :, None])[:, :, 0]
+    axis = np.abs(points).argmax(axis=1)
+    world = inverse[np.arange(len(axis)), axis] * np.sign(points[np.arange(len(axis)), axis])[:, None]
+    world /= np.linalg.norm(world, axis=1, keepdims=True)
+    met = np.abs(np.abs(points[np.arange(len(axis)), axis]) - 0.5) < 1e-9  # others start inside
+    np.testing.assert_allclose(hits.normals[hits.hit][met], world[met], rtol=0, atol=1e-12)
+    assert met.sum() > 150
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_ordinary_rays_are_not_in_doubt(kind):
+    """The way by whole numbers is for the few: nothing that has no edge in its way takes it."""
+    rng = np.random.default_rng(11)
+    instances = rb.Instances(GEOMETRIES[kind], turns(rng, 50))
+    (part,) = rb.Scene(instances)._parts
+    job = careful.some(parts.job(part, aimed(rng, 2000), None, None), slice(None))
+    index, t = np.empty(2000, np.int64), np.empty(2000)
+    queries.nearest(
+        job, (0, 2000), make_scratch(), sinks.Nearest(np.empty(1, np.int64), np.empty(1)), index, t
+    )
+    assert (index >= 0).sum() > 1000
+    assert job.rows.doubts.sum() == 0
+
+
+def test_a_mesh_in_copies_answers_as_the_mesh_of_moved_triangles():
+    """Rotations round the expanded mesh's vertices: times agree to that, and hits but at edges."""
+    rng = np.random.default_rng(12)
+    u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 24)[:-1], np.linspace(0.1, np.pi - 0.1, 12))
+    ball = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1).reshape(-1, 3)
+    k = (np.arange(11)[:, None] * 23 + np.arange(22)).reshape(-1, 1)
+    faces = np.concatenate([k + np.array([0, 23, 1]), k + np.array([1, 23, 24])])
+    instances = rb.Instances(rb.Mesh(ball, faces), turns(rng, 30, 0.6))
+    maps = instances.transforms
+    moved = np.einsum("mij,vj->mvi", maps[:, :, :3], ball) + maps[:, None, :, 3]
+    many = np.concatenate([faces + i * len(ball) for i in range(30)])
+    expanded, rays = rb.Scene(rb.Mesh(moved.reshape(-1, 3), many)), aimed(rng, 3000)
+    hits, want = rb.Scene(instances).nearest(rays), expanded.nearest(rays)
+    same = hits.index * len(faces) + hits.primitive == want.index
+    assert (hits.hit == want.hit).all()
+    assert same[hits.hit].all()
+    assert hits.hit.sum() > 1000
+    np.testing.assert_allclose(hits.t[hits.hit], want.t[hits.hit], rtol=1e-12)
+
+
+def test_where_workers_and_order_of_rays():
+    rng = np.random.default_rng(13)
+    instances = rb.Instances(GEOMETRIES["boxes"], turns(rng, 20))
+    scene, rays = rb.Scene(instances), aimed(rng, 90)
+    mask = rng.random(20) < 0.5
+    exact_copies.hold(scene, rays, exact_copies.along(rays, instances, where=[mask]), where=mask)
+    many = aimed(rng, 5000)
+    order = rng.permutation(5000)
+    one, two = scene.nearest(many, workers=1), scene.nearest(many[order], workers=2)
+    np.testing.assert_array_equal(one.index[order], two.index)
+    np.testing.assert_array_equal(one.t[order], two.t)
+
+
+def test_triangles_from_behind_are_culled_in_the_copys_own_sense():
+    rng = np.random.default_rng(14)
+    instances = rb.Instances(rb.Mesh(*TETRAHEDRON), turns(rng, 8) * rng.choice([-1.0, 1.0], (8, 1, 1)))
+    scene, rays = rb.Scene(instances), aimed(rng, 120)
+    answers = exact_copies.along(rays, instances, cull=True)
+    assert exact_copies.hold(scene, rays, answers, cull="back")["hits"] > 20
+    assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 20
+
+
+def test_update_moves_copies_and_keeps_the_shared_tree():
+    rng = np.random.default_rng(15)
+    mesh, before, after = rb.Mesh(*CUBE), turns(rng, 9), turns(rng, 9)
+    scene = rb.Scene(rb.Instances(mesh, before))
+    tree = scene._parts[0].rows.tree
+    scene.update(rb.Instances(mesh, after))
+    assert scene._parts[0].rows.tree is tree
+    scene.check()
+    rays, instances = aimed(rng, 60), rb.Instances(mesh, after)
+    exact_copies.hold(scene, rays, exact_copies.along(rays, instances))
+    other = rb.Mesh(mesh.vertices * 2, mesh.faces)
+    scene.update(rb.Instances(other, after))
+    exact_copies.hold(scene, rays, exact_copies.along(rays, rb.Instances(other, after)))
+
+
+def test_no_copies_and_copies_of_nothing():
+    rays = rb.Rays(np.zeros((3, 3)), np.ones((3, 3)))
+    for instances in (
+        rb.Instances(UNIT, np.zeros((0, 3, 4))),
+        rb.Instances(rb.Boxes(np.zeros((0, 3)), np.zeros((0, 3))), np.eye(4)),
+    ):
+        scene = rb.Scene(instances)
+        scene.check()
+        assert not scene.nearest(rays).hit.any()
+        assert scene.all(rays).index.size == scene.count(rays).sum() == 0
+
+
+def test_memory_is_one_copys():
+    rng = np.random.default_rng(16)
+    mesh = rb.Mesh(rng.normal(size=(3000, 3)), rng.integers(0, 3000, (10_000, 3)))
+    one, many = rb.Scene(mesh), rb.Scene(rb.Instances(mesh, turns(rng, 1000)))
+    assert many.stats()["bytes"] < one.stats()["bytes"] + 1000 * 60
+
+
+def test_a_scene_of_copies_can_be_pickled():
+    rng = np.random.default_rng(17)
+    scene = rb.Scene(rb.Instances(rb.Mesh(*CUBE), turns(rng, 4)))
+    copy, rays = pickle.loads(pickle.dumps(scene)), aimed(rng, 50)
+    np.testing.assert_array_equal(copy.nearest(rays).t, scene.nearest(rays).t)
