@@ -1,13 +1,15 @@
 """The street of PandaSet as files that raybox reads: boxes around its cuboids, the lidar's beams as rays."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
 
 import raybox as rb
 
-SPINNING = 0  # the sensor whose beams all start at the origin
+SPINNING = 0  # the sensor whose beams start at one place
+PLACE = np.array([0.04, 0.98, 1.78])  # there, in the frame of meta.json's pose: fitted, see lidar_sweep.py
 
 
 def make(source: Path, folder: Path) -> None:
@@ -25,5 +27,9 @@ def make(source: Path, folder: Path) -> None:
     around = np.stack([width * cos + length * sin, width * sin + length * cos, height], axis=1)
     rb.save(folder / "cuboids.npz", rb.Boxes.from_centers(centres, around))
     frame = np.load(source / "frame.npz")
-    beams = frame["xyz"][frame["sensor"] == SPINNING].astype(float)
-    rb.save(folder / "beams.npz", rb.Rays(np.zeros(3), beams[np.linalg.norm(beams, axis=1) > 0]))
+    ends = frame["xyz"][frame["sensor"] == SPINNING].astype(float)
+    heading = json.loads((source / "meta.json").read_text())["lidar_pose"]["heading"]
+    axis = np.array([heading[name] for name in "xyz"])
+    twice = 2 * np.cross(axis, PLACE)
+    eye = PLACE + heading["w"] * twice + np.cross(axis, twice)
+    rb.save(folder / "beams.npz", rb.Rays(eye, ends - eye))

@@ -1,8 +1,7 @@
 """Find the beams of a lidar that meet a labelled car, or another labelled object, on their way.
 
-Cuboids are turned about z. The axis-aligned boxes round them are asked first; in the few pairs that are left,
-each beam is turned into its cuboid's own frame. --data takes a folder with frame.npz, cuboids.csv and
-meta.json of a PandaSet frame.
+Cuboids are turned about z: copies of a cube, moved and turned. --data takes a folder with frame.npz,
+cuboids.csv and meta.json of a PandaSet frame.
 """
 
 import csv
@@ -29,13 +28,9 @@ class Cuboids(NamedTuple):
     sizes: np.ndarray
     yaw: np.ndarray
 
-    def around(self) -> rb.Boxes:
-        """Return the axis-aligned boxes round them."""
-        cos, sin = abs(np.cos(self.yaw)), abs(np.sin(self.yaw))
-        x, y, z = self.sizes.T
-        return rb.Boxes.from_centers(
-            self.centres, np.stack([x * cos + y * sin, x * sin + y * cos, z], axis=1)
-        )
+    def scene(self) -> rb.Scene:
+        """Return them as a scene of turned boxes."""
+        return rb.Scene(rb.Instances.oriented_boxes(self.centres, self.sizes, yaw=self.yaw))
 
     def corners(self) -> np.ndarray:
         """Return the corners of their floors, (M, 4, 2)."""
@@ -81,21 +76,8 @@ def made() -> tuple[Cuboids, np.ndarray, np.ndarray]:
     level = np.cos(elevation)
     beams = np.stack([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)], axis=-1)
     rays = rb.Rays(np.zeros(3), beams.reshape(-1, 3), t_max=55)
-    t = rb.Scene(walls).nearest(rays).t.copy()
-    pairs, hits = meet(rays, cuboids)
-    np.minimum.at(t, pairs.ray, hits.t)
+    t = np.minimum(rb.Scene(walls).nearest(rays).t, cuboids.scene().nearest(rays).t)
     return cuboids, rays[np.isfinite(t)].at(t[np.isfinite(t)]), np.zeros(3)
-
-
-def meet(rays: rb.Rays, cuboids: Cuboids) -> tuple[rb.AllHits, rb.Hits]:
-    """Return the pairs that the boxes leave, and what comes of each pair in the cuboid's own frame."""
-    pairs = rb.Scene(cuboids.around()).all(rays)
-    kept, back = rays[pairs.ray], -cuboids.yaw[pairs.index]
-    origins = turned(kept.origins - cuboids.centres[pairs.index], back)
-    own = rb.Rays(origins, turned(kept.directions, back), t_max=kept.t_max)
-    return pairs, rb.intersect(
-        own, rb.Boxes.from_centers(np.zeros(origins.shape), cuboids.sizes[pairs.index])
-    )
 
 
 options = arguments(__doc__, "folder of a PandaSet frame")
@@ -103,14 +85,13 @@ print("a PandaSet frame" if options.data else "a made street, for want of --data
 cuboids, returns, eye = measured(options.data) if options.data else made()
 
 beams = rb.Rays.segments(eye, returns)  # t from 0 at the sensor to 1 at the return
-pairs, hits = meet(beams, cuboids)
-met = np.zeros(len(returns), bool)
-met[pairs.ray[hits.hit]] = True
-print(f"{len(returns):,} beams, {len(cuboids.yaw)} cuboids: {len(hits):,} pairs left by the boxes")
-print(f"{met.sum():,} beams meet one of {len(np.unique(pairs.index[hits.hit]))} cuboids")
+met = cuboids.scene().all(beams)
+hit = np.diff(met.offsets) > 0
+print(f"{len(returns):,} beams, {len(cuboids.yaw)} cuboids: {len(met.index):,} met, one after the other")
+print(f"{hit.sum():,} beams meet one of {len(np.unique(met.index))} cuboids")
 
 figure, ax = plt.subplots(figsize=(6.6, 5.6), layout="constrained")
-for kept, colour, words in ((~met, "#0077BB", "meets no cuboid"), (met, "#CC3311", "meets one")):
+for kept, colour, words in ((~hit, "#0077BB", "meets no cuboid"), (hit, "#CC3311", "meets one")):
     ax.plot(*returns[kept, :2].T, ",", color=colour)
     ax.plot([], [], "o", ms=4, color=colour, label=f"beam {words} ({kept.sum():,})")
 ax.add_collection(PolyCollection(cuboids.corners(), facecolor="none", edgecolor="#333333", lw=0.8))
