@@ -139,6 +139,8 @@ def measured(parts: tuple[Part, ...]) -> dict[str, float]:
     """Return what the trees are like, all together."""
     parts = (*parts, *(part.inner for part in parts if part.inner))
     each = [stats(part.tree, *part.box_rows) for part in parts]
+    if len(each) == 1:
+        return each[0]
     total = {key: sum(one[key] for one in each) for key in each[0]}
     total["depth"] = max(one["depth"] for one in each)
     total["bytes_per_box"] = total["bytes"] / max(1, total["boxes"])
