@@ -30,9 +30,7 @@ class Source(NamedTuple):
     inner: int = 1
     row: int = 1
     column: int = 0
-    picked: bool = (
-        False  # row k of the only part is what contact k is with, where no machine holds everything
-    )
+    picked: bool = False  # row k of the only part is contact k's: no machine holds everything
 
     def ray_of(self, size: int) -> Ints:
         """Return the number of each contact's ray."""

@@ -76,7 +76,9 @@ def plot(
 def _geometry(scene: Any) -> Bounded:
     if isinstance(scene, (Boxes, Mesh)):
         return scene
-    found = getattr(scene, "geometry", None)
+    from raybox.scene import Scene
+
+    found = scene.geometry if isinstance(scene, Scene) else None
     if not isinstance(found, (Boxes, Mesh)):
         made = "" if found is None else f" of {found!r}"
         raise InvalidInput(

@@ -193,9 +193,8 @@ class SplitScene:
         """Return what each ray meets first; see `Scene.nearest`."""
         found = self._go(rays, asking.Nearest, workers, progress, where, cull)
         shape = rays.shape
-        return Hits(
-            found.index.reshape(shape), found.t.reshape(shape), Source(rays, (found.rows,), picked=True)
-        )
+        source = Source(rays, (found.rows,), picked=True)
+        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
 
     def occluded(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None

@@ -14,7 +14,7 @@ import raybox
 from raybox.errors import InvalidInput, RayboxError
 from raybox.files.common import Want, broken
 from raybox.files.reading import check
-from raybox.geometry import Boxes, Rays
+from raybox.geometry import Bounded, Boxes, Rays
 from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
@@ -145,6 +145,11 @@ def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: An
     if not isinstance(scene, Scene | SplitScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
+        )
+    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded):
+        raise InvalidInput(
+            f"rays of files and of clusters are cast at Boxes or a Mesh; got {scene!r}. "
+            "Cast them at one geometry after the other, or ask the scene itself."
         )
     if query not in QUERIES:
         raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")

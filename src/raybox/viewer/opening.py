@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path, PurePosixPath
 
-from raybox.errors import FileFormatError, RayboxError
+from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.files import FORMATS, read
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.scene import Scene
@@ -19,7 +19,7 @@ def stage_of(scene: "str | os.PathLike[str] | Boxes | Mesh | Scene", *, boxes: b
     if isinstance(scene, Boxes | Mesh | Scene):
         return stage(scene)
     if not isinstance(scene, str | os.PathLike):
-        raise RayboxError(
+        raise InvalidInput(
             f"view shows a file, Boxes, a Mesh or a Scene; got {type(scene).__name__}. Give one of these."
         )
     return _read(Path(scene), Path(scene).name, boxes)
