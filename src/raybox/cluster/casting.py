@@ -62,7 +62,7 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        What is asked. A `SplitScene` has to be in a folder that all workers see.
+        What is asked, of Boxes or of a Mesh. A `SplitScene` has to be in a folder that all workers see.
     rays, out : str or path
         As for `raybox.stream.cast`, in folders that all workers see under the same names.
     cluster : str, or Client or cluster of Dask's

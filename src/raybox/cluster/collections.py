@@ -58,7 +58,7 @@ def ask(
     Parameters
     ----------
     scene : Scene or SplitScene
-        What is asked.
+        What is asked: of Boxes or of a Mesh.
     rays : dask.dataframe.DataFrame or dask.array.Array
         A data frame of the columns ``origin_x ... direction_z [t_min t_max]``, among others if need be; or an
         array of shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D, columns in this order.

@@ -65,7 +65,7 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        What is asked.
+        What is asked: of Boxes or of a Mesh.
     rays : str or path
         Read chunk by chunk: ``.parquet .npy .csv .las .laz``, ``.npz`` that is not compressed, and ``.zarr``
         (version 3: a group of ``origins directions [t_min t_max]``, or of ``points``). ``.ply .pcd`` and
