@@ -133,6 +133,55 @@ def test_rays_within_rounding_of_edges(kind):
     assert kind == "boxes" or seen["unlike"] > 0, seen
 
 
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_edges_far_from_where_both_ray_and_copy_begin(kind):
+    """A ray that begins a millimetre from the copy's own origin: its direction alone is off there."""
+    rng = np.random.default_rng(16)
+    count = 150
+    lower, upper = np.array([1000.0, -1, -1]), np.array([1002.0, 1, 1])
+    corners, faces = CUBE
+    meshed = rb.Mesh(np.asarray(corners, float) * (upper - lower) + lower, faces)
+    geometry = rb.Boxes(lower, upper) if kind == "boxes" else meshed
+    maps = turns(rng, 5)
+    maps = np.concatenate([maps[:, :, :3], np.zeros((5, 3, 1))], axis=2)
+    goals = np.choose(rng.integers(0, 2, (count, 3)), [lower, upper])
+    goals[:, 2] -= rng.random(count) * np.sign(goals[:, 2]) * (rng.random(count) < 0.5)
+    goals += rng.normal(size=(count, 3)) * rng.choice([0.0, 1e-14, 1e-13, 1e-12], (count, 1))
+    turned = maps[rng.integers(0, 5, count), :, :3]
+    origins = (turned @ rng.uniform(-1e-3, 1e-3, (count, 3, 1)))[:, :, 0]
+    ways = (turned @ goals[:, :, None])[:, :, 0] - origins
+    seen = held(rb.Instances(geometry, maps), rb.Rays(origins, ways))
+    assert 0.2 < seen["hits"] / count < 1, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_walls_closer_together_than_double_double_tells(kind):
+    """One wall at 1, the other's at (1 + e) (1 - e): whole numbers alone tell which is first."""
+    e = 2.0**-52
+    lower, upper = np.array([[1.0, 0, 0], [1 - e, 2, 0]]), np.array([[1.5, 1, 1], [1.5, 3, 1]])
+    walls = [[[x, y, -1], [x, y + 4, -1], [x, y, 9]] for x, y in ((1.0, 0), (1 - e, 6))]
+    geometry = (
+        rb.Boxes(lower, upper)
+        if kind == "boxes"
+        else rb.Mesh(np.reshape(walls, (6, 3)), [[0, 1, 2], [3, 4, 5]])
+    )
+    one = np.eye(3, 4)
+    other = np.array([[1 + e, 0, 0, 0], [0, 1, 0, -2 if kind == "boxes" else -6], [0, 0, 1, 0]])
+    origins = np.c_[[-1.0, -3, -0.25], [0.5, 0.25, 0.75], [0.5, 0.25, 0.5]]
+    for maps in ([one, other], [other, one]):
+        seen = held(rb.Instances(geometry, np.array(maps)), rb.Rays(origins, [1, 0, 0]))
+        assert seen["unlike"] == seen["hits"] == 3, seen
+
+
+def test_boxes_entered_a_hair_before_the_range_begins_are_met_at_once():
+    """Both are met as the range begins, whichever of them the line has entered first."""
+    e = 2.0**-52
+    geometry = rb.Boxes([[1 - e, 0, 0], [1 - 2 * e, 0, 0], [1 + 4 * e, 0, 0]], [[2, 1, 1]] * 3)
+    rays = rb.Rays([[0, 0.5, 0.5], [0, 0.25, 0.75]], [1, 0, 0], t_min=1)
+    seen = held(rb.Instances(geometry, np.eye(4)), rays)
+    assert (seen["hits"], seen["ties"], seen["inside"]) == (2, 2, 4), seen
+
+
 def test_inside_of_several_copies_the_first_is_met_at_once():
     instances = rb.Instances.from_poses(UNIT, np.zeros((4, 3)), yaw=[0.3, 0.2, 0.1, 0.4], scales=[2, 1, 3, 1])
     hits = rb.Scene(instances).nearest(
