@@ -155,6 +155,27 @@ def test_edges_far_from_where_both_ray_and_copy_begin(kind):
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
+@pytest.mark.parametrize("off", ["origin", "direction"])
+def test_edges_of_steep_shears(kind, off):
+    """Large parts cancel on the way into the copy, of where the ray begins or of its direction alone."""
+    rng = np.random.default_rng(18)
+    count = 150
+    lower, upper = np.array([3.0, 1, 2]), np.array([5.0, 2, 4])
+    corners, faces = CUBE
+    meshed = rb.Mesh(np.asarray(corners, float) * (upper - lower) + lower, faces)
+    geometry = rb.Boxes(lower, upper) if kind == "boxes" else meshed
+    maps = np.tile(np.eye(3, 4), (5, 1, 1))
+    maps[:, 0, 1] = rng.uniform(1e6, 2e6, 5)
+    goals = np.choose(rng.integers(0, 2, (count, 3)), [lower, upper])
+    goals[:, 1] = rng.uniform(lower[1], upper[1], count)
+    goals[:, 0] += rng.normal(size=count) * rng.choice([0.0, 1e-11, 1e-10, 1e-9], count)
+    placed = (maps[rng.integers(0, 5, count), :, :3] @ goals[:, :, None])[:, :, 0]
+    rays = rb.Rays(np.zeros(3), placed) if off == "direction" else rb.Rays(placed - [0, 0, 9], [0, 0, 1])
+    seen = held(rb.Instances(geometry, maps), rays)
+    assert 0.2 < seen["hits"] / count < 1, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
 def test_walls_closer_together_than_double_double_tells(kind):
     """One wall at 1, the other's at (1 + e) (1 - e): whole numbers alone tell which is first."""
     e = 2.0**-52
@@ -279,7 +300,7 @@ def test_ordinary_rays_are_not_in_doubt(kind):
     rng = np.random.default_rng(11)
     instances = rb.Instances(GEOMETRIES[kind], turns(rng, 50))
     (part,) = rb.Scene(instances)._parts
-    job = careful.some(parts.job(part, aimed(rng, 2000), None, None), slice(None))
+    job = careful.some(parts.job(part, aimed(rng, 2000), *parts.masks(None, (part,)), None), slice(None))
     index, t = np.empty(2000, np.int64), np.empty(2000)
     queries.nearest(
         job, (0, 2000), make_scratch(), sinks.Nearest(np.empty(1, np.int64), np.empty(1)), index, t
