@@ -17,6 +17,7 @@ from raybox.files.columns import plan
 from raybox.files.common import Floats, Want, broken, require
 from raybox.files.parquet import floats
 from raybox.files.parts import KINDS, RANGES, choose, column_of, names_of
+from raybox.stream import straight
 from raybox.stream.chunks import PIECE, Piece, Source
 
 _BATCH = 1 << 15  # rows of Parquet: they are still in the cache when they are copied
@@ -178,21 +179,29 @@ def parquet(path: Path, want: Want) -> Source:
     layout |= {name: [name] for name in RANGES if name in names}
 
     def pieces(row: int, at: int) -> Iterator[Piece]:
-        with library.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+        with (
+            library.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file,
+            path.open("rb", buffering=0) as plain,
+        ):
             for group in range(at, len(groups)):
                 start = sum(groups[:group])
-                for batch in _batches(file, group, names, path):
-                    columns = {name: floats(batch.column(name), name, path, start) for name in names}
-                    yield Piece(start, group, batch.num_rows, _laid_out(columns, layout))
-                    start += batch.num_rows
+                found = straight.columns(plain, file.metadata, group, names)
+                if found:
+                    read: Any = straight.batches(plain, found, _BATCH, path)
+                else:
+                    read = _batches(file, group, names, path, start)
+                for columns in read:
+                    rows = len(columns[0])
+                    yield Piece(start, group, rows, _laid_out(dict(zip(names, columns, strict=True)), layout))
+                    start += rows
 
     where = lambda name, index: f"row {index[0]} (the first is 0), column {column_of(name, index)}"  # noqa: E731
     widths = {name: 0 if name in RANGES else len(columns) for name, columns in layout.items()}
     return Source(path, want, widths, sum(groups), pieces, where)
 
 
-def _batches(file: Any, group: int, names: list[str], path: Path) -> Iterator[Any]:
-    """Give batches of a row group, or say that it is damaged."""
+def _batches(file: Any, group: int, names: list[str], path: Path, start: int) -> Iterator[list[Floats]]:
+    """Have Arrow read a row group, some rows at a time, or say that it is damaged."""
     batches = file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False)
     while True:
         try:
@@ -204,7 +213,8 @@ def _batches(file: Any, group: int, names: list[str], path: Path) -> Iterator[An
             ) from error
         if batch is None:
             return
-        yield batch
+        yield [floats(batch.column(name), name, path, start) for name in names]
+        start += batch.num_rows
 
 
 def _laid_out(
