@@ -155,12 +155,13 @@ def test_edges_far_from_where_both_ray_and_copy_begin(kind):
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
-@pytest.mark.parametrize("off", ["origin", "direction"])
-def test_edges_of_steep_shears(kind, off):
+@pytest.mark.parametrize("way", [None, (0, 0, 1), (0.5, 0, 1)])
+def test_edges_of_steep_shears(kind, way):
     """Large parts cancel on the way into the copy, of where the ray begins or of its direction alone."""
     rng = np.random.default_rng(18)
-    count = 150
-    lower, upper = np.array([3.0, 1, 2]), np.array([5.0, 2, 4])
+    count = 200
+    # no whole numbers: the parts that cancel leave some, in whose neighbourhood every sign is right
+    lower, upper = rng.uniform([3, 1, 2], [3.1, 1.1, 2.1]), rng.uniform([5, 2, 4], [5.1, 2.1, 4.1])
     corners, faces = CUBE
     meshed = rb.Mesh(np.asarray(corners, float) * (upper - lower) + lower, faces)
     geometry = rb.Boxes(lower, upper) if kind == "boxes" else meshed
@@ -170,9 +171,38 @@ def test_edges_of_steep_shears(kind, off):
     goals[:, 1] = rng.uniform(lower[1], upper[1], count)
     goals[:, 0] += rng.normal(size=count) * rng.choice([0.0, 1e-11, 1e-10, 1e-9], count)
     placed = (maps[rng.integers(0, 5, count), :, :3] @ goals[:, :, None])[:, :, 0]
-    rays = rb.Rays(np.zeros(3), placed) if off == "direction" else rb.Rays(placed - [0, 0, 9], [0, 0, 1])
+    origins = np.zeros(3) if way is None else placed - 8 * np.array(way)
+    rays = rb.Rays(origins, placed if way is None else way)
     seen = held(rb.Instances(geometry, maps), rays)
     assert 0.2 < seen["hits"] / count < 1, seen
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_copies_of_one_thing_less_than_a_rounding_apart(kind):
+    """Met at times that round to one; the second is met first."""
+    geometry = rb.Boxes([0.0] * 3, [1.0] * 3) if kind == "boxes" else rb.Mesh(*CUBE)
+    maps = np.tile(np.eye(3, 4), (2, 1, 1))
+    maps[:, 0, 3] = 0.5 + np.array([2, 1]) * 2.0**-52
+    rays = rb.Rays(np.c_[[-1.0, -1, -1], [0.5, 0.25, 0.75], [0.25, 0.5, 0.5]], [3, 0, 0])
+    assert held(rb.Instances(geometry, maps), rays)["unlike"] >= 3
+    assert rb.Scene(rb.Instances(geometry, maps)).nearest(rays).index.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_ranges_that_end_or_begin_where_something_is_met(kind):
+    """At the rounded time of a contact, and a unit in its last place before and after."""
+    rng = np.random.default_rng(19)
+    instances = rb.Instances(GEOMETRIES[kind], turns(rng, 6))
+    rays = aimed(rng, 120)
+    hits = rb.Scene(instances).nearest(rays)
+    rays, t = rays[hits.hit], hits.t[hits.hit]
+    met = []
+    for limit in (np.nextafter(t, 0.0), t, np.nextafter(t, np.inf)):
+        cut = [rb.Rays(rays.origins, rays.directions, t_max=limit)]
+        cut += [rb.Rays(rays.origins, rays.directions, t_min=limit, t_max=2 * limit)]
+        met += [held(instances, some)["hits"] for some in cut]
+    assert met[0] < met[2] < met[4] == len(rays), met
+    assert kind == "boxes" or met[1] > met[3], met
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
