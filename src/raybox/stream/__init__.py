@@ -1,15 +1,15 @@
 """Files in, files out, in bounded memory: a file of rays is read, asked and answered chunk by chunk.
 
 A chunk is so many rays in a row, numbered by its first; what is answered of one depends on nothing else.
-One thread reads chunks, the caller's asks with its workers, one writes; between two of them one may wait.
+One thread reads chunks, two ask them with the workers, one writes; between two of them one may wait.
 
 =============  ==================================================================================
 module         does
 =============  ==================================================================================
 ``casting``    ``cast``: from arguments to a finished file
-``pipeline``   the four threads, progress, what is left when one of them fails
+``pipeline``   the threads, progress, what is left when one of them fails (``line turns``)
 ``chunks``     pieces as files hold them, put together to chunks of one size
-``sources``    which reader gives pieces of a file: ``tables``, ``lines``, ``points``, or all of it
+``sources``    which reader gives pieces: ``tables`` (``straight``), ``lines``, ``points``, or all of it
 ``answers``    a chunk's answers as columns
 ``sinks``      which writer appends them: ``plain``, ``parquet`` (``pages footer thrift``), ``columns``
 ``begun``      the folder beside an output: whose it is, who may write, what survives the machine

@@ -22,6 +22,7 @@ from raybox.stream import digest, journal, pipeline
 from raybox.stream.answers import QUERIES, kinds
 from raybox.stream.chunks import CHUNK, Rooms, pass_over
 from raybox.stream.journal import Done, Journal
+from raybox.stream.line import Line
 from raybox.stream.pipeline import Work
 from raybox.stream.plain import CsvTo, Task
 from raybox.stream.sinks import SINKS, check_out
@@ -127,7 +128,7 @@ def cast(  # noqa: PLR0913
     source = open_source(Path(rays), want)
     ask_one(scene, query, source.dimension)
     started = time.perf_counter()
-    line = pipeline.Line()
+    line = Line()
     names = None if ids is None else [str(name) for name in ids]
     task = Task(Path(), kinds(query, source.dimension, names), names, line.check)
     work = Work(source, scene, query, int(chunk), threads, line, progress, Rooms())

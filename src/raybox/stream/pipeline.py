@@ -1,25 +1,24 @@
-"""Four threads: one reads, the caller's asks with its workers, one writes, one notes; none is far ahead."""
+"""Threads that read, ask (the caller's is one of them), write and note; none is far ahead."""
 
 import os
 import queue
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from threading import Event, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import chunks
-from raybox.stream.answers import Answer, Scratch, ask
+from raybox.stream.answers import Scratch
 from raybox.stream.chunks import Chunk, Place, Rooms, Source
 from raybox.stream.journal import Done, Journal
+from raybox.stream.line import Line, Stopped
 from raybox.stream.sinks import Sink
+from raybox.stream.turns import Answered, Read, Turns, shares
 
 SECONDS = 0.25  # between two notes in the journal: at the end, little is left to wait for
-_WAIT = 0.1
 
-T = TypeVar("T")
 Advance = Callable[[int, float | None], None]
 
 
@@ -31,70 +30,9 @@ class Work(NamedTuple):
     query: str
     size: int
     workers: int
-    line: "Line"
+    line: Line
     progress: bool
     rooms: Rooms
-
-
-class Stopped(Exception):
-    """Another thread has failed, or the caller has had enough."""
-
-
-class Line:
-    """Threads that hand things on, and stop together."""
-
-    def __init__(self) -> None:
-        self.stop = Event()
-        self.failure: BaseException | None = None
-        self._threads: list[Thread] = []
-
-    def start(self, work: Callable[..., None], *arguments: Any) -> Thread:
-        """Let a thread do some work."""
-
-        def guarded() -> None:
-            try:
-                work(*arguments)
-            except Stopped:
-                pass
-            except BaseException as error:
-                self.failure = self.failure or error
-                self.stop.set()
-
-        self._threads.append(Thread(target=guarded, name="raybox-stream", daemon=True))
-        self._threads[-1].start()
-        return self._threads[-1]
-
-    def check(self) -> None:
-        """Leave if another has failed."""
-        if self.stop.is_set():
-            raise Stopped
-
-    def put(self, to: "queue.Queue[T]", item: T) -> None:
-        """Hand something on, as soon as there is room."""
-        while True:
-            self.check()
-            try:
-                return to.put(item, timeout=_WAIT)
-            except queue.Full:
-                continue
-
-    def get(self, of: "queue.Queue[T]") -> T:
-        """Take the next thing."""
-        while True:
-            self.check()
-            try:
-                return of.get(timeout=_WAIT)
-            except queue.Empty:
-                continue
-
-    def join(self) -> None:
-        """Wait for the threads."""
-        for thread in self._threads:
-            thread.join()
-
-
-Read = Chunk | Exception | None
-Answered = tuple[Answer, Chunk | None] | None
 
 
 def run(work: Work, sink: Sink, log: Journal | None = None) -> Done:
@@ -107,16 +45,19 @@ def run(work: Work, sink: Sink, log: Journal | None = None) -> Done:
         line.start(_read, work, read, start.place)
         line.start(writer.note_all, line)
         writing = line.start(writer.run, line, answered)
-        ended: BaseException | None = None
+        turns = Turns(line, read, answered)
+        own, *others = shares(work.scene, work.workers)
         try:
+            for threads in others:
+                line.start(turns.ask, work.scene, work.query, threads)
             with suppress(Stopped):
-                ended = _ask(work, read, answered)
+                turns.ask(work.scene, work.query, own)
                 writing.join()  # whoever reads may still be waiting to hand something on
         finally:
             line.stop.set()
             line.join()
             writer.settle(line.failure is not None)
-    ended = ended or line.failure
+    ended = turns.ended or line.failure
     if ended:
         raise ended
     line.stop.clear()
@@ -135,34 +76,6 @@ def _read(work: Work, out: "queue.Queue[Read]", start: Place) -> None:
     except Exception as error:
         ended = error
     work.line.put(out, ended)
-
-
-def _ask(work: Work, read: "queue.Queue[Read]", out: "queue.Queue[Answered]") -> Exception | None:
-    """Ask chunks; return what ended that too early, after those before it are handed on."""
-    ended: Exception | None = None
-    try:
-        while isinstance(chunk := work.line.get(read), Chunk):
-            for answer, last in _marked(ask(work.scene, work.query, chunk.rays, chunk.first, work.workers)):
-                work.line.put(out, (answer, chunk if last else None))
-                del answer
-        ended = chunk
-    except Stopped:
-        raise
-    except Exception as error:
-        ended = error
-    work.line.put(out, None)
-    return ended
-
-
-def _marked(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Tell the last of some things."""
-    before: list[T] = []
-    for item in items:
-        if before:
-            yield before.pop(), False
-        before.append(item)
-    for item in before:
-        yield item, True
 
 
 class _Writer:
