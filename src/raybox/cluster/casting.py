@@ -21,7 +21,7 @@ from raybox.files.common import Want
 from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
-from raybox.stream import digest, pipeline
+from raybox.stream import begun, digest, pipeline
 from raybox.stream.answers import kinds
 from raybox.stream.casting import (
     Summary,
@@ -158,7 +158,7 @@ def _done(job: _Job, client: Any, folder: Folder) -> Done:
     plugin = worker.plugin(errand)
     crew.send(client, plugin)
     try:
-        with pipeline.progress(job.source, 0, job.progress) as advance:
+        with pipeline.progress(job.source, 0, job.progress) as advance, begun.syncing(whole):
             work = Work(client, errand, folder, places(job.source, job.size), joined, advance)
             done = running.run(work)
     except (RayboxError, KeyboardInterrupt) as error:

@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ ROWS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", 
 _ASKED, _PART, _WORK = "asked.json", "part-", "work-"
 _MAGIC = b"raybox-1"
 _LANES = 8  # sums side by side
+_REMOVERS = 4  # files at once: letting go of what memory holds of one takes 12 ms
 _TAIL = struct.Struct("<8sQQQQ16s16s")
 
 
@@ -140,13 +142,20 @@ class Folder:
 
     def remove(self) -> None:
         """Remove the folder; what says whose it is, last."""
-        for item in sorted(self.path.iterdir(), key=lambda item: item.name in (_ASKED, LOCK)):
-            shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
+        last = [self.path / name for name in (_ASKED, LOCK)]
+        with ThreadPoolExecutor(_REMOVERS) as pool:
+            list(pool.map(_remove, (item for item in self.path.iterdir() if item not in last)))
+        for item in last:
+            _remove(item)
         self.path.rmdir()
 
     def empty(self) -> bool:
         """Tell whether no part is done."""
         return not any(self.path.glob(_PART + "*"))
+
+
+def _remove(item: Path) -> None:
+    shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
 
 
 def make_work(folder: Path, number: int, token: str) -> Path:

@@ -5,14 +5,16 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from raybox.errors import RayboxError
 from raybox.files.common import broken
 
 LOCK = "lock"
+_SECONDS = 0.5
 
 Facts = dict[str, Any]
 
@@ -83,6 +85,25 @@ def sync(whole: Path) -> None:
         if path.is_file():
             with path.open("r+b") as file:
                 os.fsync(file.fileno())
+
+
+@contextmanager
+def syncing(folder: Path) -> Iterator[None]:
+    """Have what grows in a folder written to the disk meanwhile: at the end, little is left to wait for."""
+    done = Event()
+
+    def work() -> None:
+        while not done.wait(_SECONDS):
+            with suppress(OSError):  # whoever puts it in its place will be told
+                sync(folder)
+
+    thread = Thread(target=work, name="raybox-sync", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def sync_folder(path: Path) -> None:
