@@ -9,7 +9,7 @@ from raybox.files.common import require
 from raybox.stream import chunks
 from raybox.stream.chunks import Place, Rooms, Source
 
-Find = Callable[[int], tuple[int, int]]  # the first row of the piece that holds a row, and where it is
+Find = Callable[[int], tuple[int, int]]  # from which row on to read for a row, and where that is
 
 
 def places(source: Source, size: int) -> Iterator[Place]:
@@ -41,11 +41,7 @@ def _row_groups(path: Path) -> Find:
         sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     starts = [0, *accumulate(sizes)]
 
-    def find(row: int) -> tuple[int, int]:
-        group = bisect_right(starts, row) - 1
-        return starts[group], group
-
-    return find
+    return lambda row: (row, bisect_right(starts, row) - 1)
 
 
 def _chunks_of_zarr(path: Path) -> Find:

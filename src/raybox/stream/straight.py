@@ -76,11 +76,11 @@ def _pages(file: BinaryIO, told: Any, schema: Any, rows: int) -> Column | None:
     return column if (at, row) == (end, rows) else None
 
 
-def batches(file: BinaryIO, found: list[Column], size: int, path: Path) -> Iterator[list[Floats]]:
-    """Give so many rows at a time, in memory that the next ones take."""
+def batches(file: BinaryIO, found: list[Column], first: int, size: int, path: Path) -> Iterator[list[Floats]]:
+    """Give so many rows at a time, from one on, in memory that the next ones take."""
     rows = found[0].rows[-1]
     room = np.empty((len(found), min(size, rows)))
-    for begin in range(0, rows, size):
+    for begin in range(first, rows, size):
         some = room[:, : min(size, rows - begin)]
         for column, out in zip(found, some, strict=True):
             _read(file, column, begin, out, path)

@@ -6,6 +6,7 @@ and reading is as fast.
 
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -174,22 +175,24 @@ def parquet(path: Path, want: Want) -> Source:
     library = require("pyarrow.parquet", "io", ".parquet")
     with library.ParquetFile(path) as file:
         kind, names, _ = plan(file.schema_arrow.names, path, want)
-        groups = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+        told = file.metadata
+        starts = [0, *accumulate(told.row_group(k).num_rows for k in range(told.num_row_groups))]
     layout = {array: [n for n in names_of(array) if n in names] for array in KINDS[kind]}
     layout |= {name: [name] for name in RANGES if name in names}
 
     def pieces(row: int, at: int) -> Iterator[Piece]:
         with (
-            library.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file,
+            library.ParquetFile(path, metadata=told, pre_buffer=False, buffer_size=_BUFFER) as file,
             path.open("rb", buffering=0) as plain,
         ):
-            for group in range(at, len(groups)):
-                start = sum(groups[:group])
-                found = straight.columns(plain, file.metadata, group, names)
-                if found:
-                    read: Any = straight.batches(plain, found, _BATCH, path)
-                else:
-                    read = _batches(file, group, names, path, start)
+            for group, first in enumerate(starts[at:-1], at):
+                found = straight.columns(plain, told, group, names)
+                start = max(first, row) if found else first
+                read: Any = (
+                    straight.batches(plain, found, start - first, _BATCH, path)
+                    if found
+                    else _batches(file, group, names, path, start)
+                )
                 for columns in read:
                     rows = len(columns[0])
                     yield Piece(start, group, rows, _laid_out(dict(zip(names, columns, strict=True)), layout))
@@ -197,7 +200,7 @@ def parquet(path: Path, want: Want) -> Source:
 
     where = lambda name, index: f"row {index[0]} (the first is 0), column {column_of(name, index)}"  # noqa: E731
     widths = {name: 0 if name in RANGES else len(columns) for name, columns in layout.items()}
-    return Source(path, want, widths, sum(groups), pieces, where)
+    return Source(path, want, widths, starts[-1], pieces, where)
 
 
 def _batches(file: Any, group: int, names: list[str], path: Path, start: int) -> Iterator[list[Floats]]:
