@@ -337,3 +337,17 @@ def test_ordinary_rays_are_not_in_doubt(kind):
     )
     assert (index >= 0).sum() > 1000
     assert job.rows.doubts.sum() == 0
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_a_ray_in_doubt_leaves_none_to_the_next(kind):
+    """Numbers beyond what bounds hold for, between ordinary ones."""
+    rng = np.random.default_rng(20)
+    rays = aimed(rng, 9)
+    origins, ways = rays.origins.copy(), rays.directions.copy()
+    origins[4], ways[4] = [-1e70, 0, 0], [1, 0, 0]
+    (part,) = rb.Scene(rb.Instances(GEOMETRIES[kind], turns(rng, 50)))._parts
+    masks = parts.masks(None, (part,))
+    job = careful.some(parts.job(part, rb.Rays(origins, ways), *masks, None), slice(None))
+    assert careful.count(job)[4] >= 0
+    assert np.flatnonzero(job.rows.doubts).tolist() == [4]

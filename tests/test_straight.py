@@ -1,5 +1,7 @@
 """Columns read straight from a file's pages: what Arrow reads of it, bit for bit, or left to Arrow."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -113,8 +115,8 @@ def test_everything_else_is_left_to_arrow(tmp_path):
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_heads_in_which_any_bit_is_wrong(tmp_path, version):
-    """Refused, or harmless: what is read then is what was there, or stands where it may stand."""
-    path, columns = tmp_path / "rays.parquet", numbers(40)
+    """Refused, or harmless: Arrow then reads what was there, too, if anything."""
+    path, columns = tmp_path / "rays.parquet", {name: np.arange(40) + 0.5 for name in NAMES}
     parquet.write_table(table(columns), path, **PLAIN, data_page_version=version)
     good, sound = found_in(path), path.read_bytes()
     start = parquet.read_metadata(path).row_group(0).column(0).data_page_offset
@@ -125,7 +127,11 @@ def test_heads_in_which_any_bit_is_wrong(tmp_path, version):
         path.write_bytes(damaged)
         found = found_in(path)
         refused, harmless = refused + (found is None), harmless + (found == good)
-        assert found in (None, good)
+        if found is not None:
+            assert found == good
+            with suppress(OSError):  # Arrow is stricter with statistics
+                read = parquet.read_table(path, columns=NAMES[:1]).column(0)
+                assert read.to_pylist() == columns[NAMES[0]].tolist()
     assert refused > 100
     assert harmless > 100  # of statistics
 

@@ -68,6 +68,8 @@ def _head(data: Any, told: Any, last: Any) -> int:
         last[depth] += delta
         if kind == _STRUCT:
             if depth == 0:
+                if last[0] != _FIRST and last[0] != _SECOND:
+                    return -1
                 row = 1 if last[0] == _FIRST else 2
             depth += 1
             if depth == _DEEPEST:
@@ -112,8 +114,8 @@ def look(data: Any, optional: bool, told: Any, last: Any, found: Any) -> bool:
     size = 0
     if second:
         size = told[row + 5]
-        if told[row + 2] != 0 or told[row + 6] != 0 or size < 0:  # missing numbers; lists
-            return False
+        if told[row + 2] != 0 or told[row + 3] != numbers or told[row + 6] != 0 or size < 0:
+            return False  # some are missing, or rows are lists
         if optional and not _levels(data, at, size, numbers):
             return False
     elif optional:
