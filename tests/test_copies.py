@@ -100,6 +100,21 @@ def test_huge_and_tiny_copies(kind, size):
     assert seen["hits"] > 20, seen
 
 
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_normals_do_not_depend_on_size(kind):
+    """Mirrored ones, too: numbers too large for bounds are turned in whole numbers."""
+    rng = np.random.default_rng(21)
+    maps, rays = turns(rng, 8).copy(), aimed(rng, 150)
+    maps[::2, :, 0] *= -1
+    hits = rb.Scene(rb.Instances(GEOMETRIES[kind], maps)).nearest(rays)
+    huge = rb.Scene(rb.Instances(GEOMETRIES[kind], maps * 2.0**465))
+    found = huge.nearest(rb.Rays(rays.origins * 2.0**465, rays.directions * 2.0**465))
+    assert found.index.tolist() == hits.index.tolist()
+    assert hits.hit.sum() > 20
+    assert (hits.index[hits.hit] % 2 == 0).sum() > 5
+    np.testing.assert_allclose(found.normals, hits.normals, rtol=0, atol=1e-12)
+
+
 def test_copies_far_out_and_long_and_thin():
     rng = np.random.default_rng(5)
     maps = turns(rng, 10, np.array([1e3, 1.0, 1e-3])).copy()
@@ -306,6 +321,9 @@ def test_uv_and_normals_are_those_of_what_is_copied():
         np.testing.assert_allclose(hits.uv[k], want, rtol=0, atol=2 * EPS)
         world = np.linalg.inv(np.array(transform)[:, :3]).T @ normals[hits.primitive[k]]
         np.testing.assert_allclose(hits.normals[k], world / np.linalg.norm(world), rtol=0, atol=1e-12)
+        alone = scene.nearest(rays[k])  # nothing compiled
+        np.testing.assert_allclose(alone.normals, hits.normals[k], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(alone.uv, want, rtol=0, atol=2 * EPS)
 
 
 def test_the_normal_of_a_turned_box_is_square_to_the_face_met():
