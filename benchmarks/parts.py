@@ -1,4 +1,4 @@
-"""The parts of the full measurement: each is one process and one JSON file; together under 20 minutes."""
+"""The parts of the full measurement: each is one process and one JSON file; together some 40 minutes."""
 
 import json
 import subprocess

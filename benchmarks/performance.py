@@ -5,7 +5,7 @@
     python benchmarks/performance.py --write
 
 The first form does every part that is not done yet (or anew those that are named), then writes; all of it
-takes under 20 minutes on two cores that nobody else uses. Parts are processes of their own, one JSON file
+takes some 40 minutes of two cores that nobody else uses. Parts are processes of their own, one JSON file
 each, so that it can be stopped and gone on with. The second only writes the page and its plots.
 """
 
