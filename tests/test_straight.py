@@ -1,5 +1,6 @@
 """Columns read straight from a file's pages: what Arrow reads of it, bit for bit, or left to Arrow."""
 
+import os
 from contextlib import suppress
 
 import numpy as np
@@ -183,3 +184,18 @@ def test_chunks_are_the_same_either_way(tmp_path, monkeypatch):
         for begun in (place, place._replace(row=place.first)):
             again = next(read(tables.parquet(path, Want("rays")), 1000, begun, Rooms()))
             np.testing.assert_array_equal(again.rays.directions, read_as[3][5].rays.directions)
+
+
+def test_columns_are_asked_for_ahead_and_no_others(tmp_path, monkeypatch):
+    if not hasattr(os, "posix_fadvise"):
+        pytest.skip("this system reads nothing ahead")
+    path, columns = tmp_path / "rays.parquet", {name: np.random.default_rng(2).random(3000) for name in NAMES}
+    more = table(columns | {"other": columns[NAMES[0]]})
+    parquet.write_table(more, path, **PLAIN | {"use_dictionary": [NAMES[5]]}, row_group_size=1000)
+    asked = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, start, size, __: asked.append((start, size)))
+    assert len(list(read(tables.parquet(path, Want("rays")), 3000, Place(), Rooms()))) == 1
+    metadata = parquet.read_metadata(path)
+    every = [metadata.row_group(group).column(k) for group in range(3) for k in range(7)]
+    places = [(c.dictionary_page_offset or c.data_page_offset, c.total_compressed_size) for c in every]
+    assert asked == [place for place, c in zip(places, every, strict=True) if c.path_in_schema != "other"]

@@ -185,7 +185,9 @@ def parquet(path: Path, want: Want) -> Source:
             library.ParquetFile(path, metadata=told, pre_buffer=False, buffer_size=_BUFFER) as file,
             path.open("rb", buffering=0) as plain,
         ):
+            straight.expect(plain, told, at, names)
             for group, first in enumerate(starts[at:-1], at):
+                straight.expect(plain, told, group + 1, names)
                 found = straight.columns(plain, told, group, names)
                 start = max(first, row) if found else first
                 read: Any = (
