@@ -14,12 +14,13 @@ from raybox.bvh.layout import Tree
 from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing
+from raybox.kernels.dd import TAME_LOW
 from raybox.kernels.inverse import invert
+from raybox.kernels.lens import TAME_HIGH
 from raybox.kernels.primitives import bounds, screens
 from raybox.parallel import check_workers
 from raybox.validate import Bools, Floats, freeze
 
-_TAME = (2.0**-200, 2.0**60)  # see `raybox.kernels.lens`
 _PIECES = 1_000_000  # boxes round pieces of copies that are taken to the world, at most
 
 
@@ -168,7 +169,7 @@ def _rows(geometry: Geometry, inner: Part | None) -> Any:
         )
     placed = geometry.rows()
     high, low = _inverses(placed)
-    tame = _is_tame(placed) & (np.abs(high) < _TAME[1]).all(axis=(1, 2))
+    tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
     lower, upper = around(placed, *_pieces(inner, len(geometry)))
     freeze(high, low, tame, lower, upper)
     none = np.zeros(1, np.bool_), np.zeros(0, np.bool_)
@@ -187,7 +188,7 @@ def _inverses(placed: Floats) -> tuple[Floats, Floats]:
 
 def _is_tame(placed: Floats) -> Bools:
     size = np.abs(placed)
-    tame: Bools = ((size == 0.0) | ((size > _TAME[0]) & (size < _TAME[1]))).all(axis=(1, 2))
+    tame: Bools = ((size == 0.0) | ((size > TAME_LOW) & (size < TAME_HIGH))).all(axis=(1, 2))
     return tame
 
 

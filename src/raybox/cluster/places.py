@@ -40,7 +40,6 @@ def _row_groups(path: Path) -> Find:
     with require("pyarrow.parquet", "io", ".parquet").ParquetFile(path) as file:
         sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     starts = [0, *accumulate(sizes)]
-
     return lambda row: (row, bisect_right(starts, row) - 1)
 
 

@@ -246,17 +246,23 @@ def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
 
 
 @device
-def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
-    """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
-    axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
-    if axis < 0 or _beside_start(ray, axis, plane) < 0:
-        return 0.0, 0.0, 0.0
-    outward = -1.0 if ray.direction[axis] > 0.0 else 1.0
+def against(axis: int, d: float) -> tuple[float, float, float]:
+    """Return the outward normal of the face of this axis by which such a direction enters."""
+    outward = -1.0 if d > 0.0 else 1.0
     return (
         outward if axis == 0 else 0.0,
         outward if axis == 1 else 0.0,
         outward if axis == 2 else 0.0,
     )
+
+
+@device
+def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
+    """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
+    axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    if axis < 0 or _beside_start(ray, axis, plane) < 0:
+        return 0.0, 0.0, 0.0
+    return against(axis, ray.direction[axis])
 
 
 @device

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.kernels import dd
+from raybox.kernels import box, dd
 from raybox.kernels.dd import DD
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.lens import Seen, below3, loosened, order, sharp_heading, sharp_origin
@@ -188,12 +188,7 @@ def normal(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float, flo
     axis = _entered(slabs)
     if axis < 0 or max(x.near_low, y.near_low, z.near_low) < seen.t_min:
         return np.nan, np.nan, np.nan
-    outward = -1.0 if seen.heading[axis] > 0.0 else 1.0
-    return (
-        outward if axis == 0 else 0.0,
-        outward if axis == 1 else 0.0,
-        outward if axis == 2 else 0.0,
-    )
+    return box.against(axis, seen.heading[axis])
 
 
 @device

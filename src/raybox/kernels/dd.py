@@ -20,7 +20,7 @@ from raybox.kernels.jit import device
 _EPS = 2.0**-100
 _UP = 1.0 + 2.0**-48  # more than sums of slacks are rounded
 _SMALL = 2.0**-900  # quotients below (and above its inverse) may have lost bits
-_TAME_LOW = 2.0**-200
+TAME_LOW = 2.0**-200
 _TAME_HIGH = 2.0**200
 
 
@@ -35,7 +35,7 @@ class DD(NamedTuple):
 @device
 def tame(x: float) -> bool:
     """Tell whether products of up to three such numbers are safe from under- and overflow."""
-    return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
+    return x == 0.0 or TAME_LOW < abs(x) < _TAME_HIGH
 
 
 @device

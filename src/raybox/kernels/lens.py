@@ -20,8 +20,7 @@ from raybox.kernels.ray import Ray
 
 _LOST = 2.0**-49
 _INVERSE = 2.0**-90  # of an entry of the inverse: more than high + low is off
-_TAME_LOW = 2.0**-200
-_TAME_HIGH = 2.0**60
+TAME_HIGH = 2.0**60
 SLACK = 2.0**-700  # more than underflow can lose in sums of products of tame numbers
 
 
@@ -42,21 +41,15 @@ class Seen(NamedTuple):
 
 
 @device
-def tame(x: float) -> bool:
-    """Tell whether the bounds hold for products of this number."""
-    return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
-
-
-@device
 def tame3(v: Any) -> bool:
-    """Tell whether all three parts of a vector are tame."""
-    return tame(v[0]) and tame(v[1]) and tame(v[2])
+    """Tell whether the bounds hold for products of all three parts of a vector."""
+    return dd.tame3(v) and below3(v)
 
 
 @device
 def below3(v: Any) -> bool:
     """Tell whether no part of a vector is too large for the bounds."""
-    return abs(v[0]) < _TAME_HIGH and abs(v[1]) < _TAME_HIGH and abs(v[2]) < _TAME_HIGH
+    return abs(v[0]) < TAME_HIGH and abs(v[1]) < TAME_HIGH and abs(v[2]) < TAME_HIGH
 
 
 @device
