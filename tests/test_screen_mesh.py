@@ -117,6 +117,58 @@ def test_verdicts_at_the_ends_of_what_is_tame(power):
     assert (seen["met"] == 0) == (abs(power) > 200)
 
 
+def ranged(rng, pairs: TrianglePairs) -> TrianglePairs:
+    """Let ranges begin or end shortly before or after the ray meets its triangle."""
+    when = [exact_surfaces.triangle(*x) for x in plain(pairs)]
+    t = np.array([1.0 if w is None else rounded(w[0].t) for w in when])
+    edge = t * (1 + rng.choice([-1, 1], t.size) * 2.0 ** -rng.integers(1, 45, t.size))
+    late = rng.random(t.size) < 0.5
+    return pairs._replace(t_min=np.where(late, -INF, edge), t_max=np.where(late, edge, INF))
+
+
+@pytest.mark.parametrize(
+    ("space", "way"),
+    [
+        *((power, 0) for power in (*range(-545, -525, 2), 509, 510, 511, 511.5)),
+        *((0, power) for power in (*range(-1072, -1050, 3), 1014, 1016, 1018, 1019)),
+    ],
+)
+def test_nothing_is_said_where_products_under_or_overflow(space, way):
+    """The triangles' size alone, or the direction's, brings their products to either end of float64."""
+    with np.errstate(over="ignore", under="ignore"):
+        pairs = moved(random_pairs(13, 300), 2.0**space, 2.0**way)
+    seen = hold_verdicts(ranged(np.random.default_rng(13), pairs))
+    assert seen["unsure"] == 300, seen
+
+
+@pytest.mark.parametrize("scale", [(511.98, 0.0), (0.0, 1023.96), (200.5, 622.95)])
+def test_volumes_of_which_parts_overflow(scale):
+    """Corners all around the ray's origin: one product is too large, of a sum of another sign."""
+    rng = np.random.default_rng(15)
+    corners = rng.choice([-1.0, 1.0], (900, 3, 3)) * (1 - rng.random((900, 3, 3)) ** 3)
+    directions = (rng.dirichlet(np.ones(3), (900, 1)) @ corners)[:, 0]
+    corners /= np.abs(corners).max(axis=(1, 2), keepdims=True)
+    directions /= np.abs(directions).max(axis=1, keepdims=True)
+    free = TrianglePairs(np.zeros((900, 3)), directions, np.zeros(900), np.full(900, INF), corners)
+    assert sum(exact_surfaces.triangle(*x) is not None for x in plain(free)) > 800
+    seen = hold_verdicts(moved(free, *np.exp2(scale)))
+    assert seen["unsure"] == 900, seen
+
+
+@pytest.mark.parametrize("power", range(-540, -524, 2))
+def test_triangles_so_small_that_normals_underflow(power):
+    """Of common distance and direction: rays that run through zero, which tiny triangles surround."""
+    rng = np.random.default_rng(14)
+    corners, directions = rng.uniform(-1, 1, (300, 3, 3)), rng.uniform(-1, 1, (300, 3))
+    corners[:, 2] = -(corners[:, 0] + corners[:, 1]) * rng.uniform(0.5, 2, (300, 1))
+    corners *= 2.0**power
+    pairs = TrianglePairs(-2 * directions, directions, np.zeros(300), np.full(300, INF), corners)
+    met = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
+    seen = hold_verdicts(ranged(rng, pairs))
+    assert met > 250
+    assert seen["unsure"] == 300, seen
+
+
 def test_the_size_of_each_number_counts():
     """Single numbers, not whole triangles, are scaled: any part may be the one that under- or overflows."""
     rng = np.random.default_rng(9)

@@ -36,14 +36,15 @@ def contact(low, high, way, lower, upper):
 
 
 def truth(low, high, way, lower, upper, where=None):
-    """Return each mover's first contact: (t, index, begin, end, axis), or None; and how many tie with it."""
+    """Yield a mover's first contact (t, index, begin, end, axis) or None, and how much later others are."""
     for a, b, d in zip(low.tolist(), high.tolist(), way.tolist(), strict=True):
         met = []
         for i, (p, q) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
             found = contact(a, b, d, p, q) if where is None or where[i] else None
             if found is not None:
                 met.append((found[0], i, *found[1:]))
-        yield (min(met, key=lambda x: x[:2]), sum(x[0] == min(met)[0] for x in met) - 1) if met else (None, 0)
+        best = min(met, key=lambda x: x[:2], default=None)
+        yield best, [x[0] - best[0] for x in met if x is not best]
 
 
 def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
@@ -51,7 +52,7 @@ def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
     hits = rb.sweep(rb.Boxes(low, high), way, scene, where=where, **how)
     way = np.broadcast_to(way, low.shape)
     assert hits.shape == (len(low),)
-    for k, (met, ties) in enumerate(truth(low, high, way, lower, upper, where)):
+    for k, (met, later) in enumerate(truth(low, high, way, lower, upper, where)):
         if met is None:
             assert (hits.index[k], hits.t[k]) == (-1, INF), k
             assert np.isnan([hits.t_enter[k], hits.t_exit[k], *hits.normals[k]]).all()
@@ -62,13 +63,15 @@ def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
         if axis is not None:
             normal[axis] = -np.sign(way[k, axis])
         assert (hits.index[k], hits.t[k]) == (i, rounded(t) + 0.0), k
+        assert not np.signbit(hits.t[k]), k
         assert (hits.t_enter[k], hits.t_exit[k]) == (rounded(begin), rounded(end)), k
         assert hits.normals[k].tolist() == normal.tolist(), k
         with np.errstate(all="ignore"):
             center = low[k] / 2 + high[k] / 2 + hits.t[k] * way[k]
         np.testing.assert_allclose(hits.points[k], center, rtol=1e-12, atol=1e-12)
         seen["met"] += 1
-        seen["tied"] += ties > 0
+        seen["tied"] += 0 in later
+        seen["nearly tied"] += any(0 < x < Fraction(2) ** -50 for x in later)
         seen["overlaps"] += axis is None
         seen["touches"] += begin == end
         seen["at an end"] += t in (0, 1)
@@ -103,7 +106,7 @@ def test_sweeps_are_their_definition(dim, grid):
     hold(low, high, way[0], lower, upper)
 
 
-@pytest.mark.parametrize("power", [-1060, -500, -100, 100, 500, 1015])
+@pytest.mark.parametrize("power", [-1074, -1060, -500, -100, 100, 500, 1015])
 def test_sweeps_of_any_size(power):
     """All of it scaled, or the ways alone, or the places alone."""
     rng = np.random.default_rng(3)
@@ -123,11 +126,45 @@ def test_gaps_and_overlaps_that_float64_cannot_see():
     high[1, 0], high[2, 0] = np.nextafter(0.3, 1), np.nextafter(0.3, 0)
     lower, upper = np.array([[wall, -9, -9]]), np.array([[wall + 2, 9, 9]])
     seen = hold(low, high, np.array([wall, 0, 0]), lower, upper)
-    assert seen == {"met": 3, "tied": 0, "overlaps": 0, "touches": 0, "at an end": 0}
+    assert seen == {"met": 3, "tied": 0, "nearly tied": 0, "overlaps": 0, "touches": 0, "at an end": 0}
     short = np.array([[0.1 + 0.2, 0, 0]])
     for unit in (0.1, np.nextafter(0.1, 0), np.nextafter(0.1, 1)):
         box = np.array([[0.0, 0, 0]]), np.array([[unit, 1, 1]])
         hold(*box, short, np.array([[0.4, 0, 0]]), np.array([[1.0, 1, 1]]))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("slow", [1.0, 1e-300])
+def test_gaps_beside_a_way(axis, slow):
+    """Nothing moves on the axis of the gap, of one unit; another has times beyond float64's range."""
+    side = np.nextafter([0.3, 0.3, 0.3], [0, 0.3, 1])
+    low, high = np.array([[0.0, -0.3, 0.0]] * 3), np.array([[1, 0.3, 1.0]] * 3)
+    low[:, 1], high[:, 1] = -side, side
+    way = np.array([slow, 0.0, 1.0])
+    above, below = [-1e10, 0.3, 1.5], [-1e10, -9.0, 1.5]
+    for lower, upper in ((above, [1e10, 9.0, 2.0]), (below, [1e10, -0.3, 2.0])):
+        many = [[-1e10, -9.0, 8.0]], [[1e10, 9.0, 9.0]]
+        rows = [np.roll(x, axis, 1) for x in (low, high, [lower, *many[0]], [upper, *many[1]])]
+        seen = hold(rows[0], rows[1], np.roll(way, axis), *rows[2:])
+        assert seen["met"] == 2, seen
+        assert seen["missed"] == 1, seen
+
+
+@pytest.mark.parametrize("power", [50, 58, 61, 64, 80, 900])
+def test_axes_far_apart_in_speed(power):
+    """Movers that are fast, and long, on one axis come to boxes by another, on which they hardly move."""
+    rng, seen = np.random.default_rng(7), Counter()
+    for axis in range(3):
+        lower, upper = small(*corners(rng, 30, 3, False), 0.25)
+        low, high = small(*corners(rng, 40, 3, False), 0.125)
+        way = rng.uniform(-3, 3, (40, 3))
+        way[:, axis] = 2.0**power * rng.choice([-1, 1], 40)
+        begin, end = np.sort(rng.uniform(-1, 1.5, (2, 40)), axis=0)
+        ends = np.sort([begin * way[:, axis], end * way[:, axis]], axis=0)
+        low[:, axis], high[:, axis] = -ends[1], -ends[0]
+        seen += hold(low, high, way, lower, upper)
+    assert min(seen["met"], seen["missed"], seen["overlaps"]) > 10, seen
+    assert seen["met"] > seen["overlaps"] + 10, seen
 
 
 def test_scenes_without_bounds_and_flat_movers():
@@ -138,6 +175,52 @@ def test_scenes_without_bounds_and_flat_movers():
     flat = np.where(rng.random(low.shape) < 0.7, 0.0, 0.5)
     seen = hold(low, low + flat, rng.integers(-4, 5, (80, 3)) * 1.0, lower, upper)
     assert seen["met"] > 20
+
+
+def nudged(rng, x, share=0.5):
+    """Move some numbers to the next float, or the one before."""
+    return np.nextafter(x, np.where(rng.random(x.shape) < share, rng.choice([-INF, INF], x.shape), x))
+
+
+def met_at(rng, mover, when, n):
+    """Make n boxes that a mover comes to, or leaves, at about this time on each axis, or is there."""
+    low, high, way = mover
+    reach = 1 + np.abs(way) * 2 + high - low
+    kind = rng.choice([0, 1, -1], (n, way.size), p=[0.2, 0.4, 0.4])
+    kind[np.arange(n), rng.integers(0, np.count_nonzero(way), n)] = 1  # zeros are last
+    by_lower, by_upper = kind * np.where(way >= 0, 1, -1) == [[[1]], [[-1]]]
+    # a lower plane is crossed by the mover's upper one, coming or going
+    lower = np.where(by_lower, high + when * way, low - reach)
+    upper = np.where(by_upper, low + when * way, high + reach)
+    return lower, upper
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("when", [0.0, 1 / 3, 0.7, 1.0])
+def test_contacts_that_nearly_tie(when, dim):
+    """All boxes are met, or left, at one time, but for the last bits of boxes, movers and ways."""
+    rng, seen = np.random.default_rng([5, dim]), Counter()
+    for n in (16, 16, 16, 1, 1, 1, 1):
+        low, high = (x[0] for x in small(*corners(rng, 1, dim, False), 0.5))
+        way = rng.uniform(-3, 3, dim)
+        lower, upper = (nudged(rng, x) for x in met_at(rng, (low, high, way), when, n))
+        movers = (nudged(rng, np.tile(x, (30, 1)), 0.2) for x in (low, high, way))
+        seen += hold(*movers, lower, upper)
+    assert min(seen["met"], seen["nearly tied"]) > 20, seen
+    assert seen["missed"] > 10 or when < 1, seen
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_contacts_that_tie(dim):
+    """All boxes are met, or left, at 0, 1/3, 1/2, 2/3 or 1, and numbers are whole or halves."""
+    rng, seen = np.random.default_rng([6, dim]), Counter()
+    for when in (0, 1 / 3, 0.5, 2 / 3, 1) * 20:
+        low, high = (x[0] for x in small(*corners(rng, 1, dim, True), 0.5))
+        low, high = np.floor(low), np.floor(high)
+        way = rng.choice([-6.0, -3.0, 3.0, 6.0], dim) * (np.arange(dim) < rng.integers(1, dim + 1))
+        boxes = (np.round(x * 2) / 2 for x in met_at(rng, (low, high, way), when, 12))
+        seen += hold(low[None], high[None], way[None], *boxes)
+    assert min(seen[x] for x in ("met", "tied", "touches", "at an end")) > 15, seen
 
 
 numbers = st.one_of(st.integers(-4, 4).map(float), st.floats(-1e300, 1e300))
@@ -163,6 +246,7 @@ def test_nothing_to_sweep_and_nothing_to_touch():
     [
         ([0, 0], [1, 0], [0, 0], "boxes_moving must be raybox.Boxes; got list. Make some"),
         (rb.Boxes([0, 0], [1, INF]), [1, 0], None, "boxes_moving.upper must be finite; 1 of 1 break this"),
+        (rb.Boxes([-INF, 0], [1, 1]), [1, 0], None, "boxes_moving.lower must be finite; 1 of 1 break this"),
         (rb.Boxes([0, 0], [1, 1]), [[1, 0]] * 2, None, r"one for each box: \(2,\) or \(1, 2\); got \(2, 2\)"),
         (rb.Boxes([0, 0], [1, 1]), [1, np.nan], None, "displacement must be finite; 1 of 1 break this"),
         (rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], None, "D = 2; got D = 3. Add or drop a coordinate"),
@@ -177,6 +261,24 @@ def test_nothing_to_sweep_and_nothing_to_touch():
 def test_what_cannot_be_swept_is_refused(boxes, way, scene, text):
     with pytest.raises(rb.InvalidInput, match=text):
         rb.sweep(boxes, way, rb.Scene(rb.Boxes([5, 5], [6, 6])) if scene is None else scene)
+
+
+def test_workers_are_checked():
+    box = rb.Boxes([0, 0], [1, 1])
+    with pytest.raises(rb.InvalidInput, match="workers must be a whole number of threads"):
+        rb.sweep(box, [1, 0], rb.Scene(box), workers=0)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_answers_keep_what_was_asked(dim):
+    """Normals, points and spans are computed when asked for: of ways as they were."""
+    way, scene = np.zeros((1, dim)), rb.Scene(rb.Boxes([3.0] + [0.0] * (dim - 1), [4.0] + [1.0] * (dim - 1)))
+    way[0, 0] = 4.0
+    hits = rb.sweep(rb.Boxes([0.0] * dim, [1.0] * dim), way, scene)
+    way[:] = -7.0
+    assert hits.normals[0].tolist() == [-1.0] + [0.0] * (dim - 1)
+    assert hits.points[0].tolist() == [2.5] + [0.5] * (dim - 1)
+    assert (hits.t_enter[0], hits.t_exit[0]) == (0.5, 1.0)
 
 
 def test_meshes_are_not_swept_against():
