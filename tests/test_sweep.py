@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import raybox as rb
 from exact import rounded
+from raybox.geometry import Movers
 
 INF = np.inf
 
@@ -279,6 +280,18 @@ def test_answers_keep_what_was_asked(dim):
     assert hits.normals[0].tolist() == [-1.0] + [0.0] * (dim - 1)
     assert hits.points[0].tolist() == [2.5] + [0.5] * (dim - 1)
     assert (hits.t_enter[0], hits.t_exit[0]) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("each", [True, False])
+def test_movers_are_rows_as_kernels_read_them(dim, each):
+    boxes = rb.Boxes(np.zeros((4, dim)), np.ones((4, dim)))
+    rows = Movers(boxes, np.full((4, dim) if each else dim, 2.0)).rows()
+    assert rows.directions.tolist() == [[2.0, 2.0, 2.0 * (dim == 3)]] * 4
+    for array in rows:
+        assert array.shape == (4, 3)
+        assert array.flags.c_contiguous
+        assert not array.flags.writeable
 
 
 def test_meshes_are_not_swept_against():
