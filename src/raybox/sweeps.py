@@ -15,7 +15,7 @@ from raybox.contacts import Source
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Movers
 from raybox.hits import Hits
-from raybox.parallel import check_workers, run_chunks
+from raybox.parallel import run_chunks
 from raybox.scene import Scene, state_of
 
 
@@ -86,7 +86,6 @@ def sweep(
             f"moving boxes must have the scene's dimensions, D = {scene.geometry.ndim_space}; "
             f"got D = {movers.ndim_space}. Add or drop a coordinate."
         )
-    check_workers(workers)
     return _sweep(movers, scene, where, workers=workers, progress=progress)
 
 
