@@ -130,11 +130,13 @@ def ranged(rng, pairs: TrianglePairs) -> TrianglePairs:
     ("space", "way"),
     [
         *((power, 0) for power in (*range(-545, -525, 2), 509, 510, 511, 511.5)),
+        *((-100, power) for power in range(-873, -850, 3)),
+        *((150, power) for power in range(718, 726, 2)),
         *((0, power) for power in (*range(-1072, -1050, 3), 1014, 1016, 1018, 1019)),
     ],
 )
 def test_nothing_is_said_where_products_under_or_overflow(space, way):
-    """The triangles' size alone, or the direction's, brings their products to either end of float64."""
+    """Sizes of triangles alone, of directions, or of both bring products to either end of float64."""
     with np.errstate(over="ignore", under="ignore"):
         pairs = moved(random_pairs(13, 300), 2.0**space, 2.0**way)
     seen = hold_verdicts(ranged(np.random.default_rng(13), pairs))

@@ -9,12 +9,18 @@ The time is n . A / n . d with n = (b - a) x (c - a). With e the largest part of
 roundings cost the numerator less than 39, and the denominator less than 33, of 2^-53 e^2 M and e^2 dm:
 2^-47 again.
 
-M, dm and e are *tame*, 2^-200 to 2^200, or nothing is sure: so nothing overflows, and what underflows is
-less than 2^-200 of any bound.
+M and dm are *tame*, 2^-200 to 2^200, or nothing is sure. A time needs e to be above 2^-200, too; it is at
+most 2 M. So nothing overflows, and what underflows is less than 2^-200 of any bound.
+
+The exact time T of a ray that meets its triangle brings it to a mean of the corners: abs(T) dm <= M. So the
+computed quotient is off by less than 72 of 2^-53 e^2 M over the computed denominator, however small that
+is, and 96 are taken. Of a ray that misses, no bound is needed.
 
 Times are settled in double-double. Differences are exact in it; sums and products are off by less than
 2^-100 of the sizes of what they are of (`raybox.kernels.dd`), 28 of these for the numerator, fewer for the
-denominator, of sizes as above: 2^-95 is taken.
+denominator, of sizes as above: 2^-95 is taken. Only pairs that were judged to meet are settled, so dm and e
+are tame; abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is
+beyond 2^-47 dm M^2 too, thus far from 0.
 """
 
 from __future__ import annotations
@@ -75,7 +81,7 @@ def judge(sight: Sight, culled: Any) -> Judged:
     normal, side = _cross(*edges), _largest(*edges[0], *edges[1])
     den, off = _dot(normal, d), side * side * _OFF
     time = _dot(normal, a) / den
-    known = tame & _is_tame(side) & (den.magnitude() > step * off * 4.0)
+    known = tame & (side > 1 / _TAME)
     pad = (size + time.magnitude() * step) * off * 1.5 / den.magnitude() + time.magnitude() * _ROUND
     low, high = time - pad, time + pad
     out = known & ((high < t_min) | (low > t_max))
@@ -192,7 +198,7 @@ def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
 
 
 def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
-    """Return (known, time rounded once) of rays and triangles that meet."""
+    """Return (known, time rounded once) of rays and triangles that were judged to meet."""
     a, b, c = sight.corners
     to_b, to_c, to_a = _apart(b, a), _apart(c, a), _apart(a, sight.o)
     normal = [
@@ -202,7 +208,6 @@ def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
     num, den = _dot_twofold(normal, to_a), _dot_twofold(normal, d)
     side = _largest(*(x.head for x in (*to_b, *to_c)))
     size, step = _largest(*(x.head for x in to_a)), _largest(*sight.d)
-    tame = _is_tame(side) & _is_tame(size) & _is_tame(step)
     off = side * side * _OFF_TWOFOLD
     width = den.head.magnitude()
 
@@ -215,8 +220,7 @@ def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
     slack = (size + q.magnitude() * step) * off * 1.1 / width + correction.magnitude() * _ZIV
     slack = slack + q.magnitude() * 2.0**-100
     t = q + (correction - slack)
-    known = tame & (width > step * off * 4.0) & t.equals(q + (correction + slack))
-    return known, t + 0.0
+    return t.equals(q + (correction + slack)), t + 0.0
 
 
 @vector_code(types.void)
@@ -237,6 +241,6 @@ def _fetch(b: Any, mesh: Any, item: Any) -> None:
 
 @inlined
 def settle(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
+    """Write the times of pairs judged to meet, rounded once, to `low`; verdict 0 where floats cannot tell."""
     fill_up(pairs, number)
     _settle(mesh, exact, pairs, number)
