@@ -143,6 +143,21 @@ def test_nothing_is_said_where_products_under_or_overflow(space, way):
     assert seen["unsure"] == 300, seen
 
 
+@pytest.mark.parametrize("tilt", [0.0, 2.0**-46, 2.0**-40, 2.0**-34])
+def test_rays_that_graze_triangles(tilt):
+    """Along a triangle's plane but for roundings, or a little more: a denominator that is hardly known."""
+    rng = np.random.default_rng(16)
+    corners, weights = rng.uniform(-1, 1, (900, 3, 3)), rng.dirichlet(np.ones(3), (2, 900, 1))
+    start, end = (weights @ corners)[:, :, 0]
+    directions = (end - start) * rng.uniform(1, 4, (900, 1)) + tilt * rng.uniform(-1, 1, (900, 3))
+    origins = start - directions * rng.choice([0.25, 0.5, 1, 2], (900, 1))
+    pairs = TrianglePairs(origins, directions, np.full(900, -INF), np.full(900, INF), corners)
+    met = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
+    seen = hold_verdicts(pairs) + hold_verdicts(ranged(rng, pairs))
+    assert met > 200
+    assert seen["unsure"] > 200, seen
+
+
 @pytest.mark.parametrize("scale", [(511.98, 0.0), (0.0, 1023.96), (200.5, 622.95)])
 def test_volumes_of_which_parts_overflow(scale):
     """Corners all around the ray's origin: one product is too large, of a sum of another sign."""
