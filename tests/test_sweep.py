@@ -138,7 +138,7 @@ def met_at(rng, mover, when, n):
 def test_contacts_that_nearly_tie(when, dim):
     """All boxes are met, or left, at one time, but for the last bits of boxes, movers and ways."""
     rng, seen = np.random.default_rng([5, dim]), Counter()
-    for n in (16, 16, 16, 1, 1, 1, 1):
+    for n in (16,) * 3 + (1,) * 30:
         low, high = (x[0] for x in small(*corners(rng, 1, dim, False), 0.5))
         way = rng.uniform(-3, 3, dim)
         lower, upper = (nudged(rng, x) for x in met_at(rng, (low, high, way), when, n))
