@@ -3,25 +3,25 @@
     python benchmarks/meshes.py MESH [--rays 1000000] [--threads 1] [--rounds 7]
 
 Rays are those of raybox.bench: incoherent, inside, camera; they are put into each contestant's own form
-before the clock runs. Contestants take turns, round by round; a ratio is the median over rounds of a peer's
-time for a ray over raybox's in the same round. Coordinates are float32 numbers. Printed are rows of a table,
-and in brackets how many rays a peer answers otherwise: another triangle, or a hit for a miss. Peers that are
-not installed are left out.
+before the clock runs. Contestants take turns, every second round backwards; a ratio is the median over rounds
+of a peer's time for a ray over raybox's in the same round. Coordinates are float32 numbers. Printed are rows
+of a table, and in brackets how many rays a peer answers otherwise: another triangle, or a hit for a miss.
+Peers that are not installed are left out.
 """
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import raybox as rb
-from raybox.bench import data
+from raybox.bench import data, timing
 
 QUESTIONS = ("nearest", "occluded", "count")
 FEW = 64  # rays that trimesh over rtree is given: it takes about a millisecond for each
@@ -119,13 +119,10 @@ def duel(all_of: list[Contestant], question: str, rays: data.RaySet, rounds: int
     asked = [who for who in all_of if question in who.ask]
     parts = [rays.spread(who.most) for who in asked]
     given = [who.prepare(part) for who, part in zip(asked, parts, strict=True)]
-    answers = [who.ask[question](part) for who, part in zip(asked, given, strict=True)]  # compiles, builds
-    times: list[list[float]] = [[] for _ in asked]
-    for _ in range(rounds):
-        for who, part, form, spent in zip(asked, parts, given, times, strict=True):
-            start = time.perf_counter()
-            who.ask[question](form)
-            spent.append((time.perf_counter() - start) / len(part.origins))
+    calls = {who.name: partial(who.ask[question], form) for who, form in zip(asked, given, strict=True)}
+    answers = [call() for call in calls.values()]  # compiles, builds
+    seconds = timing.alternate(calls, rounds)
+    times = [np.array(seconds[who.name]) / len(part.origins) for who, part in zip(asked, parts, strict=True)]
     yield f"{1e-6 / median(times[0]):.3g}"
     for who in all_of[1:]:
         if who not in asked:

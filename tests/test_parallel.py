@@ -1,10 +1,12 @@
 """Chunks over threads: complete, in order, stopped by what goes wrong and by Ctrl-C."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -59,6 +61,93 @@ def test_several_threads_take_part():
 
     run_chunks(work, 100_000, workers=2)
     assert len(seen) == 2
+
+
+def test_who_asks_takes_part():
+    seen = set()
+
+    def work(begin, end):
+        seen.add(threading.current_thread())
+        time.sleep(0.001)
+
+    run_chunks(work, 200_000, workers=2)
+    assert threading.current_thread() in seen
+    assert len(seen) == 2
+
+
+def test_helpers_wait_for_the_next_question():
+    helpers = []
+    for _ in range(3):
+        run_chunks(lambda begin, end: time.sleep(0.002), 200_000, workers=2)
+        helpers.append({thread for thread in threading.enumerate() if thread.name.startswith("raybox")})
+    assert helpers[0]
+    assert helpers[0] == helpers[1] == helpers[2]
+
+
+def test_nobody_waits_for_helpers_that_have_no_thread(monkeypatch):
+    held = threading.Event()
+    with ThreadPoolExecutor(1) as busy:
+        monkeypatch.setattr(parallel, "_helpers", lambda: busy)
+        busy.submit(held.wait, 60)
+        chunks = run_chunks(lambda begin, end: (begin, end), 100_000, workers=3)
+        held.set()
+    assert [k for begin, end in chunks for k in range(begin, end)] == list(range(100_000))
+
+
+def test_what_goes_wrong_here_waits_for_helpers_to_end_their_chunk():
+    """Nothing writes into memory of a question that is over."""
+    begun, late = threading.Event(), []
+
+    def work(begin, end):
+        if threading.current_thread() is threading.main_thread():
+            begun.wait(30)
+            raise OSError("the disk is full")
+        begun.set()
+        time.sleep(0.2)
+        late.append(begin)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 100_000, workers=2)
+    number = len(late)
+    assert number == 1
+    time.sleep(0.3)
+    assert len(late) == number
+
+
+def test_what_goes_wrong_in_a_helper_stops_who_asks():
+    mine, failed = [], threading.Event()
+
+    def work(begin, end):
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+            raise OSError("the disk is full")
+        failed.wait(30)
+        time.sleep(0.01)
+        mine.append(begin)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 10_000_000, workers=2)
+    assert len(mine) < 5
+
+
+FORK = """
+import os, time, threading
+from raybox.parallel import run_chunks
+def ask():
+    seen = set()
+    run_chunks(lambda begin, end: (seen.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
+    return len(seen)
+assert ask() == 2
+child = os.fork()
+if child == 0:
+    os._exit(0 if ask() == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_child_has_helpers_of_its_own():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=60, check=True)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -8,8 +8,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
+from functools import cache, partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -19,12 +19,14 @@ from raybox.errors import InvalidInput
 T = TypeVar("T")
 Work = Callable[[int, int], T]
 Advance = Callable[[int], Any]
+Done = list[tuple[int, T]]  # where chunks begin, and their answers
 
 _FIRST = 1024  # rays of the first chunks, before their time is known
 _LARGEST = 1 << 20
 _SMALLEST = 16384
 _SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
 _GROWTH = 1024
+_MOST = 1024  # threads that help
 _EACH = 8  # chunks a thread, at least: whoever is held up leaves more to the others
 
 
@@ -107,9 +109,8 @@ def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[R
     if total <= _FIRST and not progress:
         yield _at_once
         return
-    pools = nullcontext() if threads == 1 else ThreadPoolExecutor(threads, "raybox")
-    with bar(total, progress) as advance, pools as pool:
-        yield partial(_run, (pool, threads, advance))
+    with bar(total, progress) as advance:
+        yield partial(_run, threads, advance)
 
 
 def uncounted(_answer: Any) -> int:
@@ -122,8 +123,19 @@ def _at_once(work: Work[T], total: int, **_how: Any) -> list[T]:
     return [work(0, total)] if total else []
 
 
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Return threads that wait for work as long as the process lives: starting one took 0.3 ms."""
+    return ThreadPoolExecutor(_MOST, "raybox")
+
+
+if hasattr(os, "register_at_fork"):  # a child has no threads but the one that forked
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
+
+
 def _run(
-    crew: tuple[ThreadPoolExecutor | None, int, Advance],
+    threads: int,
+    advance: Advance,
     work: Work[T],
     total: int,
     *,
@@ -131,12 +143,11 @@ def _run(
     least: int | None = None,
 ) -> list[T]:
     """Do work in chunks; see `Run`."""
-    pool, threads, advance = crew
     least = least or _SMALLEST
     threads = min(threads, max(1, total // least))
     chunks = _Chunks(total, threads, least)
 
-    def drain(thread: int) -> list[tuple[int, T]]:
+    def drain(thread: int) -> Done[T]:
         """Do chunks until there are none left."""
         answers = []
         while (chunk := chunks.take(thread)) is not None:
@@ -147,25 +158,38 @@ def _run(
             advance(done(answers[-1][1]) if done else rays)
         return answers
 
-    if pool is None or threads == 1:
-        answers = drain(0)
-    else:
-        answers = _gather(chunks, {pool.submit(drain, thread) for thread in range(threads)})
+    answers = drain(0) if threads == 1 else _share(chunks, drain, threads)
     return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
 
 
-def _gather(chunks: _Chunks, waiting: set[Future[list[tuple[int, T]]]]) -> list[tuple[int, T]]:
-    """Wait for threads that do chunks; whatever goes wrong in one stops the others after their chunk."""
-    done: list[tuple[int, T]] = []
+def _share(chunks: _Chunks, drain: Callable[[int], Done[T]], threads: int) -> Done[T]:
+    """Drain chunks here and in other threads; what goes wrong in one stops the others after their chunk."""
+
+    def help_out(thread: int) -> Done[T]:
+        try:
+            return drain(thread)
+        except BaseException:
+            chunks.stopped = True
+            raise
+
+    helping = {_helpers().submit(help_out, thread) for thread in range(1, threads)}
     try:
-        while waiting:
+        done = drain(0)
+        helping = _begun(helping)
+        while helping:
             # a wait without an end would keep Ctrl-C out on some systems
-            finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            finished, helping = wait(helping, timeout=0.1, return_when=FIRST_COMPLETED)
             for future in finished:
                 done.extend(future.result())
     finally:
         chunks.stopped = True
+        wait(_begun(helping))
     return done
+
+
+def _begun(helping: set[Future[T]]) -> set[Future[T]]:
+    """Call off those for whom there was no thread, or no time."""
+    return {future for future in helping if not future.cancel()}
 
 
 @contextmanager

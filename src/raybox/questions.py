@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox import careful
 from raybox.batches import BATCH, Asked, Question, ask_few, asked
-from raybox.bvh import groups, notes
+from raybox.bvh import groups, lent, notes
 from raybox.bvh.aim import LANES
 from raybox.bvh.answers import arrange
 from raybox.bvh.sorting import make_contacts
@@ -28,7 +28,7 @@ WIDE = 4  # times as many where no ray ends early: longer lists are worth more t
 def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
     """Return index and time of each ray's first contact."""
     total = len(job.rays.origins)
-    index, t = np.empty(total, np.int64), np.empty(total)
+    index, t = lent.empty((total,), np.int64), lent.empty((total,), np.float64)
 
     def make(size: int) -> notes.NearestOf:
         return notes.NearestOf(np.empty((size, 2)), index, t)
@@ -49,7 +49,7 @@ def occluded(job: Job, **how: Any) -> Bools:
 
 def count(job: Job, **how: Any) -> Ints:
     """Return how many each ray meets."""
-    number = np.empty(len(job.rays.origins), np.int64)
+    number: Ints = lent.empty((len(job.rays.origins),), np.int64)
     question = Question(lambda _: notes.CountOf(number), _blank((number, 0)), WIDE, packets=True)
     _answer(job, question, careful.count, (number,), how)
     return number
@@ -58,7 +58,7 @@ def count(job: Job, **how: Any) -> Ints:
 def first(job: Job, k: int, **how: Any) -> tuple[Ints, Floats]:
     """Return index and time of each ray's k nearest contacts, rows padded with misses."""
     total = len(job.rays.origins)
-    index, t = np.empty((total, k), np.int64), np.empty((total, k))
+    index, t = lent.empty((total, k), np.int64), lent.empty((total, k), np.float64)
 
     def make(size: int) -> notes.FirstOf:
         low, high = np.empty((size, k)), np.empty((size, k))
@@ -180,7 +180,7 @@ def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[
     settled, *late = (np.concatenate(some) for some in zip(_NOTHING, *exact, strict=True))
     counts[doubts], where[doubts] = settled, -1
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    index, t = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
+    index, t = (lent.empty((offsets[-1],), kind) for kind in (np.int64, np.float64))
 
     def put(begin: int, end: int) -> None:
         for sink, span, _ in done[begin:end]:
