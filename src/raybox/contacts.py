@@ -88,7 +88,8 @@ def _derive(rays: Any, rows: Any, contacts: tuple[Ints, Ints], loop: str, *out: 
     if isinstance(rays, Movers) or not few.serves(rows, number.size):
         from raybox.kernels import pairs
 
-        getattr(pairs, loop)(rays.rows(), rows, ray_of, number, *out)
+        own = rows.noting(0) if isinstance(rows, CopyRows) else rows
+        getattr(pairs, loop)(rays.rows(), own, ray_of, number, *out)
         if not isinstance(rows, CopyRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)

@@ -23,9 +23,7 @@ _ROOM = 256
 
 def prepared(rows: Any, rays: int) -> Any:
     """Return rows as loops take them: with room of their own to note doubts in."""
-    if not isinstance(rows, CopyRows):
-        return rows
-    return rows._replace(unsure=np.zeros(1, np.bool_), doubts=np.zeros(rays, np.bool_))
+    return rows.noting(rays) if isinstance(rows, CopyRows) else rows
 
 
 def settled(job: Job) -> Iterator[tuple[int, Ints, Floats]]:

@@ -172,8 +172,9 @@ def _rows(geometry: Geometry, inner: Part | None) -> Any:
     tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
     lower, upper = around(placed, *_pieces(inner, len(geometry)))
     freeze(high, low, tame, lower, upper)
-    none = np.zeros(1, np.bool_), np.zeros(0, np.bool_)
-    return CopyRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
+    none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
+    made = CopyRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
+    return made.noting(0)
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:

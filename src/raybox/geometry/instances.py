@@ -40,6 +40,14 @@ class CopyRows(NamedTuple):
     """(1,): was there anything about this ray that floats could not tell?"""
     doubts: Bools
     """(N,): was there, for each ray?"""
+    room: Any
+    """for two rows like those copied, as they stand in the world"""
+
+    def noting(self, rays: int) -> "CopyRows":
+        """Return rows with memory of their own to write to, for so many rays: threads share none."""
+        arrays = {name: of for name, of in self.rows._asdict().items() if isinstance(of, np.ndarray)}
+        room = self.rows._replace(**{name: np.empty((2, *of.shape[1:])) for name, of in arrays.items()})
+        return self._replace(unsure=np.zeros(1, np.bool_), doubts=np.zeros(rays, np.bool_), room=room)
 
 
 @final

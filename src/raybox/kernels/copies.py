@@ -1,7 +1,8 @@
 """Moved copies of primitives: the table of what can be copied, and what a question asks of a copy.
 
-A primitive's number is ``copy * size + row``. Where floats cannot tell, `intersect` and `tie` set
-``rows.unsure``, and the ray is answered in whole numbers (`raybox.doubts`); the others return NaN.
+A primitive's number is ``copy * size + row``. Where bounds cannot tell, it may stand in the world as one
+of floats (`raybox.kernels.standing`). If not, `intersect` and `tie` set ``rows.unsure``, and the ray is
+answered in whole numbers (`raybox.doubts`); the others return NaN.
 """
 
 from types import ModuleType
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raybox.geometry import BoxRows, TriangleRows
-from raybox.kernels import copied_box, copied_triangle, dd
+from raybox.kernels import copied_box, copied_triangle, dd, standing
 from raybox.kernels.jit import device, dispatch, inlined
 from raybox.kernels.lens import Seen, look
 from raybox.kernels.ray import Ray
@@ -63,6 +64,8 @@ def intersect(rows: Any, seen: Seen, number: int) -> tuple[bool, float]:
     """Return (is this primitive surely met, first contact) in the copy that the ray is seen from."""
     if seen.sure:
         verdict, t = _decide(rows.rows, rows, seen, number - seen.base)
+        if verdict == 0:
+            verdict, t = standing.intersect(rows, seen, number - seen.base)
         if verdict != 0:
             return verdict > 0, t if verdict > 0 else np.inf
     rows.unsure[0] = True
@@ -87,6 +90,8 @@ def tie(rows: Any, ray: Any, one: int, other: int) -> int:
     plain = Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
     sure, first = _tie(rows.rows, rows, look(rows, plain, i), row_i, look(rows, plain, j), row_j)
     if not sure:
+        sure, first = standing.tie(rows, plain, (i, j), (row_i, row_j))
+    if not sure:
         rows.unsure[0] = True
     return first
 
@@ -95,7 +100,12 @@ def tie(rows: Any, ray: Any, one: int, other: int) -> int:
 def span(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it meets."""
     seen = look(rows, ray, number // rows.size)
-    return _span(rows.rows, rows, seen, number - seen.base) if seen.sure else (np.nan, np.nan)
+    if not seen.sure:
+        return np.nan, np.nan
+    near, far = _span(rows.rows, rows, seen, number - seen.base)
+    if np.isnan(near) or np.isnan(far):
+        near, far = standing.span(rows, seen, number - seen.base)
+    return near, far
 
 
 @device
@@ -105,6 +115,8 @@ def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
     if not seen.sure:
         return np.nan, np.nan, np.nan
     x, y, z = _normal(rows.rows, rows, seen, number - seen.base)
+    if np.isnan(x):
+        return standing.normal(rows, seen, number - seen.base)
     m, i = rows.high, seen.copy
     return dd.unit(
         (
