@@ -54,7 +54,7 @@ class Movers:
                 f"({boxes.ndim_space},) or {boxes.lower.shape}; got {way.shape}."
             )
         self.boxes = boxes
-        self.directions = np.ascontiguousarray(np.broadcast_to(way, boxes.lower.shape))
+        self.directions = np.array(np.broadcast_to(way, boxes.lower.shape), order="C")
         validate.require_finite(self.directions, "displacement", "box", "Drop those boxes")
         validate.freeze(self.directions)
 
