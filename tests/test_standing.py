@@ -116,6 +116,23 @@ def test_numbers_too_small_or_too_large_for_products(kind, size):
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
+def test_corners_too_small_to_be_multiplied_without_loss(kind):
+    """Rays exactly through corners of images that are no floats, though they look like some."""
+    rng = np.random.default_rng(47)
+    geometry, size = GEOMETRIES[kind], 2.0**-1030
+    ways = 1 + rng.integers(1, 9, (6, 3)) * 2.0**-52
+    maps = np.concatenate([ways[:, :, None] * np.eye(3), np.zeros((6, 3, 1))], axis=2)
+    if kind == "mesh":
+        small, points = rb.Mesh(geometry.vertices * size, geometry.faces), geometry.vertices
+    else:
+        small = rb.Boxes(geometry.lower * size, geometry.upper * size)
+        points = np.concatenate([geometry.lower, geometry.upper])
+    goals = points[rng.integers(0, len(points), 80)] * rng.choice([-1, 1, 1], (80, 1))
+    rays = rb.Rays(np.zeros(3), goals * ways[rng.integers(0, 6, 80)])
+    assert held(rb.Instances(small, maps), rays)["hits"] > 20
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
 def test_normals_and_spans_at_edges_are_those_of_whole_numbers(kind):
     """Of many contacts at once, which is compiled, and of each alone, which is not."""
     rng = np.random.default_rng(46)

@@ -34,8 +34,8 @@ def _moved(rows: Any, copy: int, k: int, point: Any) -> tuple[bool, float]:
 
 @device
 def _put(rows: Any, copy: int, point: Any, out: Any) -> bool:
-    """Write a point's image; False where it is not three floats."""
-    if not (rows.tame[copy] and tame3(point)):
+    """Write a point's image, under a map that bounds hold for; False where it is not three floats."""
+    if not tame3(point):
         return False
     exact_x, out[0] = _moved(rows, copy, 0, point)
     exact_y, out[1] = _moved(rows, copy, 1, point)
