@@ -147,6 +147,32 @@ def test_normals_and_spans_at_edges_are_those_of_whole_numbers(kind):
         assert (many.t_enter[k], many.t_exit[k]) == (one.t_enter, one.t_exit)
 
 
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_what_is_met_at_one_rounded_time_is_told_apart(kind, late):
+    """Walls closer together than double-double tells, the first of them with the largest number."""
+    steps = [2.0**-118, 2.0**-119, 2.0**-120, 0.0]
+    maps = np.tile(np.eye(3, 4), (4, 1, 1))
+    maps[:, 2, 3] = steps
+    wall = (
+        rb.Boxes([0.0] * 3, [1.0, 1.0, 0.0])
+        if kind == "boxes"
+        else rb.Mesh([[0, 0, 0], [3, 0, 0], [0, 3, 0]], [[0, 1, 2]])
+    )
+    rng = np.random.default_rng(48)
+    rays = rb.Rays(np.append(rng.uniform(0.1, 0.9, (30, 2)), np.full((30, 1), -1.0), axis=1), [0, 0, 1])
+    assert held(rb.Instances(wall, maps), rays)["unlike"] == 90
+    assert not late
+
+
+def test_boxes_entered_by_their_edges_at_one_rounded_time_are_told_apart(late):
+    maps = np.tile(np.eye(3, 4), (3, 1, 1))
+    maps[:, :2, 3] = np.array([2.0**-39, 2.0**-40, 0.0])[:, None]
+    heights = np.linspace(0.1, 0.9, 20)
+    origins = np.stack([np.full(20, -(2.0**20)), np.full(20, -(2.0**20)), heights], axis=1)
+    assert held(rb.Instances(CELL, maps), rb.Rays(origins, [1, 1, 0]))["unlike"] == 40
+    assert not late
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_plain_copies(data):
