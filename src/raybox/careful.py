@@ -9,6 +9,7 @@ from raybox import doubts
 from raybox.bvh import queries, sinks
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job, make_scratch
+from raybox.geometry import noting
 from raybox.validate import Bools, Floats, Ints
 
 _ROOM = 4096  # contacts that `everything` first makes room for
@@ -23,7 +24,7 @@ def some(job: Job, numbers: Ints | slice) -> Job:
     )
     for array in rows:
         array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
-    return job._replace(rays=rows, rows=doubts.prepared(job.rows, len(rows.origins)), frame=None)
+    return job._replace(rays=rows, rows=noting(job.rows, len(rows.origins)), frame=None)
 
 
 def nearest(job: Job) -> tuple[Ints, Floats]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox import few
-from raybox.geometry import BoxRows, CopyRows, Movers
+from raybox.geometry import BoxRows, CopyRows, Movers, noting
 from raybox.validate import Bools, Floats, Ints, freeze
 
 
@@ -88,8 +88,7 @@ def _derive(rays: Any, rows: Any, contacts: tuple[Ints, Ints], loop: str, *out: 
     if isinstance(rays, Movers) or not few.serves(rows, number.size):
         from raybox.kernels import pairs
 
-        own = rows.noting(0) if isinstance(rows, CopyRows) else rows
-        getattr(pairs, loop)(rays.rows(), own, ray_of, number, *out)
+        getattr(pairs, loop)(rays.rows(), noting(rows, 0), ray_of, number, *out)
         if not isinstance(rows, CopyRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)

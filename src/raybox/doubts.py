@@ -7,7 +7,6 @@ they may meet; `raybox.few` decides.
 
 from collections.abc import Iterator
 from functools import cmp_to_key
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,6 @@ from raybox.rational import Ratio
 from raybox.validate import Floats, Ints
 
 _ROOM = 256
-
-
-def prepared(rows: Any, rays: int) -> Any:
-    """Return rows as loops take them: with room of their own to note doubts in."""
-    return rows.noting(rays) if isinstance(rows, CopyRows) else rows
 
 
 def settled(job: Job) -> Iterator[tuple[int, Ints, Floats]]:

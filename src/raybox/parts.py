@@ -13,7 +13,7 @@ from raybox.bvh.keeper import Keeper
 from raybox.bvh.layout import Tree
 from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
-from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing
+from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing, noting
 from raybox.kernels.dd import TAME_LOW
 from raybox.kernels.inverse import invert
 from raybox.kernels.lens import TAME_HIGH
@@ -174,7 +174,7 @@ def _rows(geometry: Geometry, inner: Part | None) -> Any:
     freeze(high, low, tame, lower, upper)
     none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
     made = CopyRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
-    return made.noting(0)
+    return noting(made, 0)
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:

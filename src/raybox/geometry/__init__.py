@@ -1,7 +1,7 @@
 """Frozen containers of geometry: rays, boxes, planes and triangle meshes; each checks its input once."""
 
 from raybox.geometry.boxes import Boxes, BoxRows
-from raybox.geometry.instances import CopyRows, Instances
+from raybox.geometry.instances import CopyRows, Instances, noting
 from raybox.geometry.mesh import Mesh, TriangleRows
 from raybox.geometry.movers import MoverRows, Movers
 from raybox.geometry.outward import around
@@ -37,4 +37,5 @@ __all__ = [
     "TriangleRows",
     "around",
     "facing",
+    "noting",
 ]

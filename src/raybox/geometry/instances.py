@@ -43,11 +43,14 @@ class CopyRows(NamedTuple):
     room: Any
     """for two rows like those copied, as they stand in the world"""
 
-    def noting(self, rays: int) -> "CopyRows":
-        """Return rows with memory of their own to write to, for so many rays: threads share none."""
-        arrays = {name: of for name, of in self.rows._asdict().items() if isinstance(of, np.ndarray)}
-        room = self.rows._replace(**{name: np.empty((2, *of.shape[1:])) for name, of in arrays.items()})
-        return self._replace(unsure=np.zeros(1, np.bool_), doubts=np.zeros(rays, np.bool_), room=room)
+
+def noting(rows: Any, rays: int) -> Any:
+    """Return rows as loops take them: of copies, with memory of their own to write to, for so many rays."""
+    if not isinstance(rows, CopyRows):
+        return rows
+    arrays = {name: of for name, of in rows.rows._asdict().items() if isinstance(of, np.ndarray)}
+    room = rows.rows._replace(**{name: np.empty((2, *of.shape[1:])) for name, of in arrays.items()})
+    return rows._replace(unsure=np.zeros(1, np.bool_), doubts=np.zeros(rays, np.bool_), room=room)
 
 
 @final

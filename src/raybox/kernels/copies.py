@@ -12,17 +12,12 @@ import numpy as np
 
 from raybox.geometry import BoxRows, TriangleRows
 from raybox.kernels import copied_box, copied_triangle, dd, standing
-from raybox.kernels.jit import device, dispatch, inlined
-from raybox.kernels.lens import Seen, look
+from raybox.kernels.jit import device, dispatch_named, inlined
+from raybox.kernels.lens import Seen, look, plainly
 from raybox.kernels.ray import Ray
 
 FILLS = False
 _TABLE: dict[type, ModuleType] = {BoxRows: copied_box, TriangleRows: copied_triangle}
-
-
-def _kernel_named(name: str) -> Any:
-    """Return what finds a kind of copied rows' kernel of this name."""
-    return lambda kind: getattr(_TABLE.get(kind), name, None)
 
 
 def _decide(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
@@ -50,8 +45,7 @@ def _weights(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
     raise NotImplementedError("compiled code only")
 
 
-for _stub in (_decide, _tie, _span, _normal, _weights):
-    dispatch(_stub, _kernel_named(_stub.__name__[1:]))
+dispatch_named((_decide, _tie, _span, _normal, _weights), _TABLE)
 
 
 def bounds(rows: Any) -> tuple[Any, Any]:
@@ -87,7 +81,7 @@ def tie(rows: Any, ray: Any, one: int, other: int) -> int:
     row_i, row_j = one - i * rows.size, other - j * rows.size
     if row_i == row_j and _same(rows.placed, i, j):
         return 0
-    plain = Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
+    plain = plainly(ray)
     sure, first = _tie(rows.rows, rows, look(rows, plain, i), row_i, look(rows, plain, j), row_j)
     if not sure:
         sure, first = standing.tie(rows, plain, (i, j), (row_i, row_j))

@@ -3,7 +3,7 @@
 No fast-math anywhere: the error bounds of `raybox.kernels.exact` count every rounding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import wraps
 from threading import Lock
@@ -97,6 +97,16 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
 
     options = FLAGS | _INNER | {"pipeline_class": Linked, "forceinline": inline}
     overload(stub, jit_options=options, strict=False)(pick)
+
+
+def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any]) -> None:
+    """Let calls of stubs be calls of their namesakes (an underscore aside) in the table's modules."""
+
+    def find(name: str) -> Callable[[type], Any]:
+        return lambda kind: getattr(table.get(kind), name, None)
+
+    for stub in stubs:
+        dispatch(stub, find(stub.__name__.lstrip("_")))
 
 
 def apart(signature: str) -> Callable[[F], F]:

@@ -41,6 +41,12 @@ class Seen(NamedTuple):
 
 
 @device
+def plainly(ray: Any) -> Ray:
+    """Return a ray without what it is seen by."""
+    return Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
+
+
+@device
 def tame3(v: Any) -> bool:
     """Tell whether the bounds hold for products of all three parts of a vector."""
     return dd.tame3(v) and below3(v)

@@ -4,14 +4,13 @@ The tree and the loops call ``intersect(rows, ray, i)`` and know no primitive; N
 kernel by the type of the rows. A new primitive is a file beside this one, and a line here.
 """
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from raybox.geometry import BoxRows, CopyRows, PlaneRows, TriangleRows
 from raybox.kernels import box, copies, plane, triangle
 from raybox.kernels.box_lanes import Pairs
-from raybox.kernels.jit import device, dispatch, no, yes
+from raybox.kernels.jit import device, dispatch, dispatch_named, no, yes
 from raybox.kernels.ray import Ray
 
 TABLE: dict[type, ModuleType] = {
@@ -96,12 +95,6 @@ def _nothing(_rows: Any, _k: int) -> None:
     pass
 
 
-def _kernel_named(name: str) -> Callable[[type], Any]:
-    """Return what finds a kind of rows' kernel of this name, or None for what is no primitive's rows."""
-    return lambda kind: getattr(TABLE.get(kind), name, None)
-
-
 dispatch(fills, lambda kind: (yes if getattr(TABLE[kind], "FILLS", False) else no) if kind in TABLE else None)
-for _stub in (intersect, fetch, screen, settle, together, tie, span, normal, weights):
-    dispatch(_stub, _kernel_named(_stub.__name__))
+dispatch_named((intersect, fetch, screen, settle, together, tie, span, normal, weights), TABLE)
 dispatch(close, lambda kind: getattr(TABLE[kind], "close", _nothing) if kind in TABLE else None)

@@ -12,8 +12,8 @@ import numpy as np
 
 from raybox.geometry import BoxRows, TriangleRows
 from raybox.kernels import box, dd, triangle
-from raybox.kernels.jit import device, dispatch
-from raybox.kernels.lens import Seen, tame3
+from raybox.kernels.jit import device, dispatch, dispatch_named
+from raybox.kernels.lens import Seen, plainly, tame3
 from raybox.kernels.ray import Ray
 
 _MODULES = {BoxRows: box, TriangleRows: triangle}
@@ -74,15 +74,15 @@ def _handed(rows: Any, copy: int) -> int:
     return 1 if det.head > 0.0 else -1
 
 
-def _stand(inner: Any, rows: Any, copy: int, i: int, room: Any, place: int) -> bool:
-    """Write the image of row i; False where that is no primitive of floats."""
+def _stand(inner: Any, rows: Any, copy: int, i: int, place: int) -> bool:
+    """Write the image of row i to a place of the room; False where that is no primitive of floats."""
     raise NotImplementedError("compiled code only")
 
 
 @device
-def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, room: BoxRows, place: int) -> bool:
+def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
-    lower, upper = room.lower[place], room.upper[place]
+    lower, upper = rows.room.lower[place], rows.room.upper[place]
     if not (
         _upright(rows, copy)
         and _put(rows, copy, (low[i, 0], low[i, 1], low[i, 2]), lower)
@@ -95,14 +95,12 @@ def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, room: BoxRows, plac
 
 
 @device
-def _stand_triangle(
-    inner: TriangleRows, rows: Any, copy: int, i: int, room: TriangleRows, place: int
-) -> bool:
+def _stand_triangle(inner: TriangleRows, rows: Any, copy: int, i: int, place: int) -> bool:
     corners, hand = inner.corners, _handed(rows, copy)
     for k in range(3):
         to = k if hand > 0 or k == 0 else 3 - k  # in a mirror image, two corners change places
         point = corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
-        if not _put(rows, copy, point, room.corners[place, to]):
+        if not _put(rows, copy, point, rows.room.corners[place, to]):
             return False
     return hand != 0
 
@@ -127,21 +125,15 @@ def _normal(room: Any, ray: Ray, i: int) -> tuple[float, float, float]:
     raise NotImplementedError("compiled code only")
 
 
-def _kernel_named(name: str) -> Any:
-    """Return what finds a kind of rows' kernel of this name."""
-    return lambda kind: getattr(_MODULES.get(kind), name, None)
-
-
-for _stub in (_intersect, _tie, _span, _normal):
-    dispatch(_stub, _kernel_named(_stub.__name__[1:]))
+dispatch_named((_intersect, _tie, _span, _normal), _MODULES)
 
 
 @device
 def intersect(rows: Any, seen: Seen, i: int) -> tuple[int, float]:
     """Return (1 met, -1 missed, 0 where it is no primitive of the world; first contact)."""
-    if not _stand(rows.rows, rows, seen.copy, i, rows.room, 0):
+    if not _stand(rows.rows, rows, seen.copy, i, 0):
         return 0, np.nan
-    met, t = _intersect(rows.room, Ray(seen.origin, seen.direction, seen.t_min, seen.t_max), 0)
+    met, t = _intersect(rows.room, plainly(seen), 0)
     return 1 if met else -1, t
 
 
@@ -149,7 +141,7 @@ def intersect(rows: Any, seen: Seen, i: int) -> tuple[int, float]:
 def tie(rows: Any, ray: Ray, copies: tuple[int, int], items: tuple[int, int]) -> tuple[bool, int]:
     """Return (is it sure, which of two primitives, both met, is met first: -1, 0 for both or 1)."""
     for place in range(2):
-        if not _stand(rows.rows, rows, copies[place], items[place], rows.room, place):
+        if not _stand(rows.rows, rows, copies[place], items[place], place):
             return False, 0
     return True, _tie(rows.room, ray, 0, 1)
 
@@ -157,14 +149,14 @@ def tie(rows: Any, ray: Ray, copies: tuple[int, int], items: tuple[int, int]) ->
 @device
 def span(rows: Any, seen: Seen, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it meets, or NaN."""
-    if not _stand(rows.rows, rows, seen.copy, i, rows.room, 0):
+    if not _stand(rows.rows, rows, seen.copy, i, 0):
         return np.nan, np.nan
-    return _span(rows.room, Ray(seen.origin, seen.direction, seen.t_min, seen.t_max), 0)
+    return _span(rows.room, plainly(seen), 0)
 
 
 @device
 def normal(rows: Any, seen: Seen, i: int) -> tuple[float, float, float]:
     """Return the unit normal at the first contact, or NaN; edges belong to the copy's own first axis."""
-    if not (_straight(rows, seen.copy) and _stand(rows.rows, rows, seen.copy, i, rows.room, 0)):
+    if not (_straight(rows, seen.copy) and _stand(rows.rows, rows, seen.copy, i, 0)):
         return np.nan, np.nan, np.nan
-    return _normal(rows.room, Ray(seen.origin, seen.direction, seen.t_min, seen.t_max), 0)
+    return _normal(rows.room, plainly(seen), 0)
