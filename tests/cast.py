@@ -3,13 +3,20 @@
 import math
 from fractions import Fraction
 
+import numba
 import numpy as np
 
 import exact
 import raybox as rb
 from aim import INF, Pairs, feature
+from raybox.bvh.aim import aim
 from raybox.bvh.build import build
+from raybox.bvh.desk import make_desk
+from raybox.bvh.keys import copy_rays
+from raybox.kernels.jit import FLAGS
 from scenes import random_scene
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # a place on a map
 
@@ -113,3 +120,23 @@ def see(place, seed=61):
 
 def as_rays_or_miss(pairs) -> rb.Rays:
     return rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss")
+
+
+@loop
+def copied(rays, keys, span, row, rows):
+    return copy_rays(rays, keys, (span[0], span[1], span[2]), row, rows)
+
+
+@loop
+def _aim(frame, desk, rows, where, place):
+    aim(frame, desk, rows, where, (place[0], place[1]))
+
+
+def aimed(frame, rays, ids):
+    """Aim some rays; give the desk with their probes."""
+    desk, number = make_desk(len(ids)), len(rays.origins)
+    rows = np.full((number, 8), np.nan)
+    assert copied(rays, np.zeros(number + 16, np.int32), (0, 0, number), 0, rows) == number
+    where = np.concatenate([[-1, -1], ids]).astype(np.int32)
+    _aim(frame, desk, rows, where, (2, 2 + len(ids)))
+    return desk

@@ -3,14 +3,14 @@
 from collections import Counter
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 
 import exact
+import raybox as rb
 from aim import INF
-from cast import PLACES, see
-from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, aim, frame_of
+from cast import PLACES, aimed, copied, loop, see
+from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, frame_of
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import CAREFUL, LOST, sort_keys
 from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
@@ -19,19 +19,11 @@ from raybox.bvh.notes import FirstOf, latest_for
 from raybox.bvh.sift import boxes, meet, used
 from raybox.bvh.sure import sift
 from raybox.bvh.traverse import Job
-from raybox.kernels.jit import FLAGS
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 
 @loop
 def keys_of(rays, frame, begin, end, keys):
     sort_keys(rays, frame, begin, end, keys)
-
-
-@loop
-def aim_at(job, desk, order, place):
-    aim(job, desk, order, (place[0], place[1], place[2]))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -68,12 +60,25 @@ def test_keys_are_those_of_what_rays_are(place):
     assert counts["missed, but kept"] <= (10 if place == "plane" else 3), counts
 
 
-def aimed(tree, rays, ids):
-    """Aim some rays, the first of them numbered 1; give the desk with their probes."""
-    desk = make_desk(len(ids))
-    order = np.concatenate([[-1, -1], np.asarray(ids) - 1, [0] * 16]).astype(np.int32)
-    aim_at(Job(tree, (), rays, (), frame_of(tree)), desk, order, (1, 2, 2 + len(ids)))
-    return desk
+@pytest.mark.parametrize("bounds", ["of each", "of all"])
+def test_rows_are_the_rays_that_are_not_lost(bounds):
+    rng = np.random.default_rng(77)
+    o, d = rng.standard_normal((2, 300, 3))
+    low, high = rng.choice([-np.inf, -0.0, 0.0, 0.3], 300), rng.choice([np.inf, 1.5], 300)
+    if bounds == "of all":
+        low, high = -0.0, np.inf
+    rays = rb.Rays(o, d, t_min=low, t_max=high).rows()
+    keys = rng.choice(np.array([0, 5, CAREFUL, LOST, LOST], np.int32), 300)
+    rows = np.full((300, 8), np.nan)
+    left = np.flatnonzero(keys[7:250] != LOST)
+    assert 0 < len(left) < 200
+    assert copied(rays, keys, (20, 7, 250), 11, rows) == 11 + len(left)
+    of = 20 + 7 + left
+    want = np.column_stack([o[of], d[of], *(np.broadcast_to(t, 300)[of] for t in (low, high))])
+    np.testing.assert_array_equal(rows[11 : 11 + len(left)], want)
+    assert not np.signbit(rows[11 : 11 + len(left), 6][want[:, 6] == 0]).any()
+    assert np.isnan(rows[:11]).all()
+    assert np.isnan(rows[11 + len(left) :]).all()
 
 
 OFF = Fraction(2) ** -20  # how far off times are, beside a quarter of the margin
@@ -87,7 +92,7 @@ def f32(x: Fraction | float) -> Fraction | float:
 def test_probes_are_never_too_strict_and_seldom_loose(place):
     tree, rays, seen, pairs = see(place)
     ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
-    probes, words, exactly, power, shifts, *_ = aimed(tree, rays, ids)
+    probes, words, exactly, power, shifts, *_ = aimed(frame_of(tree), rays, ids)
     planes = np.unique(tree.nodes.view(np.float32)[:, :CHILD])
     planes = planes[np.abs(planes) < 2.0**50]
     rng, counts = np.random.default_rng(62), Counter()
@@ -209,7 +214,7 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
     tree, rays, seen, pairs = see(place, seed=63)
     ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
     found = list(exact.along(*(x[ids] for x in pairs[:4]), *pairs[4:]))
-    desk, above, alone = aimed(tree, rays, ids), parents_of(tree), np.zeros(len(ids), np.int64)
+    desk, above, alone = aimed(frame_of(tree), rays, ids), parents_of(tree), np.zeros(len(ids), np.int64)
     octants = ((pairs.directions[ids] < 0) @ [1, 2, 4]).tolist()
     for pruned in (False, True):
         wanted = {}
@@ -259,7 +264,7 @@ def test_rays_that_have_ended_are_dropped_from_a_list():
 def test_the_latest_time_is_late_and_not_by_much():
     tree, rays, seen, _pairs = see("map", seed=65)
     ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
-    desk = aimed(tree, rays, ids)
+    desk = aimed(frame_of(tree), rays, ids)
     for share in (0.0, 1.0, 0.5, 1.5):
         desk.probes[:, STOP] = INF
         spans = [(seen[k].met.t, min(seen[k].met.t_exit, 2**60), Fraction(2) ** -seen[k].power) for k in ids]

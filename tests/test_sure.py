@@ -2,15 +2,14 @@
 
 from collections import Counter
 
-import numba
 import numpy as np
 import pytest
 
 import exact
 import raybox as rb
 from aim import INF
-from cast import PLACES, as_rays_or_miss, cast
-from raybox.bvh.aim import ANSWER, MISS, PASSES, STOP, TIMED, aim, frame_of
+from cast import PLACES, aimed, as_rays_or_miss, cast, loop
+from raybox.bvh.aim import ANSWER, MISS, PASSES, STOP, TIMED, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
@@ -20,11 +19,9 @@ from raybox.bvh.sift import GROWTH, boxes, meet
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import Job
 from raybox.kernels.box_lanes import make_pairs
-from raybox.kernels.jit import FLAGS
 from raybox.kernels.primitives import together
 from scenes import random_scene
 
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 SINKS = {"count": CountOf(()), "occluded": OccludedOf(()), "nearest": NearestOf((), (), ())}
 ROOM = 4096
 
@@ -38,11 +35,6 @@ def close(seed):
 
 
 SCENES = PLACES | {"close": lambda: close(81)}
-
-
-@loop
-def aim_at(job, desk, order, place):
-    aim(job, desk, order, (place[0], place[1], place[2]))
 
 
 @loop
@@ -84,10 +76,8 @@ class Asked:
         self.pairs = cast(82, lower, upper, n=240)
         self.tree = build(lower, upper)
         rays = as_rays_or_miss(self.pairs).rows()
-        self.desk = make_desk(240)
-        order = np.concatenate([np.arange(240), [239] * 16]).astype(np.int32)
         self.job = Job(self.tree, rb.Boxes(lower, upper).rows(), rays, (), frame_of(self.tree))
-        aim_at(self.job, self.desk, order, (0, 0, 240))
+        self.desk = aimed(self.job.frame, rays, range(240))
         self.fresh = self.desk.probes.copy()
         self.met = [{f.index: f for f in row} for row in exact.along(*self.pairs)]
         self.octant = (self.pairs.directions < 0) @ [1, 2, 4]

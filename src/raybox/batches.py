@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.bvh import coherent, groups, notes, pages
-from raybox.bvh.aim import LANES
+from raybox.bvh.aim import LANES, NUMBERS
 from raybox.bvh.answers import Order
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import CAREFUL, LOST
@@ -120,7 +120,7 @@ def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order
     base, begin, end = span
     question.blank(base + begin, base + end)
     counts = np.empty(LOST, np.int64)
-    groups.mark(job, span, order.keys, counts, False)
+    groups.mark(job, span, order, counts, False)
     return _Marked((begin, end), counts, int(counts.sum()), _NONE)
 
 
@@ -134,7 +134,7 @@ def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, orde
     _put_back(_PACKETS, (memory, desk))
     counts = np.zeros(LOST, np.int64)
     if left:
-        groups.mark(job, span, order.keys, counts, True)
+        groups.mark(job, span, order, counts, True)
     return _Marked((begin, end), counts, left, _doubts_of(order))
 
 
@@ -148,7 +148,7 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
     def put(begin: int, end: int) -> None:
         for k in range(begin, end):
             if marked[k].left:
-                groups.spread(marked[k].span, order.keys, places[k], order.order)
+                groups.spread(marked[k].span, order, places[k])
 
     run(put, len(marked), done=uncounted, least=1)
 
@@ -192,10 +192,9 @@ def _put_back(shelf: list[T], lent: T) -> None:
 
 
 def _make_few() -> tuple[Order, Desk]:
-    keys, places, doubts = (pages.empty((groups.FEW + LANES,), np.int32) for _ in range(3))
-    return Order(keys, places, doubts, np.empty(0, np.int64), pages.empty((2,), np.int64)), make_desk(
-        groups.FEW
-    )
+    return _make_order(groups.FEW)._replace(
+        doubts=pages.empty((groups.FEW + LANES,), np.int32), starts=_NONE, place=pages.empty((2,), np.int64)
+    ), make_desk(groups.FEW)
 
 
 def _take_order(rays: int) -> Order:
@@ -205,5 +204,6 @@ def _take_order(rays: int) -> Order:
 
 
 def _make_order(rays: int) -> Order:
-    keys, places = (pages.empty((rays + LANES,), np.int32) for _ in range(2))
-    return Order(keys, places, _NONE, np.empty(LOST + 1, np.int64), _NONE)
+    keys, places, where = (pages.empty((rays + LANES,), np.int32) for _ in range(3))
+    rows = pages.empty((rays + LANES, NUMBERS), np.float64)
+    return Order(keys, places, where, rows, np.empty(LOST + 1, np.int64), _NONE, _NONE)

@@ -59,6 +59,7 @@ from raybox.kernels.lanes import (
 )
 
 PROBE = 16
+NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
 INVERSE, STOP, ANSWER, MARGIN, TIMED = 6, 12, 13, 14, 15
 LANES = 16
 CELLS = 8  # on each axis
@@ -74,7 +75,7 @@ _STILL = 2.0**64  # stands for 1/0
 _OFF = 2.0**-20  # of a time computed from a slot, and of c: how far off it is at most
 _NEAR = 2.0**20  # margins are for rays within so much of each other
 _SAMPLE = 128  # nodes
-_AHEAD = 64  # rays, to be fetched from memory in time (17 ns a ray less, of 49, in sorted order)
+_AHEAD = 64  # rays, to be fetched from memory in time
 
 
 class Frame(NamedTuple):
@@ -133,14 +134,11 @@ class Given(NamedTuple):
     t_max: Lanes
 
 
-def _gathered(b: Any, rays: Any, places: list[Any]) -> Given:
-    """Load rays from anywhere."""
-    rows = [b.mul(p, I64(3)) for p in places]
-    o = [rays.origins.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
-    d = [rays.directions.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
-    many = [b.icmp_signed(">", bound.size, I64(1)) for bound in (rays.t_min, rays.t_max)]
-    low = rays.t_min.gather([b.select(many[0], p, I64(0)) for p in places])
-    return Given(o, d, low, rays.t_max.gather([b.select(many[1], p, I64(0)) for p in places]))
+def _given(rows: list[Lanes]) -> Given:
+    """Turn sixteen rows of origin, direction, t_min and t_max into columns."""
+    halves = transposed(rows[:8]), transposed(rows[8:])
+    columns = [one.shuffled(other, list(range(LANES))) for one, other in zip(*halves, strict=True)]
+    return Given(columns[:3], columns[3:6], columns[6], columns[7])
 
 
 def see(b: Any, given: Given, frame: Any) -> Seen:
@@ -277,28 +275,29 @@ def octant_of(probes: Any, r: int) -> int:
 
 
 @vector_code(types.void)
-def aim(b: Any, job: Any, desk: Any, order: Any, place: Any) -> None:
-    """Write the probes of the rays base + order[k], begin <= k < end, and their numbers in float64.
+def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> None:
+    """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
 
-    place: (base, begin, end).
+    place: (begin, end).
     """
-    base, begin, end = place
-    rays, probes = job.rays, desk.probes
+    begin, end = place
     with loop(b, b.sub(end, begin), LANES) as at:
-        ids = order.gather(_places(b, b.add(begin, at), end))
-        for soon in _places(b, b.add(b.add(begin, at), I64(_AHEAD)), end):
-            place = b.mul(b.add(base, b.sext(order.get(soon), I64)), I64(3))
-            for vectors in (rays.origins, rays.directions):
-                vectors.prefetch_row(place)
-        places = [b.add(base, b.sext(ids.lane(k), I64)) for k in range(LANES)]
-        given = _gathered(b, rays, places)
-        seen = see(b, given, job.frame)
-        keep_exact(b, given, at, desk.exact)
+        first = b.add(begin, at)
+        for soon in _places(b, b.add(first, I64(_AHEAD)), end):
+            rows.prefetch(_row(b, where.get(soon)))
+        given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end)]
+        for k, row in enumerate(given):
+            desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        seen = see(b, _given(given), frame)
         words = words_of(seen)
         desk.power.store(seen.size, at)
         desk.shift.store(words.shift, at)
         for k, row in enumerate(transposed(words.columns())):
-            probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
+            desk.probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k)))
+
+
+def _row(b: Any, number: Any) -> Any:
+    return b.mul(b.sext(number, I64), I64(NUMBERS))
 
 
 def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:

@@ -22,8 +22,10 @@ class Order(NamedTuple):
 
     keys: Any  # int32 (rays + 16,)
     order: Any  # int32 (rays + 16,)
-    doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
+    where: Any  # int32 (rays + 16,): in which row ray base + order[k] is
+    rows: Any  # float64 (rays + 16, 8): origins, directions, t_min and t_max of those that are not lost
     starts: Any  # int64 (LOST + 1,); none for few rays, which are in no order
+    doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
     place: Any  # int64 (2,): where the next group begins, and how many doubts
 
 

@@ -9,18 +9,19 @@ from typing import Any
 from raybox.bvh.aim import CELLS, LANES, aim, octant_of
 from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
-from raybox.bvh.keys import count_keys, sort_keys, spread_keys
+from raybox.bvh.keys import copy_rays, count_keys, sort_keys, spread_keys
 from raybox.bvh.stream import judge_rest, walk_alone, walk_group
 from raybox.kernels.jit import device, entry, whole
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
 _OCTANT = CELLS**3
+_AT_HAND = 1024  # rays that a core's first cache holds
 
 
 @device
-def _aim(job: Any, desk: Desk, order: Any, place: tuple[Any, Any, Any]) -> None:
+def _aim(job: Any, desk: Desk, order: Order, place: tuple[Any, Any]) -> None:
     """Write the probes of a group: emitted once, called twice."""
-    aim(job, desk, order, place)
+    aim(job.frame, desk, order.rows, order.where, place)
 
 
 @device
@@ -38,24 +39,28 @@ def _line_up(desk: Desk, number: int) -> None:
 
 
 @entry
-def mark(job: Any, span: Any, keys: Any, counts: Any, marked: bool) -> None:
+def mark(job: Any, span: Any, order: Order, counts: Any, marked: bool) -> None:
     """Write by what the rays base + k, begin <= k < end, are sorted, unless they are marked; count each key.
 
-    span: (base, begin, end). There are 16 rays from base on, at least: fewer are keyed with their neighbours,
-    whose keys come out the same whoever writes them.
+    Those that are not lost are copied to rows, from that of the first on. span: (base, begin, end). There are
+    16 rays from base on, at least: fewer are keyed with their neighbours, whose keys come out the same
+    whoever writes them.
     """
-    base, begin, end = span
-    if not marked:
-        first = min(begin, max(0, end - LANES))
-        sort_keys(job.rays, job.frame, base + first, base + max(end, first + LANES), keys[first:])
+    base, row, end = span
     counts[:] = 0
-    count_keys(keys, begin, end, counts)
+    for begin in range(span[1], end, _AT_HAND):
+        stop = min(begin + _AT_HAND, end)
+        if not marked:
+            first = min(begin, max(0, stop - LANES))
+            sort_keys(job.rays, job.frame, base + first, base + max(stop, first + LANES), order.keys[first:])
+        count_keys(order.keys, begin, stop, counts)
+        row = copy_rays(job.rays, order.keys, (base, begin, stop), row, order.rows)
 
 
 @entry
-def spread(span: Any, keys: Any, places: Any, order: Any) -> None:
+def spread(span: Any, order: Order, places: Any) -> None:
     """Put the rays begin <= k < end in order; places: where the next ray of each key goes."""
-    spread_keys(keys, span, places, order)
+    spread_keys(order.keys, span, places, order.order, order.where)
 
 
 @entry
@@ -72,7 +77,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
         stop = min(end, begin + size, order.starts[(octant + 1) * _OCTANT])
-        _aim(job, desk, order.order, (base, begin, stop))
+        _aim(job, desk, order, (begin, stop))
         _line_up(desk, stop - begin)
         walk_group(job, sink, desk, octant, stop - begin)
         if not _answer(sink, job, order, desk, (base, begin, stop)):
@@ -87,8 +92,9 @@ def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     _, begin, end = span
     order.place[1] = 0
     for k in range(begin, end):
-        order.order[k] = k
-    _aim(job, desk, order.order, span)
+        order.keys[k], order.order[k], order.where[k] = 0, k, k
+    copy_rays(job.rays, order.keys, span, begin, order.rows)
+    _aim(job, desk, order, (begin, end))
     for r in range(end - begin):
         walk_alone(job, sink, desk, octant_of(desk.probes, r), whole(0), r)
     return _answer(sink, job, order, desk, span)

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import CELLS, LANES
+from raybox.bvh.aim import CELLS, LANES, NUMBERS
 from raybox.bvh.layout import NUDGE
 from raybox.kernels.jit import device
 from raybox.kernels.lanes import (
     F32,
+    F64,
     I32,
     I64,
     Lanes,
+    Register,
     bits,
     constant,
     greater,
@@ -37,6 +39,8 @@ LOST = CAREFUL + 1  # the key of rays that meet nothing
 _ROUGH = 2.0**-20  # many times what float32 rounds off
 _SLOW = 2.0**-40  # direction parts below this share of the largest constrain nothing here
 _REACH = 2.0**80
+_AHEAD = 176  # rays that are asked for before their turn: 4 KB of origins
+_LINE = 8  # numbers in a cache line
 
 
 def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
@@ -89,7 +93,16 @@ def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) ->
     look = _Look(b, frame.numbers)
     with loop(b, number, LANES) as step:
         at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
+        _ask_ahead(b, rays, b.add(begin, at))
         keys.store(look.key(rays, b.add(begin, at)), at)
+
+
+def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
+    """Ask for the memory of sixteen rays to come: a core by itself fetches too few lines at once."""
+    row = b.mul(b.add(at, I64(_AHEAD)), I64(3))
+    for vectors in (rays.origins, rays.directions):
+        for item in range(0, 3 * LANES, _LINE):
+            vectors.prefetch(b.add(row, I64(item)))
 
 
 @contextmanager
@@ -111,12 +124,46 @@ def count_keys(b: Any, keys: Any, begin: Any, end: Any, counts: Any) -> None:
         counts.put(b.add(counts.get(key), I64(1)), key)
 
 
+@vector_code(types.int64)
+def copy_rays(b: Any, rays: Any, keys: Any, span: Any, row: Any, rows: Any) -> Any:
+    """Copy the rays base + k, begin <= k < end, less the lost, to rows from `row` on; return where they end.
+
+    span: (base, begin, end). While rays are at hand: a row is a cache line, and is found again in one fetch,
+    where an origin and a direction lie in two or three, among those of rays that are lost.
+    """
+    base, begin, end = span
+    free = Register(b, row)
+    with _kept(b, keys, begin, end) as (k, _):
+        to = b.mul(free.value, I64(NUMBERS))
+        for number, value in enumerate(_numbers_of(b, rays, b.add(base, k))):
+            rows.put(value, b.add(to, I64(number)))
+        free.value = b.add(free.value, I64(1))
+    return free.value
+
+
+def _numbers_of(b: Any, rays: Any, ray: Any) -> list[Any]:
+    """Load a ray, as a row has it."""
+    first = b.mul(ray, I64(3))
+    ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
+    low, high = (
+        bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
+        for bound in (rays.t_min, rays.t_max)
+    )
+    return [*ways, b.fadd(low, F64(0.0)), high]  # -0.0 becomes 0.0
+
+
 @vector_code(types.void)
-def spread_keys(b: Any, keys: Any, span: Any, places: Any, order: Any) -> None:
-    """Write rays span[0] <= k < span[1], less the lost, to order[places[key]]: each key has a next place."""
+def spread_keys(b: Any, keys: Any, span: Any, places: Any, order: Any, where: Any) -> None:
+    """Write rays span[0] <= k < span[1], less the lost, to order[places[key]]: each key has a next place.
+
+    To where[places[key]] goes the row that `copy_rays` gave the ray, from row span[0] on.
+    """
+    row = Register(b, span[0])
     with _kept(b, keys, span[0], span[1]) as (k, key):
         place = places.get(key)
         order.put(b.trunc(k, I32), place)
+        where.put(b.trunc(row.value, I32), place)
+        row.value = b.add(row.value, I64(1))
         places.put(b.add(place, I64(1)), key)
 
 

@@ -18,6 +18,7 @@ from raybox.bvh import pages
 from raybox.bvh.aim import (
     CELLS,
     LANES,
+    NUMBERS,
     PASSES,
     PROBE,
     STOP,
@@ -28,12 +29,12 @@ from raybox.bvh.aim import (
     octant_of,
 )
 from raybox.bvh.frame import choose_frame
-from raybox.bvh.keys import LOST, sort_by, sort_keys
+from raybox.bvh.keys import LOST, copy_rays, sort_by, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.bvh.sift import clip, sides_of
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
-from raybox.kernels.jit import device, entry
+from raybox.kernels.jit import device, entry, whole
 from raybox.kernels.lanes import I64, Lanes, Register, vector_code
 from raybox.kernels.simd import lowest_bit
 
@@ -92,6 +93,7 @@ class Desk(NamedTuple):
 
     keys: Any  # int32 (rays + 16,)
     order: Any  # int32 (rays + 16,)
+    rows: Any  # float64 (rays + 16, 8)
     starts: Any  # int64 (11,)
     probes: Any  # float32 (rays + 16, 16)
     exact: Any  # float64 (rays + 16, 8)
@@ -127,11 +129,12 @@ def _outward(planes: Any, center: Any, scale: float) -> Any:
 def make_desk() -> Desk:
     """Make the memory of a sweep."""
     keys, order = (np.empty(_RAYS + 16, np.int32) for _ in range(2))
-    probes, exact = np.empty((_RAYS + 16, PROBE), np.float32), np.empty((_RAYS + 16, 8))
+    rows, exact = (np.empty((_RAYS + 16, NUMBERS)) for _ in range(2))
+    probes = np.empty((_RAYS + 16, PROBE), np.float32)
     pairs = make_pairs(_PAIRS + 64)
     power, shift = np.empty(_RAYS + 16, np.int32), np.empty(_RAYS + 16, np.float32)
     found = np.empty((_ROOM, 3), np.int64)
-    return Desk(keys, order, np.empty(11, np.int64), probes, exact, power, shift, found, pairs)
+    return Desk(keys, order, rows, np.empty(11, np.int64), probes, exact, power, shift, found, pairs)
 
 
 @vector_code(types.int64)
@@ -186,12 +189,11 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 
 
 @device
-def _few_keys(task: Task, desk: Desk, begin: int, end: int) -> None:
+def _few_keys(task: Task, desk: Desk, number: int) -> None:
     """Write by what each of a few rays is sorted, from their probes."""
-    first, number = 0, end - begin
     for k in range(number):
         desk.order[k] = k
-    aim(task, desk, desk.order, (begin, first, number))
+    aim(task.frame, desk, desk.rows, desk.order, (whole(0), number))
     for k in range(number):
         desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant_of(desk.probes, k)
 
@@ -199,14 +201,16 @@ def _few_keys(task: Task, desk: Desk, begin: int, end: int) -> None:
 @device
 def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
-    keys = desk.keys
-    if end - begin < LANES:
-        _few_keys(task, desk, begin, end)
+    keys, number = desk.keys, end - begin
+    keys[:number] = 0
+    copy_rays(task.rays, keys, (begin, whole(0), number), whole(0), desk.rows)
+    if number < LANES:
+        _few_keys(task, desk, number)
     else:
         sort_keys(task.rays, task.frame, begin, end, keys)
-        for k in range(end - begin):
+        for k in range(number):
             keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
-    sort_by(keys, end - begin, desk.starts, desk.order)
+    sort_by(keys, number, desk.starts, desk.order)
 
 
 @device
@@ -253,7 +257,7 @@ def _leave_out(out: Answers, ray: int) -> None:
 def _sweep_octant(task: Task, desk: Desk, base: int, octant: int, out: Answers) -> None:
     """Decide the rays of a group that run into one octant."""
     begin, end = desk.starts[octant], desk.starts[octant + 1]
-    aim(task, desk, desk.order, (base, begin, end))
+    aim(task.frame, desk, desk.rows, desk.order, (begin, end))
     for r in range(end - begin):
         if desk.probes[r, STOP] == UNAIMED:
             _leave_out(out, base + desk.order[begin + r])
