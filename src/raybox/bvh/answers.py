@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.sorting import ByTime, sort
-from raybox.kernels.jit import device, dispatch, entry, whole
+from raybox.kernels.jit import device, dispatch, entry, inlined, whole
 from raybox.kernels.lanes import prefetch_to_write
 from raybox.kernels.primitives import settle, together
 
 _AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)
+_TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call has 200 words to hand over
 
 
 class Order(NamedTuple):
@@ -96,27 +97,35 @@ def _answer_count(sink: CountOf, job: Any, order: Order, desk: Any, place: Any) 
 
 
 @device
+def _settle_first(sink: FirstOf, job: Any, desk: Any, found: int) -> None:
+    """Write so many contacts to their places, each a number in all of them; mark rays in doubt."""
+    pairs, width = desk.pairs, sink.index.shape[1]
+    settle(job.rows, desk.exact, pairs, found)
+    for p in range(found):
+        k, slot = divmod(pairs.source[p], width)
+        sink.index[k, slot] = pairs.item[p]
+        sink.t[k, slot] = pairs.low[p]
+        if pairs.verdict[p] == 0:
+            desk.answers[pairs.ray[p], ANSWER] = DOUBT
+
+
+@device
 def _answer_first(sink: FirstOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
-    pairs = desk.pairs
+    pairs, answers = desk.pairs, desk.answers
+    found = whole(0)
     for r in range(end - begin):
-        last = desk.answers[r, ANSWER]
-        k = order.order[begin + r]
-        if last == DOUBT:
-            doubt(order, k)
-            continue
-        sure = True
-        for start in range(0, last + 1, 8):
-            number = min(last + 1 - start, 8)
-            for p in range(number):
-                pairs.ray[p], pairs.item[p], pairs.source[p] = r, sink.item[r, start + p], base + k
-            settle(job.rows, desk.exact, pairs, number)
-            for p in range(number):
-                sure = sure and pairs.verdict[p] != 0
-                sink.index[base + k, start + p] = pairs.item[p]
-                sink.t[base + k, start + p] = pairs.low[p]
-        if not sure:
-            doubt(order, k)
+        first = (base + order.order[begin + r]) * sink.index.shape[1]
+        for slot in range(answers[r, ANSWER] + 1):
+            pairs.ray[found], pairs.item[found], pairs.source[found] = r, sink.item[r, slot], first + slot
+            found += 1
+            if found == _TOGETHER:
+                _settle_first(sink, job, desk, found)
+                found = whole(0)
+    _settle_first(sink, job, desk, found)
+    for r in range(end - begin):
+        if answers[r, ANSWER] == DOUBT:
+            doubt(order, whole(order.order[begin + r]))
     return True
 
 
@@ -150,9 +159,9 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
         room.index[at], room.t[at] = contacts.item[c], contacts.low[c]
     for r in range(end - begin):
         first, stop = done + starts[r], done + starts[r + 1]
-        if answers[r, ANSWER] != DOUBT:
+        if answers[r, ANSWER] != DOUBT and stop - first > 1:
             sort(ByTime(0), room, first, stop)
-        if answers[r, ANSWER] == DOUBT or _tied(job, room, first, stop, (desk.exact, r)):
+        if answers[r, ANSWER] == DOUBT or _tied(job.rows, room, first, stop, (desk.exact, r)):
             doubt(order, whole(order.order[begin + r]))
             stop = first
         sink.where[base + order.order[begin + r]] = first
@@ -162,14 +171,14 @@ def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: A
     return True
 
 
-@device
-def _tied(job: Any, room: Any, first: int, stop: int, ray: Any) -> bool:
+@inlined
+def _tied(rows: Any, room: Any, first: int, stop: int, ray: Any) -> bool:
     """Tell whether two sorted contacts may have the same time but for rounding, and are no tie for sure."""
     exact, r = ray
     for c in range(first + 1, stop):
         i, j = whole(room.index[c]), whole(room.index[c - 1])
         equal = room.t[c] == room.t[c - 1] and room.t[c] != exact[r, 6]
-        if equal and not together(job.rows, exact, whole(r), i, j):
+        if equal and not together(rows, exact, whole(r), i, j):
             return True
     return False
 

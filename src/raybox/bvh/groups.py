@@ -10,7 +10,7 @@ from raybox.bvh.aim import CELLS, LANES, aim, octant_of
 from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
 from raybox.bvh.keys import copy_rays, count_keys, sort_keys, spread_keys
-from raybox.bvh.stream import judge_rest, walk_alone, walk_group
+from raybox.bvh.stream import judge_rest, walk_group
 from raybox.kernels.jit import device, entry, whole
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
@@ -22,6 +22,12 @@ _AT_HAND = 1024  # rays that a core's first cache holds
 def _aim(job: Any, desk: Desk, order: Order, place: tuple[Any, Any]) -> None:
     """Write the probes of a group: emitted once, called twice."""
     aim(job.frame, desk, order.rows, order.where, place)
+
+
+@device
+def _walk(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> None:
+    """Walk the desk's first list: emitted once, called twice."""
+    walk_group(job, sink, desk, octant, number)
 
 
 @device
@@ -79,7 +85,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         stop = min(end, begin + size, order.starts[(octant + 1) * _OCTANT])
         _aim(job, desk, order, (begin, stop))
         _line_up(desk, stop - begin)
-        walk_group(job, sink, desk, octant, stop - begin)
+        _walk(job, sink, desk, octant, stop - begin)
         if not _answer(sink, job, order, desk, (base, begin, stop)):
             return False
         order.place[0] = stop
@@ -96,5 +102,6 @@ def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     copy_rays(job.rays, order.keys, span, begin, order.rows)
     _aim(job, desk, order, (begin, end))
     for r in range(end - begin):
-        walk_alone(job, sink, desk, octant_of(desk.probes, r), whole(0), r)
+        desk.arena[0], desk.times[0] = r, 0.0
+        _walk(job, sink, desk, octant_of(desk.probes, r), whole(1))
     return _answer(sink, job, order, desk, span)

@@ -104,3 +104,15 @@ def _make_way(b: Any, desk: Any, span: tuple[Any, Any], time: Any, near_first: A
         place.value = before
         look()
     return place.value
+
+
+@vector_code(types.int64)
+def pair_up(b: Any, desk: Any, slot: Any, item: Any, found: Any) -> Any:
+    """Add the rays of a slot's list, each with a primitive, to the pairs; return how many there are now."""
+    begin, length = desk.starts.get(slot), desk.lengths.get(slot)
+    items = splat(b, b.trunc(item, I32), WIDTH)
+    with loop(b, length, WIDTH) as at:
+        to = b.add(found, at)
+        desk.pairs.ray.store(desk.arena.load(b.add(begin, at), WIDTH), to)
+        desk.pairs.item.store(items, to)
+    return b.add(found, length)

@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
-from raybox.kernels.jit import device, dispatch, no, whole, yes
+from raybox.kernels.jit import device, dispatch, inlined, no, whole, yes
 from raybox.kernels.primitives import together
 
 _ROUND = 2.0**-50
@@ -190,7 +190,7 @@ def _note_first(sink: FirstOf, job: Any, desk: Any, number: int) -> None:
             _end_at(desk, r, sink.high[r, last])
 
 
-@device
+@inlined
 def _place_of(sink: FirstOf, job: Any, desk: Any, pair: tuple[int, int], number: int) -> int:
     """Return where a pair comes among a ray's contacts so far; -1 where floats cannot tell."""
     p, r = pair

@@ -13,7 +13,7 @@ from typing import Any
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
-from raybox.bvh.lists import keep, occupied, open_lists, pad, push_lists
+from raybox.bvh.lists import keep, occupied, open_lists, pad, pair_up, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes
 from raybox.bvh.packets import strike_alone, strike_lists
 from raybox.bvh.sift import boxes, meet, rank, used
@@ -100,7 +100,7 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
         _judge_full(job, sink, desk, found)
 
 
-@device
+@inlined
 def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
     """Walk one ray through the tree below a node."""
     nodes = job.tree.nodes
@@ -142,8 +142,11 @@ def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask
         mask &= mask - 1
         item = whole(~nodes[node, CHILD + slot])
         fetch(job.rows, item)
-        for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
-            found = propose(sink, desk, found, whole(desk.arena[k]), item)
+        if fills(job.rows):
+            for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
+                found = propose(sink, desk, found, whole(desk.arena[k]), item)
+        else:
+            found = pair_up(desk, slot, item, found)
     _judge_full(job, sink, desk, found)
 
 
@@ -157,8 +160,8 @@ def decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, in
     raise NotImplementedError("compiled code only")
 
 
-dispatch(decide_lists, lambda kind: strike_lists if kind is PacketsOf else _decide_lists)
-dispatch(decide_alone, lambda kind: strike_alone if kind is PacketsOf else _decide_alone)
+dispatch(decide_lists, lambda kind: strike_lists if kind is PacketsOf else _decide_lists, inline=True)
+dispatch(decide_alone, lambda kind: strike_alone if kind is PacketsOf else _decide_alone, inline=True)
 
 
 @inlined
