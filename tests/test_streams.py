@@ -12,7 +12,7 @@ from aim import INF
 from cast import PLACES, aimed, copied, loop, see
 from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, frame_of
 from raybox.bvh.desk import make_desk
-from raybox.bvh.keys import CAREFUL, LOST, sort_keys
+from raybox.bvh.keys import CAREFUL, LOST, keep_keys, sort_keys
 from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
 from raybox.bvh.lists import keep, open_lists, pad
 from raybox.bvh.notes import FirstOf, latest_for
@@ -60,25 +60,49 @@ def test_keys_are_those_of_what_rays_are(place):
     assert counts["missed, but kept"] <= (10 if place == "plane" else 3), counts
 
 
+@loop
+def kept_of(keys, span, row, kept, numbers):
+    return keep_keys(keys, (span[0], span[1]), row, kept, numbers)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("number", [0, 1, 15, 16, 17, 250])
+def test_rays_that_are_not_lost_are_listed(number, share):
+    rng = np.random.default_rng([78, number])
+    few = rng.choice(np.array([0, 5, CAREFUL], np.int32), number)
+    keys = np.where(rng.random(number) < share, few, LOST).astype(np.int32)
+    left = np.flatnonzero(keys != LOST)
+    kept, numbers = (np.full(number + 40, -7, np.int32) for _ in range(2))
+    end = 11 + len(left)
+    assert kept_of(keys, (30, 30 + number), 11, kept, numbers) == end
+    assert numbers[11:end].tolist() == (30 + left).tolist()
+    assert kept[11:end].tolist() == keys[left].tolist()
+    assert set(kept[:11]) | set(numbers[:11]) == {-7}
+    # the same where the list takes the place of the keys, which other threads' keys follow
+    within = np.concatenate([np.full(30, -7), keys, np.full(16, -8)]).astype(np.int32)
+    assert kept_of(within[30:], (30, 30 + number), 30, within, numbers) == 30 + len(left)
+    assert within[30 : 30 + len(left)].tolist() == keys[left].tolist()
+    assert set(within[:30]) == {-7}
+    assert set(within[30 + number :]) == {-8}
+
+
 @pytest.mark.parametrize("bounds", ["of each", "of all"])
-def test_rows_are_the_rays_that_are_not_lost(bounds):
+def test_rows_are_the_rays_that_are_listed(bounds):
     rng = np.random.default_rng(77)
     o, d = rng.standard_normal((2, 300, 3))
     low, high = rng.choice([-np.inf, -0.0, 0.0, 0.3], 300), rng.choice([np.inf, 1.5], 300)
     if bounds == "of all":
         low, high = -0.0, np.inf
     rays = rb.Rays(o, d, t_min=low, t_max=high).rows()
-    keys = rng.choice(np.array([0, 5, CAREFUL, LOST, LOST], np.int32), 300)
+    numbers = rng.permutation(280).astype(np.int32)
     rows = np.full((300, 8), np.nan)
-    left = np.flatnonzero(keys[7:250] != LOST)
-    assert 0 < len(left) < 200
-    assert copied(rays, keys, (20, 7, 250), 11, rows) == 11 + len(left)
-    of = 20 + 7 + left
+    copied(rays, 20, numbers, (11, 250), rows)
+    of = 20 + numbers[11:250]
     want = np.column_stack([o[of], d[of], *(np.broadcast_to(t, 300)[of] for t in (low, high))])
-    np.testing.assert_array_equal(rows[11 : 11 + len(left)], want)
-    assert not np.signbit(rows[11 : 11 + len(left), 6][want[:, 6] == 0]).any()
+    np.testing.assert_array_equal(rows[11:250], want)
+    assert not np.signbit(rows[11:250, 6][want[:, 6] == 0]).any()
     assert np.isnan(rows[:11]).all()
-    assert np.isnan(rows[11 + len(left) :]).all()
+    assert np.isnan(rows[250:]).all()
 
 
 OFF = Fraction(2) ** -20  # how far off times are, beside a quarter of the margin

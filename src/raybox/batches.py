@@ -32,6 +32,7 @@ _ORDERS: list[Order] = []
 _FEW: list[tuple[Order, Desk]] = []
 _PACKETS: list[tuple[Any, Desk]] = []
 _NONE = np.empty(0, np.int64)
+_MARKED = np.empty(0, np.int32)
 _KEPT = max(4, cores())  # of each, for the next question
 
 
@@ -116,12 +117,11 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
 
 
 def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
-    """Write some rays' keys."""
+    """List some rays by their keys."""
     base, begin, end = span
     question.blank(base + begin, base + end)
-    counts = np.empty(LOST, np.int64)
-    groups.mark(job, span, order, counts, False)
-    return _Marked((begin, end), counts, int(counts.sum()), _NONE)
+    counts, keys = np.empty(LOST, np.int64), np.empty(groups.AT_HAND + LANES, np.int32)
+    return _Marked((begin, end), counts, groups.mark(job, span, order, counts, keys), _NONE)
 
 
 def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
@@ -134,7 +134,7 @@ def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, orde
     _put_back(_PACKETS, (memory, desk))
     counts = np.zeros(LOST, np.int64)
     if left:
-        groups.mark(job, span, order, counts, True)
+        left = groups.mark(job, span, order, counts, _MARKED)
     return _Marked((begin, end), counts, left, _doubts_of(order))
 
 
@@ -147,8 +147,8 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
 
     def put(begin: int, end: int) -> None:
         for k in range(begin, end):
-            if marked[k].left:
-                groups.spread(marked[k].span, order, places[k])
+            first, left = marked[k].span[0], marked[k].left
+            groups.spread((first, first + left), order, places[k])
 
     run(put, len(marked), done=uncounted, least=1)
 
@@ -204,6 +204,6 @@ def _take_order(rays: int) -> Order:
 
 
 def _make_order(rays: int) -> Order:
-    keys, places, where = (pages.empty((rays + LANES,), np.int32) for _ in range(3))
+    keys, kept, places, where = (pages.empty((rays + LANES,), np.int32) for _ in range(4))
     rows = pages.empty((rays + LANES, NUMBERS), np.float64)
-    return Order(keys, places, where, rows, np.empty(LOST + 1, np.int64), _NONE, _NONE)
+    return Order(keys, kept, rows, places, where, np.empty(LOST + 1, np.int64), _NONE, _NONE)

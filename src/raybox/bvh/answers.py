@@ -21,10 +21,11 @@ _TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call
 class Order(NamedTuple):
     """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
 
-    keys: Any  # int32 (rays + 16,)
+    keys: Any  # int32 (rays + 16,): of those that are not lost, as threads list them
+    kept: Any  # int32 (rays + 16,): which rays these are, from the base on
+    rows: Any  # float64 (rays + 16, 8): their origins, directions, t_min and t_max
     order: Any  # int32 (rays + 16,)
     where: Any  # int32 (rays + 16,): in which row ray base + order[k] is
-    rows: Any  # float64 (rays + 16, 8): origins, directions, t_min and t_max of those that are not lost
     starts: Any  # int64 (LOST + 1,); none for few rays, which are in no order
     doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
     place: Any  # int64 (2,): where the next group begins, and how many doubts

@@ -9,13 +9,13 @@ from typing import Any
 from raybox.bvh.aim import CELLS, LANES, aim, octant_of
 from raybox.bvh.answers import Order, answer
 from raybox.bvh.desk import Desk
-from raybox.bvh.keys import copy_rays, count_keys, sort_keys, spread_keys
+from raybox.bvh.keys import copy_rays, keep_keys, sort_keys
 from raybox.bvh.stream import judge_rest, walk_group
 from raybox.kernels.jit import device, entry, whole
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
 _OCTANT = CELLS**3
-_AT_HAND = 1024  # rays that a core's first cache holds
+AT_HAND = 1024  # rays that a core's first cache holds
 
 
 @device
@@ -45,28 +45,36 @@ def _line_up(desk: Desk, number: int) -> None:
 
 
 @entry
-def mark(job: Any, span: Any, order: Order, counts: Any, marked: bool) -> None:
-    """Write by what the rays base + k, begin <= k < end, are sorted, unless they are marked; count each key.
+def mark(job: Any, span: Any, order: Order, counts: Any, keys: Any) -> int:
+    """List by what the rays base + k, begin <= k < end, are sorted, less the lost; count each key.
 
-    Those that are not lost are copied to rows, from that of the first on. span: (base, begin, end). There are
-    16 rays from base on, at least: fewer are keyed with their neighbours, whose keys come out the same
-    whoever writes them.
+    Return how many there are: their keys, numbers and rows begin at `begin`. span: (base, begin, end).
+    keys: room for those of AT_HAND rays and 16 more; without any, rays are marked. There are 16 rays from
+    base on, at least: fewer are keyed with their neighbours.
     """
     base, row, end = span
-    counts[:] = 0
-    for begin in range(span[1], end, _AT_HAND):
-        stop = min(begin + _AT_HAND, end)
-        if not marked:
+    for begin in range(span[1], end, AT_HAND):
+        stop, first = min(begin + AT_HAND, end), begin
+        if keys.size > 0:
             first = min(begin, max(0, stop - LANES))
-            sort_keys(job.rays, job.frame, base + first, base + max(stop, first + LANES), order.keys[first:])
-        count_keys(order.keys, begin, stop, counts)
-        row = copy_rays(job.rays, order.keys, (base, begin, stop), row, order.rows)
+            sort_keys(job.rays, job.frame, base + first, base + max(stop, first + LANES), keys)
+        marks = keys[begin - first :] if keys.size > 0 else order.keys[begin:]
+        last, row = row, keep_keys(marks, (begin, stop), row, order.keys, order.kept)
+        copy_rays(job.rays, base, order.kept, (last, row), order.rows)
+    counts[:] = 0
+    for k in range(span[1], row):
+        counts[order.keys[k]] += 1
+    return whole(row - span[1])
 
 
 @entry
 def spread(span: Any, order: Order, places: Any) -> None:
-    """Put the rays begin <= k < end in order; places: where the next ray of each key goes."""
-    spread_keys(order.keys, span, places, order.order, order.where)
+    """Put the rays begin <= row < end of the list in order; places: where the next ray of each key goes."""
+    for row in range(span[0], span[1]):
+        key = order.keys[row]
+        place = places[key]
+        order.order[place], order.where[place] = order.kept[row], row
+        places[key] += 1
 
 
 @entry
@@ -95,11 +103,11 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
 @device
 def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     """Answer for a few rays, one by one."""
-    _, begin, end = span
+    base, begin, end = span
     order.place[1] = 0
     for k in range(begin, end):
-        order.keys[k], order.order[k], order.where[k] = 0, k, k
-    copy_rays(job.rays, order.keys, span, begin, order.rows)
+        order.order[k], order.where[k] = k, k
+    copy_rays(job.rays, base, order.order, (begin, end), order.rows)
     _aim(job, desk, order, (begin, end))
     for r in range(end - begin):
         desk.arena[0], desk.times[0] = r, 0.0

@@ -7,8 +7,6 @@ not for vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,12 +22,10 @@ from raybox.kernels.lanes import (
     I64,
     Lanes,
     Register,
-    bits,
     constant,
     greater,
     lesser,
     loop,
-    splat,
     steps,
     vector_code,
 )
@@ -105,66 +101,50 @@ def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
             vectors.prefetch(b.add(row, I64(item)))
 
 
-@contextmanager
-def _kept(b: Any, keys: Any, begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
-    """Emit a loop over the rays begin <= k < end that are not lost; yields k and its key."""
-    number = b.sub(end, begin)
-    with loop(b, number, LANES) as step:
-        at = b.add(begin, step)
-        valid = steps(b, step, LANES) < splat(b, number, LANES)
-        with bits(b, ((keys.load(at, LANES) < LOST) & valid).mask()) as lane:
-            k = b.add(at, lane)
-            yield k, keys.get(k)
-
-
-@vector_code(types.void)
-def count_keys(b: Any, keys: Any, begin: Any, end: Any, counts: Any) -> None:
-    """Add to counts[key] how many rays begin <= k < end have that key, LOST aside."""
-    with _kept(b, keys, begin, end) as (_, key):
-        counts.put(b.add(counts.get(key), I64(1)), key)
-
-
 @vector_code(types.int64)
-def copy_rays(b: Any, rays: Any, keys: Any, span: Any, row: Any, rows: Any) -> Any:
-    """Copy the rays base + k, begin <= k < end, less the lost, to rows from `row` on; return where they end.
+def keep_keys(b: Any, keys: Any, span: Any, row: Any, kept: Any, numbers: Any) -> Any:
+    """List the rays begin <= k < end that are not lost, their keys and their numbers; return where they end.
 
-    span: (base, begin, end). While rays are at hand: a row is a cache line, and is found again in one fetch,
-    where an origin and a direction lie in two or three, among those of rays that are lost.
+    span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `kept` may be the memory
+    that keys are in, if begin is not before row.
     """
-    base, begin, end = span
-    free = Register(b, row)
-    with _kept(b, keys, begin, end) as (k, _):
-        to = b.mul(free.value, I64(NUMBERS))
-        for number, value in enumerate(_numbers_of(b, rays, b.add(base, k))):
-            rows.put(value, b.add(to, I64(number)))
-        free.value = b.add(free.value, I64(1))
+    begin, end = span
+    free, number = Register(b, row), b.sub(end, begin)
+    whole = b.and_(number, I64(-LANES))
+    with loop(b, whole, LANES) as at:
+        some = keys.load(at, LANES)
+        left = some < LOST
+        kept.squeeze(some, left, free.value)
+        numbers.squeeze(steps(b, b.add(begin, at), LANES).to(I32), left, free.value)
+        free.value = b.add(free.value, b.ctpop(left.mask()))
+    with loop(b, b.sub(number, whole)) as step:
+        at = b.add(whole, step)
+        key = keys.get(at)
+        kept.put(key, free.value)
+        numbers.put(b.trunc(b.add(begin, at), I32), free.value)
+        free.value = b.add(free.value, b.zext(b.icmp_signed("<", key, I32(LOST)), I64))
     return free.value
 
 
-def _numbers_of(b: Any, rays: Any, ray: Any) -> list[Any]:
-    """Load a ray, as a row has it."""
-    first = b.mul(ray, I64(3))
-    ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
-    low, high = (
-        bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
-        for bound in (rays.t_min, rays.t_max)
-    )
-    return [*ways, b.fadd(low, F64(0.0)), high]  # -0.0 becomes 0.0
-
-
 @vector_code(types.void)
-def spread_keys(b: Any, keys: Any, span: Any, places: Any, order: Any, where: Any) -> None:
-    """Write rays span[0] <= k < span[1], less the lost, to order[places[key]]: each key has a next place.
+def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) -> None:
+    """Copy the rays base + numbers[row], begin <= row < end, to rows.
 
-    To where[places[key]] goes the row that `copy_rays` gave the ray, from row span[0] on.
+    While rays are at hand: a row is a cache line, and is found again in one fetch, where an origin and a
+    direction lie in two or three, among those of rays that are lost.
     """
-    row = Register(b, span[0])
-    with _kept(b, keys, span[0], span[1]) as (k, key):
-        place = places.get(key)
-        order.put(b.trunc(k, I32), place)
-        where.put(b.trunc(row.value, I32), place)
-        row.value = b.add(row.value, I64(1))
-        places.put(b.add(place, I64(1)), key)
+    begin, end = span
+    with loop(b, b.sub(end, begin)) as step:
+        row = b.add(begin, step)
+        ray = b.add(base, b.sext(numbers.get(row), I64))
+        first, to = b.mul(ray, I64(3)), b.mul(row, I64(NUMBERS))
+        ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
+        low, high = (
+            bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
+            for bound in (rays.t_min, rays.t_max)
+        )
+        for number, value in enumerate([*ways, b.fadd(low, F64(0.0)), high]):  # -0.0 becomes 0.0
+            rows.put(value, b.add(to, I64(number)))
 
 
 class _Look:

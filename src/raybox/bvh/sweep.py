@@ -191,8 +191,6 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 @device
 def _few_keys(task: Task, desk: Desk, number: int) -> None:
     """Write by what each of a few rays is sorted, from their probes."""
-    for k in range(number):
-        desk.order[k] = k
     aim(task.frame, desk, desk.rows, desk.order, (whole(0), number))
     for k in range(number):
         desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant_of(desk.probes, k)
@@ -202,8 +200,9 @@ def _few_keys(task: Task, desk: Desk, number: int) -> None:
 def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
     keys, number = desk.keys, end - begin
-    keys[:number] = 0
-    copy_rays(task.rays, keys, (begin, whole(0), number), whole(0), desk.rows)
+    for k in range(number):
+        desk.order[k] = k
+    copy_rays(task.rays, begin, desk.order, (whole(0), number), desk.rows)
     if number < LANES:
         _few_keys(task, desk, number)
     else:
