@@ -14,7 +14,7 @@ from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, frame_of
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import CAREFUL, LOST, keep_keys, sort_keys
 from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
-from raybox.bvh.lists import keep, open_lists, pad
+from raybox.bvh.lists import keep, open_lists, pad, pair_up
 from raybox.bvh.notes import FirstOf, latest_for
 from raybox.bvh.sift import boxes, meet, used
 from raybox.bvh.sure import sift
@@ -103,6 +103,23 @@ def test_rows_are_the_rays_that_are_listed(bounds):
     assert not np.signbit(rows[11:250, 6][want[:, 6] == 0]).any()
     assert np.isnan(rows[:11]).all()
     assert np.isnan(rows[250:]).all()
+
+
+@loop
+def paired(desk, slot, item, found):
+    return pair_up(desk, slot, item, found)
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 16, 41])
+def test_rays_of_a_list_are_paired_with_a_primitive(number):
+    rng, desk = np.random.default_rng(79), make_desk(64)
+    desk.arena[:] = rng.permutation(desk.arena.size)
+    desk.starts[3], desk.lengths[3] = 5, number
+    desk.pairs.ray[:], desk.pairs.item[:] = -7, -7
+    assert paired(desk, 3, 12345, 6) == 6 + number
+    assert desk.pairs.ray[6 : 6 + number].tolist() == desk.arena[5 : 5 + number].tolist()
+    assert set(desk.pairs.item[6 : 6 + number]) <= {12345}
+    assert set(desk.pairs.ray[:6]) | set(desk.pairs.item[:6]) == {-7}
 
 
 OFF = Fraction(2) ** -20  # how far off times are, beside a quarter of the margin
