@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import journal, pipeline
+from raybox.stream import journal, pipeline, plain
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, begun, content, fail_at, put, run
 
 
@@ -38,6 +38,21 @@ def test_the_same_call_goes_on(tmp_path, monkeypatch, ending, query):
         assert (done.rays, done.resumed) == (103, kept)
         assert list(content(out).values()) == list(content(whole).values())
     assert not list(tmp_path.glob("*part*"))
+
+
+def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
+    given_up = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: given_up.append(what), raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "done with", raising=False)
+    put(tmp_path / "r.npz", RAYS)
+    for limit, name in ((plain._CACHED, "short.npy"), (2000, "long.npy")):
+        monkeypatch.setattr(plain, "_CACHED", limit)
+        assert not given_up
+        rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
+    size = (tmp_path / "long.npy").stat().st_size
+    assert (0, size, "done with") in given_up
+    assert all(start == 0 and 2000 < length <= size for start, length, _ in given_up)
+    assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
 
 
 KILLING = """
