@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -158,8 +159,9 @@ def _done(job: _Job, client: Any, folder: Folder) -> Done:
     plugin = worker.plugin(errand)
     crew.send(client, plugin)
     try:
-        with pipeline.progress(job.source, 0, job.progress) as advance, begun.syncing(whole):
-            work = Work(client, errand, folder, places(job.source, job.size), joined, advance)
+        used = deque[Path]()
+        with pipeline.progress(job.source, 0, job.progress) as advance, begun.syncing(whole, used):
+            work = Work(client, errand, folder, places(job.source, job.size), joined, used, advance)
             done = running.run(work)
     except (RayboxError, KeyboardInterrupt) as error:
         raise folder.told(error) from error

@@ -1,6 +1,7 @@
 """Tasks handed out a few at a time; what workers have done is taken in, in order, as it comes."""
 
 from asyncio import CancelledError
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ class Work(NamedTuple):
     folder: Folder
     places: Iterator[Place]
     joiner: Joiner
+    used: deque[Path]
+    """Parts that are joined."""
     advance: Advance
 
 
@@ -124,4 +127,5 @@ class _Run:
         while (now := self._told.pop(self._next, None)) is not None:
             path: Path = part_of(work.folder.path, self._next)
             work.joiner.add(path, now)
+            work.used.append(path)
             self._next += 1

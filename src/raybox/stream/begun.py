@@ -4,6 +4,7 @@
 """
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from raybox.errors import RayboxError
 from raybox.files.common import broken
+from raybox.stream.storage import let_go, put_away
 
 LOCK = "lock"
 _SECONDS = 0.5
@@ -84,18 +86,23 @@ def sync(whole: Path) -> None:
     for path in [whole] if whole.is_file() else whole.rglob("*"):
         if path.is_file():
             with path.open("r+b") as file:
-                os.fsync(file.fileno())
+                put_away(file.fileno())
 
 
 @contextmanager
-def syncing(folder: Path) -> Iterator[None]:
-    """Have what grows in a folder written to the disk meanwhile: at the end, little is left to wait for."""
+def syncing(folder: Path, used: deque[Path]) -> Iterator[None]:
+    """Have what grows in a folder written to the disk meanwhile: at the end, little is left to wait for.
+
+    used: files that nobody will read again soon.
+    """
     done = Event()
 
     def work() -> None:
         while not done.wait(_SECONDS):
             with suppress(OSError):  # whoever puts it in its place will be told
                 sync(folder)
+                while used and not done.is_set():
+                    _forget(used.popleft())
 
     thread = Thread(target=work, name="raybox-sync", daemon=True)
     thread.start()
@@ -104,6 +111,12 @@ def syncing(folder: Path) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+def _forget(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        let_go(file.fileno())
 
 
 def sync_folder(path: Path) -> None:

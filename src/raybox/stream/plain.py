@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from raybox.errors import RayboxError
 from raybox.files.text import plain_numbers
 from raybox.stream.answers import Columns
+from raybox.stream.storage import put_away
 
 _AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
-_CACHED = 1 << 28  # bytes: a file so short stays in the system's memory, for whoever reads it next
 Kinds = dict[str, np.dtype[Any]]
 
 
@@ -58,11 +58,7 @@ class Part:
 
     def sync(self) -> None:
         """Wait until all of it would survive the machine."""
-        length, file = self.length, self._file.fileno()
-        os.fsync(file)
-        if length > _CACHED and hasattr(os, "posix_fadvise"):
-            # its memory serves what comes next: pages that nobody had before took a third of all time
-            os.posix_fadvise(file, 0, length, os.POSIX_FADV_DONTNEED)
+        put_away(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
