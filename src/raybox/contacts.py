@@ -14,9 +14,8 @@ from raybox.validate import Bools, Floats, Ints, freeze
 
 
 class Place(NamedTuple):
-    """What was met: which geometry, which row of it, of copies which row of what is copied; -1: a miss."""
+    """What was met of a geometry: which row, of copies which row of what is copied; -1: a miss."""
 
-    geometry: Ints
     index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
     primitive: Ints
 
@@ -37,27 +36,31 @@ class Source(NamedTuple):
         k = np.arange(size)
         return (k // self.inner) * self.row + (k % self.inner) * self.column
 
+    def geometry_of(self, number: Ints) -> Ints:
+        """Return which geometry contacts' numbers are of; -1: a miss."""
+        if len(self.parts) == 1:
+            return _frozen(np.minimum(number, 0))
+        return _frozen(np.searchsorted(self.starts, number, side="right") - 1)
+
     def place_of(self, number: Ints) -> Place:
         """Return what contacts' numbers stand for."""
         if len(self.parts) == 1:
-            place = Place(_frozen(np.minimum(number, 0)), *_copy_and_row(self.parts[0], number))
-        else:
-            geometry = np.asarray(np.searchsorted(self.starts, number, side="right") - 1)
-            index, primitive = np.full(number.shape, -1), np.full(number.shape, -1)
-            for k, rows in enumerate(self.parts):
-                own = geometry == k
-                index[own], primitive[own] = _copy_and_row(rows, number[own] - self.starts[k])
-            place = Place(*map(_frozen, (geometry, index, primitive)))
-        return place
+            return _copy_and_row(self.parts[0], number)
+        geometry = self.geometry_of(number)
+        index, primitive = np.full(number.shape, -1), np.full(number.shape, -1)
+        for k, rows in enumerate(self.parts):
+            own = geometry == k
+            index[own], primitive[own] = _copy_and_row(rows, number[own] - self.starts[k])
+        return Place(_frozen(index), _frozen(primitive))
 
 
-def _copy_and_row(rows: Any, number: Ints) -> tuple[Ints, Ints]:
-    """Return (copy, row) of copies' numbers; of others, the number twice."""
+def _copy_and_row(rows: Any, number: Ints) -> Place:
+    """Return what numbers of one geometry stand for; where nothing is copied, that is the number itself."""
     if not isinstance(rows, CopyRows):
-        return number, number
+        return Place(number, number)
     size = max(1, rows.size)
     missed = number < 0
-    return _frozen(number // size), _frozen(np.where(missed, -1, number % size))
+    return Place(_frozen(number // size), _frozen(np.where(missed, -1, number % size)))
 
 
 def _frozen(values: Any) -> Ints:

@@ -41,10 +41,10 @@ class Hits:
         """Of `Instances`, which row of what is copied each ray met; else the same as `index`."""
         return self._place.primitive
 
-    @property
+    @cached_property
     def geometry(self) -> Ints:
         """Which geometry of a scene of several each ray met; 0 where there is one, -1 for a miss."""
-        return self._place.geometry
+        return self._source.geometry_of(self._number)
 
     @property
     def t(self) -> Floats:
@@ -204,10 +204,10 @@ class AllHits:
         """Of `Instances`, which row of what is copied was met; else the same as `index`."""
         return self._place.primitive
 
-    @property
+    @cached_property
     def geometry(self) -> Ints:
         """Which geometry of a scene of several was met; 0 where there is one."""
-        return self._place.geometry
+        return self._source.geometry_of(self._number)
 
     @property
     def t(self) -> Floats:
