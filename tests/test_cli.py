@@ -397,6 +397,24 @@ def test_ctrl_c_in_a_process_of_its_own(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["boxes.csv", "many.csv", "rays.npz"]
 
 
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
+def test_ctrl_c_in_the_midst_of_an_import(folder, monkeypatch, cause):
+    class Named:
+        def __set_name__(self, owner, name):
+            raise cause
+
+    def imported(self, *_, **__):
+        return type("Made", (), {"named": Named()})
+
+    monkeypatch.setattr(rb.Scene, "all", imported)
+    command = "cast", "boxes.csv", "rays.npz", "-o", "o.csv", "--query", "all"
+    if isinstance(cause, KeyboardInterrupt):
+        assert one_line(raybox(*command, code=130)) == "raybox: stopped\n"
+    else:
+        with pytest.raises((RuntimeError, ValueError)):
+            raybox(*command)
+
+
 def test_no_memory(folder, monkeypatch):
     def swell(self, *_, **__):
         raise MemoryError

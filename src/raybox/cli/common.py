@@ -53,13 +53,22 @@ class Commands(click.Group):
         except MemoryError as error:
             raise Refusal("there is not enough memory for this; ask fewer rays at a time") from error
         except KeyboardInterrupt:
-            click.echo("raybox: stopped", err=True)
-            ctx.exit(130)
+            _stop(ctx)
+        except RuntimeError as error:
+            # what Python makes of Ctrl-C while it makes a class, in the midst of an import
+            if not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
+            _stop(ctx)
         except BrokenPipeError:
             # Whoever read our output has seen enough (| head). Closing stdout, Python would complain again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         return result
+
+
+def _stop(ctx: click.Context) -> None:
+    click.echo("raybox: stopped", err=True)
+    ctx.exit(130)
 
 
 def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]":
