@@ -306,4 +306,4 @@ def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
     for half in range(0, LANES, 8):
         picks = list(range(half, half + 8))
         for k, row in enumerate(transposed([column.shuffled(column, picks) for column in columns])):
-            exact.store(row, b.mul(b.add(at, I64(half + k)), I64(8)))
+            exact.store(row, b.mul(b.add(at, I64(half + k)), I64(NUMBERS)))

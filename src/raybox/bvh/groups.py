@@ -1,7 +1,8 @@
 """The loops behind a question of many rays: they are sorted, walked in groups, answered in their own order.
 
-Threads share in each step: `mark` writes the keys of some of the rays and counts them, `spread` puts rays
-where those with their key belong, and `ask` answers for a part of all that are then in order.
+Threads share in each step: `mark` copies those of some rays that may meet anything, lists and counts them by
+their keys, `spread` puts them where those with their key belong, and `ask` answers for a part of all that are
+then in order.
 """
 
 from typing import Any
@@ -14,8 +15,8 @@ from raybox.bvh.stream import judge_rest, walk_group
 from raybox.kernels.jit import device, entry, whole
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
-_OCTANT = CELLS**3
 AT_HAND = 1024  # rays that a core's first cache holds
+_OCTANT = CELLS**3
 
 
 @device
@@ -54,11 +55,13 @@ def mark(job: Any, span: Any, order: Order, counts: Any, keys: Any) -> int:
     """
     base, row, end = span
     for begin in range(span[1], end, AT_HAND):
-        stop, first = min(begin + AT_HAND, end), begin
+        stop = min(begin + AT_HAND, end)
         if keys.size > 0:
             first = min(begin, max(0, stop - LANES))
             sort_keys(job.rays, job.frame, base + first, base + max(stop, first + LANES), keys)
-        marks = keys[begin - first :] if keys.size > 0 else order.keys[begin:]
+            marks = keys[begin - first :]
+        else:
+            marks = order.keys[begin:]
         last, row = row, keep_keys(marks, (begin, stop), row, order.keys, order.kept)
         copy_rays(job.rays, base, order.kept, (last, row), order.rows)
     counts[:] = 0

@@ -101,7 +101,7 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
 
 
 @inlined
-def walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
+def _walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
     """Walk one ray through the tree below a node."""
     nodes = job.tree.nodes
     desk.node[0], desk.time[0] = start, 0.0
@@ -142,7 +142,7 @@ def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask
         mask &= mask - 1
         item = whole(~nodes[node, CHILD + slot])
         fetch(job.rows, item)
-        if fills(job.rows):
+        if fills(job.rows):  # only then may rays have met something for sure, which `propose` looks after
             for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
                 found = propose(sink, desk, found, whole(desk.arena[k]), item)
         else:
@@ -183,7 +183,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         room = end - begin + LANES
         if end - begin <= SHORT or free + WIDTH * room > arena.size:
             for k in range(begin, end):
-                walk_alone(job, sink, desk, octant, node, whole(arena[k]))
+                _walk_alone(job, sink, desk, octant, node, whole(arena[k]))
             continue
 
         # Sort the list's rays by the slots that they may meet.

@@ -2,12 +2,12 @@
 
 Where a machine is a guest, pages that nobody had before are dear: copying answers into them took 27 % of all
 processor time of a cast of 2 * 10^8 rays (profiled). Those of what is on the disk serve what is written next:
-half as many rays again a second. A file so short stays, for whoever reads it next.
+half as many rays again a second.
 """
 
 import os
 
-CACHED = 1 << 28  # bytes
+CACHED = 1 << 28  # bytes: a file so short stays, for whoever reads it next
 
 
 def put_away(file: int) -> None:
