@@ -1,6 +1,7 @@
 """Packets: sixteen rays walked as one refuse no box, and answer as rays by themselves do; by Fractions."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -15,7 +16,7 @@ from raybox.bvh import coherent, groups
 from raybox.bvh.aim import LANES, MARGIN, STOP, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.layout import CHILD
-from raybox.bvh.notes import CountOf, PacketsOf
+from raybox.bvh.notes import DEEP, CountOf, PacketsOf
 from raybox.bvh.packets import NONE, UNFIT, aim_packet
 from raybox.bvh.traverse import Job
 from raybox.kernels.jit import FLAGS
@@ -156,7 +157,7 @@ def picked(pairs, found, order):
     return Pairs(*(x[order] for x in pairs[:4]), *pairs[4:]), [found[k] for k in order]
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 def test_pictures_of_a_scene_full_of_ties(question, world, used):
     pairs, found = world
     assert ask(question, pairs) == truth(question, found)
@@ -169,7 +170,7 @@ def test_pictures_of_a_scene_full_of_ties(question, world, used):
     assert ask(question, same) == truth(question, list(exact.along(*same)))
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 @pytest.mark.parametrize("n", [65, 79, 80, 81, 96, 127, 640])
 @pytest.mark.parametrize("group", [16, 48, 4096])
 def test_any_number_of_rays_and_packets(question, n, group, world, used, monkeypatch):
@@ -179,7 +180,7 @@ def test_any_number_of_rays_and_packets(question, n, group, world, used, monkeyp
     assert used[0][0] < n
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 @pytest.mark.parametrize("first", [9, 16, 40, 100])
 def test_threads_share_packets_and_what_is_left_over(question, first, world, used, monkeypatch):
     """Chunks that begin in the midst of packets, or are shorter than one."""
@@ -193,7 +194,7 @@ def test_threads_share_packets_and_what_is_left_over(question, first, world, use
     assert 0 < sum(left for left, _ in used) < sum(number for _, number in used)
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 def test_where_holds_for_packets(question, world, used):
     pairs, found = world
     where = np.random.default_rng(94).random(len(pairs.lower)) < 0.4
@@ -203,7 +204,7 @@ def test_where_holds_for_packets(question, world, used):
     assert used[0][0] < used[0][1]
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 def test_plates_at_the_edge_of_the_scene_seen_from_far_away(question, used):
     """Rays come in where the plates are: what is rounded on the long way there must not lose them."""
     rng = np.random.default_rng(99)
@@ -226,7 +227,7 @@ def test_plates_at_the_edge_of_the_scene_seen_from_far_away(question, used):
     assert sum(len(row) > 1 for row in found) > 100
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
 def test_rays_of_both_kinds_in_one_batch(question, world, used):
     """Blocks of a picture, blocks of rays from all over, and blocks of both."""
     pairs, found = world
@@ -277,3 +278,46 @@ def test_nodes_looked_at_by_packets(question, used):
     (left, number), ((_, desk),) = used[0], batches._PACKETS
     assert left < number / 100
     assert tuple(desk.work[:2].tolist()) == WORK[question]
+
+
+def stack():
+    """Eighty slabs one after the other, as wide as a picture's part: rays meet sixty of them, or more."""
+    rng = np.random.default_rng(100)
+    low = np.stack([np.full(80, -9.0), np.full(80, -9.0), np.arange(80.0)], axis=1)
+    up = np.stack([np.linspace(-0.9, 4.0, 80), np.full(80, 9.0), np.arange(80) + 0.5], axis=1)
+    order = rng.permutation(80)
+    origins = np.stack([np.linspace(-1.0, 4.0, 256), np.full(256, 0.1), np.full(256, -1.0)], axis=1)
+    ways = np.tile([2.0**-12, 2.0**-12, 1.0], (256, 1))
+    return Pairs(origins, ways, np.zeros(256), np.full(256, INF), low[order], up[order])
+
+
+@pytest.mark.parametrize("group", [16, 48, 4096])
+@pytest.mark.parametrize("rooms", [1, 4])
+def test_rays_that_meet_more_than_a_packet_holds_are_left(group, rooms, used, monkeypatch):
+    """What a packet holds is put in order, in one room after the other; more is left to others."""
+    monkeypatch.setattr(batches, "GROUP", group)
+    monkeypatch.setattr(questions, "_ROOMS", rooms)
+    pairs = stack()
+    found = list(exact.along(*pairs))
+    depth = np.array([len(row) for row in found])
+    assert ask("all", pairs) == truth("all", found)
+    assert sum(left for left, _ in used) == (depth > DEEP).sum() > 20
+    assert {DEEP, DEEP + 1, DEEP - 1} <= set(depth.tolist())
+    assert (len(used) > 1) == (group * rooms < 100)
+    assert (depth[depth <= DEEP].sum()) > 1000
+
+
+def test_times_that_round_to_one_float_are_told_apart_in_packets(used):
+    """Boxes that rays meet so close to each other that float64 times are equal: exact arithmetic decides."""
+    pairs = stack()
+    step = 2.0**-51
+    low = np.stack([np.full(40, -9.0), np.full(40, -9.0), 2.0 + step * np.arange(40)[::-1]], axis=1)
+    origins = pairs.origins.copy()
+    origins[:, 2] = -1000.0
+    same = Pairs(origins, *pairs[1:4], low, low + np.array([18.0, 18.0, 1.0]))
+    found = list(exact.along(*same))
+    assert ask("all", same) == truth("all", found)
+    times = [[f.plain[1] for f in row] for row in found]
+    assert sum(len(set(row)) < len(row) for row in times) == 256
+    assert sum(f.index > g.index for row in found for f, g in pairwise(row)) > 1000
+    assert used

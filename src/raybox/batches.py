@@ -14,9 +14,9 @@ import numpy as np
 
 from raybox.bvh import coherent, groups, notes, pages
 from raybox.bvh.aim import LANES, NUMBERS
-from raybox.bvh.answers import Order
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import CAREFUL, LOST
+from raybox.bvh.order import Order
 from raybox.bvh.traverse import Job
 from raybox.kernels.primitives import fills
 from raybox.parallel import Run, cores, uncounted
@@ -42,8 +42,16 @@ class Question(NamedTuple):
     make: Callable[[int], Any]  # a sink for groups of so many rays
     blank: Callable[[int, int], None]  # writes the answers of rays begin <= k < end that meet nothing
     wide: int = 1  # in groups of so many times as many rays
-    grow: Any = None  # gives a sink more room
-    packets: bool = False  # whether it knows what to do with them, should there be any
+    grow: Any = None  # gives a sink more room: for so many times what it has to hold by now
+    finish: Any = None  # takes back from a sink what it needs no more
+    make_packed: Any = None  # a sink for so many rays in packets
+
+
+class Packed(NamedTuple):
+    """What a thread has answered for packets: in a sink, for the rays span[0] <= k < span[1]."""
+
+    sink: Any
+    span: tuple[int, int]
 
 
 class Answered(NamedTuple):
@@ -61,6 +69,7 @@ class _Marked(NamedTuple):
     counts: Ints
     left: int
     doubts: Ints
+    packed: list["Packed"]
 
 
 class Asked(NamedTuple):
@@ -69,19 +78,20 @@ class Asked(NamedTuple):
     done: list[Answered]
     order: Any  # int32
     doubts: Ints  # rays for which floats cannot tell
+    packed: list[Packed]
 
 
 def ask_few(job: Job, span: tuple[int, int], question: Question) -> Answered:
     """Ask for no more rays than are worth sorting, one by one: in their own order."""
     base, number = span[0], span[1] - span[0]
-    order, desk = _take(_FEW, _make_few)
+    order, desk = take(_FEW, _make_few)
     order.place[:] = 0
     question.blank(*span)
     sink = question.make(max(number, _LEAST))
     while not groups.ask(job, (base, 0, number), order, desk, sink, groups.FEW):
-        sink = question.grow(sink)
-    _put_back(_FEW, (order, desk))
-    return Answered(sink, (0, number), _doubts_of(order))
+        sink = question.grow(sink, 1.0)
+    put_back(_FEW, (order, desk))
+    return Answered(_finished(sink, question), (0, number), _doubts_of(order))
 
 
 @contextmanager
@@ -89,22 +99,28 @@ def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iter
     """Ask for a batch of rays, and lend the memory that their order is in."""
     if span[1] - span[0] <= groups.FEW:
         done = ask_few(job, span, question)
-        yield Asked([done], np.arange(span[1] - span[0], dtype=np.int32), done.doubts)
+        yield Asked([done], np.arange(span[1] - span[0], dtype=np.int32), done.doubts, [])
         return
     order = _take_order(span[1] - span[0])
-    doubts = _sort(job, span, question, order, run)
+    marked = _sort(job, span, question, order, run)
+    careful = order.order[order.starts[CAREFUL] : order.starts[LOST]].astype(np.int64)
     parts = run(
         lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order),
         order.starts[CAREFUL],
         least=GROUP * question.wide,
     )
-    yield Asked(parts, order.order, np.concatenate([doubts, *(part.doubts for part in parts)]))
-    _put_back(_ORDERS, order)
+    doubts = np.concatenate([careful, *(part.doubts for part in marked), *(part.doubts for part in parts)])
+    yield Asked(parts, order.order, doubts, [packed for part in marked for packed in part.packed])
+    put_back(_ORDERS, order)
 
 
-def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> Ints:
-    """Put the rays of a batch in order, less those that come in packets; return those in doubt."""
-    packets = question.packets and fills(job.rows) and coherent.seem(job.rays, job.frame.numbers, *span)
+def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> list[_Marked]:
+    """Put the rays of a batch in order, less those that come in packets."""
+    packets = (
+        question.make_packed is not None
+        and fills(job.rows)
+        and coherent.seem(job.rays, job.frame.numbers, *span)
+    )
     mark = _mark_packets if packets else _mark
     marked = run(
         lambda begin, end: mark(job, (span[0], begin, end), question, order),
@@ -112,8 +128,7 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
         done=lambda part: part.span[1] - part.span[0] - part.left,
     )
     _spread(marked, order, run)
-    careful = order.order[order.starts[CAREFUL] : order.starts[LOST]].astype(np.int64)
-    return np.concatenate([careful, *(part.doubts for part in marked)])
+    return marked
 
 
 def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
@@ -121,21 +136,24 @@ def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order
     base, begin, end = span
     question.blank(base + begin, base + end)
     counts, keys = np.empty(LOST, np.int64), np.empty(groups.AT_HAND + LANES, np.int32)
-    return _Marked((begin, end), counts, groups.mark(job, span, order, counts, keys), _NONE)
+    return _Marked((begin, end), counts, groups.mark(job, span, order, counts, keys), _NONE, [])
 
 
 def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
     """Answer for those of some rays that come in packets; write the keys of the others."""
     base, begin, end = span
     question.blank(base + begin, base + end)
-    order, sink = _part_of(order, span), question.make(0)
-    memory, desk = _take(_PACKETS, lambda: coherent.make_packets(GROUP))
-    left: int = coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
-    _put_back(_PACKETS, (memory, desk))
+    order, left, packed = _part_of(order, span), 0, []
+    memory, desk = take(_PACKETS, lambda: coherent.make_packets(GROUP))
+    while (first := int(order.place[0])) < end:
+        sink = question.make_packed(min(end - first, GROUP))
+        left += coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
+        packed.append(Packed(sink, (first, int(order.place[0]))))
+    put_back(_PACKETS, (memory, desk))
     counts = np.zeros(LOST, np.int64)
     if left:
         left = groups.mark(job, span, order, counts, _MARKED)
-    return _Marked((begin, end), counts, left, _doubts_of(order))
+    return _Marked((begin, end), counts, left, _doubts_of(order), packed)
 
 
 def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
@@ -158,11 +176,16 @@ def _ask_sorted(job: Job, span: tuple[int, int, int], question: Question, order:
     size = GROUP * question.wide
     order, sink = _part_of(order, span), question.make(size)
     shelf = _DESKS.setdefault(size, [])
-    desk = _take(shelf, lambda: make_desk(size))
+    desk = take(shelf, lambda: make_desk(size))
     while not groups.ask(job, span, order, desk, sink, size):
-        sink = question.grow(sink)
-    _put_back(shelf, desk)
-    return Answered(sink, span[1:], _doubts_of(order))
+        rays = span[2] - span[1]
+        sink = question.grow(sink, rays / min(order.place[0] - span[1] + size, rays))
+    put_back(shelf, desk)
+    return Answered(_finished(sink, question), span[1:], _doubts_of(order))
+
+
+def _finished(sink: Any, question: Question) -> Any:
+    return question.finish(sink) if question.finish else sink
 
 
 def _part_of(order: Order, span: tuple[int, int, int]) -> Order:
@@ -177,7 +200,7 @@ def _doubts_of(order: Order) -> Ints:
     return order.doubts[:number].astype(np.int64) if number else _NONE
 
 
-def _take(shelf: list[T], make: Callable[[], T]) -> T:
+def take(shelf: list[T], make: Callable[[], T]) -> T:
     """Return what was kept, or a new one."""
     try:
         return shelf.pop()
@@ -185,7 +208,7 @@ def _take(shelf: list[T], make: Callable[[], T]) -> T:
         return make()
 
 
-def _put_back(shelf: list[T], lent: T) -> None:
+def put_back(shelf: list[T], lent: T) -> None:
     """Keep what was lent for the next question."""
     if len(shelf) < _KEPT:
         shelf.append(lent)
@@ -199,7 +222,7 @@ def _make_few() -> tuple[Order, Desk]:
 
 def _take_order(rays: int) -> Order:
     """Return the memory for sorting so many rays."""
-    order = _take(_ORDERS, lambda: _make_order(rays))
+    order = take(_ORDERS, lambda: _make_order(rays))
     return order if order.keys.size >= rays + LANES else _make_order(rays)
 
 

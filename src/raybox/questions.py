@@ -10,19 +10,24 @@ from typing import Any
 import numpy as np
 
 from raybox import careful
-from raybox.batches import BATCH, Asked, Question, ask_few, asked
+from raybox.batches import BATCH, Asked, Question, ask_few, asked, put_back, take
 from raybox.bvh import groups, lent, notes
 from raybox.bvh.aim import LANES
-from raybox.bvh.answers import arrange
+from raybox.bvh.answers import arrange, arrange_packed
 from raybox.bvh.sorting import make_contacts
 from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
-from raybox.kernels.box_lanes import make_pairs
+from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.parallel import Run, check_workers, team, uncounted
 from raybox.validate import Bools, Floats, Ints
 
 WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
+
+_MOST = 1 << 20  # contacts: memory for more is not kept
+_SPARE = 1.1  # times as much room as seems to be needed
+_CONTACTS: list[Pairs] = []
+_ROOMS = 4  # so many groups of packets have room at once, if each of their rays meets as much as it may
 
 
 def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
@@ -33,16 +38,19 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
     def make(size: int) -> notes.NearestOf:
         return notes.NearestOf(np.empty((size, 2)), index, t)
 
-    _answer(
-        job, Question(make, _blank((index, -1), (t, np.inf)), packets=True), careful.nearest, (index, t), how
-    )
+    question = Question(make, _blank((index, -1), (t, np.inf)), make_packed=make)
+    _answer(job, question, careful.nearest, (index, t), how)
     return index, t
 
 
 def occluded(job: Job, **how: Any) -> Bools:
     """Return whether each ray meets anything."""
     met = np.zeros(len(job.rays.origins), np.bool_)
-    question = Question(lambda _: notes.OccludedOf(met), _blank((met, False)), packets=True)
+
+    def make(_size: int) -> notes.OccludedOf:
+        return notes.OccludedOf(met)
+
+    question = Question(make, _blank((met, False)), make_packed=make)
     _answer(job, question, careful.occluded, (met,), how)
     return met
 
@@ -50,7 +58,11 @@ def occluded(job: Job, **how: Any) -> Bools:
 def count(job: Job, **how: Any) -> Ints:
     """Return how many each ray meets."""
     number: Ints = lent.empty((len(job.rays.origins),), np.int64)
-    question = Question(lambda _: notes.CountOf(number), _blank((number, 0)), WIDE, packets=True)
+
+    def make(_size: int) -> notes.CountOf:
+        return notes.CountOf(number)
+
+    question = Question(make, _blank((number, 0)), WIDE, make_packed=make)
     _answer(job, question, careful.count, (number,), how)
     return number
 
@@ -74,11 +86,9 @@ def everything(job: Job, **how: Any) -> tuple[Ints, Ints, Floats]:
     total = len(job.rays.origins)
     with team(total, **how) as run:
         if job.frame:
-            parts = [_collect(_part(job, slice(*span)), run) for span in _batches(total)]
-        else:
-            parts = run(lambda begin, end: careful.everything(careful.some(job, slice(begin, end))), total)
-    counts, index, t = (np.concatenate(some) for some in zip(_NOTHING, *parts, strict=True))
-    return np.concatenate([[0], np.cumsum(counts)]), index, t
+            return _joined([_collect(_part(job, slice(*span)), run) for span in _batches(total)])
+        parts = run(lambda begin, end: careful.everything(careful.some(job, slice(begin, end))), total)
+    return _joined([(_ends(counts), index, t) for counts, index, t in parts])
 
 
 def check_rays(rays: Any, dimension: int) -> None:
@@ -154,24 +164,28 @@ def _part(job: Job, rows: slice) -> Job:
 
 
 def _collect(job: Job, run: Run) -> tuple[Ints, Ints, Floats]:
-    """Return counts, index and time of every contact of a batch of rays, sorted ray by ray."""
+    """Return offsets, index and time of every contact of a batch of rays, sorted ray by ray."""
     number = len(job.rays.origins)
     where, counts = np.empty(number, np.int64), np.zeros(number, np.int64)
 
     def make(size: int) -> notes.CollectOf:
-        contacts, starts = make_pairs(8 * size), np.empty(size + 2, np.int64)
-        return notes.CollectOf(
-            contacts, np.zeros(2, np.int64), starts, make_contacts(16 * size), where, counts
-        )
+        contacts = take(_CONTACTS, lambda: make_pairs(8 * size))
+        starts, sizes = np.empty(size + 2, np.int64), np.zeros(2, np.int64)
+        return notes.CollectOf(contacts, sizes, starts, make_contacts(16 * size), where, counts)
 
-    question = Question(make, _blank(), WIDE, _grown)
+    def make_packed(size: int) -> notes.CollectOf:
+        room = make_contacts(_ROOMS * notes.DEEP * size + LANES)
+        return notes.CollectOf(none, np.zeros(2, np.int64), starts, room, where, counts)
+
+    none, starts = make_pairs(0), np.empty(0, np.int64)
+    question = Question(make, _blank(), WIDE, _grown, _finished, make_packed)
     with asked(job, (0, number), question, run) as found:
         return _arranged(job, found, (where, counts), run)
 
 
 def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[Ints, Ints, Floats]:
-    """Return counts, index and time. of: each ray's place in its room, and how many contacts are there."""
-    (done, order, doubts), (where, counts) = found, of
+    """Return offsets, index and time. of: each ray's place in its room, and how many contacts are there."""
+    (done, order, doubts, packed), (where, counts) = found, of
     exact = run(
         lambda begin, end: careful.everything(careful.some(job, doubts[begin:end])),
         len(doubts),
@@ -179,29 +193,58 @@ def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[
     )
     settled, *late = (np.concatenate(some) for some in zip(_NOTHING, *exact, strict=True))
     counts[doubts], where[doubts] = settled, -1
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    offsets = _ends(counts)
     index, t = (lent.empty((offsets[-1],), kind) for kind in (np.int64, np.float64))
 
     def put(begin: int, end: int) -> None:
         for sink, span, _ in done[begin:end]:
             arrange(span, (order, where, offsets), sink.room, index, t)
 
+    def put_packed(begin: int, end: int) -> None:
+        for sink, span in packed[begin:end]:
+            arrange_packed(span, (where, offsets), sink.room, index, t)
+
     run(put, len(done), done=uncounted, least=1)
+    run(put_packed, len(packed), done=uncounted, least=1)
     places = np.repeat(offsets[doubts] - np.cumsum(settled) + settled, settled) + np.arange(len(late[0]))
     index[places], t[places] = late
-    return counts, index, t
+    return offsets, index, t
 
 
-def _grown(sink: notes.CollectOf) -> notes.CollectOf:
-    """Give a sink room for what its last group needs."""
+def _ends(counts: Ints) -> Ints:
+    """Return where each ray's contacts begin, and where the last ones end."""
+    offsets = np.empty(counts.size + 1, np.int64)
+    offsets[0] = 0
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _joined(parts: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    """Return offsets, index and time of parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = _ends(np.concatenate([_NOTHING[0], *(np.diff(part[0]) for part in parts)]))
+    index, t = (lent.empty((offsets[-1],), kind) for kind in (np.int64, np.float64))
+    np.concatenate([_NOTHING[1], *(part[1] for part in parts)], out=index)
+    np.concatenate([_NOTHING[2], *(part[2] for part in parts)], out=t)
+    return offsets, index, t
+
+
+def _grown(sink: notes.CollectOf, times: float) -> notes.CollectOf:
+    """Give a sink room for what its last group needs; for so many times what it has to hold by then."""
     needed, done = sink.size
-    sink.size[0] = 0
-    contacts = sink.contacts
+    contacts, room = sink.contacts, sink.room
     if needed + LANES > contacts.ray.size:
         contacts = make_pairs(2 * needed + LANES)
-    room = sink.room
+        sink.size[0] = 0
     if done + needed > room.index.size:
-        larger = make_contacts(2 * (done + needed))
-        larger.index[:done], larger.t[:done] = room.index[:done], room.t[:done]
-        room = larger
+        room = make_contacts(int(times * _SPARE * (done + needed)) + LANES)
+        room.index[:done], room.t[:done] = sink.room.index[:done], sink.room.t[:done]
     return sink._replace(contacts=contacts, room=room)
+
+
+def _finished(sink: notes.CollectOf) -> notes.CollectOf:
+    """Keep the memory for contacts of a group for the next."""
+    if sink.contacts.ray.size <= _MOST:
+        put_back(_CONTACTS, sink.contacts)
+    return sink._replace(contacts=None)

@@ -5,37 +5,18 @@ first ray, and where in the order the group begins and ends), lists rays in doub
 there was room.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
+from raybox.bvh.aim import ANSWER, DOUBT, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
-from raybox.bvh.sorting import ByTime, sort
-from raybox.kernels.jit import device, dispatch, entry, inlined, whole
+from raybox.bvh.order import PACKED, Order, doubt
+from raybox.bvh.runs import answer_collect
+from raybox.kernels.jit import device, dispatch, entry, whole
 from raybox.kernels.lanes import prefetch_to_write
-from raybox.kernels.primitives import settle, together
+from raybox.kernels.primitives import settle
 
 _AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)
 _TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call has 200 words to hand over
-
-
-class Order(NamedTuple):
-    """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
-
-    keys: Any  # int32 (rays + 16,): of those that are not lost, as threads list them
-    kept: Any  # int32 (rays + 16,): which rays these are, from the base on
-    rows: Any  # float64 (rays + 16, 8): their origins, directions, t_min and t_max
-    order: Any  # int32 (rays + 16,)
-    where: Any  # int32 (rays + 16,): in which row ray base + order[k] is
-    starts: Any  # int64 (LOST + 1,); none for few rays, which are in no order
-    doubts: Any  # int32: numbers from the base of rays in doubt; room for all that are asked for
-    place: Any  # int64 (2,): where the next group begins, and how many doubts
-
-
-@device
-def doubt(order: Order, k: int) -> None:
-    """List a ray as one for which floats could not tell."""
-    order.doubts[order.place[1]] = k
-    order.place[1] += 1
 
 
 @device
@@ -130,66 +111,12 @@ def _answer_first(sink: FirstOf, job: Any, order: Order, desk: Any, place: Any) 
     return True
 
 
-@device
-def _answer_collect(sink: CollectOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
-    base, begin, end = place
-    contacts, room, starts, answers = sink.contacts, sink.room, sink.starts, desk.answers
-    number, done = sink.size[0], sink.size[1]
-    if number + LANES > contacts.ray.size or done + number > room.index.size:
-        return False
-    for c in range(number):
-        contacts.source[c] = base + order.order[begin + contacts.ray[c]]
-    settle(job.rows, desk.exact, contacts, number)
-
-    # Count each ray's contacts; those of rays in doubt are void.
-    starts[: end - begin + 2] = 0
-    for c in range(number):
-        r = contacts.ray[c]
-        begins = contacts.low[c] == desk.exact[r, 6]
-        if contacts.verdict[c] == 0 or (begins and contacts.high[c] != contacts.low[c]):
-            answers[r, ANSWER] = DOUBT
-        starts[r + 2] += 1
-    for r in range(end - begin):
-        starts[r + 2] += starts[r + 1]
-
-    # Put each ray's contacts together, and in order.
-    for c in range(number):
-        r = contacts.ray[c]
-        at = done + starts[r + 1]
-        starts[r + 1] += 1
-        room.index[at], room.t[at] = contacts.item[c], contacts.low[c]
-    for r in range(end - begin):
-        first, stop = done + starts[r], done + starts[r + 1]
-        if answers[r, ANSWER] != DOUBT and stop - first > 1:
-            sort(ByTime(0), room, first, stop)
-        if answers[r, ANSWER] == DOUBT or _tied(job.rows, room, first, stop, (desk.exact, r)):
-            doubt(order, whole(order.order[begin + r]))
-            stop = first
-        sink.where[base + order.order[begin + r]] = first
-        sink.counts[base + order.order[begin + r]] = stop - first
-    sink.size[0] = 0
-    sink.size[1] = done + number
-    return True
-
-
-@inlined
-def _tied(rows: Any, room: Any, first: int, stop: int, ray: Any) -> bool:
-    """Tell whether two sorted contacts may have the same time but for rounding, and are no tie for sure."""
-    exact, r = ray
-    for c in range(first + 1, stop):
-        i, j = whole(room.index[c]), whole(room.index[c - 1])
-        equal = room.t[c] == room.t[c - 1] and room.t[c] != exact[r, 6]
-        if equal and not together(rows, exact, whole(r), i, j):
-            return True
-    return False
-
-
 TABLE = {
     NearestOf: _answer_nearest,
     OccludedOf: _answer_occluded,
     CountOf: _answer_count,
     FirstOf: _answer_first,
-    CollectOf: _answer_collect,
+    CollectOf: answer_collect,
 }
 
 
@@ -199,6 +126,24 @@ def answer(sink: Any, job: Any, order: Order, desk: Any, place: Any) -> bool:
 
 
 dispatch(answer, TABLE.get)
+
+
+@entry
+def arrange_packed(span: Any, rays: Any, room: Any, index: Any, t: Any) -> None:
+    """Copy the runs of contacts of rays in packets, begin <= k < end, to where they belong; see `arrange`."""
+    where, offsets = rays
+    k = span[0]
+    while k < span[1]:
+        at, first = PACKED - where[k], k
+        k += 1
+        if at < 0:
+            continue
+        # neighbours' runs are mostly neighbours too: copied as one
+        while k < span[1] and PACKED - where[k] == at + offsets[k] - offsets[first]:
+            k += 1
+        to = offsets[first]
+        for c in range(offsets[k] - to):
+            index[to + c], t[to + c] = room.index[at + c], room.t[at + c]
 
 
 @entry

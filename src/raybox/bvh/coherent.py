@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from raybox.bvh.aim import ANSWER, LANES, MISS
-from raybox.bvh.answers import Order, settle_nearest
+from raybox.bvh.answers import settle_nearest
 from raybox.bvh.desk import Desk, make_desk
 from raybox.bvh.keys import LOST, sort_keys
-from raybox.bvh.notes import CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.order import Order
 from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
+from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
 from raybox.kernels.box_lanes import make_pairs
 from raybox.kernels.jit import device, dispatch, entry, whole
@@ -59,24 +61,23 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
     number = rays // LANES
     words = np.empty((number + LANES, LANES, LANES), np.float32)
     first, octant = np.empty(number, np.int32), np.empty(number, np.int32)
-    desk = make_desk(number)._replace(exact=np.empty((rays + LANES, 8)), pairs=make_pairs(rays))
-    return (words, words.view(np.int32), first, octant), desk
+    pairs = make_pairs(max(rays, 2 * DEEP * LANES))
+    pairs.high[:] = 0.0  # see `put_run`: what is met for sure, is met after its range begins
+    desk = make_desk(number)._replace(exact=np.empty((rays + LANES, 8)), pairs=pairs)
+    item = np.empty(number * DEEP * LANES + LANES, np.int32)
+    return (words, words.view(np.int32), first, octant, item), desk
 
 
 @entry
 def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) -> int:
     """Answer for the packets among some rays; write keys, and return the number of rays left.
 
-    span: (base, begin, end): rays base + k, begin <= k < end.
+    span: (base, begin, end): rays base + k, begin <= k < end, from order.place[0] on. Where that is not `end`
+    afterwards, the sink has no room.
     """
-    base, at, end = span
-    left, most = (end - at) % LANES, sink.first.size
-    if left > 0:  # keys come for sixteen rays at least
-        first = max(0, end - LANES)
-        sort_keys(job.rays, job.frame, base + first, base + first + LANES, desk.arena)
-        for k in range(end - left, end):
-            order.keys[k] = desk.arena[k - first]
-    while at + LANES <= end:
+    base, _, end = span
+    at, left, most = whole(order.place[0]), whole(0), sink.first.size
+    while at + LANES <= end and has_room(sink.sink, min(end - at, most * LANES)):
         packets = whole(0)
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
@@ -94,7 +95,21 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
         _walk_packets(job, desk, sink, packets)
         conclude(sink.sink, sink, job, order, desk, (base, packets))
         left += _leave(job, sink, order, base, packets)
+    if end - at < LANES:
+        _write_last_keys(job, order, desk, (base, at, end))
+        left, at = left + end - at, end
+    order.place[0] = at
     return left
+
+
+@device
+def _write_last_keys(job: Any, order: Order, desk: Desk, span: tuple[int, int, int]) -> None:
+    """Write the keys of fewer than sixteen rays: with those of their neighbours."""
+    base, begin, end = span
+    first = max(0, end - LANES)
+    sort_keys(job.rays, job.frame, base + first, base + first + LANES, desk.arena)
+    for k in range(begin, end):
+        order.keys[k] = desk.arena[k - first]
 
 
 @device
@@ -170,7 +185,22 @@ def _conclude_count(
                 sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWER, lane] + 1
 
 
-_CONCLUDE = {NearestOf: _conclude_nearest, OccludedOf: _conclude_occluded, CountOf: _conclude_count}
+@device
+def _has_room(sink: CollectOf, rays: int) -> bool:
+    return sink.size[1] + rays * DEEP + LANES <= sink.room.index.size
+
+
+@device
+def _always(_sink: Any, _rays: int) -> bool:
+    return True
+
+
+_CONCLUDE = {
+    NearestOf: _conclude_nearest,
+    OccludedOf: _conclude_occluded,
+    CountOf: _conclude_count,
+    CollectOf: conclude_collect,
+}
 
 
 def conclude(sink: Any, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
@@ -178,4 +208,10 @@ def conclude(sink: Any, packets: PacketsOf, job: Any, order: Any, desk: Any, pla
     raise NotImplementedError("compiled code only")
 
 
+def has_room(sink: Any, rays: int) -> bool:
+    """Tell whether there is room for the answers of so many rays in packets."""
+    raise NotImplementedError("compiled code only")
+
+
 dispatch(conclude, _CONCLUDE.get)
+dispatch(has_room, lambda kind: _has_room if kind is CollectOf else _always)

@@ -8,9 +8,11 @@ then in order.
 from typing import Any
 
 from raybox.bvh.aim import CELLS, LANES, aim, octant_of
-from raybox.bvh.answers import Order, answer
+from raybox.bvh.answers import answer
 from raybox.bvh.desk import Desk
 from raybox.bvh.keys import copy_rays, keep_keys, sort_keys
+from raybox.bvh.notes import waits
+from raybox.bvh.order import Order
 from raybox.bvh.stream import judge_rest, walk_group
 from raybox.kernels.jit import device, entry, whole
 
@@ -94,9 +96,10 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
         stop = min(end, begin + size, order.starts[(octant + 1) * _OCTANT])
-        _aim(job, desk, order, (begin, stop))
-        _line_up(desk, stop - begin)
-        _walk(job, sink, desk, octant, stop - begin)
+        if not waits(sink):
+            _aim(job, desk, order, (begin, stop))
+            _line_up(desk, stop - begin)
+            _walk(job, sink, desk, octant, stop - begin)
         if not _answer(sink, job, order, desk, (base, begin, stop)):
             return False
         order.place[0] = stop
@@ -107,6 +110,8 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
 def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     """Answer for a few rays, one by one."""
     base, begin, end = span
+    if waits(sink):
+        return _answer(sink, job, order, desk, span)
     order.place[1] = 0
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k

@@ -14,6 +14,7 @@ from raybox.bvh.layout import NUDGE, ULP
 from raybox.kernels.jit import device, dispatch, inlined, no, whole, yes
 from raybox.kernels.primitives import together
 
+DEEP = 64  # contacts of a ray in a packet; rays with more are left to others
 _ROUND = 2.0**-50
 
 
@@ -53,22 +54,23 @@ class FirstOf(NamedTuple):
 class CollectOf(NamedTuple):
     """All that were met: contacts in no order, then sorted ray by ray in `index` and `t`."""
 
-    contacts: Any  # Pairs
+    contacts: Any  # Pairs; those of packets are put to the room at once
     size: Any  # int64 (2,): how many contacts, also past the end of their room; how many are sorted
     starts: Any  # int64 (rays + 2,)
     room: Any  # Contacts: those of all groups so far, each ray's in one run
-    where: Any  # for each ray: where its run begins, and how long it is
+    where: Any  # for each ray: where its run begins (of a ray in a packet: -2 less that), and how long it is
     counts: Any
 
 
 class PacketsOf(NamedTuple):
     """What becomes of packets, sixteen rays that stay together: see `raybox.bvh.packets`."""
 
-    sink: Any  # NearestOf, OccludedOf or CountOf
+    sink: Any  # NearestOf, OccludedOf, CountOf or CollectOf
     words: Any  # float32 (packets, 16, 16): the words of probes, column by column
     answers: Any  # the same memory as whole numbers
     first: Any  # int32 (packets,): each one's first ray, from the base of the span
     octant: Any  # int32 (packets,)
+    item: Any  # int32 (packets * 16 * DEEP + 16,): what each of the rays met so far, in no order
 
 
 @device
@@ -259,6 +261,17 @@ def prunes(sink: Any) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+@device
+def _collected(sink: CollectOf) -> bool:
+    return sink.size[0] > 0
+
+
+def waits(sink: Any) -> bool:
+    """Tell whether a group was walked whose answers there was no room for."""
+    raise NotImplementedError("compiled code only")
+
+
 dispatch(note, TABLE.get)
+dispatch(waits, lambda kind: _collected if kind is CollectOf else no)
 dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
 dispatch(prunes, lambda kind: _PRUNES.get(kind, yes))

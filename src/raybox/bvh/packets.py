@@ -36,7 +36,7 @@ from raybox.bvh.aim import (
 )
 from raybox.bvh.keys import bounds_in_a_row, columns_of
 from raybox.bvh.layout import CHILD, NUDGE, ROW
-from raybox.bvh.notes import CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.sift import clip, reach, sides_of, surely
 from raybox.kernels.jit import device, dispatch, whole
 from raybox.kernels.lanes import (
@@ -49,6 +49,7 @@ from raybox.kernels.lanes import (
     greater,
     lesser,
     splat,
+    steps,
     vector_code,
 )
 from raybox.kernels.primitives import fetch
@@ -165,6 +166,8 @@ class _Struck(NamedTuple):
     stop: Lanes
     answer: Lanes
     item: Any
+    packets: PacketsOf
+    packet: Any
 
 
 def _strike(decide: Any) -> Any:
@@ -187,7 +190,7 @@ def _strike(decide: Any) -> Any:
         with b.if_then(met.any()):
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             answer = word(ANSWER).bits(I32)
-            struck = _Struck(near, far, met, word(MARGIN), stop, answer, item)
+            struck = _Struck(near, far, met, word(MARGIN), stop, answer, item, sink, packet)
             stop, answer = decide(b, struck)
             sink.words.store(stop, b.add(base, I64(LANES * STOP)))
             sink.answers.store(answer, b.add(base, I64(LANES * ANSWER)))
@@ -225,7 +228,24 @@ def _count(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
     return unsure.choose(constant(b, F32, LANES, PASSES), at.stop), answer
 
 
-TABLE = {NearestOf: _strike(_nearest), OccludedOf: _strike(_occluded), CountOf: _strike(_count)}
+def _collect(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
+    # what may be met where the range begins ties with others there
+    sure = at.met & surely(at.near, at.far, at.margin) & (at.near > at.margin) & (at.answer < DEEP - 1)
+    unsure = at.met & ~sure
+    answer = at.answer + sure.to(I32)
+    ray = steps(b, b.mul(at.packet, I64(LANES)), LANES)
+    at.packets.item.scatter(splat(b, at.item, LANES), sure, ray * DEEP + answer.to(I64))
+    return unsure.choose(constant(b, F32, LANES, PASSES), at.stop), unsure.choose(
+        constant(b, I32, LANES, LEFT), answer
+    )
+
+
+TABLE = {
+    NearestOf: _strike(_nearest),
+    OccludedOf: _strike(_occluded),
+    CountOf: _strike(_count),
+    CollectOf: _strike(_collect),
+}
 
 
 def strike(sink: Any, packets: PacketsOf, job: Any, desk: Any, spot: Any, packet: int) -> None:

@@ -240,6 +240,16 @@ class Memory:
         none = ir.Constant(value.value.type, ir.Undefined)
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
 
+    def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
+        """Store the lanes that are true in the mask, each in its own place (64-bit)."""
+        pointers = ir.VectorType(self.data.type, value.count)
+        to = splat(self.b, self.b.ptrtoint(self.data, I64), value.count) + places * BYTES[self.item]
+        name = f"llvm.masked.scatter.v{value.count}{_short(value.item)}.v{value.count}p0"
+        kind = ir.FunctionType(ir.VoidType(), [value.value.type, pointers, I32, mask.value.type])
+        function = cgutils.get_or_insert_function(self.b.module, kind, name)
+        given = [value.value, self.b.inttoptr(to.value, pointers), I32(BYTES[self.item]), mask.value]
+        self.b.call(function, given)
+
     def prefetch(self, place: Any, writing: bool = False) -> None:
         """Ask for the cache line of an item, soon to be read, or written."""
         data = self.b.bitcast(self.at(place), I8.as_pointer())
