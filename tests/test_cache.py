@@ -1,9 +1,15 @@
 """Compiled code on disk: several processes at once, other versions, damaged files, full disks."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
+from numba.core.registry import cpu_target
 
+from raybox.bvh import grow
+from raybox.kernels import code
 from raybox.kernels.cache import Shelf
 
 ONE, OTHER = ("float64", "avx512"), ("float32", "avx512")
@@ -73,3 +79,38 @@ def test_flush_forgets_a_function_and_no_other(shelf):
     shelf(base="module.walk-1").flush()
     assert shelf(base="module.walk-1").load(ONE) is None
     assert shelf().load(ONE) == "module.walk-12"
+
+
+LOAD = """
+import sys
+import numpy as np
+from numba.core.runtime import rtsys
+import raybox as rb
+from raybox.bvh import groups, grow
+scene = rb.Scene(rb.Boxes([[0, 0, 0], [2, 2, 2]], [[1, 1, 1], [3, 3, 3]]))
+print(scene.nearest(rb.Rays(np.full((40, 3), -1.0), np.ones((40, 3)))).t.sum())
+print(sum(groups.ask.stats.cache_hits.values()), "numba.np.arrayobj" in sys.modules, rtsys._init)
+print(rb.intersect(rb.Rays([[1e-300, 0, 0]] * 2000, [1, 0, 0]), rb.Boxes([1, 0, 0], [2, 1, 1])).index.sum())
+"""
+
+
+def test_who_loads_code_is_spared_what_compiling_needs(tmp_path):
+    """But for what takes whole numbers of any length: it holds arrays, for which Numba has to be ready."""
+    told = [_run(LOAD, tmp_path) for _ in range(2)]
+    assert told == ["40.0\n0 True True\n0\n", "40.0\n1 False False\n0\n"]
+
+
+def test_code_that_calls_what_is_not_there_is_not_loaded():
+    """LLVM would end the process."""
+    assert code._make_known(("PyTuple_Size", "NRT_Allocate"), cpu_target.target_context)
+    assert not code._make_known(("PyTuple_Size", "no_such_name"), cpu_target.target_context)
+    lost = code.Code("lost", b"", (), ("no_such_name",))
+    kept = code.Kept(grow.grow.py_func)
+    assert kept.rebuild(cpu_target.target_context, (lost, None, None, None, (), ())) is None
+
+
+def _run(what, cache):
+    where = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-c", what], env=where, check=True, capture_output=True, text=True
+    ).stdout

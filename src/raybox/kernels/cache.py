@@ -21,6 +21,8 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
+from raybox.kernels.code import Kept
+
 
 @cache
 def source_stamp() -> str:
@@ -78,6 +80,13 @@ class StampedCache(FunctionCache):
     calls would go on answering with the old code (seen with an installation in place).
     """
 
+    _impl_class = Kept
+
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)
         self._cache_file = Shelf(Path(self._cache_path), self._impl.filename_base, source_stamp())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is kept for these arguments, or None; unlike Numba, be ready for that alone."""
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)

@@ -18,7 +18,7 @@ from numba.core.ccallback import CFunc
 from numba.extending import overload
 
 from raybox.kernels.cache import StampedCache
-from raybox.kernels.linking import Linked
+from raybox.kernels.linking import Late, Linked
 
 _KEPT: list[Any] = []  # compiled code that only a symbol points to
 _WAITING: list[tuple[Any, Any, Any]] = []  # functions to be compiled apart, when first needed
@@ -27,6 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_LINKED = {**_INNER, "pipeline_class": Linked}
 
 
 def device(function: F) -> F:
@@ -35,7 +36,7 @@ def device(function: F) -> F:
     Arrays are then not reference-counted (they belong to Python, which waits): each count is an
     atomic operation, and some seventy a ray took half of the time of `nearest` (measured).
     """
-    return cast(F, numba.njit(pipeline_class=Linked, **_INNER, **FLAGS)(function))
+    return cast(F, Late(function, FLAGS | _LINKED))
 
 
 def inlined(function: F) -> F:
@@ -44,7 +45,7 @@ def inlined(function: F) -> F:
     For what a loop calls once a ray or a node with tuples of arrays: passing those by way of memory
     took a sixth of the time of `nearest` (measured).
     """
-    return cast(F, numba.njit(pipeline_class=Linked, **_INNER, **(FLAGS | {"forceinline": True}))(function))
+    return cast(F, Late(function, FLAGS | _LINKED | {"forceinline": True}))
 
 
 @inlined
@@ -67,7 +68,7 @@ def no(_of: Any) -> bool:
 
 def allocating(function: F) -> F:
     """Compile a function like `device`, but one that may make arrays and hold what it made."""
-    return cast(F, numba.njit(**_INNER, **(FLAGS | {"_nrt": True}))(function))
+    return cast(F, Late(function, FLAGS | _INNER | {"_nrt": True}))
 
 
 def entry(function: F) -> F:
@@ -95,7 +96,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
         kernel = kernels(args[0].instance_class) if named else None
         return kernel and kernel.py_func
 
-    options = FLAGS | _INNER | {"pipeline_class": Linked, "forceinline": inline}
+    options = FLAGS | _LINKED | {"forceinline": inline}
     overload(stub, jit_options=options, strict=False)(pick)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from numba.core import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import _empty_nd_impl
 
 from raybox.kernels.jit import allocating
 
@@ -20,6 +19,8 @@ def _empty_words(_typing: Any, size: Any) -> Any:
     """Return an uninitialised array of 64-bit words."""
 
     def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        from numba.np.arrayobj import _empty_nd_impl  # who only loads code is spared what this imports
+
         return _empty_nd_impl(context, builder, _WORDS, [args[0]])._getvalue()
 
     return _WORDS(types.intp), codegen
