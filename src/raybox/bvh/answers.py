@@ -12,7 +12,7 @@ from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.order import PACKED, Order, doubt
 from raybox.bvh.runs import answer_collect
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.lanes import prefetch_to_write
+from raybox.kernels.lanes import prefetch_to_write, smaller
 from raybox.kernels.primitives import settle
 
 _AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)
@@ -26,7 +26,7 @@ def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tu
     pairs = desk.pairs
     settle(job.rows, desk.exact, pairs, found)
     for p in range(found):
-        ahead = pairs.source[min(p + _AHEAD, found - 1)]
+        ahead = pairs.source[smaller(p + _AHEAD, found - 1)]
         prefetch_to_write(sink.index, ahead)
         prefetch_to_write(sink.t, ahead)
         k = pairs.source[p]

@@ -20,6 +20,7 @@ from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
 from raybox.kernels.box_lanes import make_pairs
 from raybox.kernels.jit import device, dispatch, entry, whole
+from raybox.kernels.lanes import larger, smaller
 
 # boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
 GRAINS = 5.0
@@ -34,7 +35,7 @@ def _look(rays: Any, numbers: Any, at: int) -> bool:
     than a few boxes are long. numbers: those of the frame.
     """
     o, d = rays.origins, rays.directions
-    size = max(abs(d[at, 0]), abs(d[at, 1]), abs(d[at, 2]))
+    size = larger(larger(abs(d[at, 0]), abs(d[at, 1])), abs(d[at, 2]))
     away = 0.0
     for axis in range(3):
         away += abs(o[at, axis] - numbers[axis])
@@ -77,7 +78,7 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
     """
     base, _, end = span
     at, left, most = whole(order.place[0]), whole(0), sink.first.size
-    while at + LANES <= end and has_room(sink.sink, min(end - at, most * LANES)):
+    while at + LANES <= end and has_room(sink.sink, smaller(end - at, most * LANES)):
         packets = whole(0)
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
@@ -106,7 +107,7 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
 def _write_last_keys(job: Any, order: Order, desk: Desk, span: tuple[int, int, int]) -> None:
     """Write the keys of fewer than sixteen rays: with those of their neighbours."""
     base, begin, end = span
-    first = max(0, end - LANES)
+    first = larger(0, end - LANES)
     sort_keys(job.rays, job.frame, base + first, base + first + LANES, desk.arena)
     for k in range(begin, end):
         order.keys[k] = desk.arena[k - first]

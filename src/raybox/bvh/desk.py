@@ -8,11 +8,13 @@ from raybox.bvh import pages
 from raybox.bvh.aim import LANES, PROBE
 from raybox.bvh.layout import MAX_DEPTH, STACK, WIDTH
 from raybox.kernels.box_lanes import Pairs, make_pairs
+from raybox.kernels.held import held
 
 PENDING = MAX_DEPTH * WIDTH
 _ROOM = 64  # lists of all rays that the arena has room for; a walk that needs more goes on ray by ray
 
 
+@held
 class Desk(NamedTuple):
     """What is known of a group of rays, and where a walk stands."""
 

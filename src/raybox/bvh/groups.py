@@ -15,6 +15,7 @@ from raybox.bvh.notes import waits
 from raybox.bvh.order import Order
 from raybox.bvh.stream import judge_rest, walk_group
 from raybox.kernels.jit import device, entry, whole
+from raybox.kernels.lanes import larger, smaller
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
 AT_HAND = 1024  # rays that a core's first cache holds
@@ -57,10 +58,10 @@ def mark(job: Any, span: Any, order: Order, counts: Any, keys: Any) -> int:
     """
     base, row, end = span
     for begin in range(span[1], end, AT_HAND):
-        stop = min(begin + AT_HAND, end)
+        stop = smaller(begin + AT_HAND, end)
         if keys.size > 0:
-            first = min(begin, max(0, stop - LANES))
-            sort_keys(job.rays, job.frame, base + first, base + max(stop, first + LANES), keys)
+            first = smaller(begin, larger(0, stop - LANES))
+            sort_keys(job.rays, job.frame, base + first, base + larger(stop, first + LANES), keys)
             marks = keys[begin - first :]
         else:
             marks = order.keys[begin:]
@@ -95,7 +96,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
         begin, octant = whole(order.place[0]), whole(0)
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
-        stop = min(end, begin + size, order.starts[(octant + 1) * _OCTANT])
+        stop = smaller(smaller(end, begin + size), order.starts[(octant + 1) * _OCTANT])
         if not waits(sink):
             _aim(job, desk, order, (begin, stop))
             _line_up(desk, stop - begin)

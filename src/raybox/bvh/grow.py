@@ -15,11 +15,13 @@ import numpy as np
 
 from raybox.bvh import bins, lanes
 from raybox.bvh.layout import EMPTY, MAX_DEPTH, WIDTH
+from raybox.kernels.held import held
 from raybox.kernels.jit import device, entry, whole
 
 SAH_DEPTH = 48
 
 
+@held
 class Desk(NamedTuple):
     """Scratch memory of a builder, made outside of compiled code (which then compiles in half the time).
 

@@ -11,13 +11,17 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
+from raybox.kernels.held import held
 from raybox.kernels.jit import device, dispatch, inlined, no, whole, yes
+from raybox.kernels.lanes import larger, smaller
+from raybox.kernels.powers import power_of_two
 from raybox.kernels.primitives import together
 
 DEEP = 64  # contacts of a ray in a packet; rays with more are left to others
 _ROUND = 2.0**-50
 
 
+@held
 class NearestOf(NamedTuple):
     """The first contact: ANSWER is its number; if it is TIMED, its time is from times[r, 0] to times[r, 1].
 
@@ -29,18 +33,21 @@ class NearestOf(NamedTuple):
     t: Any
 
 
+@held
 class OccludedOf(NamedTuple):
     """Whether anything was met: ANSWER is 1."""
 
     met: Any
 
 
+@held
 class CountOf(NamedTuple):
     """How many were met: ANSWER + 1."""
 
     number: Any
 
 
+@held
 class FirstOf(NamedTuple):
     """The nearest few, ANSWER + 1 of them so far, in order."""
 
@@ -51,6 +58,7 @@ class FirstOf(NamedTuple):
     t: Any
 
 
+@held
 class CollectOf(NamedTuple):
     """All that were met: contacts in no order, then sorted ray by ray in `index` and `t`."""
 
@@ -62,6 +70,7 @@ class CollectOf(NamedTuple):
     counts: Any
 
 
+@held
 class PacketsOf(NamedTuple):
     """What becomes of packets, sixteen rays that stay together: see `raybox.bvh.packets`."""
 
@@ -83,16 +92,17 @@ def give_up(desk: Any, r: int) -> None:
 @device
 def latest_for(desk: Any, r: int, t: float) -> Any:
     """Take a time to the units of a probe, rounded up to float32, and not before its beginning."""
-    x = t * np.int64((np.int64(desk.power[r]) + 1023) << 52).view(np.float64)
+    x = t * power_of_two(desk.power[r])
     shift = np.float64(desk.shift[r])
     y = x - shift + (abs(x) + abs(shift)) * _ROUND
-    return np.float32(max(y + (abs(y) * ULP + NUDGE), 0.0))
+    return np.float32(larger(y + (abs(y) * ULP + NUDGE), 0.0))
 
 
 @device
 def _end_at(desk: Any, r: int, t: float) -> None:
     """Note that nothing after t is of interest."""
-    desk.probes[r, STOP] = min(desk.probes[r, STOP], latest_for(desk, r, t))
+    late = latest_for(desk, r, t)
+    desk.probes[r, STOP] = min(desk.probes[r, STOP], late)
 
 
 @device
@@ -114,10 +124,10 @@ def _note_nearest(sink: NearestOf, job: Any, desk: Any, number: int) -> None:
             sink.times[r, 0], sink.times[r, 1] = pairs.low[p], pairs.high[p]
             _end_at(desk, r, pairs.high[p])
         elif verdict > 0 and _tie(pairs.low[p], pairs.high[p], sink.times[r, 0], sink.times[r, 1]):
-            answers[r, ANSWER] = answers[r, TIMED] = min(i, j)
+            answers[r, ANSWER] = answers[r, TIMED] = smaller(i, j)
         elif verdict > 0 and j >= 0 and together(job.rows, desk.exact, whole(r), whole(i), whole(j)):
-            answers[r, ANSWER] = answers[r, TIMED] = min(i, j)
-            low, high = max(pairs.low[p], sink.times[r, 0]), min(pairs.high[p], sink.times[r, 1])
+            answers[r, ANSWER] = answers[r, TIMED] = smaller(i, j)
+            low, high = larger(pairs.low[p], sink.times[r, 0]), smaller(pairs.high[p], sink.times[r, 1])
             sink.times[r, 0], sink.times[r, 1] = low, high
         else:
             give_up(desk, r)

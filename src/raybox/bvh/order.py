@@ -2,11 +2,13 @@
 
 from typing import Any, NamedTuple
 
+from raybox.kernels.held import held
 from raybox.kernels.jit import device
 
 PACKED = -2  # where runs of rays in packets begin, counted down from here
 
 
+@held
 class Order(NamedTuple):
     """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
 

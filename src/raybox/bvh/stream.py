@@ -33,7 +33,7 @@ def _allowed(job: Any, node: int, mask: int) -> int:
     """Drop from a node's boxes those that may not be met."""
     if job.allowed.size > 0:
         for slot in range(WIDTH):
-            if mask >> slot & 1 and not job.allowed[~int(job.tree.nodes[node, CHILD + slot])]:
+            if mask >> slot & 1 and not job.allowed[~whole(job.tree.nodes[node, CHILD + slot])]:
                 mask &= ~(1 << slot)
     return mask
 
@@ -179,7 +179,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
             end = keep(desk, begin, end)
             if end == begin:
                 continue
-            pad(arena, int(arena[begin]), end)
+            pad(arena, whole(arena[begin]), end)
         room = end - begin + LANES
         if end - begin <= SHORT or free + WIDTH * room > arena.size:
             for k in range(begin, end):

@@ -10,6 +10,7 @@ from raybox.bvh.layout import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
 from raybox.bvh.probe import SHARP, Probe, latest, make_probe
 from raybox.bvh.sinks import offer
 from raybox.kernels import simd
+from raybox.kernels.held import held
 from raybox.kernels.jit import dispatch, inlined
 from raybox.kernels.primitives import TABLE
 from raybox.kernels.ray import get_ray, is_empty
@@ -18,6 +19,7 @@ _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
 
 
+@held
 class Job(NamedTuple):
     """What every question is asked of: the tree, the rows of its primitives, rays, and which may be met."""
 

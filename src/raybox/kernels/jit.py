@@ -11,14 +11,15 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding
 import numba
-import numpy as np
 from numba import types
 from numba.core import sigutils
 from numba.core.ccallback import CFunc
 from numba.extending import overload
 
 from raybox.kernels.cache import StampedCache
-from raybox.kernels.linking import Late, Linked
+from raybox.kernels.held import Held
+from raybox.kernels.lanes import vector_code
+from raybox.kernels.linking import Late, Linked, Unhindered
 
 _KEPT: list[Any] = []  # compiled code that only a symbol points to
 _WAITING: list[tuple[Any, Any, Any]] = []  # functions to be compiled apart, when first needed
@@ -48,10 +49,10 @@ def inlined(function: F) -> F:
     return cast(F, Late(function, FLAGS | _LINKED | {"forceinline": True}))
 
 
-@inlined
-def whole(x: Any) -> int:
+@vector_code(types.int64)
+def whole(_b: Any, x: Any) -> Any:
     """Return a whole number in 64 bits: what is called with others too is compiled once more for them."""
-    return int(np.int64(x))
+    return x
 
 
 @device
@@ -77,7 +78,7 @@ def entry(function: F) -> F:
     Where neither the package's folder nor the user's cache can be written, the loop is compiled
     anew in each process instead.
     """
-    dispatcher = numba.njit(**FLAGS)(function)
+    dispatcher = numba.njit(pipeline_class=Unhindered, no_cfunc_wrapper=True, **FLAGS)(function)
     with suppress(RuntimeError, OSError):  # no folder that can be written: Numba raises RuntimeError
         dispatcher._cache = StampedCache(function)
     return cast(F, dispatcher)
@@ -92,7 +93,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
     """
 
     def pick(*args: Any) -> Any:
-        named = isinstance(args[0], types.BaseNamedTuple)
+        named = isinstance(args[0], types.BaseNamedTuple | Held)
         kernel = kernels(args[0].instance_class) if named else None
         return kernel and kernel.py_func
 

@@ -14,12 +14,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from raybox.kernels.held import Held, load_data, load_field, load_size
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -193,11 +196,16 @@ class Memory:
         self.b = builder
         self.item = item
         self.data = builder.bitcast(data, item.as_pointer())
-        self.size = size
+        self._size = size
+
+    @property
+    def size(self) -> Any:
+        """How many items there are."""
+        return self._size() if callable(self._size) else self._size
 
     def as_items(self, item: Any) -> Memory:
         """See the same memory as items of another type of equal size."""
-        return Memory(self.b, item, self.data, self.size)
+        return Memory(self.b, item, self.data, self._size)
 
     def at(self, place: Any) -> Any:
         """Return the address of an item."""
@@ -406,15 +414,59 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
+class Fields:
+    """What is held of a named tuple, loaded where it is asked for."""
+
+    def __init__(self, context: Any, builder: Any, kind: Held, value: Any) -> None:
+        self._how = context, builder, kind, value
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of the tuple, as who asks by `isinstance` is told, too."""
+        return self._how[2].instance_class
+
+    def __getattr__(self, name: str) -> Any:
+        context, builder, kind, value = self._how
+        member = kind.types[kind.fields.index(name)]
+        if isinstance(member, types.Array):
+            place = cgutils.gep_inbounds(builder, value, 0, kind.fields.index(name))
+            data, size = (partial(load, context, builder, member, place) for load in (load_data, load_size))
+            return Memory(builder, context.get_data_type(member.dtype), data(), size)
+        return _given(context, builder, member, load_field(context, builder, kind, value, name))
+
+
 def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         return Memory(builder, context.get_data_type(kind.dtype), array.data, array.nitems)
+    if isinstance(kind, Held):
+        return Fields(context, builder, kind, value)
     if isinstance(kind, types.BaseTuple):
         items = [builder.extract_value(value, k) for k in range(len(kind))]
         given = [_given(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]
         return kind.instance_class(*given) if isinstance(kind, types.BaseNamedTuple) else given
     return builder.sext(value, I64) if isinstance(kind, types.Integer) and kind.bitwidth < 64 else value
+
+
+def _common(*kinds: Any) -> Any:
+    """Return the signature of what gives one of some numbers, all whole or all float64."""
+    return (types.float64 if types.float64 in kinds else types.int64)(*kinds)
+
+
+def _before(b: Any, one: Any, other: Any) -> Any:
+    return (b.fcmp_ordered if one.type == F64 else b.icmp_signed)("<", one, other)
+
+
+@vector_code(_common)
+def smaller(b: Any, one: Any, other: Any) -> Any:
+    """Return the lesser number, as `min` does: Numba would compile that for each pair of types."""
+    return b.select(_before(b, other, one), other, one)
+
+
+@vector_code(_common)
+def larger(b: Any, one: Any, other: Any) -> Any:
+    """Return the greater number as `max` does."""
+    return b.select(_before(b, one, other), other, one)
 
 
 @vector_code(types.void)

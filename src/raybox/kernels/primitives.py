@@ -34,7 +34,7 @@ def screens(rows: Any) -> bool:
 
 def fills(rows: Any) -> bool:
     """Tell whether primitives are all of their boxes, so that who meets the box has met them."""
-    return bool(TABLE[type(rows)].FILLS)
+    return bool(TABLE[rows.__class__].FILLS)  # of vector code, too: `type` would tell its own
 
 
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
