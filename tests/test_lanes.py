@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numba
 import numpy as np
+import pytest
 from numba import types
 
 from aim import INF
-from raybox.kernels.jit import FLAGS
+from raybox.kernels.jit import FLAGS, entry
 from raybox.kernels.lanes import (
     F32,
     F64,
@@ -18,7 +19,9 @@ from raybox.kernels.lanes import (
     constant,
     fused,
     greater,
+    larger,
     lesser,
+    smaller,
     splat,
     steps,
     transposed,
@@ -118,3 +121,15 @@ def fused_once(x, y, z) -> float:
     if not all(map(math.isfinite, (x, y, z))):
         return x * y + z
     return float(Fraction(x) * Fraction(y) + Fraction(z))
+
+
+@entry
+def _ends(one, other):
+    return smaller(one, other), larger(one, other)
+
+
+@pytest.mark.parametrize("one", [2, -3, np.int32(-7), 0.5, -0.0, np.inf, np.nan])
+@pytest.mark.parametrize("other", [2, -4, 0.25, 0.0, np.nan])
+def test_the_smaller_and_the_larger_are_what_python_says(one, other):
+    if isinstance(one, float) == isinstance(other, float):
+        np.testing.assert_array_equal(_ends(one, other), (min(one, other), max(one, other)))
