@@ -10,6 +10,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -20,7 +21,7 @@ from pyarrow import parquet
 
 import raybox as rb
 from raybox.bench import data, machine
-from raybox.cluster.joining import joiner
+from raybox.cluster.joining import Joiner
 from raybox.cluster.parts import Told
 from raybox.stream.answers import kinds
 from raybox.stream.plain import Task
@@ -144,7 +145,8 @@ def joined(folder: Path, part: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as work:
         task = Task(Path(work), kinds("nearest", 3, None), None)
         size = part.stat().st_size
-        joiner(task, ".parquet").add(part, Told(1, 1, 0, size, ""))
+        with closing(Joiner(Path(work) / "joined", task, ".parquet", [])) as joiner:
+            joiner.add(part, Told(1, 1, 0, size, ""))
 
 
 TABLES = {"sizes": sizes, "parts": parts, "files": files}

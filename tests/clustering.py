@@ -5,7 +5,8 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.cluster import running
+from raybox.cluster import joining, running
+from raybox.stream import begun as folders
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
@@ -46,18 +47,24 @@ def both(cluster, rays, ending, **how):
     return found, done
 
 
-def begun(cluster, rays, out, after=3, **how):
-    """Cast, and stop when so many parts are taken in; give the parts that are there."""
-    take, taken = running._Run._take, []
+def begun(cluster, rays, out, after=3, settled=False, **how):
+    """Cast, and stop when so many parts are taken in; give the parts that are there.
+
+    settled: when so many are joined, each noted, and removed, at once.
+    """
+    take, taken, add = running._Run._take, [], joining.Joiner.add
 
     def stopping(run, number, told):
         take(run, number, told)
         taken.append(number)
-        if len(taken) == after:
+        if (run._next if settled else len(taken)) >= after:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running._Run, "_take", stopping)
+        patch.setattr(folders, "_SECONDS", 1e6)
+        if settled:
+            patch.setattr(joining.Joiner, "add", lambda self, *part: add(self, *part) or self.settle())
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
     assert "parts are done and kept in " in stopped.value.__notes__[0]

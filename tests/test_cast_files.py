@@ -258,6 +258,12 @@ def test_arrow_reads_our_pages(monkeypatch, rows, page):
     columns["ends"] = rng.choice([ends.min, ends.max, 0, -1], rows)
     columns["real"] = rng.choice([np.nan, np.inf, -0.0, 1.5], rows)
     columns["yes"] = rng.random(rows) < 0.5
+    counted = pages.encode("ray", range(12345678901, 12345678901 + rows), 4, True)
+    laid_out = pages.encode("ray", columns["ray"], 4, True)
+    assert [b"".join(map(bytes, counted.pieces)), counted[1:]] == [
+        b"".join(map(bytes, laid_out.pieces)),
+        laid_out[1:],
+    ]
     table, _ = encoded(columns)
     for name, column in columns.items():
         read = table[name].to_numpy()

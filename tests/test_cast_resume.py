@@ -1,15 +1,12 @@
 """What stops rb.stream.cast leaves no half file; the same call goes on, to the very bytes."""
 
 import os
-import time
-from collections import deque
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import begun as begun_folder
 from raybox.stream import journal, pipeline, storage
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, begun, content, fail_at, put, run
 
@@ -54,21 +51,6 @@ def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
         rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
     assert set(given_up) == {(0, 0, "done with")}
     assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
-
-
-def test_files_that_were_used_do_not_stay_there_either(tmp_path, monkeypatch):
-    given_up = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *what: given_up.append(what[1:]), raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "done with", raising=False)
-    monkeypatch.setattr(begun_folder, "_SECONDS", 0.001)
-    (tmp_path / "part").write_bytes(b"answers")
-    used = deque([tmp_path / "is gone", tmp_path / "part"])
-    with begun_folder.syncing(tmp_path / "whole", used):
-        give_up_at = time.monotonic() + 30
-        while not given_up and time.monotonic() < give_up_at:
-            time.sleep(0.001)
-    assert given_up == [(0, 0, "done with")]
-    assert not used
 
 
 KILLING = """

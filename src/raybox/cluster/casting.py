@@ -4,15 +4,15 @@ import json
 import os
 import shutil
 import time
-from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from raybox import kept
-from raybox.cluster import crew, running, worker
-from raybox.cluster.joining import joiner
+from raybox.cluster import crew, joining, running, worker
+from raybox.cluster.joining import Joiner
 from raybox.cluster.parts import SCENE, Folder, opened
 from raybox.cluster.places import places
 from raybox.cluster.running import Done, Work
@@ -153,22 +153,31 @@ def _done(job: _Job, client: Any, folder: Folder) -> Done:
     errand = _errand(job, folder)
     _keep(job, folder)
     worker.warm(errand)
-    whole = folder.make_whole()
-    task = Task(whole, kinds(job.query, job.source.dimension, job.ids), job.ids)
-    joined = joiner(task, errand.suffix)
     plugin = worker.plugin(errand)
     crew.send(client, plugin)
     try:
-        used = deque[Path]()
-        with pipeline.progress(job.source, 0, job.progress) as advance, begun.syncing(whole, used):
-            work = Work(client, errand, folder, places(job.source, job.size), joined, used, advance)
-            done = running.run(work)
+        with pipeline.progress(job.source, 0, job.progress) as advance:
+            done = _joined(job, Work(client, errand, folder, places(job.source, job.size), advance))
     except (RayboxError, KeyboardInterrupt) as error:
         raise folder.told(error) from error
     finally:
         crew.take_back(client, plugin)
-    joined.finish(done.rows)
-    folder.place(whole / f"answers{errand.suffix}")
+    folder.place(folder.whole / f"answers{errand.suffix}")
+    return done
+
+
+def _joined(job: _Job, work: Work) -> Done:
+    """Have all parts done, and joined as they come."""
+    folder = work.folder
+    notes = joining.noted(folder.log, folder.whole)
+    if not folder.same_input:
+        notes = running.still_good(work, notes, places(job.source, job.size))
+    folder.whole.mkdir(exist_ok=True)
+    task = Task(folder.whole, kinds(job.query, job.source.dimension, job.ids), job.ids)
+    with closing(Joiner(folder.log, task, work.errand.suffix, notes)) as joiner:
+        with begun.settling(joiner.settle):
+            done = running.run(work, joiner)
+        joiner.finish(done.rows)
     return done
 
 

@@ -21,7 +21,7 @@ from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream.answers import ask as answers_of
-from raybox.stream.answers import kinds
+from raybox.stream.answers import kinds, laid_out
 from raybox.stream.casting import check_arguments, dimension_of
 
 _IDS = "ids.json"
@@ -215,7 +215,9 @@ def _answered(asked: _Asked, arrays: Any, first: int) -> dict[str, Any]:
     found = answers_of(scene, asked.query, rays, first, asked.workers) if len(rays) else ()
     parts = [answer.columns({}) for answer in found]
     blank = {name: np.empty(0, kind) for name, kind in kinds(asked.query, rays.ndim_space, None).items()}
-    columns = {name: np.concatenate([blank[name], *(part[name] for part in parts)]) for name in blank}
+    columns = {
+        name: np.concatenate([blank[name], *(laid_out(part[name]) for part in parts)]) for name in blank
+    }
     return columns if ids is None or "index" not in columns else columns | {"id": ids[columns["index"]]}
 
 

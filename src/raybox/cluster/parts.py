@@ -1,6 +1,7 @@
 """The folder of parts: ``OUT.raybox-parts``, beside the output until it is whole.
 
-It holds ``asked.json``, the scene's files, and ``part-000000000``, ``part-000000001``, ..., the answers of a
+It holds ``asked.json``, the scene's files, the output as far as it is put together (``whole`` and
+``joined``, see `raybox.cluster.joining`), and the parts after that: ``part-000000012``, ..., the answers of a
 chunk of rays each. A part is written under another name and renamed, by whichever worker; written twice, it
 is the same bytes. It ends with a few words about itself, so that whoever resumes knows which parts are whole.
 """
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from raybox.stream.begun import LOCK, Facts
 ENDING = ".raybox-parts"
 SCENE = "scene"
 ROWS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}  # of parts
-_ASKED, _PART, _WORK = "asked.json", "part-", "work-"
+_ASKED, _PART, _WORK, _WHOLE, _JOINED = "asked.json", "part-", "work-", "whole", "joined"
 _MAGIC = b"raybox-1"
 _LANES = 8  # sums side by side
 _REMOVERS = 4  # files at once: letting go of what memory holds of one takes 12 ms
@@ -47,6 +49,11 @@ class Told(NamedTuple):
 def part_of(folder: Path, number: int) -> Path:
     """Return where a part is, or is to be."""
     return folder / f"{_PART}{number:09}"
+
+
+def number_of(part: Path) -> int:
+    """Return which part a path is of."""
+    return int(part.name.removeprefix(_PART))
 
 
 def seal(path: Path, told: Told) -> None:
@@ -87,6 +94,7 @@ class Folder:
         self.path = begun.folder_of(target, ENDING)
         self.asked, self.found = asked, found
         self.same_input = True
+        self.whole, self.log = self.path / _WHOLE, self.path / _JOINED
 
     def load(self) -> None:
         """Take up what the same command has left; refuse what another one has."""
@@ -111,12 +119,6 @@ class Folder:
         new.write_text(json.dumps({"asked": self.asked, "input": self.found}), encoding="utf-8")
         os.replace(new, self.path / _ASKED)
 
-    def make_whole(self) -> Path:
-        """Make a folder for the output that is put together."""
-        path = self.path / f"{_WORK}whole"
-        path.mkdir()
-        return path
-
     def place(self, whole: Path) -> None:
         """Put the whole output in its place, and remove the parts."""
         begun.sync(whole)
@@ -126,7 +128,7 @@ class Folder:
 
     def told(self, error: BaseException) -> BaseException:
         """Add to an error what is kept."""
-        number = sum(1 for _ in self.path.glob(_PART + "*"))
+        number = self.done()
         kept = f"{number:,} parts are done and kept in {self.path.name}, from where the same command goes on"
         if not number:
             return error
@@ -149,18 +151,19 @@ class Folder:
             _remove(item)
         self.path.rmdir()
 
-    def empty(self) -> bool:
-        """Tell whether no part is done."""
-        return not any(self.path.glob(_PART + "*"))
+    def done(self) -> int:
+        """Count the parts that are done."""
+        joined = len(self.log.read_bytes().splitlines()) if self.log.exists() else 0
+        return joined + sum(1 for path in self.path.glob(_PART + "*") if number_of(path) >= joined)
 
 
 def _remove(item: Path) -> None:
     shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
 
 
-def make_work(folder: Path, number: int, token: str) -> Path:
-    """Make a folder for a part under way."""
-    path = folder / f"{_WORK}{number:09}-{token}"
+def make_work(folder: Path) -> Path:
+    """Make a folder for parts under way, of one thread."""
+    path = folder / f"{_WORK}{uuid4().hex[:12]}"
     path.mkdir()
     return path
 
@@ -177,5 +180,5 @@ def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Folder]:
         finally:
             if folder.path.exists():
                 folder.clear_work()
-                if folder.empty():
+                if not folder.done():
                     folder.remove()

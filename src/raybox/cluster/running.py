@@ -1,14 +1,13 @@
 """Tasks handed out a few at a time; what workers have done is taken in, in order, as it comes."""
 
 from asyncio import CancelledError
-from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import islice
 from typing import Any, NamedTuple
 
 from raybox.cluster import worker
 from raybox.cluster.crew import engine
-from raybox.cluster.joining import Joiner
+from raybox.cluster.joining import Joiner, Note
 from raybox.cluster.parts import Folder, Told, part_of, told_by
 from raybox.cluster.worker import Errand, Failure
 from raybox.errors import RayboxError
@@ -20,15 +19,12 @@ _TRIES = 3  # more, of a task that failed
 
 
 class Work(NamedTuple):
-    """What is to be done, and who takes in what is done."""
+    """What is to be done."""
 
     client: Any
     errand: Errand
     folder: Folder
     places: Iterator[Place]
-    joiner: Joiner
-    used: deque[Path]
-    """Parts that are joined."""
     advance: Advance
 
 
@@ -41,9 +37,30 @@ class Done(NamedTuple):
     resumed: int = 0
 
 
-def run(work: Work) -> Done:
+def still_good(work: Work, notes: list[Note], where: Iterator[Place]) -> list[Note]:
+    """Return notes of the first parts, of those that are joined, whose rays are the file's as it is now."""
+    most = _most(work)
+    for begin in range(0, len(notes), most):
+        some = notes[begin : begin + most]
+        sums = [
+            work.client.submit(worker.rays_of, work.errand, place, pure=False)
+            for place in islice(where, len(some))
+        ]
+        good = [of == note.told.of for note, of in zip(some, work.client.gather(sums), strict=False)]
+        if not all(good) or len(good) < len(some):
+            return notes[: begin + [*good, False].index(False)]
+    return notes
+
+
+def _most(work: Work) -> int:
+    """Return how many tasks may be handed out at once."""
+    threads: int = sum(work.client.nthreads().values())
+    return _AHEAD * max(1, threads)
+
+
+def run(work: Work, joiner: Joiner) -> Done:
     """Do all parts, less those that are there; return when all are joined."""
-    run = _Run(work)
+    run = _Run(work, joiner)
     try:
         run.go()
     finally:
@@ -52,13 +69,16 @@ def run(work: Work) -> Done:
 
 
 class _Run:
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._numbered = enumerate(work.places)
+    def __init__(self, work: Work, joiner: Joiner) -> None:
+        self._work, self._joiner = work, joiner
+        before = [note.told for note in joiner.notes]
+        self._next = len(before)
+        self._numbered = islice(enumerate(work.places), self._next, None)
         self.waiting: dict[Any, int] = {}
         self._told: dict[int, Told] = {}  # of parts that wait for those before them
-        self._next = 0
-        self.done = Done()
+        rays, rows, met = (sum(getattr(told, name) for told in before) for name in ("rays", "rows", "met"))
+        self.done = Done(rays, rows, met, rays)
+        work.advance(rays, None)
 
     def go(self) -> None:
         """Hand out and take in; after a failure, what workers are at is still taken in."""
@@ -77,7 +97,7 @@ class _Run:
     def _hand_out(self, ready: Any) -> RayboxError | None:
         """Hand out tasks, and take in parts that are there; return what is wrong with the rays that come."""
         work = self._work
-        most = _AHEAD * max(1, sum(work.client.nthreads().values()))
+        most = _most(work)
         while len(self.waiting) < most:
             try:
                 number, place = next(self._numbered, (-1, Place()))
@@ -125,7 +145,5 @@ class _Run:
         )
         work.advance(told.rays, None)
         while (now := self._told.pop(self._next, None)) is not None:
-            path: Path = part_of(work.folder.path, self._next)
-            work.joiner.add(path, now)
-            work.used.append(path)
+            self._joiner.add(part_of(work.folder.path, self._next), now)
             self._next += 1

@@ -9,15 +9,13 @@ one at a time asks, with as many threads of ours as the worker has.
 import asyncio
 import json
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 
@@ -32,7 +30,7 @@ from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import chunks, digest
 from raybox.stream.answers import Scratch, ask, kinds
-from raybox.stream.chunks import Place, Rooms, Source
+from raybox.stream.chunks import Chunk, Place, Rooms, Source
 from raybox.stream.plain import Task
 from raybox.stream.sinks import SINKS
 from raybox.stream.sources import open_source
@@ -74,6 +72,17 @@ class Failure(NamedTuple):
     text: str
 
 
+class Bench(NamedTuple):
+    """What parts are made with, one after the other.
+
+    A folder of its own for each part had to be removed again, which waits for whoever has the disk write: a
+    tenth of a worker's time (measured).
+    """
+
+    work: Path
+    scratch: Scratch
+
+
 class Held:
     """What a process keeps for an errand."""
 
@@ -93,7 +102,7 @@ class Held:
         self.ids = json.loads((place / IDS).read_text(encoding="utf-8"))
         warm(errand)
         self.source: Source | None = None
-        self.rooms, self.scratch = Rooms(), list[Scratch]()
+        self.rooms, self.benches = Rooms(), list[Bench]()
         self.asking, self.entering = Lock(), BoundedSemaphore(1 + _WAITING)
 
     def source_of(self) -> Source:
@@ -104,11 +113,11 @@ class Held:
             return self.source
 
     @contextmanager
-    def lend_scratch(self) -> Iterator[Scratch]:
-        """Lend memory for columns."""
-        scratch = self.scratch.pop() if self.scratch else {}
-        yield scratch
-        self.scratch.append(scratch)
+    def lend_bench(self) -> Iterator[Bench]:
+        """Lend what a part is made with."""
+        bench = self.benches.pop() if self.benches else Bench(make_work(self.errand.folder), {})
+        yield bench
+        self.benches.append(bench)
 
 
 def hold(errand: Errand, threads: int) -> Held:
@@ -140,6 +149,21 @@ def do_part(errand: Errand, number: int, place: Place, known: str | None = None)
         return Failure(type(error), str(error))
 
 
+def rays_of(errand: Errand, place: Place) -> str | None:
+    """Return the sum of the rays of a chunk, as its part tells it; None if they cannot be asked."""
+    from distributed import get_worker
+
+    try:
+        held = hold(errand, get_worker().state.nthreads)
+        chunk = next(chunks.read(held.source_of(), errand.size, place, held.rooms), None)
+    except RayboxError:
+        return None
+    if chunk is None:
+        return None
+    held.rooms.give_back(chunk.room)
+    return digest.of_text(chunk.after.digest)
+
+
 def _do(held: Held, number: int, place: Place, known: str | None) -> Told:
     errand, source = held.errand, held.source_of()
     path = part_of(errand.folder, number)
@@ -150,25 +174,28 @@ def _do(held: Held, number: int, place: Place, known: str | None) -> Told:
     if known == of and (before := told_by(path)):
         held.rooms.give_back(chunk.room)
         return before
-    suffix = ROWS[errand.suffix]
-    work = make_work(errand.folder, number, uuid4().hex[:12])
-    task = Task(work, kinds(errand.query, source.dimension, held.ids), held.ids)
-    sink, rows, met = SINKS[suffix](task, {}), 0, 0
-    with held.lend_scratch() as scratch:
+    with held.lend_bench() as bench:
+        rows, met = _write(held, chunk, bench)
+        made = bench.work / f"answers{ROWS[errand.suffix]}"
+        told = Told(chunk.after.first - chunk.first, rows, met, made.stat().st_size, of)
+        seal(made, told)
+        os.replace(made, path)
+    held.rooms.give_back(chunk.room)
+    return told
+
+
+def _write(held: Held, chunk: Chunk, bench: Bench) -> tuple[int, int]:
+    """Answer the rays of a chunk into a file; return how many rows that are, and how many are met."""
+    errand, rows, met = held.errand, 0, 0
+    task = Task(bench.work, kinds(errand.query, errand.kind[0], held.ids), held.ids)
+    with closing(SINKS[ROWS[errand.suffix]](task, {})) as sink:
         for answer in _asked(held, chunk.rays, chunk.first):
-            columns = answer.columns(scratch)
+            columns = answer.columns(bench.scratch)
             sink.add(columns)
             rows, met = rows + len(columns["ray"]), met + answer.met
             del answer, columns
-    sink.finish(rows)
-    sink.close()
-    made = work / f"answers{suffix}"
-    told = Told(chunk.after.first - chunk.first, rows, met, made.stat().st_size, of)
-    seal(made, told)
-    os.replace(made, path)
-    shutil.rmtree(work, ignore_errors=True)
-    held.rooms.give_back(chunk.room)
-    return told
+        sink.finish(rows)
+    return rows, met
 
 
 def _asked(held: Held, rays: Rays, first: int) -> Iterator[Any]:

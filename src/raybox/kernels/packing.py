@@ -13,27 +13,27 @@ import numpy as np
 
 from raybox.kernels.jit import entry, inlined
 
-_BLOCK, _MINI = 128, 32
-_MINIS = _BLOCK // _MINI
+BLOCK, _MINI = 128, 32
+MINIS = BLOCK // _MINI
 _ONE, _LOW, _HALF = np.uint64(1), np.uint64(0x7F), np.uint64(32)
 _MORE, _BYTE = np.uint64(0x80), np.uint64(0xFF)
 
 
 def room(numbers: int) -> int:
     """Return how many bytes so many numbers take at most."""
-    return 40 + (numbers // _BLOCK + 1) * (10 + _MINIS + 8 * _BLOCK)
+    return 40 + (numbers // BLOCK + 1) * (10 + MINIS + 8 * BLOCK)
 
 
 @entry
 def pack(numbers: Any, out: Any) -> int:
     """Write int64 numbers; return how many bytes that took."""
     size = numbers.size
-    at = _varint(np.uint64(_BLOCK), out, 0)
-    at = _varint(np.uint64(_MINIS), out, at)
+    at = _varint(np.uint64(BLOCK), out, 0)
+    at = _varint(np.uint64(MINIS), out, at)
     at = _varint(np.uint64(size), out, at)
     at = _varint(_zigzag(numbers[0] if size else 0), out, at)
-    for start in range(1, size, _BLOCK):
-        end = min(size, start + _BLOCK)
+    for start in range(1, size, BLOCK):
+        end = min(size, start + BLOCK)
 
         # Find the least difference, from which the others are counted.
         least = numbers[start] - numbers[start - 1]
@@ -42,8 +42,8 @@ def pack(numbers: Any, out: Any) -> int:
         at = _varint(_zigzag(least), out, at)
 
         # Tell how many bits each 32 take, and pack these.
-        widths, at = at, at + _MINIS
-        for mini in range(_MINIS):
+        widths, at = at, at + MINIS
+        for mini in range(MINIS):
             first = min(end, start + mini * _MINI)
             last = min(end, first + _MINI)
             bits = np.uint64(0)

@@ -16,7 +16,8 @@ from raybox.validate import Floats, Ints
 QUERIES = ("nearest", "occluded", "count", "all")
 CONTACTS = 1 << 20  # of ``all``, that are held at once; those of a single ray are never parted
 
-Columns = dict[str, NDArray[Any]]
+Column = NDArray[Any] | range  # numbers one after the other need not lie in memory
+Columns = dict[str, Column]
 Scratch = dict[str, NDArray[Any]]  # memory that whoever writes lends again and again
 
 
@@ -49,8 +50,13 @@ def ask(scene: Scene | SplitScene, query: str, rays: Rays, first: int, workers: 
             yield Answer(len(contacts.index), partial(_all, contacts, first + begin))
     else:
         flat = getattr(scene, query)(rays, workers=workers)
-        numbered = {"ray": np.arange(first, first + len(flat)), query: flat}
+        numbered: Columns = {"ray": range(first, first + len(flat)), query: flat}
         yield Answer(int(np.count_nonzero(flat)), lambda _: numbered)
+
+
+def laid_out(column: Column) -> NDArray[Any]:
+    """Give a column as it lies in memory."""
+    return np.arange(column.start, column.stop) if isinstance(column, range) else column
 
 
 def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
@@ -66,17 +72,16 @@ def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
 
 def _nearest(rays: Rays, index: Ints, t: Floats, first: int, scratch: Scratch) -> Columns:
     """Lay out what `Hits` tells, bit for bit, but column by column."""
-    if len(scratch.get("count", ())) < len(t):
-        scratch |= {"count": np.arange(len(t)), "ray": np.empty(len(t), np.int64)}
+    if len(scratch.get("points", [()])[0]) < len(t):
         scratch["points"] = np.empty((rays.ndim_space, len(t)))
-    points, ray = scratch["points"][:, : len(t)], scratch["ray"][: len(t)]
-    np.add(scratch["count"][: len(t)], first, out=ray)
+    points = scratch["points"][:, : len(t)]
     passing.points_of(rays.origins, rays.directions, index, t, points)
-    return {"ray": ray, "index": index, "t": t} | dict(zip("xyz", points, strict=False))
+    columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
+    return columns | dict(zip("xyz", points, strict=False))
 
 
 def _all(contacts: Any, first: int, _: Scratch) -> Columns:
-    columns = {"ray": contacts.ray + first, "index": contacts.index, "t": contacts.t}
+    columns: Columns = {"ray": contacts.ray + first, "index": contacts.index, "t": contacts.t}
     return columns | {
         "t_enter": contacts.t_enter,
         "t_exit": contacts.t_exit,

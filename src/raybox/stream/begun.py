@@ -4,8 +4,7 @@
 """
 
 import os
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -13,7 +12,7 @@ from typing import Any
 
 from raybox.errors import RayboxError
 from raybox.files.common import broken
-from raybox.stream.storage import let_go, put_away
+from raybox.stream.storage import put_away
 
 LOCK = "lock"
 _SECONDS = 0.5
@@ -90,33 +89,22 @@ def sync(whole: Path) -> None:
 
 
 @contextmanager
-def syncing(folder: Path, used: deque[Path]) -> Iterator[None]:
-    """Have what grows in a folder written to the disk meanwhile: at the end, little is left to wait for.
-
-    used: files that nobody will read again soon.
-    """
+def settling(settle: Callable[[], None]) -> Iterator[None]:
+    """Have what grows settled on the disk meanwhile: at the end, little is left to wait for."""
     done = Event()
 
     def work() -> None:
         while not done.wait(_SECONDS):
             with suppress(OSError):  # whoever puts it in its place will be told
-                sync(folder)
-                while used and not done.is_set():
-                    _forget(used.popleft())
+                settle()
 
-    thread = Thread(target=work, name="raybox-sync", daemon=True)
+    thread = Thread(target=work, name="raybox-settle", daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
-
-
-def _forget(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        let_go(file.fileno())
 
 
 def sync_folder(path: Path) -> None:

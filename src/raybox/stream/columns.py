@@ -10,7 +10,8 @@ import numpy as np
 from raybox.files.arrays import member
 from raybox.files.common import require
 from raybox.stream.answers import Columns
-from raybox.stream.plain import Part, Parts, Task, names_of, slices
+from raybox.stream.growing import Part, Parts
+from raybox.stream.plain import Task, names_of, slices
 
 _BYTES = 1 << 22  # copied at once
 ZARR_ROWS = 1 << 20  # rows of a chunk of an array

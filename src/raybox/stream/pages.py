@@ -7,13 +7,15 @@ Format: Apache Parquet, ``parquet.thrift``, "Data Pages" and "Encodings".
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.kernels import packing
-from raybox.stream.thrift import BINARY, I32, I64, LIST, STRUCT, TRUE, Fields, List, serialise
+from raybox.stream.answers import Column
+from raybox.stream.thrift import BINARY, I32, I64, LIST, STRUCT, TRUE, Fields, List, serialise, varint
 
 PAGE = 1 << 17  # numbers: a megabyte of floats
 
@@ -30,9 +32,9 @@ class Encoded(NamedTuple):
     size: int
 
 
-def encode(name: str, numbers: NDArray[Any], at: int, ascending: bool) -> Encoded:
+def encode(name: str, numbers: Column, at: int, ascending: bool) -> Encoded:
     """Make pages that will stand at a place in the file; of ascending numbers, the footer tells the range."""
-    kind, encoding, packed = _KINDS[numbers.dtype.kind]
+    kind, encoding, packed = _KINDS["range" if isinstance(numbers, range) else numbers.dtype.kind]
     pieces: list[Any] = []
     size = 0
     for start in range(0, len(numbers), PAGE):
@@ -56,6 +58,7 @@ def encode(name: str, numbers: NDArray[Any], at: int, ascending: bool) -> Encode
     return Encoded(pieces, {2: (I64, 0), 3: (STRUCT, told)}, size)
 
 
+@lru_cache(maxsize=256)
 def _header(numbers: int, size: int, encoding: int) -> bytes:
     """Give what stands before the numbers of a page."""
     of_data = {1: (I32, numbers), 2: (I32, encoding), 3: (I32, _RLE), 4: (I32, _RLE)}
@@ -64,24 +67,26 @@ def _header(numbers: int, size: int, encoding: int) -> bytes:
 
 def _levels(numbers: int) -> bytes:
     """Say that no number is missing: one run, its length first."""
-    run = bytearray()
-    left = numbers << 1
-    while left >= 0x80:
-        run.append(left & 0x7F | 0x80)
-        left >>= 7
-    run.append(left)
-    return (len(run) + 1).to_bytes(4, "little") + run + _PRESENT
+    run = varint(numbers << 1)
+    return (len(run) + len(_PRESENT)).to_bytes(4, "little") + run + _PRESENT
 
 
-def _range(numbers: NDArray[Any]) -> Fields:
+def _range(numbers: Column) -> Fields:
     """Give the statistics of numbers that ascend: none is missing, both ends are exact."""
-    low, high = (number.tobytes() for number in (numbers[0], numbers[-1]))
+    low, high = (np.int64(number).tobytes() for number in (numbers[0], numbers[-1]))
     return {3: (I64, 0), 5: (BINARY, high), 6: (BINARY, low), 7: (TRUE, True), 8: (TRUE, True)}
 
 
 def _differences(numbers: NDArray[Any]) -> NDArray[Any]:
     out = np.empty(packing.room(len(numbers)), np.uint8)
     return out[: packing.pack(_fixed(numbers), out)]
+
+
+def _counting(numbers: range) -> NDArray[Any]:
+    """Give what `_differences` does of numbers one after the other: each difference is 1."""
+    head = b"".join(map(varint, (packing.BLOCK, packing.MINIS, len(numbers), numbers.start << 1)))
+    blocks = -(-(len(numbers) - 1) // packing.BLOCK)
+    return np.frombuffer(head + (varint(1 << 1) + bytes(packing.MINIS)) * blocks, np.uint8)
 
 
 def _fixed(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -95,8 +100,9 @@ def _bits(numbers: NDArray[Any]) -> NDArray[Any]:
     return np.packbits(numbers, bitorder="little")
 
 
-_KINDS: dict[str, tuple[int, int, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+_KINDS: dict[str, tuple[int, int, Callable[[Any], NDArray[Any]]]] = {
     "b": (_BOOLEAN, _PLAIN, _bits),
     "i": (_INT64, _DELTA, _differences),
+    "range": (_INT64, _DELTA, _counting),
     "f": (_DOUBLE, _PLAIN, np.ascontiguousarray),
 }

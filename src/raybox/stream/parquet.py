@@ -8,14 +8,16 @@ ids of boxes, are Arrow's to encode.
 import io
 import struct
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from raybox.files.common import require
 from raybox.files.parquet import write
 from raybox.stream import footer, pages
-from raybox.stream.answers import Columns
-from raybox.stream.plain import Part, Parts, Task
+from raybox.stream.answers import Columns, laid_out
+from raybox.stream.growing import Part, Parts
+from raybox.stream.plain import Task
 
 _LENGTH = struct.Struct("<Q")
 
@@ -50,7 +52,10 @@ class Parquet:
             for piece in encoded.pieces:
                 part.write(piece)
             told.append(encoded.column)
-        end = footer.of_group(self._template, (told, start), rows, part.length - start)
+        self.keep(footer.of_group(self._template, (told, start), rows, part.length - start))
+
+    def keep(self, end: bytes) -> None:
+        """Keep the footer of row groups until the last one is there."""
         self.parts["footers"].write(_LENGTH.pack(len(end)) + end)
 
     def finish(self, rows: int) -> None:
@@ -60,7 +65,7 @@ class Parquet:
     def _ids(self, columns: Columns) -> pages.Encoded:
         """Have Arrow encode the ids of boxes: those that occur, each once."""
         assert self._names is not None
-        index = columns["index"]
+        index = laid_out(columns["index"])
         known = self._names.take(self._arrow.array(np.where(index < 0, len(self._names) - 1, index)))
         body, end = _encoded({"id": known})
         column = footer.columns_of(end)[0]
@@ -81,7 +86,7 @@ def _template(kinds: tuple[tuple[str, str], ...]) -> bytes:
     return footer.bare(_encoded({name: np.empty(0, kind) for name, kind in kinds})[1])
 
 
-def _encoded(columns: Columns) -> tuple[memoryview, bytes]:
+def _encoded(columns: dict[str, Any]) -> tuple[memoryview, bytes]:
     """Encode columns as a file; return what stands between its magic and its footer, and the footer."""
     out = io.BytesIO()
     rows = len(next(iter(columns.values())))

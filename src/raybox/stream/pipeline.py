@@ -104,7 +104,7 @@ class _Writer:
 
     def _end(self, chunk: Chunk) -> None:
         """Count a chunk as done."""
-        lengths = {name: part.length for name, part in self._sink.parts.items()}
+        lengths = self._sink.parts.lengths()
         rays = chunk.after.first - self.done.place.first
         self.done = Done(chunk.after, self._rows, self._met, lengths)
         if time.monotonic() - self._noted >= SECONDS and self._notes.empty():

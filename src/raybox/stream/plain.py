@@ -1,8 +1,7 @@
-"""Appending to files: a part of a file that can be cut back, and the writers of `.npy` and `.csv`."""
+"""The writers of `.npy` and `.csv`, and what all writers have to know."""
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -10,10 +9,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import RayboxError
 from raybox.files.text import plain_numbers
-from raybox.stream.answers import Columns
-from raybox.stream.storage import put_away
+from raybox.stream.answers import Columns, laid_out
+from raybox.stream.growing import Part, Parts
 
 _AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
 Kinds = dict[str, np.dtype[Any]]
@@ -28,57 +26,11 @@ class Task(NamedTuple):
     check: Callable[[], None] = lambda: None
 
 
-class Part:
-    """A file that is appended to, from a length that is known to be good."""
-
-    def __init__(self, path: Path, length: int = 0) -> None:
-        self.path = path
-        self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
-        if os.fstat(self._file.fileno()).st_size < length:
-            self._file.close()
-            raise RayboxError(
-                f"{path} is shorter than its journal says; remove the folder {path.parent} and begin anew"
-            )
-        self.cut(length)
-
-    def write(self, data: Any) -> None:
-        """Append bytes, or whatever lies in memory like them."""
-        raw: Any = data.view(np.uint8) if isinstance(data, np.ndarray) else data
-        left = memoryview(raw).cast("B")
-        while left:
-            written = self._file.write(left)
-            self.length += written
-            left = left[written:]
-
-    def cut(self, length: int) -> None:
-        """Forget what stands beyond a length."""
-        self._file.truncate(length)
-        self._file.seek(length)
-        self.length = length
-
-    def sync(self) -> None:
-        """Wait until all of it would survive the machine."""
-        put_away(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-class Parts(dict[str, Part]):
-    """The files of a sink, by name."""
-
-    def close(self) -> None:
-        """Close them."""
-        for part in self.values():
-            part.close()
-
-
-def slices(columns: Columns, task: Task, names: NDArray[Any] | None) -> Iterator[Columns]:
+def slices(columns: Columns, task: Task, names: NDArray[Any] | None) -> Iterator[dict[str, NDArray[Any]]]:
     """Give columns some rows at a time, with the column ``id`` where it belongs."""
     for start in range(0, len(columns["ray"]), _AT_ONCE):
         task.check()
-        some = {name: column[start : start + _AT_ONCE] for name, column in columns.items()}
+        some = {name: laid_out(column[start : start + _AT_ONCE]) for name, column in columns.items()}
         if names is not None and "id" in task.kinds:
             some["id"] = names[some["index"]]
         yield {name: some[name] for name in task.kinds}
@@ -98,6 +50,7 @@ class Npy:
         self.parts = Parts(answers=Part(self._whole, lengths.get("answers", 0)))
         self.close = self.parts.close
         self._kind = np.dtype(list(task.kinds.items()))
+        self.head = len(self._header(0))
         if not self.parts["answers"].length:
             self.parts["answers"].write(self._header(0))
 
@@ -112,7 +65,7 @@ class Npy:
     def finish(self, rows: int) -> None:
         """Say how many rows there are, where NumPy leaves room for that."""
         header = self._header(rows)
-        assert len(header) == len(self._header(0))
+        assert len(header) == self.head
         with self._whole.open("r+b") as file:
             file.write(header)
 
@@ -132,6 +85,7 @@ class Csv:
         self._task, self._names = task, names_of(task)
         self.parts = Parts(answers=Part(task.folder / "answers.csv", lengths.get("answers", 0)))
         self.close = self.parts.close
+        self.head = len(_line(task))
         if not self.parts["answers"].length:
             self.parts["answers"].write(_line(task))
 
@@ -174,7 +128,7 @@ def _line(task: Task) -> bytes:
     return (",".join(task.kinds) + "\n").encode()
 
 
-def _lines(columns: Columns) -> bytes:
+def _lines(columns: dict[str, NDArray[Any]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(plain_numbers(columns))
     return text.getvalue().encode()

@@ -8,16 +8,17 @@ from raybox.files.common import broken, require
 from raybox.files.saving import check_target
 from raybox.stream.answers import Columns
 from raybox.stream.columns import Npz, Zarr
+from raybox.stream.growing import Parts
 from raybox.stream.journal import folder_of
 from raybox.stream.parquet import Parquet
-from raybox.stream.plain import Csv, Npy, Part, Task
+from raybox.stream.plain import Csv, Npy, Task
 
 
 class Sink(Protocol):
     """Rows are added in order; ``finish`` makes a whole file of them, as often as it is asked to."""
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> Parts:
         """The files that grow; cut back to lengths that were theirs, they hold what they held then."""
         ...
 

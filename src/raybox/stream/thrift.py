@@ -32,6 +32,13 @@ def serialise(fields: Fields) -> bytes:
     return bytes(out)
 
 
+def varint(value: int) -> bytes:
+    """Write a whole number that is not negative, in as few bytes as it takes."""
+    out = bytearray()
+    _write_varint(out, value)
+    return bytes(out)
+
+
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
