@@ -10,7 +10,7 @@ import pytest
 import raybox as rb
 from clustering import begun, both
 from raybox.cluster.joining import Joiner, Note, noted
-from raybox.cluster.parts import Told, part_of
+from raybox.cluster.parts import Folder, Told, part_of
 from raybox.stream import growing
 from raybox.stream.answers import kinds
 from raybox.stream.plain import Task
@@ -124,10 +124,33 @@ def test_a_disk_that_is_full_loses_no_part(tmp_path, monkeypatch):
     assert [json.loads(line)[0] for line in log.read_bytes().splitlines()] == [0, 1]
     assert (whole / "answers.csv").read_text() == "ray,count\n0,0\n1,0\n2,1\n3,1\n"
     again = Joiner(log, Task(whole, kinds("count", 3, None), None), ".csv", noted(log, whole)[:1])
-    again.add(*part(tmp_path, 1, rows=1))
+    third = part(tmp_path, 1, rows=1)
+    again.add(*third)
+    text = "ray,count\n0,0\n1,0\n2,1\n"
+    assert (whole / "answers.csv").read_text() == text
+    notes = [Note(first[1], {"answers": len(text) - 4}), Note(third[1], {"answers": len(text)})]
+    assert noted(log, whole) == notes[:1]
+    again.settle()
     again.close()
-    assert (whole / "answers.csv").read_text() == "ray,count\n0,0\n1,0\n2,1\n"
-    assert noted(log, whole) == [Note(first[1], {"answers": len("ray,count\n0,0\n1,0\n")})]
+    assert noted(log, whole) == notes
+
+
+def test_parts_are_counted_once(cluster, tmp_path):
+    """One that is noted may still be there, and one may be there that is not."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
+    begun(cluster, rays, out, after=6, settled=True)
+    folder = Folder(out, {}, {})
+    assert folder.done() == 6
+    for number in (0, 5, 6):
+        part_of(folder.path, number).touch()
+    assert folder.done() == 7
+
+
+def test_stopped_again_and_again(cluster, tmp_path):
+    rays, out = put(tmp_path / "rays.parquet", RAYS), tmp_path / "found.parquet"
+    for after in (1, 3, 5):
+        begun(cluster, rays, out, after=after, settled=True)
+    assert both(cluster, rays, "parquet")[1].resumed >= 100
 
 
 @pytest.mark.parametrize("platform", [sys.platform, "darwin"])

@@ -167,7 +167,6 @@ def _put_packets(
                 continue
             sink.where[base + k], sink.counts[base + k] = PACKED - (sink.size[1] + at), number
             if not put_run(sink, job, desk, desk.pairs, (p * LANES + lane, at, at + number)):
-                sink.counts[base + k] = 0
                 doubt(order, whole(k))
             at += number
     sink.size[1] += at
