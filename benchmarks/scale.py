@@ -22,7 +22,7 @@ from pyarrow import parquet
 import raybox as rb
 from raybox.bench import data, machine
 from raybox.cluster.joining import Joiner
-from raybox.cluster.parts import Told
+from raybox.cluster.notes import Told
 from raybox.stream.answers import kinds
 from raybox.stream.plain import Task
 

@@ -9,8 +9,9 @@ import pytest
 
 import raybox as rb
 from clustering import begun, both
-from raybox.cluster.joining import Joiner, Note, noted
-from raybox.cluster.parts import Folder, Told, part_of
+from raybox.cluster.joining import Joiner
+from raybox.cluster.notes import Note, Told, noted
+from raybox.cluster.parts import Folder, part_of
 from raybox.stream import growing
 from raybox.stream.answers import kinds
 from raybox.stream.plain import Task

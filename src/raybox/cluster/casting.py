@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from raybox import kept
-from raybox.cluster import crew, joining, running, worker
+from raybox.cluster import crew, running, worker
 from raybox.cluster.joining import Joiner
 from raybox.cluster.parts import SCENE, Folder, opened
 from raybox.cluster.places import places
@@ -169,7 +169,7 @@ def _done(job: _Job, client: Any, folder: Folder) -> Done:
 def _joined(job: _Job, work: Work) -> Done:
     """Have all parts done, and joined as they come."""
     folder = work.folder
-    notes = joining.noted(folder.log, folder.whole)
+    notes = folder.notes()
     if not folder.same_input:
         notes = running.still_good(work, notes, places(job.source, job.size))
     folder.whole.mkdir(exist_ok=True)

@@ -1,54 +1,23 @@
 """Parts put together, in order, as they come: bytes are moved, nothing is encoded again.
 
 The output is what `raybox.stream.cast` writes of the same chunks, byte for byte. What is joined is noted once
-it is on the disk, and its parts are removed: few of them ever get there. The note of a part is a line of a
-log: what the part told of itself, and how long the files of the output are with it. Who resumes cuts them
-back to what the last line says, and goes on with the part after it.
+it is on the disk (`raybox.cluster.notes`), and its parts are removed: few of them ever get there. Who resumes
+cuts the output's files back to what the last note says, and goes on with the part after it.
 """
 
-import json
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from raybox.cluster.parts import ROWS, Told
+from raybox.cluster.notes import Note, Told, line_of
+from raybox.cluster.parts import ROWS
 from raybox.stream import footer
 from raybox.stream.growing import Part
 from raybox.stream.plain import Task
 from raybox.stream.sinks import SINKS
-
-
-class Note(NamedTuple):
-    """A part that is joined, and the lengths of the output's files then."""
-
-    told: Told
-    files: dict[str, int]
-
-
-def noted(log: Path, whole: Path) -> list[Note]:
-    """Read which parts are joined: from the first on, as far as lines are whole.
-
-    There are none if the output's files are gone: who was stopped had just put them in their place.
-    """
-    notes = list[Note]()
-    for line in log.read_bytes().splitlines() if log.exists() else ():
-        try:
-            number, told, files = json.loads(line)
-            note = Note(Told(*told), dict(files))
-        except (ValueError, TypeError):
-            break
-        if number != len(notes):
-            break
-        notes.append(note)
-    there = sum(path.stat().st_size for path in whole.rglob("*")) if whole.exists() else 0
-    return notes if notes and there >= sum(notes[-1].files.values()) else []
-
-
-def _line(number: int, note: Note) -> bytes:
-    return json.dumps([number, note.told, note.files]).encode() + b"\n"
 
 
 class Joiner:
@@ -58,7 +27,7 @@ class Joiner:
         self.notes = notes
         self._sink: Any = SINKS[suffix](task, notes[-1].files if notes else {})
         self._append = _APPEND.get(suffix, _rows)
-        self._log = Part(log, sum(len(_line(*numbered)) for numbered in enumerate(notes)))
+        self._log = Part(log, sum(len(line_of(*numbered)) for numbered in enumerate(notes)))
         self._number = len(notes)
         self._waiting = deque[tuple[Path, bytes]]()
 
@@ -67,7 +36,7 @@ class Joiner:
         if told.rows:
             self._append(self._sink, path, told)
         note = Note(told, self._sink.parts.lengths())
-        self._waiting.append((path, _line(self._number, note)))
+        self._waiting.append((path, line_of(self._number, note)))
         self._number += 1
 
     def settle(self) -> None:

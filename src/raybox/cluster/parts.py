@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
 
+from raybox.cluster.notes import Note, Told, noted
 from raybox.errors import RayboxError
 from raybox.kernels import passing
 from raybox.stream import begun, digest
@@ -32,18 +32,6 @@ _MAGIC = b"raybox-1"
 _LANES = 8  # sums side by side
 _REMOVERS = 4  # files at once: letting go of what memory holds of one takes 12 ms
 _TAIL = struct.Struct("<8sQQQQ16s16s")
-
-
-class Told(NamedTuple):
-    """What a part tells of itself."""
-
-    rays: int
-    rows: int
-    met: int
-    length: int
-    """Of the answers, in bytes."""
-    of: str
-    """The sum of the rays."""
 
 
 def part_of(folder: Path, number: int) -> Path:
@@ -151,9 +139,13 @@ class Folder:
             _remove(item)
         self.path.rmdir()
 
+    def notes(self) -> list[Note]:
+        """Tell which parts are joined."""
+        return noted(self.log, self.whole)
+
     def done(self) -> int:
         """Count the parts that are done."""
-        joined = len(self.log.read_bytes().splitlines()) if self.log.exists() else 0
+        joined = len(self.notes())
         return joined + sum(1 for path in self.path.glob(_PART + "*") if number_of(path) >= joined)
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from raybox.cluster import worker
 from raybox.cluster.crew import engine
-from raybox.cluster.joining import Joiner, Note
-from raybox.cluster.parts import Folder, Told, part_of, told_by
+from raybox.cluster.joining import Joiner
+from raybox.cluster.notes import Note, Told
+from raybox.cluster.parts import Folder, part_of, told_by
 from raybox.cluster.worker import Errand, Failure
 from raybox.errors import RayboxError
 from raybox.stream.chunks import Place

@@ -21,7 +21,8 @@ import numpy as np
 
 import raybox
 from raybox import kept
-from raybox.cluster.parts import ROWS, SCENE, Told, make_work, part_of, seal, told_by
+from raybox.cluster.notes import Told
+from raybox.cluster.parts import ROWS, SCENE, make_work, part_of, seal, told_by
 from raybox.errors import RayboxError
 from raybox.files.common import Want
 from raybox.geometry import Boxes, Mesh, Rays
@@ -139,11 +140,8 @@ def do_part(errand: Errand, number: int, place: Place, known: str | None = None)
 
     A part that has come since is this chunk's, by a worker that died before it could say so.
     """
-    from distributed import get_worker
-
     try:
-        held = hold(errand, get_worker().state.nthreads)
-        with held.entering:
+        with _entered(errand) as held:
             return _do(held, number, place, known)
     except RayboxError as error:
         return Failure(type(error), str(error))
@@ -151,26 +149,37 @@ def do_part(errand: Errand, number: int, place: Place, known: str | None = None)
 
 def rays_of(errand: Errand, place: Place) -> str | None:
     """Return the sum of the rays of a chunk, as its part tells it; None if they cannot be asked."""
+    try:
+        with _entered(errand) as held:
+            chunk, of = _read(held, place)
+            held.rooms.give_back(chunk.room)
+            return of
+    except (RayboxError, StopIteration):  # the latter: no ray is there
+        return None
+
+
+@contextmanager
+def _entered(errand: Errand) -> Iterator[Held]:
+    """Lend what is kept for an errand to as many threads at once as have a use for it."""
     from distributed import get_worker
 
-    try:
-        held = hold(errand, get_worker().state.nthreads)
-        chunk = next(chunks.read(held.source_of(), errand.size, place, held.rooms), None)
-    except RayboxError:
-        return None
-    if chunk is None:
-        return None
-    held.rooms.give_back(chunk.room)
-    return digest.of_text(chunk.after.digest)
+    held = hold(errand, get_worker().state.nthreads)
+    with held.entering:
+        yield held
+
+
+def _read(held: Held, place: Place) -> tuple[Chunk, str]:
+    """Read a chunk of rays; return it, and their sum as its part tells it."""
+    chunk = next(chunks.read(held.source_of(), held.errand.size, place, held.rooms))
+    return chunk, digest.of_text(chunk.after.digest)
 
 
 def _do(held: Held, number: int, place: Place, known: str | None) -> Told:
-    errand, source = held.errand, held.source_of()
+    errand = held.errand
     path = part_of(errand.folder, number)
     if known is None and (done := told_by(path)):
         return done
-    chunk = next(chunks.read(source, errand.size, place, held.rooms))
-    of = digest.of_text(chunk.after.digest)
+    chunk, of = _read(held, place)
     if known == of and (before := told_by(path)):
         held.rooms.give_back(chunk.room)
         return before

@@ -13,11 +13,5 @@ CACHED = 1 << 28  # bytes: a file so short stays, for whoever reads it next
 def put_away(file: int) -> None:
     """Wait until a file would survive the machine; have the system let go of a long one's memory."""
     os.fsync(file)
-    if os.fstat(file).st_size > CACHED:
-        let_go(file)
-
-
-def let_go(file: int) -> None:
-    """Have the system let go of the memory of what is on the disk of a file, where it can be told."""
-    if hasattr(os, "posix_fadvise"):
+    if os.fstat(file).st_size > CACHED and hasattr(os, "posix_fadvise"):
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
