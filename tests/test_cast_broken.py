@@ -14,7 +14,9 @@ import pytest
 import raybox as rb
 from raybox.kernels import passing
 from raybox.stream import pipeline, plain
-from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, content, get, pq, put, run
+from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, check, content, get, pq, put, run
+
+pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +60,29 @@ def test_nan(tmp_path, ending, way_out):
     assert (get(out)["index"][67] == -1) == (
         way_out == "miss" or SCENE.nearest(rb.load(rays)).index[67] == -1
     )
+
+
+def test_nulls(tmp_path):
+    """Tables from databases have null where a sensor saw nothing."""
+    rays, out = tmp_path / "rays.parquet", tmp_path / "out.parquet"
+    columns = with_nan(67)
+    gaps = {
+        name: pa.array(column, mask=np.arange(103) == 67 if name == "direction_y" else None)
+        for name, column in columns.items()
+    }
+    pq.write_table(pa.table(gaps), rays, row_group_size=25)
+    told = r"row 67 .*, column direction_y: 1 values are missing; fill .* or read with invalid='miss'"
+    with pytest.raises(rb.FileFormatError, match=told):
+        rb.load(rays)
+    with pytest.raises(rb.FileFormatError, match=told):
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    done = rb.stream.cast(SCENE, rays, out, chunk=10, invalid="miss")
+    assert (done.rays, done.resumed) == (103, 50)
+    rb.save(tmp_path / "nan.parquet", columns)
+    wanted = SCENE.nearest(rb.load(tmp_path / "nan.parquet", invalid="miss"))
+    assert (wanted.index[67], wanted.hit.any()) == (-1, True)
+    assert SCENE.nearest(rb.load(rays, invalid="miss")).t.tolist() == wanted.t.tolist()
+    check(out, wanted)
 
 
 def test_misses_are_not_taken_for_sound_rays(tmp_path, monkeypatch):

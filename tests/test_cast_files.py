@@ -11,6 +11,7 @@ import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
+from raybox.files.parquet import write_nothing
 from raybox.stream import QUERIES, answers, chunks, footer, lines, pages, pipeline, sources
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
 
@@ -233,8 +234,9 @@ def test_archives_do_not_tell_the_time(tmp_path):
 def encoded(columns):
     """Make a file of a group of pages, and have Arrow read it."""
     whole = io.BytesIO()
-    pq.write_table(pa.table({name: pa.array(column[:0]) for name, column in columns.items()}), whole)
-    template = footer.bare(footer.split(whole.getbuffer())[1])
+    kinds = {name: answers.laid_out(column).dtype for name, column in columns.items()}
+    write_nothing(whole, kinds)
+    template = footer.split(whole.getbuffer())[1]
     file, told = bytearray(footer.MAGIC), []
     for name, column in columns.items():
         made = pages.encode(name, column, len(file), name == "ray")
@@ -269,6 +271,43 @@ def test_arrow_reads_our_pages(monkeypatch, rows, page):
         read = table[name].to_numpy()
         assert read.dtype == column.dtype
         assert read.tobytes() == column.tobytes(), name
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 64, 65, 1000])
+@pytest.mark.parametrize("page", [7, 8, 129, 1 << 17])
+def test_arrow_reads_our_pages_of_columns_with_gaps(monkeypatch, rows, page):
+    monkeypatch.setattr(pages, "PAGE", page)
+    rng = np.random.default_rng(rows)
+    for share in (0.0, 0.25, 0.9, 1.0):
+        there = rng.random(rows) < share
+        numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
+        column = answers.Sparse(there, numbers)
+        table, _ = encoded({"ray": np.arange(rows), "x": column, "full": np.arange(rows) / 3})
+        assert (~np.asarray(table["x"].is_null())).tolist() == there.tolist()
+        assert np.asarray(table["x"])[there].tobytes() == numbers.tobytes()
+        assert np.asarray(table["full"]).tolist() == (np.arange(rows) / 3).tolist()
+        laid = answers.laid_out(column)
+        assert laid[there].tobytes() == numbers.tobytes()
+        assert np.isnan(laid[~there]).all()
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
+    """`save` writes the same: null, of which databases make no mean; other formats have NaN."""
+    scene = rb.Scene(rb.Boxes(np.zeros((1, dimension)), np.ones((1, dimension))))
+    origins = np.random.default_rng(3).random((50, dimension)) * 3 - 1
+    rays = rb.Rays(origins, np.eye(dimension)[0])
+    hits = scene.nearest(rays)
+    assert 0 < hits.hit.sum() < 50
+    rb.save(tmp_path / "saved.parquet", hits)
+    rb.stream.cast(scene, put(tmp_path / "rays.npy", rays), tmp_path / "cast.parquet")
+    for name in ("saved", "cast"):
+        table = pq.read_table(tmp_path / f"{name}.parquet")
+        for axis, points in zip("xyz", hits.points.T, strict=False):
+            assert (~np.asarray(table[axis].is_null())).tolist() == hits.hit.tolist()
+            np.testing.assert_array_equal(np.asarray(table[axis]), points)
+        assert np.asarray(table["t"]).tolist() == hits.t.tolist()
+        assert table["t"].null_count == 0
 
 
 def test_pages_tell_the_range_of_rays_and_pack_what_ascends():

@@ -389,7 +389,10 @@ def test_parquet_that_is_not_numbers(put):
     columns = {name: [0.0, 1.0] for name in ("min_x", "min_y", "max_x", "max_y")}
     path = put("a.parquet", b"")
     parquet.write_table(arrow.table(columns | {"max_x": [None, 1.0]}), path)
-    assert "row 0 (the first is 0), column max_x: 1 values are missing" in refused(path)
+    assert (
+        "row 0 (the first is 0), column max_x: 1 values are missing; fill them in or remove their rows"
+        in refused(path)
+    )
     parquet.write_table(arrow.table(columns | {"max_x": ["a", "b"]}), path)
     assert "column max_x: holds string, not numbers" in refused(path)
     parquet.write_table(arrow.table(columns | {"max_y": [0.0, -1.0]}), path)

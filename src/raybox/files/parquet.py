@@ -13,44 +13,63 @@ from raybox.files.parts import assemble, column_of
 
 
 def read(path: Path, want: Want) -> Parts:
-    """Read the wanted columns of a Parquet file; every numeric type will do, nulls will not."""
+    """Read the wanted columns of a Parquet file; every numeric type will do."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
     with parquet.ParquetFile(path) as file:
         kind, numbers, labels = plan(file.schema_arrow.names, path, want)
         table = file.read(columns=numbers + labels)
-    columns = {name: floats(table.column(name), name, path) for name in numbers}
+    columns = {name: floats(table.column(name), name, path, want) for name in numbers}
     texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
     where = lambda array, index: f"row {index[0]} (the first is 0), column {column_of(array, index)}"  # noqa: E731
     return Parts(assemble(columns, kind), where, texts)
 
 
-def floats(column: Any, name: str, path: Path, first: int = 0) -> Floats:
-    """Give a column's numbers, the first of which is of this row of the file."""
+def floats(column: Any, name: str, path: Path, want: Want, first: int = 0) -> Floats:
+    """Give a column's numbers, the first of which is of this row; nulls as NaN if those may miss."""
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat")):
         raise broken(path, f"holds {kind}, not numbers", "store the column as float64", f"column {name}")
-    if column.null_count:
+    if column.null_count and want.invalid != "miss":
         row = first + int(np.argmax(np.asarray(column.is_null())))
         problem, place = (
             f"{column.null_count} values are missing",
             f"row {row} (the first is 0), column {name}",
         )
-        raise broken(path, problem, "fill them in or remove their rows", place)
+        of_boxes = name.startswith(("min_", "max_"))
+        way_out = "fill them in or remove their rows" + ("" if of_boxes else ", or read with invalid='miss'")
+        raise broken(path, problem, way_out, place)
     return np.asarray(column, dtype=np.float64)
 
 
-def write(
-    file: BinaryIO, columns: Mapping[str, NDArray[Any]], group: int = 1_000_000, **options: Any
-) -> None:
-    """Write columns of one length, in groups of so many rows; options are those of Arrow's writer."""
-    parquet = require("pyarrow.parquet", "io", ".parquet")
+def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns of one length. A ray that meets nothing has no point: null."""
     arrow = require("pyarrow", "io", ".parquet")
-    table = arrow.table({name: _array(arrow, column) for name, column in columns.items()})
-    named = ["id"] if "id" in columns else False
+    missed = {name: columns["index"] < 0 for name in "xyz" if name in columns and "index" in columns}
+    table = arrow.table({name: _array(arrow, column, missed.get(name)) for name, column in columns.items()})
+    write_table(file, table)
+
+
+def write_table(file: BinaryIO, table: Any, group: int = 1_000_000, **options: Any) -> None:
+    """Write a table in groups of so many rows; options are those of Arrow's writer."""
+    parquet = require("pyarrow.parquet", "io", ".parquet")
+    named = ["id"] if "id" in table.column_names else False
     parquet.write_table(table, file, row_group_size=group, use_dictionary=named, **options)
 
 
-def _array(arrow: Any, column: Any) -> Any:
+def write_nothing(file: BinaryIO, kinds: Mapping[str, np.dtype[Any]]) -> None:
+    """Write a table without rows. To make one in memory, Arrow would load pandas: 0.3 s."""
+    parquet = require("pyarrow.parquet", "io", ".parquet")
+    arrow = require("pyarrow", "io", ".parquet")
+    types = [(name, _type(arrow, kind)) for name, kind in kinds.items()]
+    parquet.ParquetWriter(file, arrow.schema(types)).close()
+
+
+def _array(arrow: Any, column: Any, missed: Any) -> Any:
     """Give a column as Arrow's; NumPy has no name for an empty column of text."""
     text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
-    return arrow.array(column, arrow.string()) if text else arrow.array(column)
+    return arrow.array(column, arrow.string()) if text else arrow.array(column, mask=missed)
+
+
+def _type(arrow: Any, kind: np.dtype[Any]) -> Any:
+    """Give Arrow's type for NumPy's."""
+    return arrow.string() if kind.kind == "U" else arrow.from_numpy_dtype(kind)

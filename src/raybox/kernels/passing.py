@@ -37,16 +37,28 @@ def _stirred(total: Any, word: Any) -> Any:
 
 
 @entry
-def points_of(origins: Any, directions: Any, index: Any, t: Any, points: Any) -> None:
-    """Write the points of first contact, (D, N); NaN for a miss. A direction of zero stays, at any t."""
-    for i in range(index.size):
-        if index[i] < 0:
-            for k in range(points.shape[0]):
-                points[k, i] = np.nan
-        else:
-            for k in range(points.shape[0]):
-                step = directions[i, k]
-                points[k, i] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)
+def points_of(origins: Any, directions: Any, t: Any, met: Any, points: Any) -> int:
+    """Write the points of first contact of those that met something, (D, more than those); return how many.
+
+    A direction of zero stays, at any t.
+    """
+    at = 0
+    for i in range(met.size):
+        for k in range(points.shape[0]):  # of a miss, too, in the place of the next one: no branch goes wrong
+            step = directions[i, k]
+            points[k, at] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)
+        at += met[i]
+    return at
+
+
+@entry
+def spread(there: Any, numbers: Any, out: Any) -> None:
+    """Write numbers where they belong, and NaN in between."""
+    at, last = 0, numbers.size - 1
+    for i in range(there.size):
+        number = numbers[min(at, last)] if last >= 0 else np.nan  # read at any rate: no branch goes wrong
+        out[i] = number if there[i] else np.nan
+        at += there[i]
 
 
 @entry

@@ -1,6 +1,7 @@
 """A chunk's answers as columns: those that `raybox.save` writes, with the rays' numbers in the file."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,12 +12,25 @@ from raybox.geometry import Rays
 from raybox.kernels import passing
 from raybox.scene import Scene
 from raybox.split import SplitScene
-from raybox.validate import Floats, Ints
+from raybox.validate import Bools, Floats, Ints
 
 QUERIES = ("nearest", "occluded", "count", "all")
 CONTACTS = 1 << 20  # of ``all``, that are held at once; those of a single ray are never parted
 
-Column = NDArray[Any] | range  # numbers one after the other need not lie in memory
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """A column that has nothing in some rows: of three rays in four that miss, no points need to be kept."""
+
+    there: Bools
+    numbers: Floats
+    """Of rows that have one."""
+
+    def __len__(self) -> int:
+        return len(self.there)
+
+
+Column = NDArray[Any] | range | Sparse  # numbers one after the other need not lie in memory
 Columns = dict[str, Column]
 Scratch = dict[str, NDArray[Any]]  # memory that whoever writes lends again and again
 
@@ -42,8 +56,8 @@ def ask(scene: Scene | SplitScene, query: str, rays: Rays, first: int, workers: 
     """Ask; all answers of a chunk, but for ``all``, of which there may be any number, are one `Answer`."""
     if query == "nearest":
         hits = scene.nearest(rays, workers=workers)
-        met = int(np.count_nonzero(hits.index >= 0))
-        yield Answer(met, partial(_nearest, rays, hits.index, hits.t, first))
+        met = hits.index >= 0
+        yield Answer(int(np.count_nonzero(met)), partial(_nearest, rays, (hits.index, hits.t, met), first))
     elif query == "all":
         for begin, end in _parted(scene.count(rays, workers=workers)):
             contacts = scene.all(rays[begin:end], workers=workers)
@@ -55,7 +69,11 @@ def ask(scene: Scene | SplitScene, query: str, rays: Rays, first: int, workers: 
 
 
 def laid_out(column: Column) -> NDArray[Any]:
-    """Give a column as it lies in memory."""
+    """Give a column as an array, with NaN where there is nothing."""
+    if isinstance(column, Sparse):
+        out = np.empty(len(column))
+        passing.spread(column.there, column.numbers, out)
+        return out
     return np.arange(column.start, column.stop) if isinstance(column, range) else column
 
 
@@ -70,12 +88,13 @@ def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _nearest(rays: Rays, index: Ints, t: Floats, first: int, scratch: Scratch) -> Columns:
+def _nearest(rays: Rays, hits: tuple[Ints, Floats, Bools], first: int, scratch: Scratch) -> Columns:
     """Lay out what `Hits` tells, bit for bit, but column by column."""
-    if len(scratch.get("points", [()])[0]) < len(t):
-        scratch["points"] = np.empty((rays.ndim_space, len(t)))
-    points = scratch["points"][:, : len(t)]
-    passing.points_of(rays.origins, rays.directions, index, t, points)
+    index, t, met = hits
+    if len(scratch.get("points", [()])[0]) <= len(t):
+        scratch["points"] = np.empty((rays.ndim_space, len(t) + 1))
+    found = passing.points_of(rays.origins, rays.directions, t, met, scratch["points"])
+    points = (Sparse(met, numbers[:found]) for numbers in scratch["points"])
     columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
     return columns | dict(zip("xyz", points, strict=False))
 

@@ -50,11 +50,6 @@ def columns_of(footer: bytes) -> list[Fields]:
     return items
 
 
-def bare(footer: bytes) -> bytes:
-    """Give the footer of a file without rows, else the same."""
-    return serialise(parse(footer) | {_ROWS: (I64, 0), _GROUPS: (LIST, List(STRUCT, []))})
-
-
 def of_group(template: bytes, columns: tuple[list[Fields], int], rows: int, size: int) -> bytes:
     """Give the footer of one row group: its columns, and where they begin; all else is the template's."""
     told, start = columns

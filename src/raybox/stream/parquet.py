@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from raybox.files.common import require
-from raybox.files.parquet import write
+from raybox.files.parquet import write_nothing, write_table
 from raybox.stream import footer, pages
 from raybox.stream.answers import Columns, laid_out
 from raybox.stream.growing import Part, Parts
@@ -33,7 +33,7 @@ class Parquet:
         )
         self.close = self.parts.close
         self._names = None if task.ids is None else self._arrow.array([*task.ids, ""], self._arrow.string())
-        self._template = _template(tuple((name, kind.str) for name, kind in task.kinds.items()))
+        self._template = _template(tuple(task.kinds.items()))
         if not self.parts["answers"].length:
             self.parts["answers"].write(footer.MAGIC)
 
@@ -67,7 +67,7 @@ class Parquet:
         assert self._names is not None
         index = laid_out(columns["index"])
         known = self._names.take(self._arrow.array(np.where(index < 0, len(self._names) - 1, index)))
-        body, end = _encoded({"id": known})
+        body, end = _encoded(self._arrow.table({"id": known}))
         column = footer.columns_of(end)[0]
         footer.move(column, self.parts["answers"].length - len(footer.MAGIC))
         return pages.Encoded([body], column, len(body))
@@ -81,14 +81,15 @@ class Parquet:
 
 
 @lru_cache(maxsize=16)
-def _template(kinds: tuple[tuple[str, str], ...]) -> bytes:
+def _template(kinds: tuple[tuple[str, np.dtype[Any]], ...]) -> bytes:
     """Give the footer of a file without rows: Arrow takes 8 ms, and workers begin a file for each chunk."""
-    return footer.bare(_encoded({name: np.empty(0, kind) for name, kind in kinds})[1])
-
-
-def _encoded(columns: dict[str, Any]) -> tuple[memoryview, bytes]:
-    """Encode columns as a file; return what stands between its magic and its footer, and the footer."""
     out = io.BytesIO()
-    rows = len(next(iter(columns.values())))
-    write(out, columns, max(1, rows), compression="none", write_statistics=False)
+    write_nothing(out, dict(kinds))
+    return footer.split(out.getbuffer())[1]
+
+
+def _encoded(table: Any) -> tuple[memoryview, bytes]:
+    """Encode a table as a file; return what stands between its magic and its footer, and the footer."""
+    out = io.BytesIO()
+    write_table(out, table, max(1, len(table)), compression="none", write_statistics=False)
     return footer.split(out.getbuffer())

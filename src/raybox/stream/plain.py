@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.files.text import plain_numbers
-from raybox.stream.answers import Columns, laid_out
+from raybox.stream.answers import Columns, Sparse, laid_out
 from raybox.stream.growing import Part, Parts
 
 _AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
@@ -28,9 +28,12 @@ class Task(NamedTuple):
 
 def slices(columns: Columns, task: Task, names: NDArray[Any] | None) -> Iterator[dict[str, NDArray[Any]]]:
     """Give columns some rows at a time, with the column ``id`` where it belongs."""
+    whole = {
+        name: laid_out(column) if isinstance(column, Sparse) else column for name, column in columns.items()
+    }
     for start in range(0, len(columns["ray"]), _AT_ONCE):
         task.check()
-        some = {name: laid_out(column[start : start + _AT_ONCE]) for name, column in columns.items()}
+        some = {name: laid_out(column[start : start + _AT_ONCE]) for name, column in whole.items()}
         if names is not None and "id" in task.kinds:
             some["id"] = names[some["index"]]
         yield {name: some[name] for name in task.kinds}

@@ -193,7 +193,7 @@ def parquet(path: Path, want: Want) -> Source:
                 read: Any = (
                     straight.batches(plain, found, start - first, _BATCH, path)
                     if found
-                    else _batches(file, group, names, path, start)
+                    else _batches(file, group, names, (path, want), start)
                 )
                 for columns in read:
                     rows = len(columns[0])
@@ -205,8 +205,11 @@ def parquet(path: Path, want: Want) -> Source:
     return Source(path, want, widths, starts[-1], pieces, where)
 
 
-def _batches(file: Any, group: int, names: list[str], path: Path, start: int) -> Iterator[list[Floats]]:
+def _batches(
+    file: Any, group: int, names: list[str], of: tuple[Path, Want], start: int
+) -> Iterator[list[Floats]]:
     """Have Arrow read a row group, some rows at a time, or say that it is damaged."""
+    path, want = of
     batches = file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False)
     while True:
         try:
@@ -218,7 +221,7 @@ def _batches(file: Any, group: int, names: list[str], path: Path, start: int) ->
             ) from error
         if batch is None:
             return
-        yield [floats(batch.column(name), name, path, start) for name in names]
+        yield [floats(batch.column(name), name, path, want, start) for name in names]
         start += batch.num_rows
 
 
