@@ -64,11 +64,13 @@ class _Chunks:
     """Hand out ranges of a total, each about as long as _SECONDS allow at the rate seen so far.
 
     Each thread goes through a part of its own, so that what it writes stays in its core's cache; then it
-    helps the one that is most behind, from the far end.
+    helps the one that is most behind, from the far end. No chunk is more than half of what is left there, or
+    one thread would wait for the other's last (of two, 4 to 8 % of the time).
     """
 
     def __init__(self, total: int, threads: int, least: int) -> None:
         self.size = min(_FIRST, least)
+        self.least, self.ending = least, 2 if threads > 1 else 1
         share = -(-total // (_EACH * threads)) if threads > 1 else _LARGEST
         self.share = max(least, -(-share // self.size) * self.size)
         ends = [min(total, -(-total * k // (threads * self.size)) * self.size) for k in range(threads + 1)]
@@ -83,7 +85,8 @@ class _Chunks:
             begin, end = part
             if self.stopped or begin == end:
                 return None
-            size = min(self.size, self.share, end - begin)
+            some = -(-(end - begin) // (self.ending * self.least)) * self.least
+            size = min(self.size, self.share, some, end - begin)
             if part is own:
                 part[0] = begin + size
                 return begin, begin + size
