@@ -397,6 +397,28 @@ def test_ctrl_c_in_a_process_of_its_own(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["boxes.csv", "many.csv", "rays.npz"]
 
 
+def test_ctrl_c_in_code_made_of_text(folder):
+    """Named tuples are made of text: an import may be there."""
+    (folder / "interrupted.py").write_text(
+        "import raybox as rb\nfrom raybox.cli import main\n"
+        "rb.Scene.all = lambda *_, **__: exec('raise KeyboardInterrupt')\nmain()\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "interrupted",
+        "cast",
+        "boxes.csv",
+        "rays.npz",
+        "-o",
+        "o.csv",
+        "--query",
+        "all",
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "raybox: stopped\n")
+
+
 @pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
 def test_ctrl_c_in_the_midst_of_an_import(folder, monkeypatch, cause):
     class Named:
@@ -440,7 +462,7 @@ def test_a_reader_that_has_seen_enough(folder):
 
 def test_compiling_is_announced_once(folder):
     fresh = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
-    many = "cast", "boxes.csv", "rays.npz", "-o", "-"
+    many = "cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "count"
     line = "raybox: compiling kernels for this machine (once, about 10 s) ...\n"
     first, second = (process(*many, env=fresh) for _ in range(2))
     assert first.stderr.startswith(line)

@@ -136,6 +136,12 @@ def world():
     return pairs, list(exact.along(*pairs))
 
 
+@pytest.fixture(scope="module")
+def tied():
+    pairs = Pairs(*picture(92), *ties(97))
+    return pairs, list(exact.along(*pairs))
+
+
 @pytest.fixture
 def used(monkeypatch):
     """One span for all; remember how many rays packets left over, of how many."""
@@ -158,7 +164,7 @@ def picked(pairs, found, order):
 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
-def test_pictures_of_a_scene_full_of_ties(question, world, used):
+def test_pictures_of_a_scene_full_of_ties(question, world, tied, used):
     pairs, found = world
     assert ask(question, pairs) == truth(question, found)
     (left, number), *_ = used
@@ -166,8 +172,8 @@ def test_pictures_of_a_scene_full_of_ties(question, world, used):
     seen = Counter("hit" if row else "miss" for row in found)
     seen["tie"] = sum(exact.ties(row) > 0 for row in found if row)
     assert min(seen["hit"], seen["miss"], 3 * seen["tie"]) > 20, seen
-    same = Pairs(*pairs[:4], *ties(97))
-    assert ask(question, same) == truth(question, list(exact.along(*same)))
+    same, found = tied
+    assert ask(question, same) == truth(question, found)
 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])

@@ -68,6 +68,9 @@ class Commands(click.Group):
 
 def _stop(ctx: click.Context) -> None:
     click.echo("raybox: stopped", err=True)
+    # Stopped in code made of text, as named tuples are, `python -m raybox` would end by the signal after all:
+    # CPython remembers how the last such code ended.
+    exec("")
     ctx.exit(130)
 
 
