@@ -265,6 +265,14 @@ class Memory:
         function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
         self.b.call(function, [data, I32(int(writing)), I32(3), I32(1)])
 
+    def put_past(self, value: Any, place: Any) -> None:
+        """Store one item past the caches.
+
+        Other threads see it once this one has let go of a lock, which Python does between any two kernels.
+        """
+        stored = self.b.store(value, self.at(place))
+        stored.set_metadata("nontemporal", self.b.module.add_metadata([I32(1)]))
+
     def prefetch_row(self, place: Any) -> None:
         """Ask for a row of three, which may lie in two cache lines."""
         for end_of_row in (0, 2):
@@ -479,3 +487,9 @@ def prefetch(_b: Any, array: Any, place: Any) -> None:
 def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
     """Ask for the cache line of an array's item (numbered flat), soon to be written."""
     array.prefetch(place, writing=True)
+
+
+@vector_code(types.void)
+def put_past(_b: Any, array: Any, place: Any, value: Any) -> None:
+    """Write an array's item (numbered flat) past the caches: it is read long after."""
+    array.put_past(value, place)

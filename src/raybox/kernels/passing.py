@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from raybox.kernels.jit import entry, inlined
+from raybox.kernels.lanes import put_past
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd: no word's change is lost
 _LEFT, _RIGHT = np.uint64(31), np.uint64(33)
@@ -23,7 +24,7 @@ def weave(columns: Any, rows: Any, total: Any) -> Any:
         row = _PRIME
         for k in range(len(columns)):
             word = columns[k][i]
-            rows[i, k] = word
+            put_past(rows, i * len(columns) + k, word)
             finite &= (word & _EXPONENT) != _EXPONENT
             row = _stirred(row, word)
         total = _stirred(total, row)
