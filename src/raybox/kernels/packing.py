@@ -33,39 +33,37 @@ def pack(numbers: Any, out: Any) -> int:
     at = _varint(np.uint64(size), out, at)
     at = _varint(_zigzag(numbers[0] if size else 0), out, at)
     for start in range(1, size, BLOCK):
-        end = min(size, start + BLOCK)
+        some = numbers[start - 1 : min(size, start + BLOCK)]
 
         # Find the least difference, from which the others are counted.
-        least = numbers[start] - numbers[start - 1]
-        for k in range(start + 1, end):
-            least = min(least, numbers[k] - numbers[k - 1])
+        least = some[1] - some[0]
+        for k in range(2, some.size):
+            least = min(least, some[k] - some[k - 1])
         at = _varint(_zigzag(least), out, at)
 
         # Tell how many bits each 32 take, and pack these.
         widths, at = at, at + MINIS
         for mini in range(MINIS):
-            first = min(end, start + mini * _MINI)
-            last = min(end, first + _MINI)
+            few = some[mini * _MINI :][: _MINI + 1]
             bits = np.uint64(0)
-            for k in range(first, last):
-                bits |= np.uint64(numbers[k] - numbers[k - 1] - least)
+            for k in range(1, few.size):
+                bits |= np.uint64(few[k] - few[k - 1] - least)
             width = 0
             while width < 64 and bits >> np.uint64(width):
                 width += 1
             out[widths + mini] = width
             if width:
-                at = _pack_mini(numbers, (first, last), (least, width), out, at)
+                at = _pack_mini(few, (least, width), out, at)
     return at
 
 
 @inlined
-def _pack_mini(numbers: Any, span: Any, of: Any, out: Any, at: int) -> int:
+def _pack_mini(few: Any, of: Any, out: Any, at: int) -> int:
     """Write 32 differences, less the least of them, in so many bits each; zeros where there are fewer."""
-    first, last = span
     least, width = of
     held, bits = np.uint64(0), 0
-    for k in range(first, first + _MINI):
-        value = np.uint64(numbers[k] - numbers[k - 1] - least) if k < last else np.uint64(0)
+    for k in range(1, _MINI + 1):
+        value = np.uint64(few[k] - few[k - 1] - least) if k < few.size else np.uint64(0)
         if width > 32:  # what is held is less than 32 bits, and takes 32 more
             held |= (value & ((_ONE << _HALF) - _ONE)) << np.uint64(bits)
             held, at = _word(held, out, at)
