@@ -308,6 +308,9 @@ def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
             np.testing.assert_array_equal(np.asarray(table[axis]), points)
         assert np.asarray(table["t"]).tolist() == hits.t.tolist()
         assert table["t"].null_count == 0
+    rb.save(tmp_path / "own.parquet", {"index": [-1, 2], "x": [0.5, np.nan]})  # written as it is
+    own = pq.read_table(tmp_path / "own.parquet")
+    assert (own["x"].null_count, own["index"].to_pylist(), own["x"][0].as_py()) == (0, [-1, 2], 0.5)
 
 
 def test_pages_tell_the_range_of_rays_and_pack_what_ascends():

@@ -42,11 +42,9 @@ def floats(column: Any, name: str, path: Path, want: Want, first: int = 0) -> Fl
 
 
 def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write columns of one length. A ray that meets nothing has no point: null."""
+    """Write columns of one length; what is masked is null."""
     arrow = require("pyarrow", "io", ".parquet")
-    missed = {name: columns["index"] < 0 for name in "xyz" if name in columns and "index" in columns}
-    table = arrow.table({name: _array(arrow, column, missed.get(name)) for name, column in columns.items()})
-    write_table(file, table)
+    write_table(file, arrow.table({name: _array(arrow, column) for name, column in columns.items()}))
 
 
 def write_table(file: BinaryIO, table: Any, group: int = 1_000_000, **options: Any) -> None:
@@ -64,10 +62,10 @@ def write_nothing(file: BinaryIO, kinds: Mapping[str, np.dtype[Any]]) -> None:
     parquet.ParquetWriter(file, arrow.schema(types)).close()
 
 
-def _array(arrow: Any, column: Any, missed: Any) -> Any:
+def _array(arrow: Any, column: Any) -> Any:
     """Give a column as Arrow's; NumPy has no name for an empty column of text."""
     text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
-    return arrow.array(column, arrow.string()) if text else arrow.array(column, mask=missed)
+    return arrow.array(column, arrow.string()) if text else arrow.array(column)
 
 
 def _type(arrow: Any, kind: np.dtype[Any]) -> Any:

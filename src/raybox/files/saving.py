@@ -126,6 +126,18 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
     )
 
 
+def _gapped(content: Saveable, ids: Sequence[str] | None) -> Columns:
+    """Lay content out as named columns, with gaps: a ray that meets nothing has no point."""
+    columns = columns_of(content, ids)
+    if not isinstance(content, Hits):
+        return columns
+    missed = columns["index"] < 0
+    return {
+        name: np.ma.array(column, mask=missed) if name in {"x", "y", "z"} else column
+        for name, column in columns.items()
+    }
+
+
 def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
     """Lay content out as the arrays it is made of; answers are their columns."""
     if isinstance(content, Boxes):
@@ -180,5 +192,5 @@ WRITERS: dict[
     ".npz": (arrays_of, arrays.write_npz),
     ".npy": (table_of, arrays.write_npy),
     ".csv": (columns_of, text.write),
-    ".parquet": (columns_of, parquet.write),
+    ".parquet": (_gapped, parquet.write),
 }
