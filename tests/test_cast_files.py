@@ -273,6 +273,16 @@ def test_arrow_reads_our_pages(monkeypatch, rows, page):
         assert read.tobytes() == column.tobytes(), name
 
 
+@pytest.mark.parametrize("rows", [2, 31, 33, 130, 200])
+def test_packing_looks_at_nothing_behind_the_last_number(rows):
+    numbers = np.random.default_rng(rows).integers(0, 1000, rows)
+    packed = []
+    for behind in (0, 1, -1, 1 << 40):
+        longer = np.concatenate([numbers, np.full(40, behind)])
+        packed.append(b"".join(map(bytes, pages.encode("w", longer[:rows], 4, False).pieces)))
+    assert len(set(packed)) == 1
+
+
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 64, 65, 1000])
 @pytest.mark.parametrize("page", [7, 8, 129, 1 << 17])
 def test_arrow_reads_our_pages_of_columns_with_gaps(monkeypatch, rows, page):

@@ -39,9 +39,9 @@ def _stirred(total: Any, word: Any) -> Any:
 
 @entry
 def points_of(origins: Any, directions: Any, t: Any, met: Any, points: Any) -> int:
-    """Write the points of first contact of those that met something, (D, more than those); return how many.
+    """Write the points of first contact of those that met something, side by side; return how many.
 
-    A direction of zero stays, at any t.
+    points: (D, N) or more. A direction of zero stays, at any t.
     """
     at = 0
     for i in range(met.size):

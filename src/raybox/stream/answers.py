@@ -91,8 +91,8 @@ def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
 def _nearest(rays: Rays, hits: tuple[Ints, Floats, Bools], first: int, scratch: Scratch) -> Columns:
     """Lay out what `Hits` tells, bit for bit, but column by column."""
     index, t, met = hits
-    if len(scratch.get("points", [()])[0]) <= len(t):
-        scratch["points"] = np.empty((rays.ndim_space, len(t) + 1))
+    if len(scratch.get("points", [()])[0]) < len(t):
+        scratch["points"] = np.empty((rays.ndim_space, len(t)))
     found = passing.points_of(rays.origins, rays.directions, t, met, scratch["points"])
     points = (Sparse(met, numbers[:found]) for numbers in scratch["points"])
     columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
