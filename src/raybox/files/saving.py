@@ -131,7 +131,7 @@ def _gapped(content: Saveable, ids: Sequence[str] | None) -> Columns:
     columns = columns_of(content, ids)
     if not isinstance(content, Hits):
         return columns
-    missed = columns["index"] < 0
+    missed = ~content.hit.ravel()
     return {
         name: np.ma.array(column, mask=missed) if name in {"x", "y", "z"} else column
         for name, column in columns.items()

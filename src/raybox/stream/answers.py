@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Rays
+from raybox.hits import Hits
 from raybox.kernels import passing
 from raybox.scene import Scene
 from raybox.split import SplitScene
@@ -56,8 +57,7 @@ def ask(scene: Scene | SplitScene, query: str, rays: Rays, first: int, workers: 
     """Ask; all answers of a chunk, but for ``all``, of which there may be any number, are one `Answer`."""
     if query == "nearest":
         hits = scene.nearest(rays, workers=workers)
-        met = hits.index >= 0
-        yield Answer(int(np.count_nonzero(met)), partial(_nearest, rays, (hits.index, hits.t, met), first))
+        yield Answer(int(np.count_nonzero(hits.hit)), partial(_nearest, rays, hits, first))
     elif query == "all":
         for begin, end in _parted(scene.count(rays, workers=workers)):
             contacts = scene.all(rays[begin:end], workers=workers)
@@ -88,9 +88,9 @@ def _parted(counts: Ints) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _nearest(rays: Rays, hits: tuple[Ints, Floats, Bools], first: int, scratch: Scratch) -> Columns:
-    """Lay out what `Hits` tells, bit for bit, but column by column."""
-    index, t, met = hits
+def _nearest(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
+    """Lay out what hits tell, bit for bit, but column by column."""
+    index, t, met = hits.index, hits.t, hits.hit
     if len(scratch.get("points", [()])[0]) < len(t):
         scratch["points"] = np.empty((rays.ndim_space, len(t)))
     found = passing.points_of(rays.origins, rays.directions, t, met, scratch["points"])
