@@ -5,6 +5,7 @@ pages anew for each question, that takes 4 to 12 ms of 40 (`nearest`, 10^5 boxes
 So memory is kept once the last array made of it is gone, and serves the next question.
 """
 
+import sys
 from collections import deque
 from math import prod
 from typing import Any
@@ -26,8 +27,9 @@ class _Lent:
         self._memory = memory
         self.__array_interface__ = memory.__array_interface__
 
-    def __del__(self) -> None:
-        _keep(self._memory)
+    def __del__(self, ending: Any = sys.is_finalizing) -> None:
+        if not ending():  # by then a name of this module may be None
+            _keep(self._memory)
 
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
