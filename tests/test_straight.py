@@ -137,6 +137,45 @@ def test_heads_in_which_any_bit_is_wrong(tmp_path, version):
     assert harmless > 100  # of statistics
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_wrong_bit_in_a_head_like_the_one_before(tmp_path, version):
+    """Every head is looked at, though most begin with what the one before begins with."""
+    path, columns = tmp_path / "rays.parquet", {name: np.arange(120) + 0.5 for name in NAMES}
+    small = PLAIN | {"write_statistics": False, "data_page_size": 320, "write_batch_size": 40}
+    parquet.write_table(table(columns), path, **small, data_page_version=version)
+    good, sound = found_in(path), path.read_bytes()
+    assert good[0].rows == [0, 40, 80, 120]
+    first, second, third = good[0].places
+    heads = [sound[end + 8 * 40 : begin] for end, begin in ((first, second), (second, third))]
+    assert heads[0] == heads[1]
+    refused = 0
+    for bit in range(8 * len(heads[0])):
+        damaged = bytearray(sound)
+        damaged[first + 8 * 40 + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        found = found_in(path)
+        assert found in (None, good)
+        refused += found is None
+    assert refused > 100
+
+
+@pytest.mark.parametrize("size", [39, 40, 41, 119, 120, 121])
+def test_batches_end_with_pages_that_fit(tmp_path, size):
+    path, columns = tmp_path / "rays.parquet", {name: np.arange(300) + 0.5 for name in NAMES}
+    parquet.write_table(table(columns), path, **PLAIN, data_page_size=320, write_batch_size=40)
+    ends, first = [], 0
+    while first < 300:  # from the definition: one row more after the other
+        whole = [row for row in range(first + 1, min(first + size, 300) + 1) if row % 40 == 0 or row == 300]
+        first = max(whole, default=min(first + size, 300))
+        ends.append(first)
+    with path.open("rb", buffering=0) as file:
+        found = found_in(path)
+        assert found[0].rows == [*range(0, 300, 40), 300]
+        batches = [some[0].copy() for some in straight.batches(file, found, 0, size, path)]
+    assert np.cumsum([len(batch) for batch in batches]).tolist() == ends
+    assert np.concatenate(batches).tolist() == columns[NAMES[0]].tolist()
+
+
 @pytest.mark.parametrize("keep", [4, 20, 60, 70, 300])
 def test_a_head_that_is_cut_off_is_refused(tmp_path, keep):
     path = tmp_path / "rays.parquet"

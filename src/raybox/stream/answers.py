@@ -93,7 +93,7 @@ def _nearest(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
     index, t, met = hits.index, hits.t, hits.hit
     if len(scratch.get("points", [()])[0]) < len(t):
         scratch["points"] = np.empty((rays.ndim_space, len(t)))
-    found = passing.points_of(rays.origins, rays.directions, t, met, scratch["points"])
+    found = passing.points_of(rays.origins, rays.directions, t, met, tuple(scratch["points"]))
     points = (Sparse(met, numbers[:found]) for numbers in scratch["points"])
     columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
     return columns | dict(zip("xyz", points, strict=False))

@@ -17,6 +17,7 @@ import numpy as np
 from raybox.files.common import Floats, broken
 from raybox.kernels import paging
 
+_NUMBER = 8  # bytes
 _HEAD = 512  # bytes: more than a head of a page of floats, and what says that none is missing
 _PLAIN = {"PLAIN", "RLE", "BIT_PACKED"}  # the last two are of what says which are missing
 
@@ -70,17 +71,20 @@ def _is_plain(told: Any, schema: Any) -> bool:
 
 
 def _pages(file: BinaryIO, told: Any, schema: Any, rows: int) -> Column | None:
-    """Look at every page of a column."""
+    """Look at every page of a column; most have the head of the one before."""
     at, end, row = told.data_page_offset, told.data_page_offset + told.total_compressed_size, 0
     column, room = Column([], []), np.empty((3, paging.ROOM), np.int64)
     if end > os.fstat(file.fileno()).st_size:
         return None
+    numbers, begin, size, before = 0, 0, 0, b""
     while at < end:
         file.seek(at)
-        head = np.frombuffer(file.read(_HEAD), np.uint8)
-        if not paging.look(head, schema.max_definition_level == 1, *room):
-            return None
-        numbers, begin, size = room[2, :3].tolist()
+        head = file.read(_HEAD)
+        if not before or not head.startswith(before):
+            if not paging.look(np.frombuffer(head, np.uint8), schema.max_definition_level == 1, *room):
+                return None
+            numbers, begin, size = room[2, :3].tolist()
+            before = head[:begin]
         column.rows.append(row)
         column.places.append(at + begin)
         row, at = row + numbers, at + size
@@ -89,23 +93,32 @@ def _pages(file: BinaryIO, told: Any, schema: Any, rows: int) -> Column | None:
 
 
 def batches(file: BinaryIO, found: list[Column], first: int, size: int, path: Path) -> Iterator[list[Floats]]:
-    """Give so many rows at a time, from one on, in memory that the next ones take."""
-    rows = found[0].rows[-1]
-    room = np.empty((len(found), min(size, rows)))
-    for begin in range(first, rows, size):
-        some = room[:, : min(size, rows - begin)]
-        for column, out in zip(found, some, strict=True):
-            _read(file, column, begin, out, path)
-        yield list(some)
+    """Give so many rows at a time, or whole pages of fewer, in memory that the next ones take."""
+    rows = found[0].rows
+    room: Any = np.empty((len(found), min(size, rows[-1])))
+    places = [memoryview(some).cast("B") for some in room]
+    while first < rows[-1]:
+        end = _end(rows, first, size)
+        for column, place in zip(found, places, strict=True):
+            _read(file, column, first, place[: _NUMBER * (end - first)], path)
+        yield list(room[:, : end - first])
+        first = end
 
 
-def _read(file: BinaryIO, column: Column, begin: int, out: Floats, path: Path) -> None:
+def _end(rows: list[int], begin: int, size: int) -> int:
+    """Tell where a batch ends: with the last page that fits, since a page in two is two reads."""
+    end = min(begin + size, rows[-1])
+    whole = rows[bisect_right(rows, end) - 1]
+    return whole if whole > begin else end
+
+
+def _read(file: BinaryIO, column: Column, row: int, left: memoryview, path: Path) -> None:
     """Read rows of a column, from one on."""
-    page, done = bisect_right(column.rows, begin) - 1, 0
-    while done < len(out):
-        row = begin + done
-        more = out[done : done + column.rows[page + 1] - row]
-        file.seek(column.places[page] + 8 * (row - column.rows[page]))
-        if file.readinto(more.view(np.uint8)) != more.nbytes:  # type: ignore[attr-defined]
+    page = bisect_right(column.rows, row) - 1
+    while left:
+        some = left[: _NUMBER * (column.rows[page + 1] - row)]
+        file.seek(column.places[page] + _NUMBER * (row - column.rows[page]))
+        if file.readinto(some) != len(some):  # type: ignore[attr-defined]
             raise broken(path, "has become shorter while it was read", "leave it alone meanwhile")
-        done, page = done + len(more), page + 1
+        left, page = left[len(some) :], page + 1
+        row = column.rows[page]
