@@ -34,6 +34,12 @@ class Log(distributed.WorkerPlugin):
             print(*words, file=file)
 
 
+def numbers_of(task):
+    """Tell which parts a task is of, by the end of its key."""
+    first, number = map(int, task.split(":"))
+    return range(first, first + number)
+
+
 def both(cluster, rays, ending, **how):
     """Cast by workers and by this process; hold the bytes of one to those of the other."""
     scene, folder = how.pop("scene", SCENE), rays.parent

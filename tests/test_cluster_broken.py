@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import begun, both, distributed
+from clustering import begun, both, distributed, numbers_of
 from raybox.cluster import crew, parts
 from streaming import IDS, RAYS, SCENE, put
 
@@ -45,9 +45,10 @@ def test_workers_that_are_killed(cluster, log, tmp_path, every):
     assert 20 <= seen[0] < 300, "killed too late to matter"
     assert done.rays == 60_000
     began = Counter(line[1] for line in log() if line[0] == "executing")
-    assert set(began) == {str(number) for number in range(300)}
-    again = [number for number, times in began.items() if times > 1]
-    assert len(again) < 40, "more was done again than workers were at, or had not told of"
+    assert sorted(number for task in began for number in numbers_of(task)) == list(range(300))
+    assert {len(numbers_of(task)) for task in began} >= {1, 4}
+    again = [task for task, times in began.items() if times > 1]
+    assert len(again) < 20, "more was done again than workers were at, or had not told of"
     assert len([line for line in log() if line[0] == "setup"]) == (4 if every else 3)
 
 
@@ -62,9 +63,10 @@ def test_a_part_that_nobody_told_of_is_not_done_again(cluster, tmp_path, log):
     errand = worker.Errand(
         "x", folder, None, rays, want, "nearest", 20, 1, ".npy", (3, "boxes"), worker.facts()
     )
-    place = rb.stream.chunks.Place(40, 40, 40)
-    told = cluster.submit(worker.do_part, errand, 2, place, pure=False).result()
-    assert (told.rays, made.stat().st_mtime_ns) == (20, before)
+    some = [worker.Chosen(k, rb.stream.chunks.Place(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
+    told = cluster.submit(worker.do_parts, errand, some, pure=False).result()
+    assert [one.rays for one in told] == [20, 20]
+    assert made.stat().st_mtime_ns == before
     cluster.run(worker.let_go, "x")
 
 
@@ -79,8 +81,8 @@ def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     lines = len(log())
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
     assert done.resumed == sum(3 if name.endswith("5") else 20 for name in there)
-    asked = {line[1] for line in log()[lines:] if line[0] == "executing"}
-    assert asked == {str(k) for k in range(6)} - {str(int(name[-3:])) for name in there}
+    asked = [k for line in log()[lines:] if line[0] == "executing" for k in numbers_of(line[1])]
+    assert sorted(asked) == sorted({*range(6)} - {int(name[-3:]) for name in there})
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
@@ -125,6 +127,67 @@ def test_wrong_rays_end_it_and_what_is_done_is_kept(cluster, tmp_path):
     csv.write_text(csv.read_text().replace("\n", "\nnan,0,0,1,0,0,0,1\n", 1))
     with pytest.raises(rb.FileFormatError, match="line 2, column origin_x"):
         rb.cluster.cast(SCENE, csv, tmp_path / "o.csv", cluster=cluster, chunk=20)
+
+
+def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
+    """What comes before them in their task is taken in, what comes after them is not asked."""
+    rng = np.random.default_rng(3)
+    origins, directions = rng.random((6000, 3)), rng.normal(size=(6000, 3))
+    origins[45, 1] = np.nan
+    rays, out = tmp_path / "rays.npz", tmp_path / "found.npy"
+    np.savez(rays, origins=origins, directions=directions)
+    with pytest.raises(rb.FileFormatError, match=r"origins\[45, 1\]"):
+        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+    there = {path.name for path in out.with_name("found.npy.raybox-parts").glob("part-*")}
+    assert "0:4" in [line[1] for line in log()]
+    assert there.isdisjoint({"part-000000002", "part-000000003"})
+    assert both(cluster, rays, "npy", invalid="miss")[1].resumed >= 40
+
+
+def fail(*_):
+    raise ZeroDivisionError("of all things")
+
+
+def break_down():
+    worker = sys.modules["raybox.cluster.worker"]
+    worker.sound, worker._read = worker._read, fail
+
+
+def mend():
+    worker = sys.modules["raybox.cluster.worker"]
+    worker._read = worker.sound
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(6000, r"part 0 \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
+)
+def test_a_task_that_breaks_down(cluster, tmp_path, number, told):
+    rays = many_rays(tmp_path, number)
+    try:
+        cluster.run(break_down)
+        with pytest.raises(
+            rb.RayboxError, match=told + r" cannot be done \(ZeroDivisionError: of all things\); see"
+        ):
+            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
+    finally:
+        cluster.run(mend)
+    assert both(cluster, rays, "npy")[1].rays == number
+
+
+def test_a_task_that_nobody_waits_for_ends(monkeypatch):
+    """Its errand was let go after the second part: the cast was stopped."""
+    worker, seen = rb.cluster.worker, []
+
+    def do(errand, part):
+        seen.append(part)
+        if len(seen) == 2:
+            worker.let_go(errand.token)
+        return part
+
+    monkeypatch.setattr(worker, "_do_part", do)
+    monkeypatch.setattr(worker, "_HELD", {"token": None})
+    errand = worker.Errand("token", *[None] * 10)
+    assert worker.do_parts(errand, [1, 2, 3, 4]) == seen == [1, 2]
 
 
 def test_another_command_is_refused(cluster, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import begun, both
+from clustering import begun, both, numbers_of
 from raybox.cluster.joining import Joiner
 from raybox.cluster.notes import Note, Told, noted
 from raybox.cluster.parts import Folder, part_of
@@ -20,7 +20,7 @@ from streaming import ENDINGS, RAYS, put
 
 
 def asked(lines):
-    return [int(line[1]) for line in lines if line[0] == "executing"]
+    return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -14,7 +14,7 @@ from raybox import kept
 from raybox.cluster import crew, running, worker
 from raybox.cluster.joining import Joiner
 from raybox.cluster.parts import SCENE, Folder, opened
-from raybox.cluster.places import places
+from raybox.cluster.places import count, places
 from raybox.cluster.running import Done, Work
 from raybox.cluster.worker import Errand
 from raybox.errors import RayboxError
@@ -157,7 +157,8 @@ def _done(job: _Job, client: Any, folder: Folder) -> Done:
     crew.send(client, plugin)
     try:
         with pipeline.progress(job.source, 0, job.progress) as advance:
-            done = _joined(job, Work(client, errand, folder, places(job.source, job.size), advance))
+            where, number = places(job.source, job.size), count(job.source, job.size)
+            done = _joined(job, Work(client, errand, folder, where, number, advance))
     except (RayboxError, KeyboardInterrupt) as error:
         raise folder.told(error) from error
     finally:

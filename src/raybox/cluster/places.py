@@ -23,6 +23,11 @@ def places(source: Source, size: int) -> Iterator[Place]:
         yield Place(first, *where(first))
 
 
+def count(source: Source, size: int) -> int | None:
+    """Tell how many chunks there are, if the file tells."""
+    return None if source.total is None else -(-source.total // size)
+
+
 def _read(source: Source, size: int) -> Iterator[Place]:
     """Read chunks here, too: text and LAZ do not tell where a row begins."""
     place, rooms = Place(), Rooms()

@@ -10,12 +10,14 @@ from raybox.cluster.crew import engine
 from raybox.cluster.joining import Joiner
 from raybox.cluster.notes import Note, Told
 from raybox.cluster.parts import Folder, part_of, told_by
-from raybox.cluster.worker import Errand, Failure
+from raybox.cluster.worker import Chosen, Errand, Failure
 from raybox.errors import RayboxError
 from raybox.stream.chunks import Place
 from raybox.stream.pipeline import Advance
 
 _AHEAD = 3  # tasks for each thread of the cluster: workers do not wait for the next one
+_TOGETHER = 4  # parts in a task, at most: Dask takes 10 ms of a core for a task, a worker 170 for a part
+_SHARED = 2  # times as many tasks as are handed out at once: when fewer are left, each has fewer parts
 _TRIES = 3  # more, of a task that failed
 
 
@@ -26,6 +28,8 @@ class Work(NamedTuple):
     errand: Errand
     folder: Folder
     places: Iterator[Place]
+    parts: int | None
+    """How many there are, if the file tells."""
     advance: Advance
 
 
@@ -75,7 +79,7 @@ class _Run:
         before = [note.told for note in joiner.notes]
         self._next = len(before)
         self._numbered = islice(enumerate(work.places), self._next, None)
-        self.waiting: dict[Any, int] = {}
+        self.waiting: dict[Any, list[Chosen]] = {}
         self._told: dict[int, Told] = {}  # of parts that wait for those before them
         rays, rows, met = (sum(getattr(told, name) for told in before) for name in ("rays", "rows", "met"))
         self.done = Done(rays, rows, met, rays)
@@ -86,9 +90,10 @@ class _Run:
         ready = engine().as_completed(loop=self._work.client.loop, raise_errors=False)
         failed = self._hand_out(ready)
         for future in ready:
-            number = self.waiting.pop(future)
+            some = self.waiting.pop(future)
             try:
-                self._take(number, self._result(future, number))
+                for part, told in zip(some, self._result(future, some), strict=False):
+                    self._take(part.number, told)
             except RayboxError as error:
                 failed = failed or error
             failed = failed or self._hand_out(ready)
@@ -97,45 +102,58 @@ class _Run:
 
     def _hand_out(self, ready: Any) -> RayboxError | None:
         """Hand out tasks, and take in parts that are there; return what is wrong with the rays that come."""
-        work = self._work
-        most = _most(work)
+        most = _most(self._work)
         while len(self.waiting) < most:
+            some, wrong = self._choose(most)
+            if some:
+                ready.add(self._submit(some))
+            if wrong or not some:
+                return wrong
+        return None
+
+    def _choose(self, most: int) -> tuple[list[Chosen], RayboxError | None]:
+        """Choose the parts of a task; tell what is wrong with the rays that come after them."""
+        work, some = self._work, list[Chosen]()
+        while not some or len(some) < self._together(some[0].number, most):
             try:
                 number, place = next(self._numbered, (-1, Place()))
             except RayboxError as error:  # those before it are still to be answered
-                return error
+                return some, error
             if number < 0:
-                return None
+                break
             there = told_by(part_of(work.folder.path, number))
             if there and work.folder.same_input:
                 self.done = self.done._replace(resumed=self.done.resumed + there.rays)
                 self._take(number, there)
-                continue
-            future = work.client.submit(
-                worker.do_part,
-                work.errand,
-                number,
-                place,
-                there and there.of,
-                key=f"raybox-{work.errand.token}-{number}",
-                pure=False,
-                retries=_TRIES,
-            )
-            self.waiting[future] = number
-            ready.add(future)
-        return None
+            else:
+                some.append(Chosen(number, place, there and there.of))
+        return some, None
 
-    def _result(self, future: Any, number: int) -> Told:
-        """Return what was done, or raise what went wrong; what died with its worker is waited for."""
+    def _together(self, first: int, most: int) -> int:
+        """Tell how many parts a task has that begins with one."""
+        return min(_TOGETHER, ((self._work.parts or 0) - first) // (_SHARED * most))
+
+    def _submit(self, some: list[Chosen]) -> Any:
+        errand = self._work.errand
+        key = f"raybox-{errand.token}-{some[0].number}:{len(some)}"
+        how = {"key": key, "pure": False, "retries": _TRIES}
+        future = self._work.client.submit(worker.do_parts, errand, some, **how)
+        self.waiting[future] = some
+        return future
+
+    def _result(self, future: Any, some: list[Chosen]) -> Iterator[Told]:
+        """Give what was done, or raise what went wrong; what died with its worker is waited for."""
         try:
-            result = future.result()
+            results = future.result()
         except (Exception, CancelledError) as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            problem = f"part {number} cannot be done ({said})"
+            more = f" (or one of {len(some) - 1} after it)" if len(some) > 1 else ""
+            problem = f"part {some[0].number}{more} cannot be done ({said})"
             raise RayboxError(f"{problem}; see the logs of the workers") from error
-        if isinstance(result, Failure):
-            raise result.kind(result.text)
-        return Told(*result)
+        for result in results:
+            if isinstance(result, Failure):
+                raise result.kind(result.text)
+            yield Told(*result)
 
     def _take(self, number: int, told: Told) -> None:
         """Count a part, and join those that are next."""

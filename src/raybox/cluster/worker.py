@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -71,6 +71,15 @@ class Failure(NamedTuple):
 
     kind: type[RayboxError]
     text: str
+
+
+class Chosen(NamedTuple):
+    """A part that is to be done."""
+
+    number: int
+    place: Place
+    known: str | None
+    """The sum of the rays that it is of, if it was there before."""
 
 
 class Bench(NamedTuple):
@@ -135,14 +144,24 @@ def let_go(token: str) -> None:
         _HELD.pop(token, None)
 
 
-def do_part(errand: Errand, number: int, place: Place, known: str | None = None) -> Told | Failure:
-    """Answer the rays of a chunk into a part; known: of what rays the part is that was there before.
+def do_parts(errand: Errand, parts: Sequence[Chosen]) -> list[Told | Failure]:
+    """Do parts one after the other, up to one that cannot be done, or until nobody waits for them."""
+    told = list[Told | Failure]()
+    for part in parts:
+        if told and (isinstance(told[-1], Failure) or errand.token not in _HELD):
+            break
+        told.append(_do_part(errand, part))
+    return told
 
-    A part that has come since is this chunk's, by a worker that died before it could say so.
+
+def _do_part(errand: Errand, part: Chosen) -> Told | Failure:
+    """Answer the rays of a chunk into a part.
+
+    One that has come since is this chunk's, by a worker that died before it could say so.
     """
     try:
         with _entered(errand) as held:
-            return _do(held, number, place, known)
+            return _do(held, part)
     except RayboxError as error:
         return Failure(type(error), str(error))
 
@@ -174,13 +193,13 @@ def _read(held: Held, place: Place) -> tuple[Chunk, str]:
     return chunk, digest.of_text(chunk.after.digest)
 
 
-def _do(held: Held, number: int, place: Place, known: str | None) -> Told:
+def _do(held: Held, part: Chosen) -> Told:
     errand = held.errand
-    path = part_of(errand.folder, number)
-    if known is None and (done := told_by(path)):
+    path = part_of(errand.folder, part.number)
+    if part.known is None and (done := told_by(path)):
         return done
-    chunk, of = _read(held, place)
-    if known == of and (before := told_by(path)):
+    chunk, of = _read(held, part.place)
+    if part.known == of and (before := told_by(path)):
         held.rooms.give_back(chunk.room)
         return before
     with held.lend_bench() as bench:
