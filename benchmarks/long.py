@@ -26,6 +26,7 @@ import raybox as rb
 from raybox.bench import data, machine
 
 BOXES, STEP, SEED = 10**5, 2**20, 5
+WARMING = 8  # chunks: some for each worker, which then has loaded what it needs
 NAMES = [f"{vector}_{axis}" for vector in ("origin", "direction") for axis in "xyz"]
 QUIET = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
@@ -104,7 +105,7 @@ def compare(folder: Path, count: int, rounds: int) -> None:
     boxes = data.boxes("uniform", BOXES)
     rb.save(folder / "boxes.npz", rb.Boxes(boxes.lower, boxes.upper))
     write(folder, count, "rays.parquet")
-    write(folder, STEP, "few.parquet")
+    write(folder, WARMING * STEP, "few.parquet")
     print("| " + COLUMNS.replace("|", " | ") + " |")
     print("|" + " --- |" * 7)
     found: list[tuple[float, ...]] = []
