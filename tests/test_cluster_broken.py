@@ -56,7 +56,7 @@ def test_a_part_that_nobody_told_of_is_not_done_again(cluster, tmp_path, log):
     """Its worker died between writing it and saying so."""
     rays = put(tmp_path / "rays.npz", RAYS)
     made = tmp_path / "found.npy.raybox-parts" / "part-000000002"
-    begun(cluster, rays, tmp_path / "found.npy")
+    begun(cluster, rays, tmp_path / "found.npy", after=6)
     before = made.stat().st_mtime_ns
     worker, folder = sys.modules["raybox.cluster.worker"], made.parent
     want = rb.files.common.Want("rays")
@@ -144,6 +144,24 @@ def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
     assert both(cluster, rays, "npy", invalid="miss")[1].resumed >= 40
 
 
+def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_path, monkeypatch):
+    casting = sys.modules["raybox.cluster.casting"]
+    real = casting.places
+
+    def places(source, size):
+        for number, place in enumerate(real(source, size)):
+            if number == 46:
+                raise rb.FileFormatError("the 46th is wrong")
+            yield place
+
+    rays, out = many_rays(tmp_path, 6000), tmp_path / "found.npy"
+    monkeypatch.setattr(casting, "places", places)
+    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 46 parts are done and kept"):
+        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+    monkeypatch.undo()
+    assert both(cluster, rays, "npy")[1].resumed == 46 * 20
+
+
 def fail(*_):
     raise ZeroDivisionError("of all things")
 
@@ -159,7 +177,7 @@ def mend():
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(6000, r"part 0 \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
+    ("number", "told"), [(6000, r"part \d+ \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
 )
 def test_a_task_that_breaks_down(cluster, tmp_path, number, told):
     rays = many_rays(tmp_path, number)
