@@ -3,7 +3,7 @@
 ``python benchmarks/long.py`` takes 17 GB of disk and three minutes a round: the same question in memory (of a
 tenth of the rays), ``raybox cast``, and `cluster.cast` by two workers of one thread, as Dask starts them, and
 with what docs/howto/cluster.md says of its settings. Each is a process of its own, and so is its peak of
-memory. Rays start in and around the boxes and go every which way; a quarter of them meet anything.
+memory. Rays are those of raybox.bench that start in and around the boxes; a quarter of them meet anything.
 """
 
 import argparse
@@ -24,24 +24,33 @@ from pyarrow import parquet
 
 import raybox as rb
 from raybox.bench import data, machine
+from raybox.files.parts import names_of
+from scale import head, row
 
-BOXES, STEP, SEED = 10**5, 2**20, 5
+BOXES, STEP = 10**5, 2**20
 WARMING = 8  # chunks: some for each worker, which then has loaded what it needs
-NAMES = [f"{vector}_{axis}" for vector in ("origin", "direction") for axis in "xyz"]
+NAMES = [*names_of("origins"), *names_of("directions")]
 QUIET = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
 }
 CAST = ["-m", "raybox", "cast", "boxes.npz", "rays.parquet", "-o", "out.parquet", "--workers", "2"]
-COLUMNS = "in memory, M/s|cast, M/s|of memory|with its start|peak, GB|cluster / cast|quiet cluster / cast"
+COLUMNS = (
+    "in memory, M/s",
+    "cast, M/s",
+    "of memory",
+    "with its start",
+    "peak, GB",
+    "cluster / cast",
+    "quiet cluster / cast",
+)
 
 
-def rays_of(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give origins and directions, a million at a time."""
-    random = np.random.default_rng(SEED)
-    for begin in range(0, count, STEP):
-        shape = (min(STEP, count - begin), 3)
-        yield random.uniform(-0.5, 1.5, shape), random.standard_normal(shape)
+def rays_of(count: int) -> Iterator[data.RaySet]:
+    """Give rays, a million at a time."""
+    scene = data.boxes("uniform", 1)  # whatever it holds, rays are for the unit cube
+    for number, begin in enumerate(range(0, count, STEP), 1):
+        yield data.rays("incoherent", min(STEP, count - begin), scene, seed=number)
 
 
 def write(folder: Path, count: int, name: str) -> None:
@@ -106,8 +115,7 @@ def compare(folder: Path, count: int, rounds: int) -> None:
     rb.save(folder / "boxes.npz", rb.Boxes(boxes.lower, boxes.upper))
     write(folder, count, "rays.parquet")
     write(folder, WARMING * STEP, "few.parquet")
-    print("| " + COLUMNS.replace("|", " | ") + " |")
-    print("|" + " --- |" * 7)
+    head(*COLUMNS)
     found: list[tuple[float, ...]] = []
     for _ in range(rounds):
         few = count // 10
@@ -122,9 +130,8 @@ def compare(folder: Path, count: int, rounds: int) -> None:
         found.append(
             (rate / 1e6, count / told / 1e6, count / told / rate, count / whole / rate, peak, *ratios)
         )
-        print("| " + " | ".join(f"{number:.2f}" for number in found[-1]) + " |", flush=True)
-    middle = [median(column) for column in zip(*found, strict=True)]
-    print("| " + " | ".join(f"**{number:.2f}**" for number in middle) + " |")
+        row(*(f"{number:.2f}" for number in found[-1]))
+    row(*(f"**{median(column):.2f}**" for column in zip(*found, strict=True)))
 
 
 def main() -> None:

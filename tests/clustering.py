@@ -40,6 +40,11 @@ def numbers_of(task):
     return range(first, first + number)
 
 
+def asked(lines):
+    """Tell the parts of all tasks that workers began."""
+    return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
+
+
 def both(cluster, rays, ending, **how):
     """Cast by workers and by this process; hold the bytes of one to those of the other."""
     scene, folder = how.pop("scene", SCENE), rays.parent

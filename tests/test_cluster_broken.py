@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import begun, both, distributed, numbers_of
+from clustering import asked, begun, both, distributed, numbers_of
 from raybox.cluster import crew, parts
 from streaming import IDS, RAYS, SCENE, put
 
@@ -81,8 +81,7 @@ def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     lines = len(log())
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
     assert done.resumed == sum(3 if name.endswith("5") else 20 for name in there)
-    asked = [k for line in log()[lines:] if line[0] == "executing" for k in numbers_of(line[1])]
-    assert sorted(asked) == sorted({*range(6)} - {int(name[-3:]) for name in there})
+    assert sorted(asked(log()[lines:])) == sorted({*range(6)} - {int(name[-3:]) for name in there})
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])

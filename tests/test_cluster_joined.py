@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import begun, both, numbers_of
+from clustering import asked, begun, both
 from raybox.cluster.joining import Joiner
 from raybox.cluster.notes import Note, Told, noted
 from raybox.cluster.parts import Folder, part_of
@@ -17,10 +17,6 @@ from raybox.stream.answers import kinds
 from raybox.stream.plain import Task
 from raybox.stream.sinks import SINKS
 from streaming import ENDINGS, RAYS, put
-
-
-def asked(lines):
-    return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
