@@ -302,6 +302,21 @@ def test_a_temporary_folder_goes_away_with_the_scene():
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("memory", ["4 GB", 1])
+def test_nothing_is_left_of_a_temporary_folder_where_memory_is_wrong(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(rb.InvalidInput, match="memory must"):
+        rb.SplitScene(rb.Boxes([0, 0], [1, 1]), memory=memory)
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_was_given_is_kept_where_memory_is_too_small(tmp_path):
+    with pytest.raises(rb.InvalidInput, match="memory must hold the largest part"):
+        rb.SplitScene(rb.Boxes([0, 0], [1, 1]), folder=tmp_path / "parts", memory=1)
+    assert len(rb.SplitScene.open(tmp_path / "parts")) == 1
+
+
 @pytest.mark.parametrize(
     ("how", "told"),
     [

@@ -24,7 +24,7 @@ from raybox.split import asking
 from raybox.split.asking import Asked
 from raybox.split.dividing import divide, make_folder, size_of
 from raybox.split.routing import Routes
-from raybox.split.shelf import Part, Shelf
+from raybox.split.shelf import Part, Shelf, check_memory
 from raybox.validate import Bools, Floats, Ints
 
 A = TypeVar("A", bound=Asked)
@@ -99,7 +99,10 @@ class SplitScene:
         if not isinstance(geometry, Boxes | Mesh | Iterable):
             came = type(geometry).__name__
             raise InvalidInput(f"a SplitScene is made of Boxes, a Mesh or pieces of Boxes; got {came}.")
+        check_memory(memory)
         place = make_folder(folder)
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         try:
             divide(geometry, place, size, build)
         except BaseException as error:
@@ -109,8 +112,6 @@ class SplitScene:
                 raise FileFormatError(f"{place}: {problem}; make room, or give another folder") from error
             raise
         self._take_up(place, memory)
-        if folder is None:
-            weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
 
     @classmethod
     def open(cls, folder: Any, *, memory: int | None = None) -> "SplitScene":

@@ -31,8 +31,7 @@ class Shelf:
         self.open: OrderedDict[int, Part] = OrderedDict()
         self.opened = 0  # how often a part was opened
         self.most = 0  # bytes of the parts that were open together, at most
-        if isinstance(memory, bool) or not (memory is None or hasattr(memory, "__index__")):
-            raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
+        check_memory(memory)
         largest = max(self.bytes, default=0)
         if memory is not None and memory < largest:
             raise InvalidInput(
@@ -67,6 +66,12 @@ class Shelf:
 
     def _held(self) -> int:
         return sum(self.bytes[part] for part in self.open)
+
+
+def check_memory(memory: Any) -> None:
+    """Raise `InvalidInput` unless memory is a number of bytes, or None."""
+    if isinstance(memory, bool) or not (memory is None or hasattr(memory, "__index__")):
+        raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
 
 
 def _told(folder: Path) -> tuple[dict[str, Any], Floats]:
