@@ -13,6 +13,7 @@ import exact
 import raybox as rb
 from aim import INF, Pairs
 from raybox import batches, parallel, questions
+from raybox.bench import data
 from raybox.bvh import groups
 from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build
@@ -250,18 +251,34 @@ def camera(seed):
     return Pairs(origins, ways, np.zeros(10_000), np.full(10_000, INF), *pairs[4:])
 
 
-CAST = {"crowd": lambda: random_scene(76, 10_000, 10_000, size=0.05), "camera": lambda: camera(77)}
+def sparse():
+    """Boxes of which a ray passes many before it meets one: where it looks first decides what it looks at."""
+    boxes = data.boxes("uniform", 30_000)
+    origins, ways = data.rays("inside", 10_000, boxes)
+    return Pairs(origins, ways, np.zeros(len(ways)), np.full(len(ways), INF), boxes.lower, boxes.upper)
+
+
+CAST = {
+    "crowd": lambda: random_scene(76, 10_000, 10_000, size=0.05),
+    "camera": lambda: camera(77),
+    "sparse": sparse,
+}
 WORK = {
     ("nearest", "crowd"): (132_711, 5395, 36),
-    ("occluded", "crowd"): (130_994, 5450, 18),
+    ("occluded", "crowd"): (131_009, 5594, 21),
     ("count", "crowd"): (292_713, 1775, 49),
     ("first", "crowd"): (250_717, 2295, 18_772),
     ("all", "crowd"): (292_713, 1775, 74),
     ("nearest", "camera"): (48_226, 436, 2),
-    ("occluded", "camera"): (47_673, 437, 2),
+    ("occluded", "camera"): (47_323, 471, 2),
     ("count", "camera"): (74_807, 56, 3),
     ("first", "camera"): (70_970, 85, 5053),
     ("all", "camera"): (74_807, 56, 5),
+    ("nearest", "sparse"): (69_337, 23_837, 129),
+    ("occluded", "sparse"): (72_062, 11_642, 19),
+    ("count", "sparse"): (234_249, 21_036, 80),
+    ("first", "sparse"): (127_437, 27_926, 23_724),
+    ("all", "sparse"): (234_249, 21_036, 1074),
 }
 
 

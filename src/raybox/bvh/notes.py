@@ -267,7 +267,7 @@ _PRUNES = {CountOf: no, CollectOf: no, PacketsOf: _as_one_ray_does}
 
 
 def prunes(sink: Any) -> bool:
-    """Tell whether rays may end before they have met everything: it is near nodes first then, and fewer."""
+    """Tell whether rays may end before they have met everything: which node is first then matters."""
     raise NotImplementedError("compiled code only")
 
 

@@ -17,6 +17,7 @@ from raybox.bvh.aim import LANES, MARGIN, PROBE, STOP
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.lanes import (
     F32,
+    I32,
     I64,
     Lanes,
     Register,
@@ -155,6 +156,18 @@ def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
 
     Another eight bits say which of them it meets for sure, as far as they are boxes.
     """
+    return _meet(b, nodes, desk, (row, octant, ray), lambda near, _: near)
+
+
+@vector_code(types.int64)
+def meet_longest(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
+    """Do as `meet`, but store how long the ray is in each slot, negative: the longest is the least."""
+    return _meet(b, nodes, desk, (row, octant, ray), lambda near, far: near - far)
+
+
+def _meet(b: Any, nodes: Any, desk: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
+    """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
+    row, octant, ray = at
     planes = nodes.as_items(F32)
     base = b.mul(ray, I64(PROBE))
 
@@ -165,7 +178,7 @@ def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
     near, far = clip(planes_of, word, word(STOP))
-    desk.slots.store(near, I64(0))
+    desk.slots.store(order(near, far), I64(0))
     sure = surely(near, far, word(MARGIN))
     return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
@@ -180,3 +193,9 @@ def rank(b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
         flip = splat(b, b.icmp_signed("!=", _backward(b, octant, axis), I64(0)), WIDTH)
         total = total + flip.choose(near * -1.0, near)
     desk.slots.store(total, I64(0))
+
+
+@vector_code(types.void)
+def rank_fullest(b: Any, desk: Any) -> None:
+    """Store how many rays are in each slot's list, negative: the fullest is the least."""
+    desk.slots.store(desk.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))

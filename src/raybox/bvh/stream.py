@@ -3,20 +3,22 @@
 All rays of a group run into the same octant. At a node, sixteen rays of its list at a time are
 tested against every slot, and the numbers of those that may meet a slot are squeezed into that
 slot's list. Boxes among the slots are screened; inner nodes are entered with their lists, near ones
-first, less the rays that have ended meanwhile. Lists that have grown short go on ray by ray.
+first (or as `raybox.bvh.preference` says), less the rays that have ended meanwhile. Lists that have grown
+short go on ray by ray.
 
 Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 """
 
 from typing import Any
 
-from raybox.bvh.aim import LANES, STOP
+from raybox.bvh.aim import LANES
 from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.lists import keep, occupied, open_lists, pad, pair_up, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes
 from raybox.bvh.packets import strike_alone, strike_lists
-from raybox.bvh.sift import boxes, meet, rank, used
+from raybox.bvh.preference import is_over, meet, rank
+from raybox.bvh.sift import boxes, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
@@ -91,7 +93,7 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
     while left != 0:
         slot = simd.lowest_bit(left)
         left &= left - 1
-        if desk.slots[slot] <= desk.probes[ray, STOP]:
+        if not is_over(sink, desk, desk.slots[slot], ray):
             item = whole(~nodes[node, CHILD + slot])
             if not fills(job.rows):
                 fetch(job.rows, item)
@@ -108,10 +110,10 @@ def _walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: i
     top = 1
     while top > 0:
         top -= 1
-        if desk.time[top] > desk.probes[ray, STOP]:
+        if is_over(sink, desk, desk.time[top], ray):
             continue
         node = whole(desk.node[top])
-        met = meet(nodes, desk, node * ROW, octant, ray)
+        met = meet(sink, nodes, desk, node * ROW, octant, ray)
         desk.work[1] += 1
         leaves = boxes(nodes, node * ROW)
         inner = met & ~leaves & (1 << WIDTH) - 1
@@ -172,7 +174,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
     pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3] = 0, 0, number, number + LANES
     top = 1
     while top > 0:
-        # Take the nearest node, and its list less the rays that have ended.
+        # Take the node that comes first, and its list less the rays that have ended.
         top -= 1
         node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
         if prunes(sink):
@@ -198,7 +200,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
             (begin, end),
         )
         if prunes(sink):
-            rank(nodes, desk, node * ROW, octant)
+            rank(sink, nodes, desk, node * ROW, octant)
         desk.work[0] += end - begin
         desk.work[3] += 1
 

@@ -111,6 +111,7 @@ class Lanes:
             (F32, F64): "fpext",
             (F64, I32): "fptosi",
             (F32, I32): "fptosi",
+            (I32, F32): "sitofp",
             (I1, I32): "zext",
             (I1, I64): "zext",
             (I64, I32): "trunc",
