@@ -99,13 +99,14 @@ def whole(monkeypatch):
     monkeypatch.setattr(groups, "FEW", 64)
     monkeypatch.setattr(batches, "_DESKS", {})
     monkeypatch.setattr(batches, "_FEW", [])
+    monkeypatch.setattr(questions, "_CONTACTS", [])
     return monkeypatch
 
 
 @contextmanager
 def at_once(_total, **_):
     """Lend a thread that does any work in one piece."""
-    yield lambda work, total, **_: [work(0, total)] if total else []
+    yield parallel.AtOnce()
 
 
 def repeated(pairs, found, order):
@@ -197,6 +198,45 @@ def test_groups_and_memory_of_any_size(question, size, arena, whole):
     whole.setattr(batches, "GROUP", size)
     whole.setattr(batches, "make_desk", lambda rays: make_desk(rays, arena and rays + 32 + arena))
     assert ask(question, pairs) == truth(question, found)
+
+
+@pytest.mark.parametrize(
+    ("wide", "rays", "threads", "times"),
+    [
+        (8, 1000, 1, 8),
+        (8, 1 << 20, 2, 8),
+        (8, 1 << 17, 2, 4),
+        (8, 100_000, 2, 2),
+        (4, 1 << 20, 16, 4),
+        (4, 100_000, 16, 1),
+        (1, 1 << 20, 2, 1),
+        (8, 0, 2, 1),
+    ],
+)
+def test_groups_are_as_wide_as_threads_have_use_for(wide, rays, threads, times):
+    for keys, apart in ((2000, False), (2000, True), (3, False)):
+        starts = np.linspace(0, rays, keys + 1).astype(np.int64)
+        assert batches._group(wide_question(wide, apart), starts, threads) == times * batches.GROUP
+
+
+@pytest.mark.parametrize(("keys", "times"), [(97, 1), (98, 8)])
+def test_groups_of_rays_that_go_one_way_are_not_wide(keys, times):
+    starts = np.append(np.linspace(0, 100_000, keys + 1).astype(np.int64), [100_000] * 50)  # of no rays
+    assert batches._group(wide_question(8, True), starts, 1) == times * batches.GROUP
+
+
+def wide_question(wide, apart):
+    return batches.Question(lambda _: None, lambda _begin, _end: None, wide, apart=apart)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_wide_groups_of_a_tree_that_is_large(workers, whole):
+    pairs, found = world()
+    whole.setattr(questions, "_AFAR", 0)
+    whole.setattr(batches, "GROUP", 16)
+    whole.setattr(questions, "team", parallel.team)
+    assert ask("occluded", pairs, workers=workers) == [bool(contacts) for contacts in found]
+    assert set(batches._DESKS) == {16 * questions.WIDEST}
 
 
 @pytest.mark.parametrize("room", [1, 24, 300])

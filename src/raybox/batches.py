@@ -27,6 +27,8 @@ T = TypeVar("T")
 BATCH = 1 << 20
 _LEAST = 64  # rays that sinks have room for
 GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
+_EACH = 4  # groups for each thread, at least, where groups are wide
+_ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _DESKS: dict[int, list[Desk]] = {}
 _ORDERS: list[Order] = []
 _FEW: list[tuple[Order, Desk]] = []
@@ -41,10 +43,11 @@ class Question(NamedTuple):
 
     make: Callable[[int], Any]  # a sink for groups of so many rays
     blank: Callable[[int, int], None]  # writes the answers of rays begin <= k < end that meet nothing
-    wide: int = 1  # in groups of so many times as many rays
+    wide: int = 1  # in groups of up to so many times as many rays, a power of two
     grow: Any = None  # gives a sink more room: for so many times what it has to hold by now
     finish: Any = None  # takes back from a sink what it needs no more
     make_packed: Any = None  # a sink for so many rays in packets
+    apart: bool = False  # groups are wide only if few rays go one way from one place
 
 
 class Packed(NamedTuple):
@@ -104,14 +107,28 @@ def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iter
     order = _take_order(span[1] - span[0])
     marked = _sort(job, span, question, order, run)
     careful = order.order[order.starts[CAREFUL] : order.starts[LOST]].astype(np.int64)
+    size = _group(question, order.starts[: CAREFUL + 1], run.threads)
     parts = run(
-        lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order),
+        lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order, size),
         order.starts[CAREFUL],
-        least=GROUP * question.wide,
+        least=size,
     )
     doubts = np.concatenate([careful, *(part.doubts for part in marked), *(part.doubts for part in parts)])
     yield Asked(parts, order.order, doubts, [packed for part in marked for packed in part.packed])
     put_back(_ORDERS, order)
+
+
+def _group(question: Question, starts: Ints, threads: int) -> int:
+    """Return how many rays are walked together: not so many that threads would wait for each other.
+
+    starts: where rays of each key begin, and where those of the last one end.
+    """
+    wide, rays = question.wide, int(starts[-1])
+    if question.apart and rays > _ALIKE * np.count_nonzero(np.diff(starts)):
+        wide = 1
+    if threads > 1:
+        wide = min(wide, max(1, rays // (_EACH * threads * GROUP)))
+    return GROUP << wide.bit_length() - 1
 
 
 def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> list[_Marked]:
@@ -171,9 +188,10 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
     run(put, len(marked), done=uncounted, least=1)
 
 
-def _ask_sorted(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> Answered:
-    """Answer for rays that are in order, from one place to another."""
-    size = GROUP * question.wide
+def _ask_sorted(
+    job: Job, span: tuple[int, int, int], question: Question, order: Order, size: int
+) -> Answered:
+    """Answer for rays that are in order, from one place to another, in groups of so many."""
     order, sink = _part_of(order, span), question.make(size)
     shelf = _DESKS.setdefault(size, [])
     desk = take(shelf, lambda: make_desk(size))

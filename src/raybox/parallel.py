@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from raybox.errors import InvalidInput
 
@@ -36,6 +36,11 @@ class Run(Protocol):
     done: of an answer, how many rays it is that are now done with; without it, all of a chunk.
     least: chunks are of no fewer, but for the first and the last; some thousands if not given.
     """
+
+    @property
+    def threads(self) -> int:
+        """How many there are."""
+        ...
 
     def __call__(  # noqa: D102
         self, work: Work[T], total: int, *, done: Callable[[T], int] | None = None, least: int | None = None
@@ -110,10 +115,10 @@ def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[R
     """Lend threads for so many rays, as a function that has them do one piece of work after the other."""
     threads = min(check_workers(workers), max(1, total // _FIRST))
     if total <= _FIRST and not progress:
-        yield _at_once
+        yield AtOnce()
         return
     with bar(total, progress) as advance:
-        yield partial(_run, threads, advance)
+        yield Team(threads, advance)
 
 
 def uncounted(_answer: Any) -> int:
@@ -121,9 +126,13 @@ def uncounted(_answer: Any) -> int:
     return 0
 
 
-def _at_once(work: Work[T], total: int, **_how: Any) -> list[T]:
-    """Do all of it as one chunk."""
-    return [work(0, total)] if total else []
+class AtOnce(NamedTuple):
+    """Nobody but who asks, who does all of it as one chunk."""
+
+    threads: int = 1
+
+    def __call__(self, work: Work[T], total: int, **_how: Any) -> list[T]:  # noqa: D102
+        return [work(0, total)] if total else []
 
 
 @cache
@@ -136,33 +145,37 @@ if hasattr(os, "register_at_fork"):  # a child has no threads but the one that f
     os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
-def _run(
-    threads: int,
-    advance: Advance,
-    work: Work[T],
-    total: int,
-    *,
-    done: Callable[[T], int] | None = None,
-    least: int | None = None,
-) -> list[T]:
-    """Do work in chunks; see `Run`."""
-    least = least or _SMALLEST
-    threads = min(threads, max(1, total // least))
-    chunks = _Chunks(total, threads, least)
+class Team(NamedTuple):
+    """So many threads, and whom to tell how far they are."""
 
-    def drain(thread: int) -> Done[T]:
-        """Do chunks until there are none left."""
-        answers = []
-        while (chunk := chunks.take(thread)) is not None:
-            start = time.perf_counter()
-            answers.append((chunk[0], work(*chunk)))
-            rays = chunk[1] - chunk[0]
-            chunks.learn(rays, time.perf_counter() - start)
-            advance(done(answers[-1][1]) if done else rays)
-        return answers
+    threads: int
+    advance: Advance
 
-    answers = drain(0) if threads == 1 else _share(chunks, drain, threads)
-    return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
+    def __call__(  # noqa: D102
+        self,
+        work: Work[T],
+        total: int,
+        *,
+        done: Callable[[T], int] | None = None,
+        least: int | None = None,
+    ) -> list[T]:
+        least = least or _SMALLEST
+        threads = min(self.threads, max(1, total // least))
+        chunks = _Chunks(total, threads, least)
+
+        def drain(thread: int) -> Done[T]:
+            """Do chunks until there are none left."""
+            answers = []
+            while (chunk := chunks.take(thread)) is not None:
+                start = time.perf_counter()
+                answers.append((chunk[0], work(*chunk)))
+                rays = chunk[1] - chunk[0]
+                chunks.learn(rays, time.perf_counter() - start)
+                self.advance(done(answers[-1][1]) if done else rays)
+            return answers
+
+        answers = drain(0) if threads == 1 else _share(chunks, drain, threads)
+        return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
 
 
 def _share(chunks: _Chunks, drain: Callable[[int], Done[T]], threads: int) -> Done[T]:
