@@ -1,23 +1,14 @@
 """What was aimed at, and the worst that was measured of it."""
 
 from collections.abc import Sequence
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
+from own_aims import Aim, own_aims
 from raybox.bench import report
 from raybox.bench.report import Row
 
 Results = dict[str, Any]
 WILD = ("incoherent", "inside")
-
-
-class Aim(NamedTuple):
-    """An aim in words, the worst that was measured, where that was, and whether it is met."""
-
-    words: str
-    measured: str
-    where: str
-    met: bool
 
 
 def all_rows(results: Results) -> list[Row]:
@@ -55,7 +46,7 @@ def aims(results: Results) -> list[Aim]:
         ),
         _itself(results, "exactness", "raybox", (-1.15, "exact: proposals alone + 15 %"), ANY),
     ]
-    return [aim for aim in (*made, *_own(results)) if aim is not None]
+    return [aim for aim in (*made, *own_aims(results)) if aim is not None]
 
 
 def _slower(
@@ -89,31 +80,3 @@ def _itself(
     where = f"{worst.size:,} boxes, {worst.rays}, {worst.question}"
     met = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
     return Aim(words, f"{worst.ratio:.2f} times", where, met)
-
-
-def _own(results: Results) -> list[Aim]:
-    """Return the aims that have no peer."""
-    made = []
-    if memory := results.get("memory-1e7"):
-        peak = memory["peak_gb"]
-        made.append(Aim("10⁷ boxes built and asked within 3 GB", f"{peak:.2f} GB", "", peak <= 3.0))
-    costs = [
-        (mixed_cost(result, kind), f"{result['size']:,} boxes, {words}")
-        for name, result in results.items()
-        if name.startswith("mixed-1e")
-        for kind, words in KINDS.items()
-    ]
-    if costs:
-        cost, where = max(costs)
-        made.append(Aim("half camera, half random: its halves + 10 %", f"{cost:+.1%}", where, cost <= 0.1))
-    return made
-
-
-KINDS = {"joined": "one half after the other", "lines": "in turns of 1024 rays"}
-
-
-def mixed_cost(result: dict[str, Any], kind: str) -> float:
-    """Return how much longer a mixed batch takes than its halves, as a part of theirs; the median."""
-    seconds = result["seconds"]
-    halves = zip(seconds["camera"], seconds["inside"], strict=True)
-    return median(whole / (a + b) - 1 for whole, (a, b) in zip(seconds[kind], halves, strict=True))

@@ -3,7 +3,7 @@
 from statistics import median
 from typing import Any
 
-import aims
+import own_aims
 from raybox.bench import report
 
 Results = dict[str, Any]
@@ -83,10 +83,9 @@ def _builds(results: Results) -> str:
     for result in sorted(_of(results, "builds"), key=lambda r: (r["size"], r["threads"])):
         for told in result["builds"]:
             if told["seconds"]:
-                seconds = median(told["seconds"])
-                rate = 1e-6 * result["size"] / seconds
                 about = (f"{result['size']:,}", str(result["threads"]), told["name"])
-                lines.append((*about, f"{seconds:.3f}", report.short(rate / result["threads"])))
+                seconds, rate = median(told["seconds"]), own_aims.build_rate(result, told)
+                lines.append((*about, f"{seconds:.3f}", report.short(rate)))
     if not lines:
         return ""
     head = ("boxes", "threads", "who", "seconds", "M boxes/s a thread")
@@ -118,9 +117,9 @@ def _quality(results: Results) -> str:
 
 def _mixed(results: Results) -> str:
     lines = [
-        (f"{result['size']:,}", words, f"{aims.mixed_cost(result, kind):+.1%}")
+        (f"{result['size']:,}", words, f"{own_aims.mixed_cost(result, kind):+.1%}")
         for result in _of(results, "mixed-1e")
-        for kind, words in aims.KINDS.items()
+        for kind, words in own_aims.KINDS.items()
     ]
     if not lines:
         return ""
@@ -132,9 +131,7 @@ def _brute(results: Results) -> str:
     if "brute" not in results:
         return ""
     result = results["brute"]
-    pairs = zip(result["seconds"]["sweep"], result["seconds"]["probe"], strict=True)
-    rates = [(1e-9 * result["tests"] / a, 1e-9 * result["fused"] / b) for a, b in pairs]
-    tests, fused = (median(column) for column in zip(*rates, strict=True))
+    tests, fused = own_aims.brute_rates(result)
     limit = fused * result["lanes"] / result["instructions"]
     return f"""## Brute force
 

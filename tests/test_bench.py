@@ -21,6 +21,7 @@ from raybox.cli import main
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import aims
+import own_aims
 import own_tables
 import page
 import parts
@@ -519,7 +520,40 @@ def test_a_mixed_batch_is_held_against_its_halves():
         "joined": [4.4, 4.0, 9.0],
         "lines": [4.0] * 3,
     }
-    assert aims.mixed_cost({"seconds": seconds}, "joined") == pytest.approx(0.1)
+    assert own_aims.mixed_cost({"seconds": seconds}, "joined") == pytest.approx(0.1)
+
+
+def test_builds_memory_and_kernels_are_held_against_their_aims():
+    def built(size, threads, **seconds):
+        builds = [{"name": name.replace("_", " "), "seconds": each} for name, each in seconds.items()]
+        return {"size": size, "threads": threads, "builds": builds, "stats": {}}
+
+    results = {
+        "builds-a": built(10**6, 1, raybox_fast=[0.2, 0.1, 0.1], raybox_balanced=[0.9], warp=[9.0]),
+        "builds-b": built(10**6, 2, raybox_fast=[0.1], raybox_balanced=[0.4], embreex=[]),
+        "memory-1e7": {"peak_gb": 3.5, "stats": {"bytes_per_box": 41.0}},
+        "brute": {
+            "tests": 10**9,
+            "fused": 10**9,
+            "seconds": {"sweep": [2.0, 4.0, 2.0], "probe": [1.0, 1.0, 1.0]},
+        },
+        "first-use": {
+            "compiled": [{"import": 9, "Scene": 9, "nearest": 7.5}],
+            "loaded": [{"import": 0.3, "Scene": 0.3, "nearest": 0.2}],
+        },
+    }
+    found = {aim.words: aim[1:] for aim in aims.aims(results)}
+    assert {words: (measured, met) for words, (measured, _, met) in found.items()} == {
+        "balanced: 1 million boxes built a second a thread": ("1.11 million", True),
+        "fast: 8 million boxes built a second a thread": ("5.00 million", False),
+        "10⁷ boxes built and asked within 3 GB": ("3.50 GB", False),
+        "nodes: 45 bytes a box": ("41.0", True),
+        "brute force: 0.52 tests for each fused multiply-add of 16 lanes": ("0.50", False),
+        "kernels of `nearest`: compiled within 8 s": ("7.5 s", True),
+        "kernels of `nearest`: loaded within 0.7 s": ("0.80 s", False),
+    }
+    where = [where for words, (_, where, _) in found.items() if words.split(":")[0] in ("fast", "balanced")]
+    assert where == [f"1,000,000 boxes, {threads} thread(s)" for threads in (1, 2)]
 
 
 def test_the_page_and_its_plots_are_written(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.bvh import build as building
-from raybox.bvh import curve, top
+from raybox.bvh import curve, deal, pack, top
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.check import check, cost, depth_of, stats
 from raybox.bvh.crew import crew
@@ -98,7 +98,8 @@ def small_tasks(monkeypatch):
         (building, "_CHUNK", 100),
         (building, "_TASK", 64),
         (top, "_CHUNK", 150),
-        (curve, "_CHUNK", 100),
+        (deal, "_CHUNK", 100),
+        (pack, "_CHUNK", 24),
     ]:
         monkeypatch.setattr(module, name, value)
 
@@ -236,24 +237,55 @@ def test_cost_is_what_it_says():
 # The curve
 
 
-def test_neighbours_along_the_curve_are_neighbours(monkeypatch):
-    """Every cell once, each a face away from the one before: a box for every 256 x 256 x 256 cells."""
+@pytest.mark.parametrize("cells", [128, 1])
+def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
+    """Every cell once, each a face away from the one before: a box for so many cells a side."""
     side = 16
     cell = np.array(list(itertools.product(range(side), repeat=3)), float)
     order = np.random.default_rng(6).permutation(len(cell))
     lower, upper = frozen(cell[order]), frozen(cell[order] + 1.0)
-    center, exponent = choose_frame(lower, upper)
-    boxes = Boxes(lower, upper, frozen(center), 2.0**exponent)
-    over = np.concatenate([-2 * center * boxes.scale, [0], [128 / boxes.scale] * 3, [0]])
-    monkeypatch.setattr(curve, "_CHUNK", 300)
-    monkeypatch.setattr(curve, "_grid", lambda _: over.astype(np.float32).reshape(1, 8))
+    center, exponent, reach = choose_frame(lower, upper)
+    boxes = Boxes(lower, upper, center, 2.0**exponent)
+    over = np.concatenate([-2 * center * boxes.scale, [0], [cells / boxes.scale] * 3, [0]])
+    monkeypatch.setattr(deal, "_CHUNK", 300)
+    monkeypatch.setattr(deal, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
     with crew(1) as each:
-        keys = curve.order_along(each, boxes)
-    numbers = keys & (2**31 - 1)
+        rows, keys = deal.deal(each, boxes, reach)
+    numbers = rows.view(np.int32)[keys & (2**31 - 1), 3]
     assert np.array_equal(np.sort(numbers), np.arange(side**3))
-    places = keys.view(np.uint64) >> np.uint64(31)
+    places = curve.Curve(boxes.center, boxes.scale, deal.make_grid()).places(lower[numbers], upper[numbers])
     assert (places[1:] > places[:-1]).all()
     assert (np.abs(np.diff(lower[numbers], axis=0)).sum(axis=1) == 1).all()
+
+
+def along_the_curve(lower, upper):
+    """Return the boxes' numbers in their order along the curve, ties by number."""
+    return np.argsort(curve.lay(frozen(lower), frozen(upper)).places(lower, upper), kind="stable")
+
+
+def in_leaves(tree):
+    children = tree.nodes[:, CHILD:].ravel()
+    return ~children[(children < 0) & (children != EMPTY)]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("number", [9, 300, 2500])
+def test_a_fast_tree_is_packed_along_the_curve(name, number, small_tasks):
+    lower, upper = FAMILIES[name](number)
+    for threads in (1, 3):
+        tree = build(lower, upper, quality="fast", threads=threads)
+        np.testing.assert_array_equal(in_leaves(tree), along_the_curve(lower, upper))
+        inner = tree.nodes[:, CHILD:].ravel()
+        np.testing.assert_array_equal(inner[inner >= 0], np.arange(1, len(tree.nodes)))
+        assert len(tree.nodes) == sum(-(-number // WIDTH**k) for k in range(1, 1 + depth_of(tree)))
+
+
+@pytest.mark.parametrize("boxes", [uniform, clustered])
+def test_many_boxes_are_packed_along_the_curve(boxes):
+    lower, upper = boxes(300_000)
+    tree = build(lower, upper, quality="fast", threads=2)
+    check(tree, lower, upper)
+    np.testing.assert_array_equal(in_leaves(tree), along_the_curve(lower, upper))
 
 
 # Words for what is wrong

@@ -13,9 +13,9 @@ from test_build import clustered, uniform
 
 def as_part(lower, upper):
     """Take boxes to rows, as a build does; give these, and the part that all of them are."""
-    center, exponent = choose_frame(lower, upper)
+    center, exponent, _ = choose_frame(lower, upper)
     rows, bounds = np.empty((len(lower), 8), np.float32), np.empty((2, 8), np.float32)
-    to_rows(Boxes(frozen(lower), frozen(upper), frozen(center), 2.0**exponent), 0, len(lower), rows, bounds)
+    to_rows(Boxes(frozen(lower), frozen(upper), center, 2.0**exponent), 0, len(lower), rows, bounds)
     return rows, top.Part(0, 0, len(lower), *bounds)
 
 

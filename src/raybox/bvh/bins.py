@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from raybox.bvh.lanes import half_area
+from raybox.bvh.lanes import columns, half_area
 from raybox.bvh.layout import WIDTH
 from raybox.bvh.vector import (
     BITS8,
@@ -28,18 +28,23 @@ from raybox.bvh.vector import (
 BINS = 16
 _SIDE = 4  # what a side costs, however few its boxes
 _FOUR = ir.VectorType(F32, 4)
+_BITS16 = ir.VectorType(I32, 16)
 _EMPTY = ir.Constant(ROW8, [-INF] * 7 + [0.0])
 _NOBODY = ir.Constant(CELL4, [0] * 4)
 _NONE = ir.Constant(CELL4, [-1] * 4)
 
 
-def _center2(row: V) -> V:
-    """Return twice the centre of a row's bounds; of an unbounded box, its only finite face."""
-    low, up = -row.shuffle(LOW), row.shuffle(UP)
+def _middle2(low: V, up: V) -> V:
+    """Return twice the middle between bounds; of those that go on for ever, their only finite one."""
     one = (low > -INF).then(low, up)
     other = (up < INF).then(up, low)
     both = one + other
-    return V(row.b, row.b.fcmp_ordered("ord", both.value, both.value)).then(both, 0.0)
+    return V(low.b, low.b.fcmp_ordered("ord", both.value, both.value)).then(both, 0.0)
+
+
+def _center2(row: V) -> V:
+    """Return twice the centre of a row's bounds."""
+    return _middle2(-row.shuffle(LOW), row.shuffle(UP))
 
 
 @op(row_type, row_type)
@@ -177,26 +182,37 @@ def cheapest(code: Code, bins: Any, scratch: Any) -> Any:
     return b.sext(choice, I64)
 
 
-@op(types.int64, row_type, row_type, None)
-def along_curve(code: Code, row: Any, grid: Any, table: Any) -> Any:
-    """Return where a box's centre lies along a curve of 12 levels of cubes (see `raybox.bvh.curve`)."""
-    b, over = code.b, code.v(grid)
-    place = (_center2(code.v(row)) - over.shuffle(LOW)) * over.shuffle(UP)
+def _cells(code: Code, rows: Any, grid: V) -> list[Any]:
+    """Return in which of 4096 cells of each axis the centres of 16 rows are."""
+    pairs = [[code.v(code.load(0, rows, I64(8 * k), ROW8)) for k in (one, one + 8)] for one in range(8)]
+    sides = columns([one.shuffle(range(16), other) for one, other in pairs])
+    cells = []
+    for axis in range(3):
+        low, ratio = (grid.shuffle([axis + k] * 16) for k in (0, 4))
+        place = (_middle2(-sides[axis], sides[4 + axis]) - low) * ratio
+        cells.append(code.b.fptosi(place.max(0.0).min(4095.0).value, _BITS16))
+    return cells
 
-    # Interleave the bits of the cell's three coordinates: an octant for each level, the largest cube's first.
-    wide = ir.VectorType(I64, 4)
-    spread = b.zext(b.fptosi(place.max(0.0).min(4095.0).value, CELL4), wide)
-    for shift, mask in ((16, 0x0F0000FF), (8, 0x0F00F00F), (4, 0xC30C30C3), (2, 0x249249249)):
-        moved = b.shl(spread, ir.Constant(wide, [shift] * 4))
-        spread = b.and_(b.or_(spread, moved), ir.Constant(wide, [mask] * 4))
-    x, y, z = (code.v(spread).lane(k) for k in range(3))
-    octants = b.or_(b.or_(b.shl(x, I64(2)), b.shl(y, I64(1))), z)
 
-    # Two levels a step: the state says in what order their cubes are visited.
-    state = places = I64(0)
-    for shift in range(30, -1, -6):
-        two = b.and_(b.lshr(octants, I64(shift)), I64(63))
-        found = b.zext(code.load(2, table, b.add(state, two), I32), I64)
-        places = b.or_(b.shl(places, I64(6)), b.and_(found, I64(63)))
-        state = b.and_(found, I64(~63))
-    return places
+@op(types.void, None, row_type, None, None)
+def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> None:
+    """Write where the centres of 16 rows lie along a curve of 12 levels (see `raybox.bvh.curve`)."""
+    b, cells = code.b, _cells(code, rows, code.v(grid))
+
+    def all_of(number: int) -> Any:
+        return ir.Constant(_BITS16, [number] * 16)
+
+    # Two levels a step, two bits of each coordinate: the state says in what order their cubes are visited.
+    state, halves = all_of(0), [all_of(0), all_of(0)]
+    for turn in range(6):
+        at = state
+        for cell, to in zip(cells, (4, 2, 0), strict=True):
+            two = b.and_(b.lshr(cell, all_of(10 - 2 * turn)), all_of(3))
+            at = b.or_(at, b.shl(two, all_of(to)))
+        each = (b.zext(code.v(at).lane(k), I64) for k in range(16))
+        found = code.vector(I32, [code.load(2, table, place, I32) for place in each]).value
+        halves[turn // 3] = b.or_(b.shl(halves[turn // 3], all_of(6)), b.and_(found, all_of(63)))
+        state = b.and_(found, all_of(~63))
+    wide = ir.VectorType(I64, 16)
+    high, low = (b.zext(half, wide) for half in halves)
+    code.store(b.or_(b.shl(high, ir.Constant(wide, [18] * 16)), low), 3, places, I64(0))

@@ -26,11 +26,11 @@ _TASKS = 16  # parts of equal size to share out: more of them, and the top takes
 def build(lower: Any, upper: Any, *, quality: str = "balanced", threads: int = 1) -> Tree:
     """Build the tree of boxes given as float64 rows of three."""
     lower, upper = frozen(lower), frozen(upper)
-    center, exponent = choose_frame(lower, upper)
-    center.flags.writeable = False
+    center, exponent, reach = choose_frame(lower, upper)
     boxes = Boxes(lower, upper, center, 2.0**exponent)
     with crew(threads) as each:
-        words, parts = (pack(each, boxes), ()) if quality == "fast" else _grow_tree(each, boxes, quality)
+        fast = quality == "fast"
+        words, parts = (pack(each, boxes, reach), ()) if fast else _grow_tree(each, boxes, quality)
     words.flags.writeable = False
     return Tree(words, center, root_of(words), 2.0**exponent, exponent, as_parts(parts))
 

@@ -52,11 +52,12 @@ def find_bulk(lower: Any, upper: Any) -> tuple[Any, float]:
     return center, reach
 
 
-def choose_frame(lower: Any, upper: Any) -> tuple[Any, int]:
-    """Return (center, exponent of the scale): the bulk of the boxes comes near [-1, 1]."""
+def choose_frame(lower: Any, upper: Any) -> tuple[Any, int, float]:
+    """Return (center, exponent of the scale, reach of the bulk): the bulk comes near [-1, 1]."""
     center, reach = find_bulk(lower, upper)
+    center.flags.writeable = False
     exponent = int(np.frexp(reach)[1]) if reach > 0.0 else 0
-    return center, int(np.clip(-exponent, -1000, 1000))
+    return center, int(np.clip(-exponent, -1000, 1000)), reach
 
 
 def root_of(nodes: Any) -> Any:

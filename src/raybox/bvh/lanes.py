@@ -30,6 +30,19 @@ def store(code: Code, rows: Any, i: Any, row: Any) -> None:
     code.store(row, 0, rows, code.at(i, 8))
 
 
+def _fetch(code: Code, address: Any, writing: bool) -> None:
+    """Ask memory for the cache line of an address, to be read or written, into every cache."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
+    prefetch = code.b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
+    code.b.call(prefetch, [code.b.bitcast(address, _BYTES), I32(int(writing)), I32(3), I32(1)])
+
+
+@op(types.void, None, types.intp)
+def reserve(code: Code, rows: Any, i: Any) -> None:
+    """Ask memory for row i of an array of 4-byte items, soon to be written."""
+    _fetch(code, code.address(0, rows, code.at(i, 8), F32), writing=True)
+
+
 @op(row_type)
 def nothing(code: Code) -> Any:
     """Return the bounds of nothing."""
@@ -99,6 +112,19 @@ def outward(code: Code, lower: Any, upper: Any, i: Any, center: Any, scale: Any)
     return row.with_lane(3, b.trunc(i, I32)).with_lane(7, I32(0)).bits(ROW8).value
 
 
+def columns(rows: list[V]) -> list[V]:
+    """Turn eight rows into their eight columns; or, of 16 lanes, eight rows and eight more."""
+    lanes = range(rows[0].value.type.count)
+    for step in (1, 2, 4):
+        low = [k + len(lanes) - step if k & step else k for k in lanes]
+        up = [k + len(lanes) if k & step else k + step for k in lanes]
+        rows = [
+            rows[k - step].shuffle(up, rows[k]) if k & step else rows[k].shuffle(low, rows[k + step])
+            for k in range(8)
+        ]
+    return rows
+
+
 @op(types.void, None, types.intp, types.intp, row_type, types.int64)
 def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: Any) -> None:
     """Write a slot of a node: six planes, and what is in it."""
@@ -106,6 +132,21 @@ def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: An
     values = [low.lane(k) for k in range(3)] + [up.lane(k) for k in range(3)]
     for k, value in enumerate([*values, code.b.trunc(child, I32)]):
         code.store(value, 0, nodes, code.b.add(code.at(node, ROW, WIDTH * k), slot))
+
+
+@op(row_type, None, types.intp, None, None, types.intp)
+def write_leaf(code: Code, nodes: Any, node: Any, rows: Any, keys: Any, at: Any) -> Any:
+    """Write a node of eight boxes, rows keys[at:at + 8] less all but 31 bits; return its bounds."""
+    b = code.b
+    some = [b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64(2**31 - 1)) for k in range(WIDTH)]
+    boxes = [code.v(code.load(2, rows, code.at(place, 8), ROW8)) for place in some]
+    sides = columns(boxes)
+    numbers = code.v(b.not_(sides[3].bits(BITS8).value)).bits(ROW8)
+    for k, side in enumerate([-sides[0], -sides[1], -sides[2], *sides[4:7], numbers]):
+        code.store(side.value, 0, nodes, code.at(node, ROW, WIDTH * k))
+    while len(boxes) > 1:
+        boxes = [one.max(other) for one, other in zip(boxes[::2], boxes[1::2], strict=True)]
+    return boxes[0].value
 
 
 @op(row_type, None, types.intp)
@@ -126,12 +167,9 @@ def node_bounds(code: Code, nodes: Any, node: Any) -> Any:
 def fetch_boxes(code: Code, lower: Any, upper: Any, nodes: Any, node: Any) -> None:
     """Ask memory for the boxes in a node's slots, which are needed soon."""
     b = code.b
-    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
-    prefetch = b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
     for slot in range(WIDTH):
         child = code.load(2, nodes, code.at(node, ROW, CHILD + slot), I32)
         is_box = b.and_(b.icmp_signed("<", child, I32(0)), b.icmp_signed("!=", child, I32(EMPTY)))
         start = code.at(b.sext(b.select(is_box, b.not_(child), I32(0)), I64), 3)
         for which, array in ((0, lower), (1, upper)):
-            item = b.bitcast(code.address(which, array, start, F64), _BYTES)
-            b.call(prefetch, [item, I32(0), I32(3), I32(1)])  # to be read, into every cache, data
+            _fetch(code, code.address(which, array, start, F64), writing=False)

@@ -4,50 +4,63 @@ from typing import Any
 
 import numpy as np
 
+from raybox.bvh import lanes
 from raybox.bvh.crew import Each, chunks
-from raybox.bvh.curve import order_along
+from raybox.bvh.deal import ROW_OF, deal
 from raybox.bvh.frame import Boxes, aligned
-from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
-from raybox.bvh.refit import fill
+from raybox.bvh.layout import EMPTY, ROW, WIDTH
+from raybox.kernels.jit import entry
 
 _CHUNK = 2**13  # nodes that a thread takes at once
-_NUMBER = 2**31 - 1
 
 
-def pack(each: Each, boxes: Boxes) -> Any:
+@entry
+def _fill_leaves(nodes: Any, span: Any, first: int, above: int, rows: Any, keys: Any) -> None:
+    """Put boxes into a span of the nodes from `first` on, and these into the nodes from `above` on."""
+    for node in range(span[0], span[1]):
+        at = node * WIDTH
+        if at + WIDTH <= len(keys):
+            bounds = lanes.write_leaf(nodes, first + node, rows, keys, at)
+        else:
+            bounds = lanes.nothing()
+            for k in range(WIDTH):
+                if at + k < len(keys):
+                    row = lanes.load(rows, keys[at + k] & (1 << ROW_OF) - 1)
+                    lanes.write_slot(nodes, first + node, k, row, ~lanes.number_of(row))
+                    bounds = lanes.union(bounds, row)
+                else:
+                    lanes.write_slot(nodes, first + node, k, lanes.nothing(), EMPTY)
+        if above < first:
+            lanes.write_slot(nodes, above + node // WIDTH, node % WIDTH, bounds, first + node)
+
+
+@entry
+def _fill_level(nodes: Any, first: int, stop: int, above: int) -> None:
+    """Put the nodes first <= node < stop, in order, into the slots of those from `above` on."""
+    for node in range(first, stop):
+        place = above + (node - first) // WIDTH
+        lanes.write_slot(nodes, place, (node - first) % WIDTH, lanes.node_bounds(nodes, node), node)
+
+
+@entry
+def _empty(nodes: Any, node: int) -> None:
+    """Empty every slot of a node."""
+    for slot in range(WIDTH):
+        lanes.write_slot(nodes, node, slot, lanes.nothing(), EMPTY)
+
+
+def pack(each: Each, boxes: Boxes, reach: float) -> Any:
     """Return the nodes of a tree over boxes; every node but the last of a level is full."""
     sizes = [max(1, -(-len(boxes.lower) // WIDTH))]
     while sizes[0] > 1:
         sizes.insert(0, -(-sizes[0] // WIDTH))
-    begins = np.cumsum([0, *sizes])
-    nodes = aligned(int(begins[-1]), ROW, np.int32)
-    for level, begin in enumerate(begins[1:]):
-        _empty(nodes[begin - 1])
-        if level + 1 < len(sizes):
-            below = np.arange(begin, begin + sizes[level + 1], dtype=np.int32)
-            _set_children(nodes[begins[level] : begin], below)
-    keys = order_along(each, boxes)
-    leaves = nodes[begins[-2] :]
-
-    def put(begin: int, end: int) -> None:
-        numbers = (keys[begin * WIDTH : end * WIDTH] & _NUMBER).astype(np.int32)
-        _set_children(leaves[begin:end], ~numbers)
-
-    each(put, chunks(0, len(leaves), _CHUNK))
-    fill(each, boxes, nodes, np.full((1, 8), np.inf, np.float32))
+    begins = np.cumsum([0, *sizes]).tolist()
+    rows, keys = deal(each, boxes, reach)
+    nodes = aligned(begins[-1], ROW, np.int32)
+    for begin in begins[1:-1]:
+        _empty(nodes, begin - 1)
+    first, above = begins[-2], begins[max(len(begins) - 3, 0)]
+    each(_fill_leaves, [(nodes, span, first, above, rows, keys) for span in chunks(0, sizes[-1], _CHUNK)])
+    for level in range(len(sizes) - 2, 0, -1):
+        _fill_level(nodes, begins[level], begins[level + 1], begins[level - 1])
     return nodes
-
-
-def _empty(node: Any) -> None:
-    """Empty every slot of a node."""
-    node[: CHILD // 2].view(np.float32)[:] = np.inf
-    node[CHILD // 2 : CHILD].view(np.float32)[:] = -np.inf
-    node[CHILD:] = EMPTY
-
-
-def _set_children(nodes: Any, children: Any) -> None:
-    """Put children into the slots of nodes in order; slots that are left over stay as they are."""
-    full = len(children) // WIDTH
-    nodes[:full, CHILD:] = children[: full * WIDTH].reshape(-1, WIDTH)
-    if rest := len(children) - full * WIDTH:
-        nodes[full, CHILD : CHILD + rest] = children[-rest:]

@@ -105,7 +105,7 @@ class Desk(NamedTuple):
 
 def make_blocks(lower: Any, upper: Any) -> Blocks:
     """Lay out boxes, given as float64 rows of three."""
-    center, exponent = choose_frame(lower, upper)
+    center, exponent, _ = choose_frame(lower, upper)
     center.flags.writeable = False
     number = len(lower)
     rows = np.empty((-(-number // BLOCK) * BLOCK, 6), np.float32)

@@ -1,0 +1,102 @@
+"""What was aimed at without regard to any peer: builds, memory, brute force, first use, mixed batches."""
+
+from statistics import median
+from typing import Any, NamedTuple
+
+Results = dict[str, Any]
+KINDS = {"joined": "one half after the other", "lines": "in turns of 1024 rays"}
+_BUILDS = {"raybox balanced": 1.0, "raybox fast": 8.0}  # million boxes a second a thread
+_NODES = 45.0  # bytes a box
+_TESTS = 2.5 / 4.8  # of brute force, for each fused multiply-add of 16 lanes that the machine then does
+_COMPILED, _LOADED = 8.0, 0.7  # seconds
+
+
+class Aim(NamedTuple):
+    """An aim in words, the worst that was measured, where that was, and whether it is met."""
+
+    words: str
+    measured: str
+    where: str
+    met: bool
+
+
+def own_aims(results: Results) -> list[Aim]:
+    """Hold results against the aims that have no peer; those without a measurement are left out."""
+    made = [_built(results, name, least) for name, least in _BUILDS.items()]
+    return [aim for aim in (*made, *_memory(results), *_mixed(results), *_kernels(results)) if aim]
+
+
+def build_rate(result: dict[str, Any], told: dict[str, Any]) -> float:
+    """Return how many million boxes a second a thread a build took."""
+    return 1e-6 * float(result["size"]) / median(told["seconds"]) / float(result["threads"])
+
+
+def _built(results: Results, name: str, least: float) -> Aim | None:
+    """Find the slowest of a quality's builds."""
+    rates = [
+        (build_rate(result, told), f"{result['size']:,} boxes, {result['threads']} thread(s)")
+        for part, result in results.items()
+        for told in (result["builds"] if part.startswith("builds") else ())
+        if told["name"] == name and told["seconds"]
+    ]
+    if not rates:
+        return None
+    rate, where = min(rates)
+    words = f"{name.split()[1]}: {least:g} million boxes built a second a thread"
+    return Aim(words, f"{rate:.2f} million", where, rate >= least)
+
+
+def _memory(results: Results) -> list[Aim]:
+    if "memory-1e7" not in results:
+        return []
+    peak, each = (results["memory-1e7"]["peak_gb"], results["memory-1e7"]["stats"]["bytes_per_box"])
+    return [
+        Aim("10⁷ boxes built and asked within 3 GB", f"{peak:.2f} GB", "", peak <= 3.0),
+        Aim(f"nodes: {_NODES:g} bytes a box", f"{each:.1f}", "10,000,000 boxes", each <= _NODES),
+    ]
+
+
+def _mixed(results: Results) -> list[Aim]:
+    costs = [
+        (mixed_cost(result, kind), f"{result['size']:,} boxes, {words}")
+        for name, result in results.items()
+        if name.startswith("mixed-1e")
+        for kind, words in KINDS.items()
+    ]
+    if not costs:
+        return []
+    cost, where = max(costs)
+    return [Aim("half camera, half random: its halves + 10 %", f"{cost:+.1%}", where, cost <= 0.1)]
+
+
+def mixed_cost(result: dict[str, Any], kind: str) -> float:
+    """Return how much longer a mixed batch takes than its halves, as a part of theirs; the median."""
+    seconds = result["seconds"]
+    halves = zip(seconds["camera"], seconds["inside"], strict=True)
+    return median(whole / (a + b) - 1 for whole, (a, b) in zip(seconds[kind], halves, strict=True))
+
+
+def brute_rates(result: dict[str, Any]) -> tuple[float, float]:
+    """Return how many tests, and fused multiply-adds, a second did; medians, in thousands of millions."""
+    tests, fused = (
+        median(1e-9 * result[what] / second for second in result["seconds"][who])
+        for what, who in (("tests", "sweep"), ("fused", "probe"))
+    )
+    return tests, fused
+
+
+def _kernels(results: Results) -> list[Aim]:
+    made = []
+    if "brute" in results:
+        tests, fused = brute_rates(results["brute"])
+        words = f"brute force: {_TESTS:.2f} tests for each fused multiply-add of 16 lanes"
+        made.append(Aim(words, f"{tests / fused:.2f}", "100,000 boxes", tests >= _TESTS * fused))
+    if "first-use" in results:
+        first = results["first-use"]
+        compiled = median(lap["nearest"] for lap in first["compiled"])
+        loaded = median(lap["import"] + lap["Scene"] + lap["nearest"] for lap in first["loaded"])
+        words = f"kernels of `nearest`: compiled within {_COMPILED:g} s"
+        made.append(Aim(words, f"{compiled:.1f} s", "the scene's apart", compiled <= _COMPILED))
+        words = f"kernels of `nearest`: loaded within {_LOADED:g} s"
+        made.append(Aim(words, f"{loaded:.2f} s", "import and scene included", loaded <= _LOADED))
+    return made
