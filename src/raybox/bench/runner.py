@@ -146,13 +146,14 @@ def ration(
     Who comes first, and is held against all others, has to be measured well, and on a full batch.
     """
     total, count = len(rays.origins), 1
+    longest = spec.patience if first else spec.ration  # of many rays one may take less than of few
     ask(engine.prepare(rays.spread(1)))  # compiling is not part of anyone's pace
     while True:
         some = engine.prepare(rays.spread(count))
         _, seconds = timing.once(partial(ask, some))
-        if seconds > spec.ration:  # or something was compiled, which this many rays were the first to need
+        if seconds > longest:  # or something was compiled, which this many rays were the first to need
             seconds = min(seconds, timing.once(partial(ask, some))[1])
-        if seconds > spec.ration or count >= total:
+        if seconds > longest or count >= total:
             break
         count = min(total, 8 * count)
     if seconds / count * total <= spec.patience * (_LENIENCE if first else 1.0):

@@ -86,13 +86,12 @@ def make_grid(boxes: Boxes, reach: float) -> Any:
 
     Boxes far from the bulk share the cells at its rim.
     """
-    center = boxes.center
     step = max(1, len(boxes.lower) // 4096)
     with np.errstate(over="ignore", invalid="ignore"):  # boxes may be unbounded
-        away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - center)
+        away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - boxes.center)
         half = min(float(away[np.isfinite(away)].max(initial=0.0)), 4.0 * reach)
         length = 4.0 * half * boxes.scale
-        low = (center - half - boxes.center) * boxes.scale
+        low = np.full(3, -half * boxes.scale)
     ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
     grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
     return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)
