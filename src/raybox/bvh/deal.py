@@ -14,10 +14,11 @@ from raybox.bvh import lanes
 from raybox.bvh.crew import Each, chunks
 from raybox.bvh.curve import BITS, find_places, make_desk, make_grid
 from raybox.bvh.frame import Boxes, aligned
+from raybox.bvh.lanes import ROW_OF
 from raybox.kernels.held import held
 from raybox.kernels.jit import entry
+from raybox.kernels.lanes import prefetch_to_write
 
-ROW_OF = 31  # low bits of a key: the row of a box; the others are its place on the curve, less the first bits
 _CHUNK = 2**16  # boxes that a thread takes at once
 _AHEAD = 2  # rows of a hand between asking memory for one and writing it: a quarter faster (measured)
 _DIGIT = 8  # bits that one pass sorts by
@@ -36,13 +37,16 @@ class Hands(NamedTuple):
 
 @entry
 def _deal(boxes: Boxes, places: Any, span: Any, shift: int, ends: Any, hands: Hands) -> None:
-    """Give each box to the hand that the first bits of its place say; ends: where each hand goes on."""
+    """Give each box to the hand that the first bits of its place say; ends: where each hand goes on.
+
+    Of a key the last bits are the box's row, the others its place, less the first bits.
+    """
     low = (1 << shift) - 1
     for i in range(span[0], span[1]):
         place = places[i]
         to = ends[place >> shift]
         ends[place >> shift] = to + 1
-        lanes.reserve(hands.rows, to + _AHEAD)
+        prefetch_to_write(hands.rows, 8 * (to + _AHEAD))
         lanes.store(hands.rows, to, lanes.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale))
         hands.keys[to] = (place & low) << ROW_OF | to
 

@@ -14,6 +14,7 @@ from raybox.bvh.layout import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
 from raybox.bvh.vector import BITS8, F32, F64, I32, I64, INF, LOW, ROW8, UP, Code, V, op, row_type
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
+ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.deal`)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
 _BYTES = ir.IntType(8).as_pointer()
 
@@ -28,19 +29,6 @@ def load(code: Code, rows: Any, i: Any) -> Any:
 def store(code: Code, rows: Any, i: Any, row: Any) -> None:
     """Store row i of an array of 4-byte items."""
     code.store(row, 0, rows, code.at(i, 8))
-
-
-def _fetch(code: Code, address: Any, writing: bool) -> None:
-    """Ask memory for the cache line of an address, to be read or written, into every cache."""
-    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
-    prefetch = code.b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
-    code.b.call(prefetch, [code.b.bitcast(address, _BYTES), I32(int(writing)), I32(3), I32(1)])
-
-
-@op(types.void, None, types.intp)
-def reserve(code: Code, rows: Any, i: Any) -> None:
-    """Ask memory for row i of an array of 4-byte items, soon to be written."""
-    _fetch(code, code.address(0, rows, code.at(i, 8), F32), writing=True)
 
 
 @op(row_type)
@@ -136,9 +124,9 @@ def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: An
 
 @op(row_type, None, types.intp, None, None, types.intp)
 def write_leaf(code: Code, nodes: Any, node: Any, rows: Any, keys: Any, at: Any) -> Any:
-    """Write a node of eight boxes, rows keys[at:at + 8] less all but 31 bits; return its bounds."""
+    """Write a node of eight boxes, whose rows are the low bits of keys[at:at + 8]; return its bounds."""
     b = code.b
-    some = [b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64(2**31 - 1)) for k in range(WIDTH)]
+    some = [b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)]
     boxes = [code.v(code.load(2, rows, code.at(place, 8), ROW8)) for place in some]
     sides = columns(boxes)
     numbers = code.v(b.not_(sides[3].bits(BITS8).value)).bits(ROW8)
@@ -167,9 +155,12 @@ def node_bounds(code: Code, nodes: Any, node: Any) -> Any:
 def fetch_boxes(code: Code, lower: Any, upper: Any, nodes: Any, node: Any) -> None:
     """Ask memory for the boxes in a node's slots, which are needed soon."""
     b = code.b
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
+    prefetch = b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
     for slot in range(WIDTH):
         child = code.load(2, nodes, code.at(node, ROW, CHILD + slot), I32)
         is_box = b.and_(b.icmp_signed("<", child, I32(0)), b.icmp_signed("!=", child, I32(EMPTY)))
         start = code.at(b.sext(b.select(is_box, b.not_(child), I32(0)), I64), 3)
         for which, array in ((0, lower), (1, upper)):
-            _fetch(code, code.address(which, array, start, F64), writing=False)
+            item = b.bitcast(code.address(which, array, start, F64), _BYTES)
+            b.call(prefetch, [item, I32(0), I32(3), I32(1)])  # to be read, into every cache, data

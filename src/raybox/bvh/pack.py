@@ -6,8 +6,9 @@ import numpy as np
 
 from raybox.bvh import lanes
 from raybox.bvh.crew import Each, chunks
-from raybox.bvh.deal import ROW_OF, deal
+from raybox.bvh.deal import deal
 from raybox.bvh.frame import Boxes, aligned
+from raybox.bvh.lanes import ROW_OF
 from raybox.bvh.layout import EMPTY, ROW, WIDTH
 from raybox.kernels.jit import entry
 

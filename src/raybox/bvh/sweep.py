@@ -106,7 +106,6 @@ class Desk(NamedTuple):
 def make_blocks(lower: Any, upper: Any) -> Blocks:
     """Lay out boxes, given as float64 rows of three."""
     center, exponent, _ = choose_frame(lower, upper)
-    center.flags.writeable = False
     number = len(lower)
     rows = np.empty((-(-number // BLOCK) * BLOCK, 6), np.float32)
     rows[number:] = [np.inf] * 3 + [-np.inf] * 3  # nothing meets these
