@@ -52,6 +52,22 @@ def test_workers_that_are_killed(cluster, log, tmp_path, every):
     assert len([line for line in log() if line[0] == "setup"]) == (4 if every else 3)
 
 
+def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, log, monkeypatch):
+    """Somebody still holds them when a worker dies."""
+    held, submit = [], cluster.submit
+    monkeypatch.setattr(cluster, "submit", lambda *a, **k: held.append(submit(*a, **k)) or held[-1])
+    both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
+    assert len(held) == 6
+    assert not {future.key for future in held} & set(cluster.futures)
+    lines = len(log())
+    for pid in cluster.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    while not [line for line in log()[lines:] if line[0] == "setup"]:
+        time.sleep(0.01)
+    cluster.gather([cluster.submit(abs, number, pure=False) for number in range(8)])
+    assert not asked(log()[lines:])
+
+
 def test_a_part_that_nobody_told_of_is_not_done_again(cluster, tmp_path, log):
     """Its worker died between writing it and saying so."""
     rays = put(tmp_path / "rays.npz", RAYS)

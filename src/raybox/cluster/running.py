@@ -96,6 +96,7 @@ class _Run:
                     self._take(part.number, told)
             except RayboxError as error:
                 failed = failed or error
+            future.release()  # one that somebody still holds is done again when its worker dies (seen)
             failed = failed or self._hand_out(ready)
         if failed:
             raise failed
