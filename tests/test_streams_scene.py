@@ -204,13 +204,18 @@ def test_groups_and_memory_of_any_size(question, size, arena, whole):
     ("wide", "rays", "threads", "times"),
     [
         (8, 1000, 1, 8),
+        (1, 1000, 1, 1),
         (8, 1 << 20, 2, 8),
         (8, 1 << 17, 2, 4),
         (8, 100_000, 2, 2),
         (4, 1 << 20, 16, 4),
-        (4, 100_000, 16, 1),
+        (4, 1 << 17, 16, 1),
+        (4, 100_000, 16, 1 / 2),
         (1, 1 << 20, 2, 1),
-        (8, 0, 2, 1),
+        (1, 1 << 14, 2, 1),
+        (1, (1 << 14) - 1, 2, 1 / 2),
+        (4, 6000, 2, 1 / 4),
+        (8, 0, 2, 1 / 8),
     ],
 )
 def test_groups_are_as_wide_as_threads_have_use_for(wide, rays, threads, times):

@@ -28,11 +28,14 @@ BATCH = 1 << 20
 _LEAST = 64  # rays that sinks have room for
 GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
 _EACH = 4  # groups for each thread, at least, where groups are wide
+_SHARED = 2  # groups for each thread, at least, where rays are few
+_NARROW = 512  # rays: but no group is of fewer
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _DESKS: dict[int, list[Desk]] = {}
 _ORDERS: list[Order] = []
 _FEW: list[tuple[Order, Desk]] = []
 _PACKETS: list[tuple[Any, Desk]] = []
+_PLACES: list[Any] = []
 _NONE = np.empty(0, np.int64)
 _MARKED = np.empty(0, np.int32)
 _KEPT = max(4, cores())  # of each, for the next question
@@ -128,7 +131,10 @@ def _group(question: Question, starts: Ints, threads: int) -> int:
         wide = 1
     if threads > 1:
         wide = min(wide, max(1, rays // (_EACH * threads * GROUP)))
-    return GROUP << wide.bit_length() - 1
+    size = GROUP << wide.bit_length() - 1
+    while threads > 1 and size > _NARROW and rays < _SHARED * threads * size:
+        size >>= 1
+    return size
 
 
 def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run: Run) -> list[_Marked]:
@@ -170,20 +176,23 @@ def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, orde
     counts = np.zeros(LOST, np.int64)
     if left:
         left = groups.mark(job, span, order, counts, _MARKED)
-    return _Marked((begin, end), counts, left, _doubts_of(order), packed)
+    return _Marked((begin, end), counts, left, _given_back(order), packed)
 
 
 def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
     """Put rays in the order of their keys; of one key, those marked first come first."""
-    counts = np.array([part.counts for part in marked])
-    order.starts[0] = 0
-    np.cumsum(counts.sum(axis=0), out=order.starts[1:])
-    places = order.starts[:-1] + np.cumsum(counts, axis=0) - counts
+    starts, ends = order.starts[:-1], order.starts[1:]
+    order.starts[:] = 0
+    for part in marked:  # from how many there are to where they begin
+        ends += part.counts
+        np.subtract(ends, part.counts, out=part.counts)
+    np.cumsum(ends, out=ends)
+    for part in marked:
+        np.add(part.counts, starts, out=part.counts)
 
     def put(begin: int, end: int) -> None:
-        for k in range(begin, end):
-            first, left = marked[k].span[0], marked[k].left
-            groups.spread((first, first + left), order, places[k])
+        for (first, _), places, left, *_ in marked[begin:end]:
+            groups.spread((first, first + left), order, places)
 
     run(put, len(marked), done=uncounted, least=1)
 
@@ -199,7 +208,7 @@ def _ask_sorted(
         rays = span[2] - span[1]
         sink = question.grow(sink, rays / min(order.place[0] - span[1] + size, rays))
     put_back(shelf, desk)
-    return Answered(_finished(sink, question), span[1:], _doubts_of(order))
+    return Answered(_finished(sink, question), span[1:], _given_back(order))
 
 
 def _finished(sink: Any, question: Question) -> Any:
@@ -208,9 +217,16 @@ def _finished(sink: Any, question: Question) -> Any:
 
 def _part_of(order: Order, span: tuple[int, int, int]) -> Order:
     """Return the order with a list of doubts, and a place, of one thread's own."""
-    place = pages.empty((2,), np.int64)
-    place[:] = span[1], 0
-    return order._replace(doubts=np.empty(span[2] - span[1], np.int32), place=place)
+    place = take(_PLACES, lambda: pages.empty((2,), np.int64))
+    place[0], place[1] = span[1], 0
+    return order._replace(doubts=order.doubts[span[1] : span[2]], place=place)
+
+
+def _given_back(part: Order) -> Ints:
+    """Return the doubts of a thread's part of the order; its place serves another."""
+    doubts = _doubts_of(part)
+    put_back(_PLACES, part.place)
+    return doubts
 
 
 def _doubts_of(order: Order) -> Ints:
@@ -233,9 +249,8 @@ def put_back(shelf: list[T], lent: T) -> None:
 
 
 def _make_few() -> tuple[Order, Desk]:
-    return _make_order(groups.FEW)._replace(
-        doubts=pages.empty((groups.FEW + LANES,), np.int32), starts=_NONE, place=pages.empty((2,), np.int64)
-    ), make_desk(groups.FEW)
+    place = pages.empty((2,), np.int64)
+    return _make_order(groups.FEW)._replace(starts=_NONE, place=place), make_desk(groups.FEW)
 
 
 def _take_order(rays: int) -> Order:
@@ -245,6 +260,6 @@ def _take_order(rays: int) -> Order:
 
 
 def _make_order(rays: int) -> Order:
-    keys, kept, places, where = (pages.empty((rays + LANES,), np.int32) for _ in range(4))
+    keys, kept, places, where, doubts = (pages.empty((rays + LANES,), np.int32) for _ in range(5))
     rows = pages.empty((rays + LANES, NUMBERS), np.float64)
-    return Order(keys, kept, rows, places, where, np.empty(LOST + 1, np.int64), _NONE, _NONE)
+    return Order(keys, kept, rows, places, where, np.empty(LOST + 1, np.int64), doubts, _NONE)
