@@ -58,6 +58,7 @@ def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: A
 def _answer_occluded(sink: OccludedOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
     for r in range(end - begin):
+        prefetch_to_write(sink.met, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
         said = desk.answers[r, ANSWER]
         if said == DOUBT:
             doubt(order, whole(order.order[begin + r]))
@@ -70,6 +71,7 @@ def _answer_occluded(sink: OccludedOf, job: Any, order: Order, desk: Any, place:
 def _answer_count(sink: CountOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
     for r in range(end - begin):
+        prefetch_to_write(sink.number, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
         said = desk.answers[r, ANSWER]
         if said == DOUBT:
             doubt(order, whole(order.order[begin + r]))
