@@ -184,13 +184,13 @@ def test_the_top_and_its_parts_are_split_as_one_thread_alone_would(monkeypatch):
     ("name", "quality", "golden"),
     [
         ("uniform", "balanced", (34.175, 42.48)),
-        ("uniform", "fast", (40.889, 32.02)),
+        ("uniform", "fast", (40.989, 32.02)),
         ("uniform", "best", (32.141, 43.18)),
-        ("clustered", "balanced", (1.311, 42.12)),
-        ("clustered", "fast", (5.139, 32.02)),
-        ("clustered", "best", (1.311, 38.25)),
+        ("clustered", "balanced", (1.311, 42.06)),
+        ("clustered", "fast", (5.048, 32.02)),
+        ("clustered", "best", (1.311, 38.39)),
         ("grid", "balanced", (29.684, 42.57)),
-        ("unbounded", "balanced", (208.542, 44.06)),
+        ("unbounded", "balanced", (206.067, 43.77)),
     ],
 )
 def test_cost_and_memory(name, quality, golden):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import bins, lanes
-from raybox.bvh.frame import Boxes, choose_frame, frozen
+from raybox.bvh.frame import SAMPLE, Boxes, choose_frame, frozen
 from raybox.kernels.held import held
 from raybox.kernels.jit import entry
 
@@ -86,7 +86,7 @@ def make_grid(boxes: Boxes, reach: float) -> Any:
 
     Boxes far from the bulk share the cells at its rim.
     """
-    step = max(1, len(boxes.lower) // 4096)
+    step = max(1, len(boxes.lower) // SAMPLE)
     with np.errstate(over="ignore", invalid="ignore"):  # boxes may be unbounded
         away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - boxes.center)
         half = min(float(away[np.isfinite(away)].max(initial=0.0)), 4.0 * reach)

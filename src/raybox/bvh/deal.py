@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh import lanes
+from raybox.bvh import lanes, lent
 from raybox.bvh.crew import Each, chunks
 from raybox.bvh.curve import BITS, find_places, make_desk, make_grid
-from raybox.bvh.frame import Boxes, aligned
+from raybox.bvh.frame import Boxes
 from raybox.bvh.lanes import ROW_OF
 from raybox.kernels.held import held
 from raybox.kernels.jit import entry
@@ -84,7 +84,7 @@ def deal(each: Each, boxes: Boxes, reach: float) -> tuple[Any, Any]:
     number = len(boxes.lower)
     bits = min(max(number.bit_length() - _EACH, 1), _MOST)
     shift = BITS - bits
-    places = np.empty(number, np.int64)
+    places = lent.empty((number,), np.int64)
     spans = chunks(0, number, _CHUNK)
     grid = make_grid(boxes, reach)
     counts = np.zeros((len(spans), 1 << bits), np.int64)
@@ -95,7 +95,8 @@ def deal(each: Each, boxes: Boxes, reach: float) -> tuple[Any, Any]:
     # boxes of one hand stand in the order of their chunks: no thread can change it
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     begins = np.ascontiguousarray(ends - counts)
-    hands = Hands(aligned(number, 8, np.float32), np.empty(number, np.int64), places)  # read by then
+    rows, keys = lent.empty((number, 8), np.float32), lent.empty((number,), np.int64)
+    hands = Hands(rows, keys, places)  # which are read by then
     each(_deal, [(boxes, places, span, shift, row, hands) for span, row in zip(spans, begins, strict=True)])
     return hands.rows, _sorted(each, hands, counts.sum(axis=0), -(-shift // _DIGIT))
 
