@@ -144,15 +144,23 @@ def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeyp
     monkeypatch.setattr(parallel, "_SMALLEST", first)
     monkeypatch.setattr(batches, "BATCH", batch)
     monkeypatch.setattr(batches, "GROUP", 48)
+    monkeypatch.setattr(batches, "_NARROW", 12)
+    monkeypatch.setattr(batches, "_AT_ONCE", 70)
     monkeypatch.setattr(batches, "_DESKS", {})
-    seen, mark = set(), batches._mark
+    seen, mark, spreading, spread = set(), batches._mark, set(), groups.spread
 
     def slowly(job, span, *rest):
         seen.add((threading.get_ident(), span[2] - span[1]))
         time.sleep(1e-4)
         return mark(job, span, *rest)
 
+    def spread_slowly(*of):
+        spreading.add(threading.get_ident())
+        time.sleep(1e-4)
+        spread(*of)
+
     monkeypatch.setattr(batches, "_mark", slowly)
+    monkeypatch.setattr(groups, "spread", spread_slowly)
     for n in (499, 451, 66):
         rays, want = repeated(pairs, found, np.arange(n))
         for _ in range(4):
@@ -160,6 +168,7 @@ def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeyp
     threads, sizes = (set(some) for some in zip(*seen, strict=True))
     assert len(threads) > 1
     assert len(sizes) > 1
+    assert len(spreading) > 1
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

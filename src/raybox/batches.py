@@ -28,6 +28,7 @@ BATCH = 1 << 20
 _LEAST = 64  # rays that sinks have room for
 GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
 _EACH = 4  # groups for each thread, at least, where groups are wide
+_AT_ONCE = 1 << 15  # rays that one thread spreads before another is there
 _SHARED = 2  # groups for each thread, at least, where rays are few
 _NARROW = 512  # rays: but no group is of fewer
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
@@ -194,7 +195,10 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
         for (first, _), places, left, *_ in marked[begin:end]:
             groups.spread((first, first + left), order, places)
 
-    run(put, len(marked), done=uncounted, least=1)
+    if starts[-1] < _AT_ONCE:
+        put(0, len(marked))
+    else:
+        run(put, len(marked), done=uncounted, least=1)
 
 
 def _ask_sorted(
