@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numba import types
 
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.held import Held, held
 from raybox.kernels.jit import device, entry
-from raybox.kernels.lanes import vector_code
 
 
 class Inner(NamedTuple):

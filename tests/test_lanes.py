@@ -9,6 +9,7 @@ import pytest
 from numba import types
 
 from aim import INF
+from raybox.kernels.emitted import larger, smaller, vector_code
 from raybox.kernels.jit import FLAGS, entry
 from raybox.kernels.lanes import (
     F32,
@@ -19,13 +20,10 @@ from raybox.kernels.lanes import (
     constant,
     fused,
     greater,
-    larger,
     lesser,
-    smaller,
     splat,
     steps,
     transposed,
-    vector_code,
 )
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))

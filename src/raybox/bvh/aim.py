@@ -42,21 +42,10 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.layout import CHILD, EMPTY, FAR, NUDGE, ULP, WIDTH, Tree
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, whole
-from raybox.kernels.lanes import (
-    F32,
-    F64,
-    I32,
-    I64,
-    Lanes,
-    constant,
-    greater,
-    lesser,
-    loop,
-    splat,
-    transposed,
-    vector_code,
-)
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, lesser, splat, transposed
+from raybox.kernels.loops import loop
 
 PROBE = 16
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max

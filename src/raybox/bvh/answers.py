@@ -11,8 +11,8 @@ from raybox.bvh.aim import ANSWER, DOUBT, MISS
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.order import PACKED, Order, doubt
 from raybox.bvh.runs import answer_collect
+from raybox.kernels.emitted import prefetch_to_write, smaller
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.lanes import prefetch_to_write, smaller
 from raybox.kernels.primitives import settle
 
 _AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)

@@ -19,8 +19,8 @@ from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
 from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
 from raybox.kernels.box_lanes import make_pairs
+from raybox.kernels.emitted import larger, smaller
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.lanes import larger, smaller
 
 # boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
 GRAINS = 5.0

@@ -15,9 +15,9 @@ from raybox.bvh.crew import Each, chunks
 from raybox.bvh.curve import BITS, find_places, make_desk, make_grid
 from raybox.bvh.frame import Boxes
 from raybox.bvh.lanes import ROW_OF
+from raybox.kernels.emitted import prefetch_to_write
 from raybox.kernels.held import held
 from raybox.kernels.jit import entry
-from raybox.kernels.lanes import prefetch_to_write
 
 _CHUNK = 2**16  # boxes that a thread takes at once
 _AHEAD = 2  # rows of a hand between asking memory for one and writing it: a quarter faster (measured)

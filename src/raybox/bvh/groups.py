@@ -14,8 +14,8 @@ from raybox.bvh.keys import copy_rays, keep_keys, sort_keys
 from raybox.bvh.notes import waits
 from raybox.bvh.order import Order
 from raybox.bvh.stream import judge_rest, walk_group
+from raybox.kernels.emitted import larger, prefetch_to_write, smaller
 from raybox.kernels.jit import device, entry, whole
-from raybox.kernels.lanes import larger, prefetch_to_write, smaller
 
 FEW = 1024  # so many rays are not worth sorting: that costs as much as walking some 500 of them
 AT_HAND = 1024  # rays that a core's first cache holds

@@ -14,21 +14,10 @@ from numba import types
 
 from raybox.bvh.aim import CELLS, LANES, NUMBERS
 from raybox.bvh.layout import NUDGE
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import (
-    F32,
-    F64,
-    I32,
-    I64,
-    Lanes,
-    Register,
-    constant,
-    greater,
-    lesser,
-    loop,
-    steps,
-    vector_code,
-)
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, lesser, steps
+from raybox.kernels.loops import Register, loop
 
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
 LOST = CAREFUL + 1  # the key of rays that meet nothing

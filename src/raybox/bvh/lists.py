@@ -7,18 +7,9 @@ from numba import types
 from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.sift import rows_of, valid
-from raybox.kernels.lanes import (
-    I32,
-    I64,
-    Register,
-    bits,
-    constant,
-    loop,
-    splat,
-    steps,
-    vector_code,
-    while_any,
-)
+from raybox.kernels.emitted import vector_code
+from raybox.kernels.lanes import I32, I64, constant, splat, steps
+from raybox.kernels.loops import Register, bits, loop, while_any
 
 
 @vector_code(types.void)

@@ -11,9 +11,9 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
 from raybox.bvh.layout import NUDGE, ULP
+from raybox.kernels.emitted import larger, smaller
 from raybox.kernels.held import held
 from raybox.kernels.jit import device, dispatch, inlined, no, whole, yes
-from raybox.kernels.lanes import larger, smaller
 from raybox.kernels.powers import power_of_two
 from raybox.kernels.primitives import together
 

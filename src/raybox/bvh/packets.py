@@ -38,20 +38,9 @@ from raybox.bvh.keys import bounds_in_a_row, columns_of
 from raybox.bvh.layout import CHILD, NUDGE, ROW
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.sift import clip, reach, sides_of, surely
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch, whole
-from raybox.kernels.lanes import (
-    F32,
-    F64,
-    I32,
-    I64,
-    Lanes,
-    constant,
-    greater,
-    lesser,
-    splat,
-    steps,
-    vector_code,
-)
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, lesser, splat, steps
 from raybox.kernels.primitives import fetch
 from raybox.kernels.simd import lowest_bit
 

@@ -16,8 +16,10 @@ from raybox.bvh.desk import Desk
 from raybox.bvh.notes import DEEP, CollectOf, PacketsOf
 from raybox.bvh.order import PACKED, Order, doubt
 from raybox.bvh.sorting import ByTime, Contacts, sort
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, inlined, whole
-from raybox.kernels.lanes import I32, I64, Register, loop, splat, steps, vector_code
+from raybox.kernels.lanes import I32, I64, splat, steps
+from raybox.kernels.loops import Register, loop
 from raybox.kernels.primitives import settle, together
 
 _EIGHT = 8

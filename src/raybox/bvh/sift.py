@@ -15,23 +15,21 @@ from numba import types
 
 from raybox.bvh.aim import LANES, MARGIN, PROBE, STOP
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
     F32,
     I32,
     I64,
     Lanes,
-    Register,
-    bits,
     constant,
     fused,
     greater,
     lesser,
-    loop,
     splat,
     steps,
     transposed,
-    vector_code,
 )
+from raybox.kernels.loops import Register, bits, loop
 
 GROWTH = 1.0 + 2.0**-18  # four times what times computed from a slot may be off, and the margin is too
 _TAME = 2.0**50  # slots' planes beyond were moved who knows how far

@@ -22,8 +22,8 @@ from raybox.bvh.sift import boxes, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
 from raybox.kernels import simd
+from raybox.kernels.emitted import prefetch
 from raybox.kernels.jit import device, dispatch, inlined, whole
-from raybox.kernels.lanes import prefetch
 from raybox.kernels.primitives import fetch, fills, screen
 
 FULL = 8  # pairs that are judged at a time

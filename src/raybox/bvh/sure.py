@@ -20,8 +20,10 @@ from numba import types
 from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch
-from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, Register, bits, constant, splat, vector_code
+from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, constant, splat
+from raybox.kernels.loops import Register, bits
 from raybox.kernels.primitives import fills
 
 

@@ -34,8 +34,10 @@ from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.bvh.sift import clip, sides_of
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, entry, whole
-from raybox.kernels.lanes import I64, Lanes, Register, vector_code
+from raybox.kernels.lanes import I64, Lanes
+from raybox.kernels.loops import Register
 from raybox.kernels.simd import lowest_bit
 
 BLOCK = 16

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from raybox.kernels.box_lanes import screen, settle
+from raybox.kernels.emitted import prefetch
 from raybox.kernels.exact import order, time
 from raybox.kernels.jit import device, inlined
-from raybox.kernels.lanes import prefetch
 from raybox.kernels.ray import extent
 
 __all__ = ["bounds", "entry", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "weights"]

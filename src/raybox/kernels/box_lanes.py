@@ -15,23 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import inlined
-from raybox.kernels.lanes import (
-    F64,
-    I1,
-    I32,
-    I64,
-    Lanes,
-    Register,
-    constant,
-    fused,
-    greater,
-    lesser,
-    loop,
-    transposed,
-    vector_code,
-    while_any,
-)
+from raybox.kernels.lanes import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser, transposed
+from raybox.kernels.loops import Register, loop, while_any
 
 LANES = 8
 _PAD = 2.0**-50

@@ -11,24 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from raybox.kernels.arrays import Memory
 from raybox.kernels.box_lanes import _down, _up, contact, inverse_of, numbers
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, entry, exact_entry
-from raybox.kernels.lanes import (
-    F64,
-    I32,
-    I64,
-    Lanes,
-    Memory,
-    Register,
-    constant,
-    greater,
-    lesser,
-    loop,
-    splat,
-    steps,
-    transposed,
-    vector_code,
-)
+from raybox.kernels.lanes import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps, transposed
+from raybox.kernels.loops import Register, loop
 from raybox.kernels.pairs import Pairing, decide_pair, ray_of
 
 LANES = 8

@@ -17,8 +17,8 @@ from numba.core.ccallback import CFunc
 from numba.extending import overload
 
 from raybox.kernels.cache import StampedCache
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.held import Held
-from raybox.kernels.lanes import vector_code
 from raybox.kernels.linking import Late, Linked, Unhindered
 
 _KEPT: list[Any] = []  # compiled code that only a symbol points to

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from raybox.kernels.emitted import put_past
 from raybox.kernels.jit import entry, inlined
-from raybox.kernels.lanes import put_past
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd: no word's change is lost
 _LEFT, _RIGHT = np.uint64(31), np.uint64(33)

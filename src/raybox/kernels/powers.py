@@ -5,8 +5,9 @@ from typing import Any
 
 from numba import types
 
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import F64, I64, vector_code
+from raybox.kernels.lanes import F64, I64
 
 
 @vector_code(types.float64)

@@ -17,9 +17,9 @@ import numpy as np
 from raybox.kernels import bigint, dd
 from raybox.kernels.bigint import Big
 from raybox.kernels.dd import DD
+from raybox.kernels.emitted import prefetch
 from raybox.kernels.exact import sign
 from raybox.kernels.jit import allocating, device
-from raybox.kernels.lanes import prefetch
 from raybox.kernels.ratio import beyond, ratio, ratio_order
 from raybox.kernels.ray import Ray
 from raybox.kernels.triangle_lanes import screen, settle

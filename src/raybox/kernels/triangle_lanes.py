@@ -31,8 +31,10 @@ from typing import Any, NamedTuple
 from numba import types
 
 from raybox.kernels.box_lanes import LANES, Pairs, fill_up, look_ahead, numbers
+from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import inlined
-from raybox.kernels.lanes import I32, I64, Lanes, fused, greater, loop, transposed, vector_code
+from raybox.kernels.lanes import I32, I64, Lanes, fused, greater, transposed
+from raybox.kernels.loops import loop
 
 _OFF = 2.0**-47
 _OFF_TWOFOLD = 2.0**-95

@@ -1,0 +1,106 @@
+"""Arrays' memory as vector code sees it (`raybox.kernels.lanes`): loaded and stored lanes at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from raybox.kernels.lanes import BYTES, I8, I32, I64, Lanes, short, splat
+
+
+class Memory:
+    """An array's memory, addressed by item."""
+
+    def __init__(self, builder: Any, item: Any, data: Any, size: Any = None) -> None:
+        self.b = builder
+        self.item = item
+        self.data = builder.bitcast(data, item.as_pointer())
+        self._size = size
+
+    @property
+    def size(self) -> Any:
+        """How many items there are."""
+        return self._size() if callable(self._size) else self._size
+
+    def as_items(self, item: Any) -> Memory:
+        """See the same memory as items of another type of equal size."""
+        return Memory(self.b, item, self.data, self._size)
+
+    def at(self, place: Any) -> Any:
+        """Return the address of an item."""
+        return self.b.gep(self.data, [_i64(self.b, place)])
+
+    def get(self, place: Any) -> Any:
+        """Load one item."""
+        return self.b.load(self.at(place))
+
+    def put(self, value: Any, place: Any) -> None:
+        """Store one item."""
+        self.b.store(value, self.at(place))
+
+    def load(self, place: Any, count: int) -> Lanes:
+        """Load neighbouring items."""
+        pointer = self.b.bitcast(self.at(place), ir.VectorType(self.item, count).as_pointer())
+        return Lanes(self.b, self.b.load(pointer, align=BYTES[self.item]))
+
+    def store(self, value: Lanes, place: Any) -> None:
+        """Store neighbouring items."""
+        pointer = self.b.bitcast(self.at(place), value.value.type.as_pointer())
+        self.b.store(value.value, pointer, align=BYTES[self.item])
+
+    def splat(self, place: Any, count: int) -> Lanes:
+        """Load one item into every lane."""
+        return splat(self.b, self.get(place), count)
+
+    def gather(self, places: list[Any]) -> Lanes:
+        """Load items from anywhere: one load a lane."""
+        value: Any = ir.Constant(ir.VectorType(self.item, len(places)), ir.Undefined)
+        for k, place in enumerate(places):
+            value = self.b.insert_element(value, self.get(place), I32(k))
+        return Lanes(self.b, value)
+
+    def squeeze(self, value: Lanes, mask: Lanes, place: Any) -> None:
+        """Store the lanes that are true in the mask, one after the other."""
+        name = f"llvm.experimental.vector.compress.v{value.count}{short(value.item)}"
+        kind = ir.FunctionType(value.value.type, [value.value.type, mask.value.type, value.value.type])
+        function = cgutils.get_or_insert_function(self.b.module, kind, name)
+        none = ir.Constant(value.value.type, ir.Undefined)
+        self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
+
+    def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
+        """Store the lanes that are true in the mask, each in its own place (64-bit)."""
+        pointers = ir.VectorType(self.data.type, value.count)
+        to = splat(self.b, self.b.ptrtoint(self.data, I64), value.count) + places * BYTES[self.item]
+        name = f"llvm.masked.scatter.v{value.count}{short(value.item)}.v{value.count}p0"
+        kind = ir.FunctionType(ir.VoidType(), [value.value.type, pointers, I32, mask.value.type])
+        function = cgutils.get_or_insert_function(self.b.module, kind, name)
+        given = [value.value, self.b.inttoptr(to.value, pointers), I32(BYTES[self.item]), mask.value]
+        self.b.call(function, given)
+
+    def prefetch(self, place: Any, writing: bool = False) -> None:
+        """Ask for the cache line of an item, soon to be read, or written."""
+        data = self.b.bitcast(self.at(place), I8.as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [data.type, I32, I32, I32])
+        function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
+        self.b.call(function, [data, I32(int(writing)), I32(3), I32(1)])
+
+    def put_past(self, value: Any, place: Any) -> None:
+        """Store one item past the caches.
+
+        Other threads see it once this one has let go of a lock, which Python does between any two kernels.
+        """
+        stored = self.b.store(value, self.at(place))
+        stored.set_metadata("nontemporal", self.b.module.add_metadata([I32(1)]))
+
+    def prefetch_row(self, place: Any) -> None:
+        """Ask for a row of three, which may lie in two cache lines."""
+        for end_of_row in (0, 2):
+            self.prefetch(self.b.add(place, I64(end_of_row)))
+
+
+def _i64(builder: Any, place: Any) -> Any:
+    if isinstance(place, int):
+        return I64(place)
+    return builder.sext(place, I64) if place.type != I64 else place
