@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, LANES, MISS
+from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
 from raybox.bvh.answers import settle_nearest
-from raybox.bvh.desk import Desk, make_desk
+from raybox.bvh.desk import Desk, make_desk, room_for
+from raybox.bvh.holding import decide_held
 from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.order import Order
+from raybox.bvh.order import Order, doubt
 from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
 from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
@@ -62,11 +63,9 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
     number = rays // LANES
     words = np.empty((number + LANES, LANES, LANES), np.float32)
     first, octant = np.empty(number, np.int32), np.empty(number, np.int32)
-    pairs = make_pairs(max(rays, 2 * DEEP * LANES))
-    pairs.high[:] = 0.0  # see `put_run`: what is met for sure, is met after its range begins
-    desk = make_desk(number)._replace(exact=np.empty((rays + LANES, 8)), pairs=pairs)
+    desk = make_desk(rays, room_for(number))._replace(pairs=make_pairs(max(rays, 2 * DEEP * LANES)))
     item = np.empty(number * DEEP * LANES + LANES, np.int32)
-    return (words, words.view(np.int32), first, octant, item), desk
+    return (words, words.view(np.int32), first, octant, item, np.empty(number, np.int32)), desk
 
 
 @entry
@@ -90,7 +89,7 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
             elif octant == NONE:
                 order.keys[at : at + LANES] = LOST
             else:
-                sink.first[packets], sink.octant[packets] = at, octant
+                sink.first[packets], sink.octant[packets], sink.unsure[packets] = at, octant, 0
                 packets += 1
             at += LANES
         _walk_packets(job, desk, sink, packets)
@@ -154,6 +153,7 @@ def _conclude_nearest(
 ) -> None:
     base, number = place
     pairs, found = desk.pairs, 0
+    decide_held(packets, job, desk, number)
     for p in range(number):
         for lane in range(LANES):
             i = packets.answers[p, ANSWER, lane]
@@ -161,29 +161,37 @@ def _conclude_nearest(
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, i
                 pairs.source[found] = base + packets.first[p] + lane
                 found += 1
+            elif i == DOUBT:
+                doubt(order, packets.first[p] + lane)
     settle_nearest(sink, job, order, desk, (base, found))
 
 
 @device
 def _conclude_occluded(
-    sink: OccludedOf, packets: PacketsOf, _job: Any, _order: Any, _desk: Any, place: Any
+    sink: OccludedOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any
 ) -> None:
     base, number = place
+    decide_held(packets, job, desk, number)
     for p in range(number):
         for lane in range(LANES):
-            if packets.answers[p, ANSWER, lane] > MISS:
+            said = packets.answers[p, ANSWER, lane]
+            if said > MISS:
                 sink.met[base + packets.first[p] + lane] = True
+            elif said == DOUBT:
+                doubt(order, packets.first[p] + lane)
 
 
 @device
-def _conclude_count(
-    sink: CountOf, packets: PacketsOf, _job: Any, _order: Any, _desk: Any, place: Any
-) -> None:
+def _conclude_count(sink: CountOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
     base, number = place
+    decide_held(packets, job, desk, number)
     for p in range(number):
         for lane in range(LANES):
-            if packets.answers[p, ANSWER, lane] > MISS:
-                sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWER, lane] + 1
+            said = packets.answers[p, ANSWER, lane]
+            if said > MISS:
+                sink.number[base + packets.first[p] + lane] = said + 1
+            elif said == DOUBT:
+                doubt(order, packets.first[p] + lane)
 
 
 @device

@@ -40,10 +40,15 @@ WAITING = 7  # the place in `work` that says how many pairs wait to be judged
 WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs screened", "nodes tested by lists")
 
 
+def room_for(rays: int) -> int:
+    """Return for how many numbers of so many rays there is room in lists."""
+    return _ROOM * (rays + LANES)
+
+
 def make_desk(rays: int, room: int | None = None) -> Desk:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
     probes = pages.empty((rays + LANES, PROBE), np.float32)
-    room = _ROOM * (rays + LANES) if room is None else room
+    room = room_for(rays) if room is None else room
     work = pages.empty((8,), np.int64)
     work[:] = 0
     return Desk(

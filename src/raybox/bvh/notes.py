@@ -79,7 +79,8 @@ class PacketsOf(NamedTuple):
     answers: Any  # the same memory as whole numbers
     first: Any  # int32 (packets,): each one's first ray, from the base of the span
     octant: Any  # int32 (packets,)
-    item: Any  # int32 (packets * 16 * DEEP + 16,): what each of the rays met so far, in no order
+    item: Any  # int32 (packets * 16 * DEEP + 16,): what each of the rays met so far, in no order, or holds
+    unsure: Any  # int32 (packets,): 1 where a ray holds a box that it is not sure of
 
 
 @device

@@ -18,7 +18,7 @@ from raybox.bvh.order import PACKED, Order, doubt
 from raybox.bvh.sorting import ByTime, Contacts, sort
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, inlined, whole
-from raybox.kernels.lanes import I32, I64, splat, steps
+from raybox.kernels.lanes import F64, I32, I64, constant, splat, steps
 from raybox.kernels.loops import Register, loop
 from raybox.kernels.primitives import settle, together
 
@@ -151,6 +151,7 @@ def _list(b: Any, packets: PacketsOf, desk: Any, packet: Any, found: Any) -> Any
             items = packets.item.load(b.add(b.mul(ray, I64(DEEP)), at), LANES)
             desk.pairs.item.store(items, to)
             desk.pairs.ray.store(splat(b, b.trunc(ray, I32), LANES), to)
+            desk.pairs.high.store(constant(b, F64, LANES, 0.0), to)  # see `put_run`: none begins the range
         end.value = b.add(end.value, b.select(b.icmp_signed(">", number, I64(0)), number, I64(0)))
     return end.value
 

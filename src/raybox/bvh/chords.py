@@ -1,0 +1,105 @@
+"""The probe of a packet: lines that bound those of its sixteen rays.
+
+See `raybox.bvh.packets` for why chords do. All of them are made at once: the least of each of twelve vectors
+takes 36 operations on whole vectors, not twelve times eight on parts of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh.aim import ANSWER, INVERSE, LANES, MARGIN, MISS, PROBE, STOP, TIMED, Seen, Words
+from raybox.bvh.layout import NUDGE
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, fused, greater, lesser, splat
+
+_AXES = (0, 1, 2, 2)  # the fourth lane is of no account
+_ROUND = 2.0**-48
+_SINGLE = 2.0**-22  # four times what float32 rounds off
+_EDGE = 2.0**-10
+_APART = 2.0**-30  # where all is flat, chords are so long: slopes stay within float32
+
+
+class _Chord(NamedTuple):
+    """Where the chords of three axes begin and end, four lanes each: float32 numbers in float64."""
+
+    begin: Lanes
+    end: Lanes
+
+
+def bound(b: Any, frame: Any, desk: Any, rays: tuple[Words, Seen, Lanes], packet: Any) -> None:
+    """Write the probe of a packet. rays: the last of the three says which of them meet anything at all."""
+    words, _, meets = rays
+    row = b.mul(packet, I64(PROBE))
+    chord = _span(b, frame, rays)
+    offset, slope = _lines(chord, *_ends(chord, words, meets))
+    for k in range(3):
+        for side, away in ((0, 1.0), (3, -1.0)):
+            lane = k + (4 if side else 0)
+            for word, lines in ((side + k, offset), (INVERSE + side + k, slope)):
+                desk.probes.store(lines.shuffled(lines, [lane]) * away, b.add(row, I64(word)))
+    desk.probes.store(words.stop.greatest(), b.add(row, I64(STOP)))
+    desk.probes.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
+    for word in (ANSWER, TIMED):
+        desk.answers.store(constant(b, I32, 1, MISS), b.add(row, I64(word)))
+
+
+def _span(b: Any, frame: Any, rays: tuple[Words, Seen, Lanes]) -> _Chord:
+    """Return between which planes the rays have what they may meet: from where they are on, at the latest."""
+    words, seen, meets = rays
+    places = []
+    for away in (-1.0, 1.0):
+        for k in range(3):
+            rough = words.slack[k] * 4.0 + words.x[k].magnitude() * _SINGLE + NUDGE
+            places.append(meets.choose((words.x[k] * -away - rough).to(F32), np.inf))
+    least = _least(places)
+    first, last = (least.shuffled(least, [3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
+    low, up = (frame.numbers.load(at, 4) for at in (4, 7))
+    room = (up - low) * _EDGE + (low.magnitude() + up.magnitude()) * 2.0**-20 + _APART
+    back: Any = None
+    for k, axis in enumerate(_AXES):
+        some = splat(b, (seen.backward[axis] & meets).any(), 4)
+        back = some if back is None else back.shuffled(some, [*range(k), 4, *range(k + 1, 4)])
+    begin = back.choose(low - room, lesser(first, up - room))
+    end = back.choose(greater(last * -1.0, low + room), up + room)
+    return _Chord(begin.to(F32).to(F64), end.to(F32).to(F64))
+
+
+def _ends(chord: _Chord, words: Words, meets: Lanes) -> tuple[Lanes, Lanes]:
+    """Return bounds below all lines where chords begin, and end: of near times, and of far ones negated.
+
+    A value is rounded once.
+    """
+    values = []
+    for place in chord:
+        at = place.to(F32)
+        for offsets, slopes, away in ((words.near, words.steep, 1.0), (words.far, words.flat, -1.0)):
+            for k in _AXES:
+                there = at.shuffled(at, [k] * LANES)
+                values.append(meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
+    least = _least(values)
+    first, last = (least.shuffled(least, list(range(k, k + 8))).to(F64) for k in (0, 8))
+    return first - first.magnitude() * _SINGLE - NUDGE, last - last.magnitude() * _SINGLE - NUDGE
+
+
+def _lines(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
+    """Return lines through two values each, or below, rounded downward: what is added, and the slope."""
+    begin, end = (place.shuffled(place, [0, 1, 2, 3] * 2) for place in chord)
+    slope = ((last - first) / (end - begin)).to(F32)
+    steep = slope.to(F64)
+    rough = first.magnitude() + last.magnitude()
+    rough = rough + steep.magnitude() * (begin.magnitude() + end.magnitude())
+    offset = lesser(first - steep * begin, last - steep * end)
+    return (offset - offset.magnitude() * _SINGLE - rough * _ROUND - NUDGE).to(F32), slope
+
+
+def _least(vectors: list[Lanes]) -> Lanes:
+    """Return the least of each vector, of up to sixteen of sixteen lanes, in the lane of its number."""
+    for step in (1, 2, 4, 8):
+        mine = range(LANES)
+        low = [k - step + LANES if k & step else k for k in mine]
+        high = [k + LANES if k & step else k + step for k in mine]
+        pairs = [(vectors[k], vectors[min(k + 1, len(vectors) - 1)]) for k in range(0, len(vectors), 2)]
+        vectors = [lesser(one.shuffled(other, low), one.shuffled(other, high)) for one, other in pairs]
+    return vectors[0]

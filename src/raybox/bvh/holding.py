@@ -1,0 +1,61 @@
+"""Boxes that rays of packets hold, because float32 was not sure of them: decided in float64, eight at a time.
+
+As for rays that go by themselves, by `raybox.bvh.notes`: a ray for which floats cannot tell is a `DOUBT`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.aim import ANSWER, LANES, MISS, STOP, TIMED
+from raybox.bvh.desk import Desk
+from raybox.bvh.notes import DEEP, PacketsOf, propose
+from raybox.bvh.packets import HELD, HOLDS, LEFT
+from raybox.bvh.stream import judge
+from raybox.kernels.jit import device, whole
+
+
+@device
+def decide_held(packets: PacketsOf, job: Any, desk: Desk, number: int) -> None:
+    """Decide what rays of so many packets hold, and write their answers."""
+    found = whole(0)
+    for p in range(number):
+        if packets.unsure[p] != 0:
+            if found + LANES * (HOLDS + 1) > desk.pairs.ray.size - LANES:
+                judge(job, packets.sink, desk, found)
+                found = whole(0)
+            found = _propose_held(packets, desk, p, found)
+    if found > 0:
+        judge(job, packets.sink, desk, found)
+    for p in range(number):
+        if packets.unsure[p] != 0:
+            _take_back(packets, desk, p)
+
+
+@device
+def _holds(packets: PacketsOf, p: int, lane: int) -> bool:
+    """Tell whether a ray holds boxes, and is neither left to others nor answered already."""
+    if packets.answers[p, ANSWER, lane] == LEFT or packets.words[p, STOP, lane] < 0.0:
+        return False
+    return bool(packets.answers[p, HELD, lane] > MISS)
+
+
+@device
+def _propose_held(packets: PacketsOf, desk: Desk, p: int, found: int) -> int:
+    """Add what rays of a packet hold to the pairs to be judged; return how many there are now."""
+    for lane in range(LANES):
+        if _holds(packets, p, lane):
+            r = p * LANES + lane
+            desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWER, lane], MISS
+            desk.probes[r, STOP], desk.power[r], desk.shift[r] = np.inf, 0, 0.0
+            for k in range(packets.answers[p, HELD, lane] + 1):
+                found = propose(packets.sink, desk, found, r, whole(packets.item[r * DEEP + k]))
+    return found
+
+
+@device
+def _take_back(packets: PacketsOf, desk: Desk, p: int) -> None:
+    """Write the answers of a packet's rays that held boxes."""
+    for lane in range(LANES):
+        if _holds(packets, p, lane):
+            packets.answers[p, ANSWER, lane] = desk.answers[p * LANES + lane, ANSWER]
