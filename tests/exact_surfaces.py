@@ -27,9 +27,11 @@ def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met 
     if slope == 0:
         return None
     t = _dot(normal, _minus(a, o)) / slope
+    if not span[0] <= t <= span[1]:
+        return None
     p = [x + t * y for x, y in zip(o, d, strict=True)]
-    sides = [_dot(normal, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a))]
-    return Met(t, t, t) if span[0] <= t <= span[1] and min(sides) >= 0 else None
+    sides = (_dot(normal, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a)))
+    return Met(t, t, t) if all(side >= 0 for side in sides) else None
 
 
 def triangle(
