@@ -35,10 +35,9 @@ def bound(b: Any, frame: Any, desk: Any, rays: tuple[Words, Seen, Lanes], packet
     chord = _span(b, frame, rays)
     offset, slope = _lines(chord, *_ends(chord, words, meets))
     for k in range(3):
-        for side, away in ((0, 1.0), (3, -1.0)):
-            lane = k + (4 if side else 0)
-            for word, lines in ((side + k, offset), (INVERSE + side + k, slope)):
-                desk.probes.store(lines.shuffled(lines, [lane]) * away, b.add(row, I64(word)))
+        for side, away in enumerate((1.0, -1.0)):
+            for word, lines in ((3 * side + k, offset), (INVERSE + 3 * side + k, slope)):
+                desk.probes.store(lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(word)))
     desk.probes.store(words.stop.greatest(), b.add(row, I64(STOP)))
     desk.probes.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
     for word in (ANSWER, TIMED):
@@ -97,9 +96,8 @@ def _lines(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
 def _least(vectors: list[Lanes]) -> Lanes:
     """Return the least of each vector, of up to sixteen of sixteen lanes, in the lane of its number."""
     for step in (1, 2, 4, 8):
-        mine = range(LANES)
-        low = [k - step + LANES if k & step else k for k in mine]
-        high = [k + LANES if k & step else k + step for k in mine]
+        low = [k - step + LANES if k & step else k for k in range(LANES)]
+        high = [k + LANES if k & step else k + step for k in range(LANES)]
         pairs = [(vectors[k], vectors[min(k + 1, len(vectors) - 1)]) for k in range(0, len(vectors), 2)]
         vectors = [lesser(one.shuffled(other, low), one.shuffled(other, high)) for one, other in pairs]
     return vectors[0]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS
+from raybox.bvh.aim import ANSWER, LANES, MISS
 from raybox.bvh.answers import settle_nearest
 from raybox.bvh.desk import Desk, make_desk, room_for
 from raybox.bvh.holding import decide_held
 from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.order import Order, doubt
+from raybox.bvh.order import Order
 from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
 from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
@@ -153,7 +153,7 @@ def _conclude_nearest(
 ) -> None:
     base, number = place
     pairs, found = desk.pairs, 0
-    decide_held(packets, job, desk, number)
+    decide_held(packets, job, order, desk, number)
     for p in range(number):
         for lane in range(LANES):
             i = packets.answers[p, ANSWER, lane]
@@ -161,8 +161,6 @@ def _conclude_nearest(
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, i
                 pairs.source[found] = base + packets.first[p] + lane
                 found += 1
-            elif i == DOUBT:
-                doubt(order, packets.first[p] + lane)
     settle_nearest(sink, job, order, desk, (base, found))
 
 
@@ -171,27 +169,21 @@ def _conclude_occluded(
     sink: OccludedOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any
 ) -> None:
     base, number = place
-    decide_held(packets, job, desk, number)
+    decide_held(packets, job, order, desk, number)
     for p in range(number):
         for lane in range(LANES):
-            said = packets.answers[p, ANSWER, lane]
-            if said > MISS:
+            if packets.answers[p, ANSWER, lane] > MISS:
                 sink.met[base + packets.first[p] + lane] = True
-            elif said == DOUBT:
-                doubt(order, packets.first[p] + lane)
 
 
 @device
 def _conclude_count(sink: CountOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
     base, number = place
-    decide_held(packets, job, desk, number)
+    decide_held(packets, job, order, desk, number)
     for p in range(number):
         for lane in range(LANES):
-            said = packets.answers[p, ANSWER, lane]
-            if said > MISS:
-                sink.number[base + packets.first[p] + lane] = said + 1
-            elif said == DOUBT:
-                doubt(order, packets.first[p] + lane)
+            if packets.answers[p, ANSWER, lane] > MISS:
+                sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWER, lane] + 1
 
 
 @device

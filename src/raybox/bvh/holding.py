@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, LANES, MISS, STOP, TIMED
+from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, STOP, TIMED
 from raybox.bvh.desk import Desk
 from raybox.bvh.notes import DEEP, PacketsOf, propose
+from raybox.bvh.order import Order, doubt
 from raybox.bvh.packets import HELD, HOLDS, LEFT
 from raybox.bvh.stream import judge
 from raybox.kernels.jit import device, whole
 
 
 @device
-def decide_held(packets: PacketsOf, job: Any, desk: Desk, number: int) -> None:
-    """Decide what rays of so many packets hold, and write their answers."""
+def decide_held(packets: PacketsOf, job: Any, order: Order, desk: Desk, number: int) -> None:
+    """Decide what rays of so many packets hold, write their answers, and list those in doubt."""
     found = whole(0)
     for p in range(number):
         if packets.unsure[p] != 0:
@@ -29,7 +30,7 @@ def decide_held(packets: PacketsOf, job: Any, desk: Desk, number: int) -> None:
         judge(job, packets.sink, desk, found)
     for p in range(number):
         if packets.unsure[p] != 0:
-            _take_back(packets, desk, p)
+            _take_back(packets, order, desk, p)
 
 
 @device
@@ -47,6 +48,7 @@ def _propose_held(packets: PacketsOf, desk: Desk, p: int, found: int) -> int:
         if _holds(packets, p, lane):
             r = p * LANES + lane
             desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWER, lane], MISS
+            # notes end a ray at a time, in a probe's units: of no account, since none of these walks on
             desk.probes[r, STOP], desk.power[r], desk.shift[r] = np.inf, 0, 0.0
             for k in range(packets.answers[p, HELD, lane] + 1):
                 found = propose(packets.sink, desk, found, r, whole(packets.item[r * DEEP + k]))
@@ -54,8 +56,11 @@ def _propose_held(packets: PacketsOf, desk: Desk, p: int, found: int) -> int:
 
 
 @device
-def _take_back(packets: PacketsOf, desk: Desk, p: int) -> None:
-    """Write the answers of a packet's rays that held boxes."""
+def _take_back(packets: PacketsOf, order: Order, desk: Desk, p: int) -> None:
+    """Write the answers of a packet's rays that held boxes; list those in doubt."""
     for lane in range(LANES):
         if _holds(packets, p, lane):
-            packets.answers[p, ANSWER, lane] = desk.answers[p * LANES + lane, ANSWER]
+            said = desk.answers[p * LANES + lane, ANSWER]
+            packets.answers[p, ANSWER, lane] = said
+            if said == DOUBT:
+                doubt(order, packets.first[p] + lane)

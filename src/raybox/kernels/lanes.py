@@ -9,7 +9,6 @@ tests count on it: ``0 * inf``, a ray inside a slab's very face, then constrains
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -120,20 +119,13 @@ class Lanes:
         mask = (1 << (31 if self.item == F32 else 63)) - 1
         return (self.bits(whole) & mask).bits(self.item)
 
-    def least(self) -> Lanes:
-        """Return the least lane, alone; none may be NaN."""
-        return self._folded(lesser)
-
     def greatest(self) -> Lanes:
         """Return the greatest lane, alone; none may be NaN."""
-        return self._folded(greater)
-
-    def _folded(self, better: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
         left = self
         while left.count > 1:
             half = left.count // 2
             low, high = (left.shuffled(left, list(range(k, k + half))) for k in (0, half))
-            left = better(low, high)
+            left = greater(low, high)
         return left
 
     def lane(self, k: int) -> Any:
