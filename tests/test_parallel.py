@@ -50,6 +50,23 @@ def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
     assert len(late) > 90
 
 
+@pytest.mark.parametrize("total", [65_536, 200_003])
+def test_chunks_begin_at_multiples_of_sixteen(total):
+    """However long chunks take, and whoever helps from the far end: sixteen pixels side by side stay together."""
+    chunks, taken = parallel._Chunks(total, 2, 1024), []
+    helper = 0
+    while (chunk := chunks.take(helper)) is not None:
+        taken.append(chunk)
+        helper = int(len(taken) > 3)  # the first soon has someone else do all of its part
+        chunks.learn(
+            chunk[1] - chunk[0], (chunk[1] - chunk[0]) * parallel._SECONDS / (777 + 1234 * len(taken))
+        )
+    assert sorted(k for chunk in taken for k in range(*chunk)) == list(range(total))
+    assert {begin % 16 for begin, _ in taken} == {0}
+    assert len({end - begin for begin, end in taken}) > 4
+    assert any(begin < 50_000 for begin, _ in taken[10:])
+
+
 def test_several_threads_take_part():
     seen = set()
     both = threading.Barrier(2, timeout=30)

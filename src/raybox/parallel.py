@@ -27,6 +27,7 @@ _SMALLEST = 16384
 _SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
 _GROWTH = 1024
 _MOST = 1024  # threads that help
+_TOGETHER = 16  # chunks begin at multiples of it: neighbours in a picture that go as one stay together
 _EACH = 2  # chunks a thread, at least, each half of what is left: between two, Python takes 0.3 ms (measured)
 
 
@@ -95,13 +96,14 @@ class _Chunks:
             if part is own:
                 part[0] = begin + size
                 return begin, begin + size
-            part[1] = end - size
-            return end - size, end
+            part[1] = max(begin, end - size - (end - size) % _TOGETHER)
+            return part[1], end
 
     def learn(self, rays: int, seconds: float) -> None:
         fitting = int(rays * _SECONDS / max(seconds, 1e-6))
         with self.lock:
-            self.size = max(1, min(fitting, _GROWTH * self.size, _LARGEST))
+            size = max(1, min(fitting, _GROWTH * self.size, _LARGEST))
+            self.size = size if size < _TOGETHER else size - size % _TOGETHER
 
 
 def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool = False) -> list[T]:
