@@ -52,7 +52,7 @@ def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
 
 @pytest.mark.parametrize("total", [65_536, 200_003])
 def test_chunks_begin_at_multiples_of_sixteen(total):
-    """However long chunks take, and whoever helps from the far end: sixteen pixels side by side stay together."""
+    """However long chunks take, and whoever helps from the far end: sixteen neighbours stay together."""
     chunks, taken = parallel._Chunks(total, 2, 1024), []
     helper = 0
     while (chunk := chunks.take(helper)) is not None:

@@ -27,8 +27,7 @@ _LOCK = Lock()
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_LINKED = {**_INNER, "pipeline_class": Linked}
+_LINKED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": Linked}
 
 
 def device(function: F) -> F:
@@ -69,7 +68,7 @@ def no(_of: Any) -> bool:
 
 def allocating(function: F) -> F:
     """Compile a function like `device`, but one that may make arrays and hold what it made."""
-    return cast(F, Late(function, FLAGS | _INNER | {"_nrt": True}))
+    return cast(F, Late(function, FLAGS | _LINKED | {"_nrt": True}))
 
 
 def entry(function: F) -> F:
@@ -133,7 +132,7 @@ def compile_apart() -> None:
         while _WAITING:
             function, args, result = _WAITING[-1]
             options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
-            compiled: Any = CFunc(function, (args, result), locals={}, options=options)
+            compiled: Any = CFunc(function, (args, result), {}, options, Unhindered)
             with suppress(RuntimeError, OSError):
                 compiled._cache = StampedCache(function)
             compiled.compile()

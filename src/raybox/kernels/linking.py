@@ -12,35 +12,33 @@ from typing import Any
 import numba
 from numba import _dynfunc
 from numba.core import compiler
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-
-class _Library(JITCodeLibrary):
-    """A library that is linked into others, and is never run itself."""
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def get_pointer_to_function(self, _name: str) -> int:
-        self._ensure_finalized()
-        return 0
+from raybox.kernels.libraries import Part, Whole
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _Lowering(NativeLowering):
-    """Lower to a `_Library`."""
+class _WholeLowering(NativeLowering):
+    """Lower to a `Whole`."""
 
-    _name = "linked_lowering"
+    _name = "whole_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    """Lower to a `Part`."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
@@ -58,9 +56,14 @@ class _Lowering(NativeLowering):
 _NEEDLESS = {"InlineClosureLikes", "NopythonRewrites"}  # closures, whole arrays: kernels have none
 
 
-def _passes(state: Any) -> Any:
+def _passes(state: Any, lowering: type) -> Any:
     pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(state)
-    pipeline.passes = [entry for entry in pipeline.passes if entry[0].__name__ not in _NEEDLESS]
+    pipeline.passes = [
+        (lowering if step is NativeLowering else step, what)
+        for step, what in pipeline.passes
+        if step.__name__ not in _NEEDLESS
+    ]
+    pipeline.finalize()
     return pipeline
 
 
@@ -69,12 +72,7 @@ class Linked(compiler.CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
-        pipeline = _passes(self.state)
-        names = [entry[0].__name__ for entry in pipeline.passes]
-        place = names.index("NativeLowering")
-        pipeline.passes[place] = (_Lowering, pipeline.passes[place][1])
-        pipeline.finalize()
-        return [pipeline]
+        return [_passes(self.state, _PartLowering)]
 
 
 class Unhindered(compiler.CompilerBase):
@@ -82,9 +80,7 @@ class Unhindered(compiler.CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
-        pipeline = _passes(self.state)
-        pipeline.finalize()
-        return [pipeline]
+        return [_passes(self.state, _WholeLowering)]
 
     def compile_extra(self, function: Any) -> Any:
         """Compile a function, and all that it calls."""
