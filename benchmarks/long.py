@@ -1,9 +1,9 @@
 """Measure what files and clusters cost where rays do not fit in memory: 2·10⁸ rays, 10⁵ boxes, two threads.
 
 ``python benchmarks/long.py`` takes 17 GB of disk and three minutes a round: the same question in memory (of a
-tenth of the rays), ``raybox cast``, and `cluster.cast` by two workers of one thread, as Dask starts them, and
-with what docs/howto/cluster.md says of its settings. Each is a process of its own, and so is its peak of
-memory. Rays are those of raybox.bench that start in and around the boxes; a quarter of them meet anything.
+tenth of the rays), ``raybox cast``, and `cluster.cast` by two workers of one thread, as Dask starts them.
+Each is a process of its own, and so is its peak of memory. Rays are those of raybox.bench that start in and
+around the boxes; a quarter of them meet anything.
 """
 
 import argparse
@@ -30,10 +30,6 @@ from scale import head, row
 BOXES, STEP = 10**5, 2**20
 WARMING = 8  # chunks: some for each worker, which then has loaded what it needs
 NAMES = [*names_of("origins"), *names_of("directions")]
-QUIET = {
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
-}
 CAST = ["-m", "raybox", "cast", "boxes.npz", "rays.parquet", "-o", "out.parquet", "--workers", "2"]
 COLUMNS = (
     "in memory, M/s",
@@ -42,7 +38,6 @@ COLUMNS = (
     "with its start",
     "peak, GB",
     "cluster / cast",
-    "quiet cluster / cast",
 )
 
 
@@ -88,10 +83,10 @@ def by_cluster(folder: Path, _: int) -> float:
 WAYS = {"memory": in_memory, "cluster": by_cluster}
 
 
-def alone(way: str, folder: Path, count: int, **settings: str) -> float:
+def alone(way: str, folder: Path, count: int) -> float:
     """Have a process of its own do it; return seconds."""
     call = [sys.executable, __file__, "--way", way, "--folder", str(folder), "--rays", str(count)]
-    told = subprocess.run(call, env=os.environ | settings, stdout=subprocess.PIPE, check=True)
+    told = subprocess.run(call, stdout=subprocess.PIPE, check=True)
     return float(json.loads(told.stdout.splitlines()[-1]))
 
 
@@ -123,13 +118,8 @@ def compare(folder: Path, count: int, rounds: int) -> None:
         told, whole, peak = command(folder)
         rate = (before + few / alone("memory", folder, few)) / 2
         workers = alone("cluster", folder, count)
-        again = command(folder)[0]
-        quiet = alone("cluster", folder, count, **QUIET)
-        last = command(folder)[0]
-        ratios = 2 * workers / (told + again), 2 * quiet / (again + last)
-        found.append(
-            (rate / 1e6, count / told / 1e6, count / told / rate, count / whole / rate, peak, *ratios)
-        )
+        ratio = 2 * workers / (told + command(folder)[0])
+        found.append((rate / 1e6, count / told / 1e6, count / told / rate, count / whole / rate, peak, ratio))
         row(*(f"{number:.2f}" for number in found[-1]))
     row(*(f"**{median(column):.2f}**" for column in zip(*found, strict=True)))
 

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
-from clustering import QUERIES, both, distributed
+from clustering import QUERIES, Log, both, distributed
 from raybox.cli import main
+from raybox.cluster import calm
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, put
 
 # The same bytes
@@ -100,3 +101,55 @@ def test_the_command(cluster, tmp_path):
     done = CliRunner().invoke(main, [*command, "-", *address])
     assert done.exit_code == 2
     assert "A cluster writes to a file" in done.stderr
+
+
+# Who looks after workers
+
+
+class Watch(Log):
+    """Notes how often Dask looks after a worker that begins a task."""
+
+    name = "watch"
+
+    def setup(self, worker):
+        self.worker = worker
+
+    def transition(self, key, start, finish, **_):
+        if "raybox" in str(key) and finish == "executing":
+            self.note(*paces(self.worker))
+
+
+def paces(dask_worker):
+    return [dask_worker.periodic_callbacks[name].callback_time for name in ("profile", "tick")]
+
+
+def test_workers_are_looked_after_less_while_they_hold_a_scene(cluster, tmp_path):
+    before = cluster.run(paces)
+    cluster.register_plugin(Watch(tmp_path / "watch"))
+    both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
+    cluster.unregister_worker_plugin("watch")
+    assert set((tmp_path / "watch").read_text().splitlines()) == {"500.0 500.0"}
+    assert cluster.run(paces) == before
+    assert {pace < 100 for each in before.values() for pace in each} == {True}
+
+
+def test_the_last_scene_that_goes_has_a_worker_looked_after_as_before():
+    class Timer:
+        def __init__(self, milliseconds):
+            self.callback_time = milliseconds
+
+    class Worker:
+        def __init__(self, **timers):
+            self.periodic_callbacks = timers
+
+    worker = Worker(profile=Timer(10), tick=Timer(2000), heartbeat=Timer(7))
+
+    def times():
+        return [timer.callback_time for timer in worker.periodic_callbacks.values()]
+
+    for change, wanted in ((calm.slow, 500), (calm.slow, 500), (calm.hasten, 500), (calm.hasten, 10)):
+        change(worker)
+        assert times() == [wanted, 2000, 7]
+    calm.hasten(worker)  # one that could not take its scene
+    calm.slow(object())  # a Dask that has no such timers
+    assert times() == [10, 2000, 7]

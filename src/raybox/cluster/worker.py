@@ -21,6 +21,7 @@ import numpy as np
 
 import raybox
 from raybox import kept
+from raybox.cluster import calm
 from raybox.cluster.notes import Told
 from raybox.cluster.parts import ROWS, SCENE, make_work, part_of, seal, told_by
 from raybox.errors import RayboxError
@@ -292,8 +293,10 @@ def plugin(errand: Errand) -> Any:
 
         async def setup(self, worker: Any) -> None:
             await asyncio.to_thread(hold, errand, worker.state.nthreads)
+            calm.slow(worker)
 
         def teardown(self, worker: Any) -> None:
+            calm.hasten(worker)
             let_go(errand.token)
 
     return Holding()
