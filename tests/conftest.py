@@ -1,7 +1,8 @@
-"""Set up the tests: a compile cache that notices every edit, Hypothesis profiles, and tests/ on the path."""
+"""Set up the tests: a compile cache that notices every edit, Hypothesis, Ctrl-C, and tests/ on the path."""
 
 import hashlib
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,9 @@ if str(TESTS) not in sys.path:
 os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-numba-{_digest(SOURCES)}")
 )
+
+# Who was started in the background of a script ignores Ctrl-C, and so would the processes that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("local", deadline=None, suppress_health_check=_QUIET)
