@@ -147,7 +147,7 @@ def test_two_dimensions(quality):
 def test_threads_do_not_change_the_tree(name, quality, small_tasks):
     lower, upper = FAMILIES[name](3000)
     tree = build(lower, upper, quality=quality, threads=1)
-    for threads in (2, 3, 5):
+    for threads in (2, 3, 12):  # fewer than the parts of a level, which then have one each; and more
         same_tree(build(lower, upper, quality=quality, threads=threads), tree)
 
 
@@ -301,6 +301,18 @@ def test_an_unknown_quality_is_refused(quality):
 def test_an_impossible_number_of_threads_is_refused(workers):
     with pytest.raises(rb.InvalidInput, match="workers must be"):
         rb.Scene(rb.Boxes([0, 0], [1, 1]), workers=workers)
+
+
+def test_the_largest_comes_first_and_answers_come_as_asked():
+    begun = []
+
+    def note(k):
+        begun.append(k)
+        return -k
+
+    with crew(1) as each:
+        assert each.largest_first(note, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
+    assert begun == [9, 9, 4, 2]
 
 
 def test_what_goes_wrong_in_a_thread_comes_out():

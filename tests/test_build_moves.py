@@ -13,6 +13,7 @@ from raybox.bvh import keeper as keeping
 from raybox.bvh import refit as refitting
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.check import check, cost
+from raybox.bvh.crew import Each
 from raybox.bvh.refit import copy_nodes, refit, refit_into
 from test_build import FAMILIES, clustered, same_tree, uniform
 
@@ -107,10 +108,15 @@ def test_threads_do_not_change_a_refit(monkeypatch):
     assert same == price
 
 
+class Backward(Each):
+    def __call__(self, work, items):
+        return super().__call__(work, list(items)[::-1])[::-1]
+
+
 @contextmanager
 def last_first(_threads):
-    """Be a crew that happens to do things in the opposite order."""
-    yield lambda work, items: [work(*item) for item in items[::-1]][::-1]
+    """Lend a crew that happens to do things in the opposite order."""
+    yield Backward(1)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

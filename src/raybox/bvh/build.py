@@ -58,11 +58,11 @@ def _grow_tree(each: Each, boxes: Boxes, quality: str) -> tuple[Any, Any]:
         moved = [slice(task.part.begin, task.part.end) for task in tasks if task.part.side == 1]
         each(np.copyto, [(rows[span], other[span]) for span in moved])  # then half of the memory is free
         del other
-    # the largest first: whoever is done early takes a small one
-    order = sorted(range(len(tasks)), key=lambda k: tasks[k].part.begin - tasks[k].part.end)
-    grown = dict(zip(order, each(grow_part, [(rows, tasks[k], quality) for k in order]), strict=True))
-    del rows
-    return join(each, top, [Piece(grown.pop(k), 0, task.node, task.slot) for k, task in enumerate(tasks)])
+    sizes = [task.part.end - task.part.begin for task in tasks]
+    grown = each.largest_first(grow_part, [(rows, task, quality) for task in tasks], sizes)
+    pieces = [Piece(words, 0, task.node, task.slot) for words, task in zip(grown, tasks, strict=True)]
+    del rows, grown
+    return join(each, top, pieces)
 
 
 def grow_part(rows: Any, task: Task, quality: str) -> Any:

@@ -3,27 +3,44 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-Each = Callable[..., list[Any]]  # (function, arguments of the first call, of the second, ...) -> answers
+
+class Each(NamedTuple):
+    """Call a function for each of many arguments, on so many threads: (function, arguments) -> answers."""
+
+    threads: int
+    pool: ThreadPoolExecutor | None = None
+
+    def __call__(  # noqa: D102
+        self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]
+    ) -> list[Any]:
+        items = list(items)
+        if self.pool is None or len(items) == 1:  # handing a small piece of work over costs more than it does
+            return [work(*item) for item in items]
+        return [future.result() for future in [self.pool.submit(work, *item) for item in items]]
+
+    def largest_first(
+        self, work: Callable[..., Any], items: list[tuple[Any, ...]], sizes: Iterable[int]
+    ) -> list[Any]:
+        """Do the same, beginning with what is largest: whoever is done early takes something small."""
+        order = [k for _, k in sorted((-size, k) for k, size in enumerate(sizes))]
+        answers = dict(zip(order, self(work, [items[k] for k in order]), strict=True))
+        return [answers[k] for k in range(len(order))]
+
+
+ALONE = Each(1)
 
 
 @contextmanager
 def crew(threads: int) -> Iterator[Each]:
-    """Give a function that calls another for each of many arguments, on so many threads."""
+    """Lend so many threads."""
     if threads == 1:
-        yield lambda work, items: [work(*item) for item in items]
+        yield ALONE
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="raybox-build")
-
-    def each(work: Callable[..., Any], items: Iterable[tuple[Any, ...]]) -> list[Any]:
-        items = list(items)
-        if len(items) == 1:  # a hand over to another thread costs more than a small piece of work
-            return [work(*items[0])]
-        return [future.result() for future in [pool.submit(work, *item) for item in items]]
-
     try:
-        yield each
+        yield Each(threads, pool)
     finally:
         pool.shutdown(cancel_futures=True)
 

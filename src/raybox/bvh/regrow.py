@@ -67,8 +67,9 @@ def regrow(
         now = _measure(each, tree, limits)
         places = _places(tree)
         chosen = _choose(tree.nodes, places, now, built, len(lower))
-        poor = sorted(chosen, key=lambda k: -len(chosen[k]))  # the largest first, as in a build
-        grown = each(_grow, [(inside, chosen[k], places[k].depth, quality) for k in poor])
+        poor = list(chosen)
+        asked = [(inside, chosen[k], places[k].depth, quality) for k in poor]
+        grown = each.largest_first(_grow, asked, map(len, chosen.values()))
 
         # See what has come of it before anything is put together.
         areas = each(area_of, [(words, 1, len(words), limits) for words in grown])

