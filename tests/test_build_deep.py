@@ -19,6 +19,14 @@ def as_part(lower, upper):
     return rows, top.Part(0, 0, len(lower), *bounds)
 
 
+def test_numbers_of_boxes_take_no_part_in_sums():
+    """Read as float32 they are so tiny that a sum of two can take a hundred times as long as another."""
+    rows, part = as_part(*uniform(100))
+    assert rows.view(np.int32)[:, 3].tolist() == [*range(100)]
+    assert part.centers[3] == part.centers[7] == 0
+    assert (part.centers[[0, 1, 2, 4, 5, 6]] != 0).all()
+
+
 def test_deep_down_a_part_is_halved_by_number():
     """No boxes are known that lead a cut by cost so deep; the bound does not hang on that."""
     rows, part = as_part(*clustered(4000))

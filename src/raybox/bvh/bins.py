@@ -21,6 +21,7 @@ from raybox.bvh.vector import (
     Code,
     V,
     cell_type,
+    corners,
     op,
     row_type,
 )
@@ -44,7 +45,8 @@ def _middle2(low: V, up: V) -> V:
 
 def _center2(row: V) -> V:
     """Return twice the centre of a row's bounds."""
-    return _middle2(-row.shuffle(LOW), row.shuffle(UP))
+    low, up = corners(row)
+    return _middle2(-low, up)
 
 
 @op(row_type, row_type)

@@ -17,6 +17,8 @@ CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.deal`)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
 _BYTES = ir.IntType(8).as_pointer()
+_MOST = ir.Constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])  # numbers in lanes 3 and 7 become 0: see `corners`
+_LEAST = ir.Constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
 
 
 @op(row_type, None, types.intp)
@@ -52,7 +54,7 @@ def union_if(code: Code, a: Any, b: Any, wanted: Any) -> Any:
 
 def half_area(row: V) -> V:
     """Return (xy, yz, zx, _) of a row's bounds, clamped to finite sizes."""
-    planes = row.max(-CLAMP).min(CLAMP)
+    planes = row.max(V(row.b, _LEAST)).min(V(row.b, _MOST))
     size = (planes.shuffle(LOW) + planes.shuffle(UP)).max(0.0)
     return size * size.shuffle([1, 2, 0, 3])
 

@@ -110,6 +110,16 @@ class V:
         return V(self.b, self.b.insert_element(self.value, value, I32(k)))
 
 
+def corners(row: V) -> tuple[V, V]:
+    """Return the lower corner of a row's bounds, negated as it is there, and the upper; their last lanes are 0.
+
+    The whole numbers in a row are tiny when read as float32, so tiny that processors take their time over
+    sums and products of them.
+    """
+    noughts = V(row.b, ir.Constant(ROW8, [0.0] * 8))
+    return row.shuffle([0, 1, 2, 8], noughts), row.shuffle([4, 5, 6, 8], noughts)
+
+
 class Code(NamedTuple):
     """Where an intrinsic's instructions go, and the Numba types of its values."""
 
