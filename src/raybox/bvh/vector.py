@@ -111,7 +111,7 @@ class V:
 
 
 def corners(row: V) -> tuple[V, V]:
-    """Return the lower corner of a row's bounds, negated as it is there, and the upper; their last lanes are 0.
+    """Return a row's lower corner, negated as it is there, and the upper one; 0 in their last lanes.
 
     The whole numbers in a row are tiny when read as float32, so tiny that processors take their time over
     sums and products of them.
