@@ -9,6 +9,7 @@ import pytest
 from numba import types
 
 from aim import INF
+from raybox.kernels import arrays, lanes
 from raybox.kernels.emitted import larger, smaller, vector_code
 from raybox.kernels.jit import FLAGS, entry
 from raybox.kernels.lanes import (
@@ -25,6 +26,7 @@ from raybox.kernels.lanes import (
     steps,
     transposed,
 )
+from raybox.kernels.machine import has
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 NAN = math.nan
@@ -113,6 +115,52 @@ def test_lanes_do_what_numpy_does():
     np.testing.assert_array_equal(words[100 : 100 + less.sum()], i[less])
     assert np.signbit(out[19, 7]) == np.signbit(np.float32(0.0))  # the magnitude of -0.0
     assert words[99] == sum(1 << k for k in np.flatnonzero(less).tolist())
+
+
+MASKS = [
+    0,
+    0xFFFF,
+    0xFF,
+    0xFF00,
+    1,
+    0x8000,
+    0x180,
+    *np.random.default_rng(5).integers(0, 1 << 16, 200).tolist(),
+]
+
+
+@pytest.mark.parametrize("way", ["own", "avx2", "none"])
+def test_lanes_are_squeezed_and_counted_in_every_way(way, monkeypatch):
+    """As this machine does, as one with AVX2 and no more, and as LLVM does without either."""
+    if way == "avx2" and not has("avx2"):
+        pytest.skip("this machine cannot do as AVX2 does")
+    if way != "own":
+        for module in (arrays, lanes):
+            monkeypatch.setattr(module, "has", lambda instructions: instructions == way)
+
+    @vector_code(types.void)
+    def write(b, floats, words, chosen, out, out32, place):
+        some = chosen.load(0, 16) > 0
+        out.squeeze(floats.load(0, 16), some, place)
+        out32.squeeze(words.load(0, 16), some, place)
+        out32.put(b.trunc(some.mask(), I32), 40)
+        out32.put(b.zext(some.any(), I32), 41)
+
+    @loop
+    def squeeze(floats, words, chosen, out, out32, place):
+        write(floats, words, chosen, out, out32, place)
+
+    rng = np.random.default_rng(6)
+    floats, words = rng.random(16).astype(np.float32), rng.integers(-1000, 1000, 16).astype(np.int32)
+    for mask in MASKS:
+        chosen = np.array([mask >> k & 1 for k in range(16)], np.int32)
+        out, out32, number = np.full(42, -5, np.float32), np.full(42, -5, np.int32), chosen.sum()
+        squeeze(floats, words, chosen, out, out32, 7)
+        for got, value in ((out, floats), (out32, words)):
+            np.testing.assert_array_equal(got[7 : 7 + number], value[chosen > 0])
+            assert (got[:7] == -5).all()
+            assert (got[7 + 16 : 40] == -5).all()
+        assert (out32[40], out32[41]) == (mask, mask > 0)
 
 
 def fused_once(x, y, z) -> float:

@@ -39,10 +39,10 @@ from raybox.bvh.chords import bound
 from raybox.bvh.keys import bounds_in_a_row, columns_of
 from raybox.bvh.layout import CHILD, ROW
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.sift import clip, reach, sides_of, surely
+from raybox.bvh.sift import clip, reach, sides_of, surely, unsure
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch, whole
-from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, constant, greater, splat, steps
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, splat, steps
 from raybox.kernels.loops import Register
 from raybox.kernels.primitives import fetch
 from raybox.kernels.simd import lowest_bit
@@ -149,51 +149,49 @@ def _strike(decide: Any) -> Any:
 
 def _nearest(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
     late = reach(at.near, at.margin)
-    sure = at.met & surely(late, at.far, at.margin)
-    left = _hold(b, at, at.met & ~sure)
+    sure = surely(late, at.far, at.margin)
+    left = _hold(b, at, unsure(at.near, at.far, sure))
     answer = left.choose(LEFT, sure.choose(splat(b, at.item, LANES), at.answer))
     return left.choose(PASSES, sure.choose(late, at.stop)), answer
 
 
 def _occluded(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
-    sure = at.met & surely(at.near, at.far, at.margin)
-    left = _hold(b, at, at.met & ~sure)  # a later box may settle it
+    sure = surely(at.near, at.far, at.margin)
+    left = _hold(b, at, unsure(at.near, at.far, sure))  # a later box may settle it
     answer = sure.choose(constant(b, I32, LANES, 1), left.choose(LEFT, at.answer))
     return sure.choose(PASSES, at.stop), answer
 
 
 def _count(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
-    sure = at.met & surely(at.near, at.far, at.margin)
-    left = _hold(b, at, at.met & ~sure)
+    sure = surely(at.near, at.far, at.margin)
+    left = _hold(b, at, unsure(at.near, at.far, sure))
     return left.choose(PASSES, at.stop), left.choose(LEFT, at.answer + sure.to(I32))
 
 
-def _hold(b: Any, at: _Struck, unsure: Lanes) -> Lanes:
+def _hold(b: Any, at: _Struck, doubtful: Lanes) -> Lanes:
     """Have rays that are not sure of a box hold it; return those that hold enough already."""
-    left = Register(b, constant(b, I1, LANES, 0).value)
-    with b.if_then(unsure.any()):
+    left = Register(b, constant(b, I32, LANES, 0).value)
+    with b.if_then(doubtful.any()):
         place = b.add(b.mul(at.packet, I64(_BLOCK)), I64(LANES * HELD))
         last = at.packets.answers.load(place, LANES)
-        some = unsure & (last < HOLDS - 1)
+        some = doubtful & (last < HOLDS - 1)
         last = last + some.to(I32)
         ray = steps(b, b.mul(at.packet, I64(LANES)), LANES)
         at.packets.item.scatter(splat(b, at.item, LANES), some, ray * DEEP + last.to(I64))
         at.packets.answers.store(last, place)
         at.packets.unsure.put(I32(1), at.packet)
-        left.value = (unsure & ~some).value
-    return left.lanes
+        left.value = (doubtful & ~some).to(I32).value
+    return left.lanes > 0
 
 
 def _collect(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
     # what may be met where the range begins ties with others there
-    sure = at.met & surely(at.near, at.far, at.margin) & (at.near > at.margin) & (at.answer < DEEP - 1)
-    unsure = at.met & ~sure
+    sure = surely(at.near, at.far, at.margin) & (at.near > at.margin) & (at.answer < DEEP - 1)
+    left = unsure(at.near, at.far, sure)
     answer = at.answer + sure.to(I32)
     ray = steps(b, b.mul(at.packet, I64(LANES)), LANES)
     at.packets.item.scatter(splat(b, at.item, LANES), sure, ray * DEEP + answer.to(I64))
-    return unsure.choose(constant(b, F32, LANES, PASSES), at.stop), unsure.choose(
-        constant(b, I32, LANES, LEFT), answer
-    )
+    return left.choose(PASSES, at.stop), left.choose(LEFT, answer)
 
 
 TABLE = {

@@ -11,9 +11,11 @@ few in a thousand boxes that rays meet need not be looked up and calculated in f
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+from llvmlite import ir
 from numba import types
 
-from raybox.bvh.aim import LANES, MARGIN, PROBE, STOP
+from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
@@ -26,7 +28,6 @@ from raybox.kernels.lanes import (
     greater,
     lesser,
     splat,
-    steps,
     transposed,
 )
 from raybox.kernels.loops import Register, bits, loop
@@ -63,12 +64,21 @@ def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
 
 def valid(b: Any, at: Any, number: Any) -> Lanes:
     """Return which of the 16 lanes from `at` on are among a list's."""
-    return steps(b, at, LANES) < splat(b, number, LANES)
+    left = b.trunc(b.sub(number, at), I32)
+    return Lanes(b, ir.Constant(ir.VectorType(I32, LANES), list(range(LANES)))) < splat(b, left, LANES)
 
 
 def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
-    """Tell who meets a slot's box for sure, and not at its edge."""
+    """Tell who meets a slot's box for sure, and not at its edge: none of whom `near <= far` is false."""
     return reach(near, margin) <= lesser(far, constant(near.b, F32, near.count, _TAME))
+
+
+def unsure(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
+    """Tell who may meet a slot's box, but not for sure.
+
+    As one comparison: logic of sixteen lanes that are true or false takes AVX2 several times as long.
+    """
+    return sure.choose(np.nan, near) <= far
 
 
 def reach(near: Lanes, margin: Lanes) -> Lanes:
@@ -89,8 +99,7 @@ class Sixteen:
         self.begin = b.add(begin, at)
         self.rays = desk.arena.load(self.begin, LANES)
         self.words = transposed([desk.probes.load(place, PROBE) for place in rows_of(b, self.rays)])
-        self.open = Register(b, valid(b, at, number).value)
-        self.stop = Register(b, self.words[STOP].value)
+        self.stop = Register(b, valid(b, at, number).choose(self.words[STOP], PASSES).value)
 
     def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box, and which may meet it."""
@@ -99,7 +108,7 @@ class Sixteen:
             return [planes.splat(self.b.add(side, slot), LANES) for side in sides[axis]]
 
         near, far = clip(planes_of, self.words.__getitem__, self.stop.lanes)
-        return near, far, (near <= far) & self.open.lanes
+        return near, far, near <= far
 
     def enlist(self, desk: Any, slot: Any, near: Lanes, met: Lanes) -> None:
         """Add some of the rays to a slot's list."""

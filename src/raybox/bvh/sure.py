@@ -19,10 +19,10 @@ from numba import types
 
 from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely
+from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely, unsure
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch
-from raybox.kernels.lanes import F32, F64, I1, I32, I64, Lanes, constant, splat
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, splat
 from raybox.kernels.loops import Register, bits
 from raybox.kernels.primitives import fills
 
@@ -57,14 +57,14 @@ class Nearest(Hand):
         super().__init__(b, sink, job, desk, rays)
         self.item = Register(b, constant(b, I32, LANES, MISS).value)
 
-    def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+    def take(self, item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
         """Deal with the rays for which the box is surely before all others so far."""
         margin = self.rays.words[MARGIN]
         stop = reach(near, margin)
-        sure = met & surely(stop, far, margin)
+        sure = surely(stop, far, margin)
         self.rays.stop.value = sure.choose(stop, self.rays.stop.lanes).value
         self.item.value = sure.choose(splat(self.b, item, LANES), self.item.lanes).value
-        return met & ~sure
+        return unsure(near, far, sure)
 
     def finish(self) -> None:
         """Write down the answers so far, and where the rays now stop."""
@@ -83,16 +83,16 @@ class _Occluded(Hand):
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         super().__init__(b, sink, job, desk, rays)
-        self.ended = Register(b, constant(b, I1, LANES, 0).value)
+        self.ended = Register(b, constant(b, I32, LANES, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
-        sure = met & surely(near, far, self.rays.words[MARGIN])
-        self.ended.value = (self.ended.lanes | sure).value
-        self.rays.open.value = (self.rays.open.lanes & ~sure).value
-        return met & ~sure
+    def take(self, _item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+        sure = surely(near, far, self.rays.words[MARGIN])
+        self.rays.stop.value = sure.choose(PASSES, self.rays.stop.lanes).value
+        self.ended.value = sure.choose(1, self.ended.lanes).value
+        return unsure(near, far, sure)
 
     def finish(self) -> None:
-        with bits(self.b, self.ended.lanes.mask()) as lane:
+        with bits(self.b, (self.ended.lanes > 0).mask()) as lane:
             row = self.row(lane)
             self.desk.answers.put(I32(1), self.b.add(row, I64(ANSWER)))
             self.desk.probes.put(F32(PASSES), self.b.add(row, I64(STOP)))
@@ -107,10 +107,10 @@ class _Count(Hand):
         super().__init__(b, sink, job, desk, rays)
         self.number = Register(b, constant(b, I32, LANES, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
-        sure = met & surely(near, far, self.rays.words[MARGIN])
+    def take(self, _item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+        sure = surely(near, far, self.rays.words[MARGIN])
         self.number.value = (self.number.lanes + sure.to(I32)).value
-        return met & ~sure
+        return unsure(near, far, sure)
 
     def finish(self) -> None:
         total = (self.rays.words[ANSWER].bits(I32) + self.number.lanes).value
@@ -124,9 +124,10 @@ class _Collect(Hand):
 
     takes = True
 
-    def take(self, item: Any, near: Lanes, far: Lanes, met: Lanes) -> Lanes:
+    def take(self, item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
         margin, b = self.rays.words[MARGIN], self.b
-        sure = met & surely(near, far, margin) & (near > margin)
+        later = (near > margin).choose(near, np.inf)
+        sure = surely(later, far, margin)
         contacts = self.sink.contacts
         size = self.sink.size.get(0)
         after = b.add(size, b.ctpop(sure.mask()))
@@ -135,7 +136,7 @@ class _Collect(Hand):
             contacts.item.store(splat(b, item, LANES), size)
             contacts.high.store(constant(b, F64, LANES, np.inf), size)
         self.sink.size.put(after, 0)
-        return met & ~sure
+        return unsure(near, far, sure)
 
 
 def sifting(hand: type[Hand]) -> Any:

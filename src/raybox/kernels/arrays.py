@@ -8,6 +8,9 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from raybox.kernels.lanes import BYTES, I8, I32, I64, Lanes, short, splat
+from raybox.kernels.machine import has
+
+_HALF, _BITS = 8, 4  # lanes of a vector of AVX2, and bits that say which one
 
 
 class Memory:
@@ -62,12 +65,33 @@ class Memory:
         return Lanes(self.b, value)
 
     def squeeze(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Store the lanes that are true in the mask, one after the other."""
+        """Store the lanes that are true in the mask, one after the other; what follows is written over."""
+        if value.count == 2 * _HALF and BYTES[value.item] == 4 and not has("avx512f") and has("avx2"):
+            self._squeeze_halves(value, mask, place)
+            return
         name = f"llvm.experimental.vector.compress.v{value.count}{short(value.item)}"
         kind = ir.FunctionType(value.value.type, [value.value.type, mask.value.type, value.value.type])
         function = cgutils.get_or_insert_function(self.b.module, kind, name)
         none = ir.Constant(value.value.type, ir.Undefined)
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
+
+    def _squeeze_halves(self, value: Lanes, mask: Lanes, place: Any) -> None:
+        """Squeeze each half by a permutation: AVX2 has no instruction for it, and LLVM goes lane by lane.
+
+        (10^5 boxes, AMD EPYC of family 25: questions of rays that go anywhere take 0.6 to 0.8 of the time.)
+        """
+        b, kind = self.b, ir.VectorType(I32, _HALF)
+        permute = cgutils.get_or_insert_function(
+            b.module, ir.FunctionType(kind, [kind, kind]), "llvm.x86.avx2.permd"
+        )
+        table = Memory(b, I32, _constants(b.module, "raybox.squeezed", _squeezed()))
+        shifts = ir.Constant(kind, [_BITS * k for k in range(_HALF)])
+        for half, chosen in zip(value.halves(), mask.halves(), strict=True):
+            some = chosen.mask()
+            picks = b.lshr(table.splat(some, _HALF).value, shifts)
+            squeezed = b.call(permute, [half.bits(I32).value, picks])
+            self.as_items(I32).store(Lanes(b, squeezed), place)
+            place = b.add(_i64(b, place), b.ctpop(some))
 
     def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
         """Store the lanes that are true in the mask, each in its own place (64-bit)."""
@@ -98,6 +122,22 @@ class Memory:
         """Ask for a row of three, which may lie in two cache lines."""
         for end_of_row in (0, 2):
             self.prefetch(self.b.add(place, I64(end_of_row)))
+
+
+def _squeezed() -> list[int]:
+    """Return, for each mask of eight lanes, the numbers of those that are true, of four bits each."""
+    lanes = [[k for k in range(_HALF) if mask >> k & 1] for mask in range(1 << _HALF)]
+    return [sum(lane << _BITS * k for k, lane in enumerate(some)) for some in lanes]
+
+
+def _constants(module: Any, name: str, numbers: list[int]) -> Any:
+    """Return the address of numbers in a module's own memory."""
+    if name not in module.globals:
+        kind = ir.ArrayType(I32, len(numbers))
+        table = ir.GlobalVariable(module, kind, name)
+        table.linkage, table.global_constant = "internal", True
+        table.initializer = ir.Constant(kind, numbers)
+    return module.globals[name]
 
 
 def _i64(builder: Any, place: Any) -> Any:

@@ -14,6 +14,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
+from raybox.kernels.machine import has
+
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 BYTES = {I32: 4, I64: 8, F32: 4, F64: 8}
@@ -123,9 +125,7 @@ class Lanes:
         """Return the greatest lane, alone; none may be NaN."""
         left = self
         while left.count > 1:
-            half = left.count // 2
-            low, high = (left.shuffled(left, list(range(k, k + half))) for k in (0, half))
-            left = greater(low, high)
+            left = greater(*left.halves())
         return left
 
     def lane(self, k: int) -> Any:
@@ -134,11 +134,21 @@ class Lanes:
 
     def mask(self) -> Any:
         """Return true lanes as the bits of a 64-bit number."""
-        return self.b.zext(self.b.bitcast(self.value, ir.IntType(self.count)), I64)
+        if self.count <= 8 or has("avx512f"):
+            return self.b.zext(self.b.bitcast(self.value, ir.IntType(self.count)), I64)
+        low, high = (half.mask() for half in self.halves())  # whole, LLVM would pack the lanes to bytes first
+        return self.b.or_(low, self.b.shl(high, I64(self.count // 2)))
 
     def any(self) -> Any:
         """Tell whether any lane is true, as a plain value."""
-        return self.b.icmp_signed("!=", self.mask(), I64(0))
+        some = self.b.bitcast(self.value, ir.IntType(self.count))
+        return self.b.icmp_signed("!=", some, ir.Constant(some.type, 0))
+
+    def halves(self) -> tuple[Lanes, Lanes]:
+        """Return the first half of the lanes, and the second."""
+        half = self.count // 2
+        low, high = (self.shuffled(self, list(range(k, k + half))) for k in (0, half))
+        return low, high
 
     def shuffled(self, other: Lanes, picks: list[int]) -> Lanes:
         """Pick lanes from this vector and another, numbered on past the end of this one."""

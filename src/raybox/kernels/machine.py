@@ -1,0 +1,12 @@
+"""What the machine that Numba compiles for can do."""
+
+from functools import cache
+
+from numba.core.registry import cpu_target
+
+
+@cache
+def has(instructions: str) -> bool:
+    """Tell whether it has a set of instructions, by LLVM's name: "avx2", "avx512f"."""
+    *_, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"+{instructions}" in features.split(",")
