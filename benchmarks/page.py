@@ -11,7 +11,7 @@ from raybox.bench.report import Row
 
 Results = dict[str, Any]
 HEAD = """\
-# Performance
+# {title}
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
 
@@ -36,8 +36,8 @@ part of the rays (marked `*`), at least 64.
 LEGEND = "`*` fewer rays; `!` some answers differ from raybox's, settled below; `-` it has no such question."
 
 
-def write(results: Results, docs: Path) -> None:
-    """Write the page and its plots."""
+def write(results: Results, docs: Path, name: str = "performance", title: str = "Performance") -> None:
+    """Write a page of this name and its plots; those of another page than the first begin with its name."""
     some = next(iter(results.values()), None)
     if some is None:
         raise SystemExit("there are no results to write about; measure first")
@@ -46,11 +46,12 @@ def write(results: Results, docs: Path) -> None:
     caption = facts.split("\n")[0]
     import plots  # needs matplotlib; the tables do not
 
-    plots.ratios(rows, docs / "images" / "peers.svg", caption)
+    images = "images/" if name == "performance" else f"images/{name}-"
+    plots.ratios(rows, docs / f"{images}peers.svg", caption)
     if "sizes" in results:
-        plots.sizes(results["sizes"], rows, docs / "images" / "size.svg", caption)
+        plots.sizes(results["sizes"], rows, docs / f"{images}size.svg", caption)
     sections = [
-        _head(results, rows, facts),
+        _head(results, rows, facts, title),
         _aims(results),
         _peers(rows),
         _others(results),
@@ -60,17 +61,16 @@ def write(results: Results, docs: Path) -> None:
         AGAIN,
     ]
     docs.mkdir(parents=True, exist_ok=True)
-    (docs / "performance.md").write_text(
-        "\n\n".join(s.strip() for s in sections if s) + "\n", encoding="utf-8"
-    )
+    text = "\n\n".join(s.strip() for s in sections if s) + "\n"
+    (docs / f"{name}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
 
 
-def _head(results: Results, rows: list[Row], facts: str) -> str:
+def _head(results: Results, rows: list[Row], facts: str, title: str) -> str:
     wide = [max(row.high / row.ratio, row.ratio / row.low) - 1 for row in rows if row.ratio != 1.0]
     dates = sorted(result["machine"]["date"] for result in results.values())
     first, versions = facts.split("\n")
     words = f"{dates[0]} to {dates[-1]}; {first.split('; ', 1)[1]}.\n{versions}."
-    return HEAD.format(warning=machine.WARNING, spread=median(wide or [0.0]), machine=words)
+    return HEAD.format(title=title, warning=machine.WARNING, spread=median(wide or [0.0]), machine=words)
 
 
 def _aims(results: Results) -> str:

@@ -32,6 +32,8 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="the folder of real files")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--name", default="performance", help="of the page: one for each machine")
+    parser.add_argument("--title", default="Performance", help="of the page")
     parser.add_argument("--write", action="store_true", help="measure nothing")
     parser.add_argument("--list", action="store_true", help="name the parts")
     options = parser.parse_args()
@@ -51,7 +53,7 @@ def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Pat
             street.make(options.data / "pandaset_frame", made)
         parts.run(todo, options.results, options.parts)
     results = {path.stem: json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))}
-    page.write(results, options.docs)
+    page.write(results, options.docs, options.name, options.title)
     return 0
 
 

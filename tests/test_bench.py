@@ -573,3 +573,11 @@ def test_the_page_and_its_plots_are_written(tmp_path):
         picture = (tmp_path / "images" / f"{name}.svg").read_text()
         assert picture.count("<path") > 20
         assert f"images/{name}.svg" in text
+
+    # A page of another machine stands beside it.
+    page.write({"versus-a": made_up()}, tmp_path, "elsewhere", "Performance elsewhere")
+    other = (tmp_path / "elsewhere.md").read_text()
+    assert other.startswith("# Performance elsewhere\n")
+    assert "(images/elsewhere-peers.svg)" in other
+    assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
+    assert (tmp_path / "performance.md").read_text() == text

@@ -105,7 +105,6 @@ class _Struck(NamedTuple):
 
     near: Lanes
     far: Lanes
-    met: Lanes
     margin: Lanes
     stop: Lanes
     answer: Lanes
@@ -130,11 +129,10 @@ def _strike(decide: Any) -> Any:
 
         stop = word(STOP)
         near, far = clip(planes_of, word, stop)
-        met = near <= far
-        with b.if_then(met.any()):
+        with b.if_then((near <= far).any()):
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             answer = word(ANSWER).bits(I32)
-            struck = _Struck(near, far, met, word(MARGIN), stop, answer, item, sink, packet)
+            struck = _Struck(near, far, word(MARGIN), stop, answer, item, sink, packet)
             stop, answer = decide(b, struck)
             sink.words.store(stop, b.add(base, I64(LANES * STOP)))
             sink.answers.store(answer, b.add(base, I64(LANES * ANSWER)))

@@ -69,7 +69,7 @@ def valid(b: Any, at: Any, number: Any) -> Lanes:
 
 
 def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
-    """Tell who meets a slot's box for sure, and not at its edge: none of whom `near <= far` is false."""
+    """Tell who meets a slot's box for sure, and not at its edge; all of them have `near <= far`."""
     return reach(near, margin) <= lesser(far, constant(near.b, F32, near.count, _TAME))
 
 
