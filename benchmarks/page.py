@@ -82,7 +82,9 @@ def _aims(results: Results) -> str:
 
 def _peers(rows: list[Row]) -> str:
     """Return a table for each number of threads: how many times longer peers take."""
-    made = ["## Beside the peers", DATA, "![times slower, by question and rays](images/peers.svg)"]
+    made = ["## Beside the peers", DATA]
+    if any(row.threads == 1 for row in rows):  # which the plot is of
+        made.append("![times slower, by question and rays](images/peers.svg)")
     for threads in sorted({row.threads for row in rows}):
         some = [row for row in rows if row.threads == threads]
         made.append(f"### {'One thread' if threads == 1 else f'{threads} threads'}")

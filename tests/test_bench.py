@@ -581,3 +581,5 @@ def test_the_page_and_its_plots_are_written(tmp_path):
     assert "(images/elsewhere-peers.svg)" in other
     assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
     assert (tmp_path / "performance.md").read_text() == text
+    page.write({"versus-b": made_up(threads=2)}, tmp_path, "elsewhere")
+    assert "peers.svg" not in (tmp_path / "elsewhere.md").read_text()  # it is of one thread
