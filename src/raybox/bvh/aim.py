@@ -292,7 +292,6 @@ def _row(b: Any, number: Any) -> Any:
 def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
     """Store rays as rows of origin, direction, t_min, t_max."""
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
-    for half in range(0, LANES, 8):
-        picks = list(range(half, half + 8))
-        for k, row in enumerate(transposed([column.shuffled(column, picks) for column in columns])):
-            exact.store(row, b.mul(b.add(at, I64(half + k)), I64(NUMBERS)))
+    halves = zip(*(column.halves() for column in columns), strict=True)
+    for k, row in enumerate(row for half in halves for row in transposed(list(half))):
+        exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))

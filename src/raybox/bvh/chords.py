@@ -78,7 +78,7 @@ def _ends(chord: _Chord, words: Words, meets: Lanes) -> tuple[Lanes, Lanes]:
                 there = at.shuffled(at, [k] * LANES)
                 values.append(meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
-    first, last = (least.shuffled(least, list(range(k, k + 8))).to(F64) for k in (0, 8))
+    first, last = (half.to(F64) for half in least.halves())
     return first - first.magnitude() * _SINGLE - NUDGE, last - last.magnitude() * _SINGLE - NUDGE
 
 

@@ -26,7 +26,8 @@ class ProposalOf(NamedTuple):
 class _Proposal(sure.Nearest):
     """Every box that may be met, and is no farther than the best, is the best."""
 
-    def take(self, item: Any, near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
+    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
+        met = near <= far
         self.rays.stop.value = met.choose(near, self.rays.stop.lanes).value
         self.item.value = met.choose(splat(self.b, item, met.count), self.item.lanes).value
         return met & ~met

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 
 from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP
@@ -28,6 +27,7 @@ from raybox.kernels.lanes import (
     greater,
     lesser,
     splat,
+    steps,
     transposed,
 )
 from raybox.kernels.loops import Register, bits, loop
@@ -65,7 +65,7 @@ def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
 def valid(b: Any, at: Any, number: Any) -> Lanes:
     """Return which of the 16 lanes from `at` on are among a list's."""
     left = b.trunc(b.sub(number, at), I32)
-    return Lanes(b, ir.Constant(ir.VectorType(I32, LANES), list(range(LANES)))) < splat(b, left, LANES)
+    return steps(b, I64(0), LANES).to(I32) < splat(b, left, LANES)
 
 
 def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
@@ -101,14 +101,13 @@ class Sixteen:
         self.words = transposed([desk.probes.load(place, PROBE) for place in rows_of(b, self.rays)])
         self.stop = Register(b, valid(b, at, number).choose(self.words[STOP], PASSES).value)
 
-    def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes, Lanes]:
-        """Return when the rays enter and leave a slot's box, and which may meet it."""
+    def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes]:
+        """Return when the rays enter and leave a slot's box; who may meet it enters first."""
 
         def planes_of(axis: int) -> list[Lanes]:
             return [planes.splat(self.b.add(side, slot), LANES) for side in sides[axis]]
 
-        near, far = clip(planes_of, self.words.__getitem__, self.stop.lanes)
-        return near, far, near <= far
+        return clip(planes_of, self.words.__getitem__, self.stop.lanes)
 
     def enlist(self, desk: Any, slot: Any, near: Lanes, met: Lanes) -> None:
         """Add some of the rays to a slot's list."""
@@ -134,15 +133,15 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
         rays = Sixteen(b, desk, begin, at, number)
         taken = make_hand(rays)
         with bits(b, boxes) as slot:
-            near, far, met = rays.meet(planes, sides, slot)
+            near, far = rays.meet(planes, sides, slot)
             item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
-            left = taken.take(item, near, far, met)
+            left = taken.take(item, near, far)
             with b.if_then(left.any()) if taken.takes else nullcontext():
                 rays.enlist(desk, slot, near, left)
         taken.finish()
         with bits(b, inner) as slot:
-            near, _, met = rays.meet(planes, sides, slot)
-            rays.enlist(desk, slot, near, met)
+            near, far = rays.meet(planes, sides, slot)
+            rays.enlist(desk, slot, near, near <= far)
 
 
 @vector_code(types.int64)

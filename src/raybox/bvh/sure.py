@@ -35,9 +35,9 @@ class Hand:
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
         self.b, self.sink, self.job, self.desk, self.rays = b, sink, job, desk, rays
 
-    def take(self, _item: Any, _near: Lanes, _far: Lanes, met: Lanes) -> Lanes:
-        """Deal with the rays that meet a box for sure; return those that do not."""
-        return met
+    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
+        """Deal with the rays that meet a box for sure; return the others that may meet it."""
+        return near <= far
 
     def finish(self) -> None:
         """Write down what became of the rays."""
@@ -57,7 +57,7 @@ class Nearest(Hand):
         super().__init__(b, sink, job, desk, rays)
         self.item = Register(b, constant(b, I32, LANES, MISS).value)
 
-    def take(self, item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
         """Deal with the rays for which the box is surely before all others so far."""
         margin = self.rays.words[MARGIN]
         stop = reach(near, margin)
@@ -85,7 +85,7 @@ class _Occluded(Hand):
         super().__init__(b, sink, job, desk, rays)
         self.ended = Register(b, constant(b, I32, LANES, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
         self.rays.stop.value = sure.choose(PASSES, self.rays.stop.lanes).value
         self.ended.value = sure.choose(1, self.ended.lanes).value
@@ -107,7 +107,7 @@ class _Count(Hand):
         super().__init__(b, sink, job, desk, rays)
         self.number = Register(b, constant(b, I32, LANES, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
         self.number.value = (self.number.lanes + sure.to(I32)).value
         return unsure(near, far, sure)
@@ -124,7 +124,7 @@ class _Collect(Hand):
 
     takes = True
 
-    def take(self, item: Any, near: Lanes, far: Lanes, _met: Lanes) -> Lanes:
+    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
         margin, b = self.rays.words[MARGIN], self.b
         later = (near > margin).choose(near, np.inf)
         sure = surely(later, far, margin)

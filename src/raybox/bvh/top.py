@@ -1,8 +1,9 @@
 """The top of a tree: parts of many boxes, split by all threads together.
 
 A part's chunks are binned side by side, and moved side by side to a second array, in the order they
-had: neither the bins nor the order depend on who does which chunk. Parts of up to `least` boxes
-are left for `raybox.bvh.grow`, one thread each.
+had: neither the bins nor the order depend on who does which chunk. Where a level has a part for each
+thread, each does all chunks of its own. Parts of up to `least` boxes are left for `raybox.bvh.grow`,
+one thread each.
 """
 
 from typing import Any, NamedTuple

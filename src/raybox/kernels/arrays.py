@@ -11,6 +11,7 @@ from raybox.kernels.lanes import BYTES, I8, I32, I64, Lanes, short, splat
 from raybox.kernels.machine import has
 
 _HALF, _BITS = 8, 4  # lanes of a vector of AVX2, and bits that say which one
+_TABLE = "raybox.squeezed"
 
 
 class Memory:
@@ -84,7 +85,7 @@ class Memory:
         permute = cgutils.get_or_insert_function(
             b.module, ir.FunctionType(kind, [kind, kind]), "llvm.x86.avx2.permd"
         )
-        table = Memory(b, I32, _constants(b.module, "raybox.squeezed", _squeezed()))
+        table = Memory(b, I32, _squeezed(b.module))
         shifts = ir.Constant(kind, [_BITS * k for k in range(_HALF)])
         for half, chosen in zip(value.halves(), mask.halves(), strict=True):
             some = chosen.mask()
@@ -124,20 +125,14 @@ class Memory:
             self.prefetch(self.b.add(place, I64(end_of_row)))
 
 
-def _squeezed() -> list[int]:
-    """Return, for each mask of eight lanes, the numbers of those that are true, of four bits each."""
-    lanes = [[k for k in range(_HALF) if mask >> k & 1] for mask in range(1 << _HALF)]
-    return [sum(lane << _BITS * k for k, lane in enumerate(some)) for some in lanes]
-
-
-def _constants(module: Any, name: str, numbers: list[int]) -> Any:
-    """Return the address of numbers in a module's own memory."""
-    if name not in module.globals:
-        kind = ir.ArrayType(I32, len(numbers))
-        table = ir.GlobalVariable(module, kind, name)
-        table.linkage, table.global_constant = "internal", True
-        table.initializer = ir.Constant(kind, numbers)
-    return module.globals[name]
+def _squeezed(module: Any) -> Any:
+    """Return where a module has, for each mask of eight lanes, which are true: numbers of four bits."""
+    if _TABLE not in module.globals:
+        lanes = [[k for k in range(_HALF) if mask >> k & 1] for mask in range(1 << _HALF)]
+        numbers = [sum(lane << _BITS * k for k, lane in enumerate(some)) for some in lanes]
+        table = ir.Constant(ir.ArrayType(I32, len(numbers)), numbers)
+        cgutils.global_constant(module, _TABLE, table)
+    return module.globals[_TABLE]
 
 
 def _i64(builder: Any, place: Any) -> Any:
