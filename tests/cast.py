@@ -9,10 +9,10 @@ import numpy as np
 import exact
 import raybox as rb
 from aim import INF, Pairs, feature
-from raybox.bvh.aim import aim
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import copy_rays
+from raybox.bvh.words import aim
 from raybox.kernels.jit import FLAGS
 from scenes import random_scene
 

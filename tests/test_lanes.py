@@ -9,6 +9,7 @@ import pytest
 from numba import types
 
 from aim import INF
+from raybox.bvh import keys
 from raybox.kernels import arrays, lanes
 from raybox.kernels.emitted import larger, smaller, vector_code
 from raybox.kernels.jit import FLAGS, entry
@@ -21,6 +22,7 @@ from raybox.kernels.lanes import (
     constant,
     fused,
     greater,
+    joined,
     lesser,
     splat,
     steps,
@@ -129,20 +131,28 @@ MASKS = [
 ]
 
 
-@pytest.mark.parametrize("way", ["own", "avx2", "none"])
-def test_lanes_are_squeezed_and_counted_in_every_way(way, monkeypatch):
-    """As this machine does, as one with AVX2 and no more, and as LLVM does without either."""
+def go(way, monkeypatch):
+    """Do as this machine does, as one with AVX2 and no more, or as LLVM does without either."""
     if way == "avx2" and not has("avx2"):
         pytest.skip("this machine cannot do as AVX2 does")
     if way != "own":
-        for module in (arrays, lanes):
+        for module in (arrays, keys, lanes):
             monkeypatch.setattr(module, "has", lambda instructions: instructions == way)
+
+
+WAYS = ["own", "avx2", "none"]
+
+
+@pytest.mark.parametrize("count", [8, 16])
+@pytest.mark.parametrize("way", WAYS)
+def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
+    go(way, monkeypatch)
 
     @vector_code(types.void)
     def write(b, floats, words, chosen, out, out32, place):
-        some = chosen.load(0, 16) > 0
-        out.squeeze(floats.load(0, 16), some, place)
-        out32.squeeze(words.load(0, 16), some, place)
+        some = chosen.load(0, count) > 0
+        out.squeeze(floats.load(0, count), some, place)
+        out32.squeeze(words.load(0, count), some, place)
         out32.put(b.trunc(some.mask(), I32), 40)
         out32.put(b.zext(some.any(), I32), 41)
 
@@ -151,16 +161,56 @@ def test_lanes_are_squeezed_and_counted_in_every_way(way, monkeypatch):
         write(floats, words, chosen, out, out32, place)
 
     rng = np.random.default_rng(6)
-    floats, words = rng.random(16).astype(np.float32), rng.integers(-1000, 1000, 16).astype(np.int32)
+    floats, words = rng.random(count).astype(np.float32), rng.integers(-1000, 1000, count).astype(np.int32)
     for mask in MASKS:
-        chosen = np.array([mask >> k & 1 for k in range(16)], np.int32)
+        chosen = np.array([mask >> k & 1 for k in range(count)], np.int32)
         out, out32, number = np.full(42, -5, np.float32), np.full(42, -5, np.int32), chosen.sum()
         squeeze(floats, words, chosen, out, out32, 7)
         for got, value in ((out, floats), (out32, words)):
             np.testing.assert_array_equal(got[7 : 7 + number], value[chosen > 0])
             assert (got[:7] == -5).all()
-            assert (got[7 + 16 : 40] == -5).all()
-        assert (out32[40], out32[41]) == (mask, mask > 0)
+            assert (got[7 + count : 40] == -5).all()
+        assert (out32[40], out32[41]) == (mask & (1 << count) - 1, chosen.any())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
+    go(way, monkeypatch)
+
+    @vector_code(types.void)
+    def write(b, vectors, at, out):
+        for k, column in enumerate(keys.load_columns(b, vectors, at)):
+            out.store(column, b.mul(I64(k), I64(16)))
+
+    @loop
+    def load(vectors, at, out):
+        write(vectors, at, out)
+
+    vectors, out = np.random.default_rng(7).random((40, 3)), np.zeros((3, 16))
+    load(vectors, 5, out)
+    np.testing.assert_array_equal(out, vectors[5:21].T)
+
+
+@pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])
+def test_rows_become_columns(count, dtype):
+    @vector_code(types.void)
+    def write(_b, rows, out, parts):
+        columns = transposed([rows.load(count * k, count) for k in range(count)])
+        for k, column in enumerate(columns):
+            out.store(column, count * k)
+            parts.store(joined([eight for eight in column.eights() for _ in range(2)]), 2 * count * k)
+
+    @loop
+    def turn(rows, out, parts):
+        write(rows, out, parts)
+
+    rows = np.random.default_rng(8).random((count, count)).astype(dtype)
+    out, parts = np.zeros_like(rows), np.zeros((count, 2 * count), dtype)
+    turn(rows, out, parts)
+    np.testing.assert_array_equal(out, rows.T)
+    np.testing.assert_array_equal(
+        parts, np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1).reshape(count, -1)
+    )
 
 
 def fused_once(x, y, z) -> float:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, INVERSE, LANES, MARGIN, MISS, PROBE, STOP, TIMED, Seen, Words
+from raybox.bvh.aim import ANSWER, INVERSE, LANES, MARGIN, MISS, PROBE, STOP, TIMED
 from raybox.bvh.layout import NUDGE
+from raybox.bvh.seen import SINGLE, Seen
+from raybox.bvh.words import Words
 from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, fused, greater, lesser, splat
 
 _AXES = (0, 1, 2, 2)  # the fourth lane is of no account
 _ROUND = 2.0**-48
-_SINGLE = 2.0**-22  # four times what float32 rounds off
 _EDGE = 2.0**-10
 _APART = 2.0**-30  # where all is flat, chords are so long: slopes stay within float32
 
@@ -50,8 +51,8 @@ def _span(b: Any, frame: Any, rays: tuple[Words, Seen, Lanes]) -> _Chord:
     places = []
     for away in (-1.0, 1.0):
         for k in range(3):
-            rough = words.slack[k] * 4.0 + words.x[k].magnitude() * _SINGLE + NUDGE
-            places.append(meets.choose((words.x[k] * -away - rough).to(F32), np.inf))
+            rough = words.slack[k] * 4.0 + words.x[k].magnitude() * SINGLE + NUDGE
+            places.append(meets.choose(words.x[k] * -away - rough, np.inf))
     least = _least(places)
     first, last = (least.shuffled(least, [3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
     low, up = (frame.numbers.load(at, 4) for at in (4, 7))
@@ -79,7 +80,7 @@ def _ends(chord: _Chord, words: Words, meets: Lanes) -> tuple[Lanes, Lanes]:
                 values.append(meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
     first, last = (half.to(F64) for half in least.halves())
-    return first - first.magnitude() * _SINGLE - NUDGE, last - last.magnitude() * _SINGLE - NUDGE
+    return first - first.magnitude() * SINGLE - NUDGE, last - last.magnitude() * SINGLE - NUDGE
 
 
 def _lines(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
@@ -90,7 +91,7 @@ def _lines(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
     rough = first.magnitude() + last.magnitude()
     rough = rough + steep.magnitude() * (begin.magnitude() + end.magnitude())
     offset = lesser(first - steep * begin, last - steep * end)
-    return (offset - offset.magnitude() * _SINGLE - rough * _ROUND - NUDGE).to(F32), slope
+    return (offset - offset.magnitude() * SINGLE - rough * _ROUND - NUDGE).to(F32), slope
 
 
 def _least(vectors: list[Lanes]) -> Lanes:

@@ -153,7 +153,7 @@ def _conclude_nearest(
 ) -> None:
     base, number = place
     pairs, found = desk.pairs, 0
-    decide_held(packets, job, order, desk, number)
+    decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
             i = packets.answers[p, ANSWER, lane]
@@ -169,7 +169,7 @@ def _conclude_occluded(
     sink: OccludedOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any
 ) -> None:
     base, number = place
-    decide_held(packets, job, order, desk, number)
+    decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
             if packets.answers[p, ANSWER, lane] > MISS:
@@ -179,7 +179,7 @@ def _conclude_occluded(
 @device
 def _conclude_count(sink: CountOf, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
     base, number = place
-    decide_held(packets, job, order, desk, number)
+    decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
             if packets.answers[p, ANSWER, lane] > MISS:

@@ -7,13 +7,14 @@ then in order.
 
 from typing import Any
 
-from raybox.bvh.aim import CELLS, LANES, aim, octant_of
+from raybox.bvh.aim import CELLS, LANES, octant_of
 from raybox.bvh.answers import answer
 from raybox.bvh.desk import Desk
 from raybox.bvh.keys import copy_rays, keep_keys, sort_keys
 from raybox.bvh.notes import waits
 from raybox.bvh.order import Order
 from raybox.bvh.stream import judge_rest, walk_group
+from raybox.bvh.words import aim
 from raybox.kernels.emitted import larger, prefetch_to_write, smaller
 from raybox.kernels.jit import device, entry, whole
 

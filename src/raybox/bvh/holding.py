@@ -9,6 +9,7 @@ import numpy as np
 
 from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, STOP, TIMED
 from raybox.bvh.desk import Desk
+from raybox.bvh.keys import copy_ray
 from raybox.bvh.notes import DEEP, PacketsOf, propose
 from raybox.bvh.order import Order, doubt
 from raybox.bvh.packets import HELD, HOLDS, LEFT
@@ -17,15 +18,19 @@ from raybox.kernels.jit import device, whole
 
 
 @device
-def decide_held(packets: PacketsOf, job: Any, order: Order, desk: Desk, number: int) -> None:
-    """Decide what rays of so many packets hold, write their answers, and list those in doubt."""
+def decide_held(packets: PacketsOf, job: Any, order: Order, desk: Desk, place: tuple[int, int]) -> None:
+    """Decide what rays of packets hold, write their answers, and list those in doubt.
+
+    place: the span's first ray, and how many packets.
+    """
+    base, number = place
     found = whole(0)
     for p in range(number):
         if packets.unsure[p] != 0:
             if found + LANES * (HOLDS + 1) > desk.pairs.ray.size - LANES:
                 judge(job, packets.sink, desk, found)
                 found = whole(0)
-            found = _propose_held(packets, desk, p, found)
+            found = _propose_held(packets, job.rays, desk, (base, p), found)
     if found > 0:
         judge(job, packets.sink, desk, found)
     for p in range(number):
@@ -42,11 +47,13 @@ def _holds(packets: PacketsOf, p: int, lane: int) -> bool:
 
 
 @device
-def _propose_held(packets: PacketsOf, desk: Desk, p: int, found: int) -> int:
+def _propose_held(packets: PacketsOf, rays: Any, desk: Desk, place: tuple[int, int], found: int) -> int:
     """Add what rays of a packet hold to the pairs to be judged; return how many there are now."""
+    base, p = place
     for lane in range(LANES):
         if _holds(packets, p, lane):
             r = p * LANES + lane
+            copy_ray(rays, base + packets.first[p] + lane, desk.exact, r)
             desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWER, lane], MISS
             # notes end a ray at a time, in a probe's units: of no account, since none of these walks on
             desk.probes[r, STOP], desk.power[r], desk.shift[r] = np.inf, 0, 0.0

@@ -16,8 +16,9 @@ from raybox.bvh.aim import CELLS, LANES, NUMBERS
 from raybox.bvh.layout import NUDGE
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, lesser, steps
+from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, joined, lesser, steps
 from raybox.kernels.loops import Register, loop
+from raybox.kernels.machine import has
 
 CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
 LOST = CAREFUL + 1  # the key of rays that meet nothing
@@ -46,6 +47,23 @@ def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
 def columns_of(rows: Lanes) -> list[Lanes]:
     """Return the columns of sixteen rows of three."""
     return [rows.shuffled(rows, list(range(k, 3 * LANES, 3))) for k in range(3)]
+
+
+def load_columns(b: Any, vectors: Any, at: Any) -> list[Lanes]:
+    """Load sixteen neighbouring vectors, axis by axis."""
+    row = b.mul(at, I64(3))
+    if has("avx512f"):
+        return columns_of(vectors.load(row, 3 * LANES))
+    fours = [_load_four(b, vectors, b.add(row, I64(3 * k))) for k in range(0, LANES, 4)]
+    return [joined(list(parts)) for parts in zip(*fours, strict=True)]
+
+
+def _load_four(b: Any, vectors: Any, row: Any) -> list[Lanes]:
+    """Load four, by shuffles that AVX2 has: of longer ones LLVM goes lane by lane there."""
+    one, two, three = (vectors.load(b.add(row, I64(4 * k)), 4) for k in range(3))
+    picks = [0, 1, 6, 7]
+    xy, zx, yz = one.shuffled(two, picks), one.shuffled(three, [2, 3, 4, 5]), two.shuffled(three, picks)
+    return [xy.shuffled(zx, [0, 5, 2, 7]), xy.shuffled(yz, [1, 4, 3, 6]), zx.shuffled(yz, [0, 5, 2, 7])]
 
 
 @device
@@ -125,15 +143,24 @@ def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) 
     begin, end = span
     with loop(b, b.sub(end, begin)) as step:
         row = b.add(begin, step)
-        ray = b.add(base, b.sext(numbers.get(row), I64))
-        first, to = b.mul(ray, I64(3)), b.mul(row, I64(NUMBERS))
-        ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
-        low, high = (
-            bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
-            for bound in (rays.t_min, rays.t_max)
-        )
-        for number, value in enumerate([*ways, b.fadd(low, F64(0.0)), high]):  # -0.0 becomes 0.0
-            rows.put(value, b.add(to, I64(number)))
+        _copy(b, rays, b.add(base, b.sext(numbers.get(row), I64)), rows, row)
+
+
+@vector_code(types.void)
+def copy_ray(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
+    """Copy one ray to a row."""
+    _copy(b, rays, ray, rows, row)
+
+
+def _copy(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
+    first, to = b.mul(ray, I64(3)), b.mul(row, I64(NUMBERS))
+    ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
+    low, high = (
+        bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
+        for bound in (rays.t_min, rays.t_max)
+    )
+    for number, value in enumerate([*ways, b.fadd(low, F64(0.0)), high]):  # -0.0 becomes 0.0
+        rows.put(value, b.add(to, I64(number)))
 
 
 class _Look:

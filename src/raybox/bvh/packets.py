@@ -21,25 +21,14 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from raybox.bvh.aim import (
-    ANSWER,
-    LANES,
-    MARGIN,
-    PASSES,
-    PROBE,
-    STOP,
-    TIMED,
-    Given,
-    Seen,
-    keep_exact,
-    see,
-    words_of,
-)
+from raybox.bvh.aim import ANSWER, LANES, MARGIN, PASSES, PROBE, STOP, TIMED
 from raybox.bvh.chords import bound
-from raybox.bvh.keys import bounds_in_a_row, columns_of
+from raybox.bvh.keys import bounds_in_a_row, load_columns
 from raybox.bvh.layout import CHILD, ROW
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
+from raybox.bvh.seen import Given, Seen, see
 from raybox.bvh.sift import clip, reach, sides_of, surely, unsure
+from raybox.bvh.words import keep_exact, words_of
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch, whole
 from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, splat, steps
@@ -51,6 +40,7 @@ LEFT = -3  # the answer of rays that are left to others
 HELD = TIMED  # the word that says how many boxes a ray of a packet holds, less one
 NONE, UNFIT = 8, 9  # no octant: no ray meets anything; these rays are no packet
 HOLDS = 4  # boxes that a ray may hold
+_SETTLED = NearestOf, CollectOf  # times are float64, of every ray; else rays are copied if they hold boxes
 _BLOCK = PROBE * LANES
 _WIDE = 2.0**20  # the bounds of scenes that have packets
 
@@ -72,7 +62,8 @@ def _aim(b: Any, job: Any, desk: Any, sink: Any, rays: tuple[Seen, Given], packe
     base = b.mul(packet, I64(_BLOCK))
     for k, column in enumerate(words.columns()):
         sink.words.store(column, b.add(base, I64(LANES * k)))
-    keep_exact(b, given, b.mul(packet, I64(LANES)), desk.exact)
+    if isinstance(sink.sink, _SETTLED):
+        keep_exact(b, given, b.mul(packet, I64(LANES)), desk.exact)
     meets = seen.alive & seen.tame
     bound(b, job.frame, desk, (words, seen, meets), packet)
     everyone = meets.mask()
@@ -94,9 +85,9 @@ def _aim(b: Any, job: Any, desk: Any, sink: Any, rays: tuple[Seen, Given], packe
 
 def _look_at(b: Any, job: Any, at: Any) -> Any:
     """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
-    o, d = (v.load(b.mul(at, I64(3)), 3 * LANES) for v in (job.rays.origins, job.rays.directions))
+    o, d = (load_columns(b, v, at) for v in (job.rays.origins, job.rays.directions))
     ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]
-    given = Given(columns_of(o), columns_of(d), *ends)
+    given = Given(o, d, *ends)
     return see(b, given, job.frame), given
 
 

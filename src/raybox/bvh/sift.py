@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP
+from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP, at_a_time
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
@@ -62,10 +62,10 @@ def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
     return near, far
 
 
-def valid(b: Any, at: Any, number: Any) -> Lanes:
-    """Return which of the 16 lanes from `at` on are among a list's."""
+def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
+    """Return which of the lanes from `at` on are among a list's."""
     left = b.trunc(b.sub(number, at), I32)
-    return steps(b, I64(0), LANES).to(I32) < splat(b, left, LANES)
+    return steps(b, I64(0), count).to(I32) < splat(b, left, count)
 
 
 def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
@@ -88,24 +88,29 @@ def reach(near: Lanes, margin: Lanes) -> Lanes:
 
 def rows_of(b: Any, rays: Lanes) -> list[Any]:
     """Return where the probes of rays are."""
-    return [b.mul(b.sext(rays.lane(k), I64), I64(PROBE)) for k in range(LANES)]
+    return [b.mul(b.sext(rays.lane(k), I64), I64(PROBE)) for k in range(rays.count)]
 
 
-class Sixteen:
-    """Sixteen rays of a list, at a node: the columns of their probes, and what changes from slot to slot."""
+class Together:
+    """Rays of a list that are tested at a node together: the columns of their probes, and their stops."""
 
     def __init__(self, b: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
         self.b = b
         self.begin = b.add(begin, at)
-        self.rays = desk.arena.load(self.begin, LANES)
-        self.words = transposed([desk.probes.load(place, PROBE) for place in rows_of(b, self.rays)])
-        self.stop = Register(b, valid(b, at, number).choose(self.words[STOP], PASSES).value)
+        self.count = at_a_time()
+        self.rays = desk.arena.load(self.begin, self.count)
+        self.words: list[Lanes] = []
+        places = rows_of(b, self.rays)
+        for first in range(0, PROBE, self.count):
+            rows = [desk.probes.load(b.add(place, I64(first)), self.count) for place in places]
+            self.words += transposed(rows)
+        self.stop = Register(b, valid(b, at, number, self.count).choose(self.words[STOP], PASSES).value)
 
     def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; who may meet it enters first."""
 
         def planes_of(axis: int) -> list[Lanes]:
-            return [planes.splat(self.b.add(side, slot), LANES) for side in sides[axis]]
+            return [planes.splat(self.b.add(side, slot), self.count) for side in sides[axis]]
 
         return clip(planes_of, self.words.__getitem__, self.stop.lanes)
 
@@ -129,8 +134,8 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
     planes, begin = nodes.as_items(F32), span[0]
     sides = [sides_of(b, row, octant, axis) for axis in range(3)]
     number = b.sub(span[1], begin)
-    with loop(b, number, LANES) as at:
-        rays = Sixteen(b, desk, begin, at, number)
+    with loop(b, number, at_a_time()) as at:
+        rays = Together(b, desk, begin, at, number)
         taken = make_hand(rays)
         with bits(b, boxes) as slot:
             near, far = rays.meet(planes, sides, slot)

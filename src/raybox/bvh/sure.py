@@ -19,7 +19,7 @@ from numba import types
 
 from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.sift import GROWTH, Sixteen, reach, sift_with, surely, unsure
+from raybox.bvh.sift import GROWTH, Together, reach, sift_with, surely, unsure
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, splat
@@ -32,7 +32,7 @@ class Hand:
 
     takes = False  # whether it takes most boxes: a branch past the lists then saves 5 to 9 % (of `count`)
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
         self.b, self.sink, self.job, self.desk, self.rays = b, sink, job, desk, rays
 
     def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
@@ -53,9 +53,9 @@ class Nearest(Hand):
 
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
         super().__init__(b, sink, job, desk, rays)
-        self.item = Register(b, constant(b, I32, LANES, MISS).value)
+        self.item = Register(b, constant(b, I32, rays.count, MISS).value)
 
     def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
         """Deal with the rays for which the box is surely before all others so far."""
@@ -63,7 +63,7 @@ class Nearest(Hand):
         stop = reach(near, margin)
         sure = surely(stop, far, margin)
         self.rays.stop.value = sure.choose(stop, self.rays.stop.lanes).value
-        self.item.value = sure.choose(splat(self.b, item, LANES), self.item.lanes).value
+        self.item.value = sure.choose(splat(self.b, item, self.rays.count), self.item.lanes).value
         return unsure(near, far, sure)
 
     def finish(self) -> None:
@@ -81,9 +81,9 @@ class _Occluded(Hand):
 
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
         super().__init__(b, sink, job, desk, rays)
-        self.ended = Register(b, constant(b, I32, LANES, 0).value)
+        self.ended = Register(b, constant(b, I32, rays.count, 0).value)
 
     def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
@@ -103,9 +103,9 @@ class _Count(Hand):
 
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Sixteen) -> None:
+    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
         super().__init__(b, sink, job, desk, rays)
-        self.number = Register(b, constant(b, I32, LANES, 0).value)
+        self.number = Register(b, constant(b, I32, rays.count, 0).value)
 
     def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
@@ -133,8 +133,8 @@ class _Collect(Hand):
         after = b.add(size, b.ctpop(sure.mask()))
         with b.if_then(b.icmp_signed("<=", b.add(size, I64(LANES)), contacts.ray.size)):
             contacts.ray.squeeze(self.rays.rays, sure, size)
-            contacts.item.store(splat(b, item, LANES), size)
-            contacts.high.store(constant(b, F64, LANES, np.inf), size)
+            contacts.item.store(splat(b, item, self.rays.count), size)
+            contacts.high.store(constant(b, F64, self.rays.count, np.inf), size)
         self.sink.size.put(after, 0)
         return unsure(near, far, sure)
 

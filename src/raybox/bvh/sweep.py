@@ -24,7 +24,6 @@ from raybox.bvh.aim import (
     STOP,
     UNAIMED,
     Frame,
-    aim,
     make_frame,
     octant_of,
 )
@@ -32,6 +31,7 @@ from raybox.bvh.frame import choose_frame
 from raybox.bvh.keys import LOST, copy_rays, sort_by, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
 from raybox.bvh.sift import clip, sides_of
+from raybox.bvh.words import aim
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.brute import DOUBT, MISS, decide_listed
 from raybox.kernels.emitted import vector_code

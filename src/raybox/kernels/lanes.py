@@ -141,14 +141,17 @@ class Lanes:
 
     def any(self) -> Any:
         """Tell whether any lane is true, as a plain value."""
-        some = self.b.bitcast(self.value, ir.IntType(self.count))
-        return self.b.icmp_signed("!=", some, ir.Constant(some.type, 0))
+        return self.b.icmp_signed("!=", self.mask(), I64(0))
 
     def halves(self) -> tuple[Lanes, Lanes]:
         """Return the first half of the lanes, and the second."""
         half = self.count // 2
         low, high = (self.shuffled(self, list(range(k, k + half))) for k in (0, half))
         return low, high
+
+    def eights(self) -> list[Lanes]:
+        """Return eight lanes at a time."""
+        return [self.shuffled(self, list(range(k, k + 8))) for k in range(0, self.count, 8)]
 
     def shuffled(self, other: Lanes, picks: list[int]) -> Lanes:
         """Pick lanes from this vector and another, numbered on past the end of this one."""
@@ -196,6 +199,14 @@ def splat(builder: Any, value: Any, count: int) -> Lanes:
     return Lanes(builder, builder.shuffle_vector(one, none, _numbers([0] * count)))
 
 
+def joined(parts: list[Lanes]) -> Lanes:
+    """Return one vector of the lanes of some, a power of two of them, one after the other."""
+    while len(parts) > 1:
+        every = list(range(2 * parts[0].count))
+        parts = [one.shuffled(other, every) for one, other in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
 def steps(builder: Any, start: Any, count: int) -> Lanes:
     """Return start, start + 1, ... as 64-bit lanes."""
     iota = ir.Constant(ir.VectorType(I64, count), list(range(count)))
@@ -203,36 +214,36 @@ def steps(builder: Any, start: Any, count: int) -> Lanes:
 
 
 def transposed(rows: list[Lanes]) -> list[Lanes]:
-    """Turn n vectors of n lanes, 16 of 4 bytes or 8 of 8 bytes, into their columns, in n log2 n shuffles."""
+    """Turn n vectors of n lanes, 8 or 16 of 4 bytes or 8 of 8, into their columns, in n log2 n shuffles."""
     count = len(rows)
-    block = count // 4  # lanes in 16 bytes: shuffles within such a block are the cheapest
+    block = 16 // BYTES[rows[0].item]  # lanes in 16 bytes: shuffles within such a block are the cheapest
     groups, step = [[row] for row in rows], 1
     while step < block:
-        low = [q + k for q in range(0, count, block) for k in _interleaved(step, count)]
+        low = [q + k for q in range(0, count, block) for k in _interleaved(step, block, count)]
+        high = [k + block // 2 for k in low]
         groups = [
-            [half for r, s in zip(one, other, strict=True) for half in _halves(r, s, low, step)]
+            [r.shuffled(s, picks) for r, s in zip(one, other, strict=True) for picks in (low, high)]
             for one, other in zip(groups[::2], groups[1::2], strict=True)
         ]
         step *= 2
-    even = [k + n for n in (0, count) for q in (0, 2 * block) for k in range(q, q + block)]
+    even = [k + n for n in (0, count) for q in range(0, count, 2 * block) for k in range(q, q + block)]
     odd = [k + block for k in even]
-    columns: list[Any] = [None] * count
-    for column, (a, b, c, d) in enumerate(zip(*groups, strict=True)):
-        for first, picks in enumerate((even, odd)):
-            one, other = a.shuffled(b, picks), c.shuffled(d, picks)
-            columns[block * first + column] = one.shuffled(other, even)
-            columns[block * (first + 2) + column] = one.shuffled(other, odd)
-    return columns
+    return [column for blocks in _sorted_out(groups, even, odd) for column in blocks]
 
 
-def _interleaved(step: int, count: int) -> list[int]:
+def _sorted_out(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
+    """Sort out 2 or 4 groups of vectors, whose blocks are parts of 2 or 4 columns: the groups of columns."""
+    pairs = list(zip(groups[::2], groups[1::2], strict=True))
+    halves = [
+        [[r.shuffled(s, picks) for r, s in zip(one, other, strict=True)] for one, other in pairs]
+        for picks in (even, odd)
+    ]
+    if len(pairs) == 1:
+        return [half[0] for half in halves]
+    (first, third), (second, fourth) = (_sorted_out(half, even, odd) for half in halves)
+    return [first, second, third, fourth]
+
+
+def _interleaved(step: int, block: int, count: int) -> list[int]:
     """Return the picks, within a block, of two vectors' first lanes in turns of `step`."""
-    return (
-        [0, count, 1, count + 1] if (count, step) == (16, 1) else [*range(step), *range(count, count + step)]
-    )
-
-
-def _halves(one: Lanes, other: Lanes, low: list[int], step: int) -> list[Lanes]:
-    """Interleave the lower and the upper halves of each block."""
-    high = [k + (2 if one.count == 16 else 1) for k in low]
-    return [one.shuffled(other, low), one.shuffled(other, high)]
+    return [0, count, 1, count + 1] if step < block // 2 else [*range(step), *range(count, count + step)]

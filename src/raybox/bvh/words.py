@@ -1,0 +1,158 @@
+"""Probes, written: see `raybox.bvh.aim` for what they are and why they hold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from raybox.bvh.aim import DOUBT, MISS, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
+from raybox.bvh.layout import NUDGE
+from raybox.bvh.seen import SINGLE, Given, Seen, see
+from raybox.kernels.emitted import vector_code
+from raybox.kernels.lanes import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    fused,
+    greater,
+    joined,
+    lesser,
+    transposed,
+)
+from raybox.kernels.loops import loop
+
+PAD = 1.5 * 2.0**-22
+_OFF = 1.5 * 2.0**-23  # of x: its slack
+_ROUND = 2.0**-50
+_MARGIN = 16.0  # errors of c
+_ENDS = 5.0  # times that the ends of the range are off: four, and their own rounding
+_LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
+_AHEAD = 64  # rays, to be fetched from memory in time
+
+
+class Words(NamedTuple):
+    """The words of probes, column by column."""
+
+    near: list[Lanes]
+    far: list[Lanes]
+    steep: list[Lanes]  # the inverse for near planes
+    flat: list[Lanes]  # and for far ones
+    stop: Lanes
+    answer: Lanes
+    margin: Lanes
+    x: list[Lanes]  # where the rays are at time 0, on each axis
+    slack: list[Lanes]  # and how far off that may be
+
+    def columns(self) -> list[Lanes]:
+        """Return the sixteen words of a row."""
+        timed = constant(self.stop.b, I32, self.stop.count, MISS)
+        last = [self.stop, self.answer.bits(F32), self.margin, timed.bits(F32)]
+        return [*self.near, *self.far, *self.steep, *self.flat, *last]
+
+
+class _Axis(NamedTuple):
+    """What is written of one axis, and what is known of it."""
+
+    near: Lanes
+    far: Lanes
+    steep: Lanes
+    flat: Lanes
+    x: Lanes
+    slack: Lanes
+    error: Lanes  # of near and far; infinite where the ray stands still
+
+
+def words_of(seen: Seen) -> Words:
+    """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
+    length = seen.stop - seen.start
+    length = length + length.magnitude() * SINGLE + NUDGE
+    axes = [_axis(seen, k, length) for k in range(3)]
+    near, far, steep, flat, x, slack, errors = ([axis[k] for axis in axes] for k in range(7))
+    worst = greater(errors[0], greater(errors[1], errors[2]))
+    margin = worst * _MARGIN + _ends_off(seen, length) * _ENDS
+    return Words(near, far, steep, flat, *_ends(seen, length), margin, x, slack)
+
+
+def _axis(seen: Seen, k: int, length: Lanes) -> _Axis:
+    """Return the words of one axis."""
+    moves, inverse = seen.moves[k], seen.inverse[k]
+    x = fused(seen.start.to(F64), seen.w[k], seen.v[k]).to(F32)
+    slack = x.magnitude() * _OFF + (seen.place[k].magnitude() * _ROUND + NUDGE)
+    steep, flat = inverse * (1.0 - PAD), inverse * (1.0 + PAD)
+    error = fused(flat.magnitude(), slack, moves.choose(NUDGE, length))
+    near, far = fused(x, steep, error) * -1.0, fused(x * -1.0, flat, error)
+    return _Axis(near, far, steep, flat, x, slack, moves.choose(error, np.inf))
+
+
+def _ends_off(seen: Seen, length: Lanes) -> Lanes:
+    """Return how long before the range times begin, and how long after it they end, both at most.
+
+    But for what is before, or after, all boxes: most ranges are wider than the scene.
+    """
+    none = constant(length.b, F32, length.count, 0.0)
+    first = greater(seen.first * _MORE, seen.first * _LESS)
+    last = lesser(seen.last * _MORE, seen.last * _LESS)
+    return greater(first - seen.start, none) + greater(length - (last - seen.start), none)
+
+
+def _ends(seen: Seen, length: Lanes) -> tuple[Lanes, Lanes]:
+    """Return stops, and answers to begin with."""
+    b, count, wild = length.b, length.count, seen.alive & ~seen.tame
+    none = wild.choose(constant(b, F32, count, UNAIMED), PASSES)
+    stop = (seen.alive & seen.tame).choose(length, none)
+    return stop, wild.choose(constant(b, I32, count, DOUBT), MISS)
+
+
+@vector_code(types.void)
+def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> None:
+    """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
+
+    place: (begin, end).
+    """
+    begin, end = place
+    count = at_a_time()
+    with loop(b, b.sub(end, begin), count) as at:
+        first = b.add(begin, at)
+        for soon in _places(b, b.add(first, I64(_AHEAD)), end, count):
+            rows.prefetch(_row(b, where.get(soon)))
+        given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
+        for k, row in enumerate(given):
+            desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        seen = see(b, _columns_of(given), frame)
+        columns = words_of(seen).columns()
+        desk.power.store(seen.size, at)
+        desk.shift.store(seen.start, at)
+        for part in range(0, PROBE, count):
+            for k, row in enumerate(transposed(columns[part : part + count])):
+                desk.probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k + part)))
+
+
+def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:
+    """Return the numbers of some rays from begin on; past the end, the last again."""
+    last = b.sub(end, I64(1))
+    lanes = [b.add(begin, I64(k)) for k in range(count)]
+    return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
+
+
+def _row(b: Any, number: Any) -> Any:
+    return b.mul(b.sext(number, I64), I64(NUMBERS))
+
+
+def _columns_of(rows: list[Lanes]) -> Given:
+    """Turn rows of origin, direction, t_min and t_max into columns."""
+    parts = [transposed(rows[k : k + NUMBERS]) for k in range(0, len(rows), NUMBERS)]
+    columns = [joined(list(column)) for column in zip(*parts, strict=True)]
+    return Given(columns[:3], columns[3:6], columns[6], columns[7])
+
+
+def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
+    """Store sixteen rays as rows of origin, direction, t_min, t_max."""
+    columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
+    eights = zip(*(column.eights() for column in columns), strict=True)
+    for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
+        exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
