@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from raybox.bvh.aim import LANES, STOP
@@ -35,7 +36,8 @@ def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
         here = b.add(begin, at)
         rays = desk.arena.load(here, LANES)
         stops = desk.probes.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
-        open_still = (desk.times.load(here, LANES) <= stops) & valid(b, at, number)
+        times = valid(b, at, number).choose(desk.times.load(here, LANES), np.inf)
+        open_still = times <= stops
         desk.arena.squeeze(rays, open_still, kept.value)
         kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
     return kept.value

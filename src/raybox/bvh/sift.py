@@ -8,14 +8,19 @@ for which ``near (1 + 4e) + M <= far`` meets the slot's box, with room to spare,
 few in a thousand boxes that rays meet need not be looked up and calculated in float64 at all.
 """
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 
 from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP, at_a_time
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
+from raybox.kernels.arrays import Memory
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
     F32,
@@ -106,47 +111,69 @@ class Together:
             self.words += transposed(rows)
         self.stop = Register(b, valid(b, at, number, self.count).choose(self.words[STOP], PASSES).value)
 
-    def meet(self, planes: Any, sides: Any, slot: Any) -> tuple[Lanes, Lanes]:
+    def meet(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; who may meet it enters first."""
 
         def planes_of(axis: int) -> list[Lanes]:
-            return [planes.splat(self.b.add(side, slot), self.count) for side in sides[axis]]
+            return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
         return clip(planes_of, self.words.__getitem__, self.stop.lanes)
 
-    def enlist(self, desk: Any, slot: Any, near: Lanes, met: Lanes) -> None:
+    def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes, met: Lanes) -> None:
         """Add some of the rays to a slot's list."""
-        length = desk.lengths.get(slot)
-        to = self.b.add(desk.starts.get(slot), length)
+        to = slots.ends.get(slot)
         desk.arena.squeeze(self.rays, met, to)
         desk.times.squeeze(near, met, to)
-        desk.lengths.put(self.b.add(length, self.b.ctpop(met.mask())), slot)
+        slots.ends.put(self.b.add(to, self.b.ctpop(met.mask())), slot)
+
+
+class Slots:
+    """A node's slots, copied to the stack: found from one register, where there would be nine."""
+
+    def __init__(self, b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+        self._planes, self.ends = (
+            Memory(b, item, cgutils.alloca_once(b, ir.ArrayType(item, size * WIDTH)))
+            for item, size in ((F32, 6), (I64, 1))
+        )
+        planes = nodes.as_items(F32)
+        sides = [side for axis in range(3) for side in sides_of(b, row, octant, axis)]
+        for k, side in enumerate(sides):
+            self._planes.store(planes.load(side, WIDTH), k * WIDTH)
+        self.ends.store(desk.starts.load(0, WIDTH) + desk.lengths.load(0, WIDTH), 0)
+
+    def plane(self, number: int, slot: Any, count: int) -> Lanes:
+        """Return a plane of a slot's: near x, far x, near y and so on."""
+        return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
+
+    def close(self, desk: Any) -> None:
+        """Say how long the lists are now."""
+        desk.lengths.store(self.ends.load(0, WIDTH) - desk.starts.load(0, WIDTH), 0)
 
 
 def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
     """Write to the lists of a node's slots the rays of a list that may meet them, and when.
 
     node: (its row, octant, a bit for each slot that is a box, and for each that is a node);
-    span: where the list begins and ends. What `make_hand` makes, for sixteen rays, deals
+    span: where the list begins and ends. What `make_hand` makes, for rays that are tested together, deals
     with the boxes that are met for sure.
     """
     row, octant, boxes, inner = node
-    planes, begin = nodes.as_items(F32), span[0]
-    sides = [sides_of(b, row, octant, axis) for axis in range(3)]
-    number = b.sub(span[1], begin)
+    begin, number = span[0], b.sub(span[1], span[0])
+    slots = Slots(b, nodes, desk, row, octant)
     with loop(b, number, at_a_time()) as at:
         rays = Together(b, desk, begin, at, number)
         taken = make_hand(rays)
         with bits(b, boxes) as slot:
-            near, far = rays.meet(planes, sides, slot)
+            near, far = rays.meet(slots, slot)
             item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             left = taken.take(item, near, far)
             with b.if_then(left.any()) if taken.takes else nullcontext():
-                rays.enlist(desk, slot, near, left)
+                rays.enlist(desk, slots, slot, near, left)
         taken.finish()
         with bits(b, inner) as slot:
-            near, far = rays.meet(planes, sides, slot)
-            rays.enlist(desk, slot, near, near <= far)
+            near, far = rays.meet(slots, slot)
+            rays.enlist(desk, slots, slot, near, near <= far)
+    slots.close(desk)
 
 
 @vector_code(types.int64)
