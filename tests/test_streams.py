@@ -10,7 +10,8 @@ import exact
 import raybox as rb
 from aim import INF
 from cast import PLACES, aimed, copied, loop, see
-from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, STOP, TIMED, frame_of
+from raybox.bvh.aim import ANSWER, CELLS, MARGIN, MISS, PASSES, STOP, TIMED, frame_of
+from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import CAREFUL, LOST, keep_keys, sort_keys
 from raybox.bvh.layout import CHILD, EMPTY, ROW, outward_down, outward_up
@@ -213,6 +214,20 @@ def hold_standing(probe, axis, v, stop):
     assert first[0] <= 0
     assert last[0] >= stop
     assert stop == INF or (first[1] > stop and last[2] < 0), (first, last, stop)
+
+
+def test_rays_that_stand_still_beside_all_boxes_are_lost_at_once():
+    """Also where boxes have no ends along the way, so that no time would tell."""
+    lower, upper = (
+        np.array([[0.0, 0.0, -INF], [2.0, 0.5, -1.0]]),
+        np.array([[1.0, 1.0, INF], [3.0, 0.7, 4.0]]),
+    )
+    origins = np.array([[-5.0, 0.5, 0.0], [1.5, 9.0, 2.0], [0.5, 1.0, 7.0], [2.5, 1.5, 0.0]])
+    rays = rb.Rays(origins, np.tile([0.0, -0.0, 1.0], (4, 1))).rows()
+    probes = aimed(frame_of(build(lower, upper)), rays, range(4)).probes
+    assert probes[:2, STOP].tolist() == [PASSES] * 2
+    assert probes[2, STOP] >= 0
+    assert probes[3, STOP] == PASSES
 
 
 # No box is lost

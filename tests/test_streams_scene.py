@@ -312,6 +312,20 @@ def sparse():
     return Pairs(origins, ways, np.zeros(len(ways)), np.full(len(ways), INF), boxes.lower, boxes.upper)
 
 
+@pytest.mark.parametrize("power", [-480, -390, 390, 480])
+def test_scenes_of_every_size_are_answered_alike(power):
+    """Scaled by powers of two, which rounds nothing: 2^400 is as far as vector code goes."""
+    lower, upper = ties(131)
+    o, d, low, high = many_rays(132, 2000)
+    plain = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
+    o, low, high, lower, upper = (np.ldexp(x, power) for x in (o, low, high, lower, upper))
+    got = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
+    np.testing.assert_array_equal(got.offsets, plain.offsets)
+    np.testing.assert_array_equal(got.index, plain.index)
+    np.testing.assert_array_equal(got.t, np.ldexp(plain.t, power))
+    assert len(got.index) > 2000
+
+
 CAST = {
     "crowd": lambda: random_scene(76, 10_000, 10_000, size=0.05),
     "camera": lambda: camera(77),
