@@ -309,7 +309,7 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
 
 def test_rays_that_have_ended_are_dropped_from_a_list():
     rng, desk = np.random.default_rng(64), make_desk(100)
-    desk.probes[:, STOP] = rng.integers(0, 4, 116)
+    desk.probes[:, STOP] = rng.choice([0.0, 1.0, 2.0, 3.0, INF], 116)
     for number in (1, 15, 16, 17, 70):
         desk.times[:120] = rng.integers(0, 4, 120)
         desk.arena[:number] = rays = rng.permutation(100)[:number]

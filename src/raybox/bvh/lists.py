@@ -36,7 +36,7 @@ def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
         here = b.add(begin, at)
         rays = desk.arena.load(here, LANES)
         stops = desk.probes.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
-        times = valid(b, at, number).choose(desk.times.load(here, LANES), np.inf)
+        times = valid(b, at, number).choose(desk.times.load(here, LANES), np.nan)
         open_still = times <= stops
         desk.arena.squeeze(rays, open_still, kept.value)
         kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
