@@ -1,5 +1,6 @@
 """The lists of rays at a node's slots: opened, counted, and put on the stack to wait for their turn."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from raybox.bvh.aim import LANES, STOP
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.sift import rows_of, valid
 from raybox.kernels.emitted import vector_code
-from raybox.kernels.lanes import I32, I64, constant, splat, steps
+from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, splat, steps
 from raybox.kernels.loops import Register, bits, loop, while_any
 
 
@@ -29,14 +30,25 @@ def occupied(b: Any, lengths: Any) -> Any:
 
 @vector_code(types.int64)
 def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
-    """Drop the rays of a list that have ended by now; return where the list ends."""
+    """Drop the rays of a list that end before they are where it is for; return where the list ends."""
+    return _keep(b, desk, (begin, end), lambda here: desk.times.load(here, LANES))
+
+
+@vector_code(types.int64)
+def keep_open(b: Any, desk: Any, begin: Any, end: Any) -> Any:
+    """Drop the rays of a list that have ended by now, whenever that was; return where the list ends."""
+    return _keep(b, desk, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
+
+
+def _keep(b: Any, desk: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
+    begin, end = span
     kept = Register(b, begin)
     number = b.sub(end, begin)
     with loop(b, number, LANES) as at:
         here = b.add(begin, at)
         rays = desk.arena.load(here, LANES)
         stops = desk.probes.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
-        times = valid(b, at, number).choose(desk.times.load(here, LANES), np.nan)
+        times = valid(b, at, number).choose(times_of(here), np.nan)
         open_still = times <= stops
         desk.arena.squeeze(rays, open_still, kept.value)
         kept.value = b.add(kept.value, b.ctpop(open_still.mask()))

@@ -15,7 +15,7 @@ Source: the question is that of Ize and Hansen 2011, "RTSAH Traversal Order for 
 
 from typing import Any
 
-from raybox.bvh import sift
+from raybox.bvh import lists, sift
 from raybox.bvh.aim import STOP
 from raybox.bvh.desk import Desk
 from raybox.bvh.notes import OccludedOf, PacketsOf
@@ -53,6 +53,16 @@ def _rank_packets(sink: PacketsOf, nodes: Any, desk: Desk, row: int, octant: int
 
 
 @device
+def _keep(_sink: Any, desk: Any, begin: int, end: int) -> int:
+    return lists.keep(desk, begin, end)
+
+
+@device
+def _keep_open(_sink: OccludedOf, desk: Any, begin: int, end: int) -> int:
+    return lists.keep_open(desk, begin, end)
+
+
+@device
 def _starts_late(_sink: Any, desk: Desk, order: Any, ray: int) -> bool:
     return order > desk.probes[ray, STOP]
 
@@ -72,6 +82,11 @@ def meet(sink: Any, nodes: Any, desk: Desk, row: int, octant: int, ray: int) -> 
     raise NotImplementedError("compiled code only")
 
 
+def keep(sink: Any, desk: Any, begin: int, end: int) -> int:
+    """Drop the rays of a list to which its slot is of no interest any more; return where the list ends."""
+    raise NotImplementedError("compiled code only")
+
+
 def rank(sink: Any, nodes: Any, desk: Desk, row: int, octant: int) -> None:
     """Store which of a node's slots come first, of those that have lists: the least."""
     raise NotImplementedError("compiled code only")
@@ -86,5 +101,6 @@ _MEET = {OccludedOf: _meet_longest, PacketsOf: _meet_packet}
 _RANK = {OccludedOf: _rank_fullest, PacketsOf: _rank_packets}
 _OVER = {OccludedOf: _has_ended, PacketsOf: _packet_is_over}
 dispatch(meet, lambda kind: _MEET.get(kind, _meet_nearest), inline=True)
+dispatch(keep, lambda kind: _keep_open if kind is OccludedOf else _keep, inline=True)
 dispatch(rank, lambda kind: _RANK.get(kind, _rank_nearest), inline=True)
 dispatch(is_over, lambda kind: _OVER.get(kind, _starts_late), inline=True)

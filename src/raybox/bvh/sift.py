@@ -119,11 +119,12 @@ class Together:
 
         return clip(planes_of, self.words.__getitem__, self.stop.lanes)
 
-    def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes, met: Lanes) -> None:
-        """Add some of the rays to a slot's list."""
+    def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
+        """Add some of the rays to a slot's list, and when they enter it if that is given."""
         to = slots.ends.get(slot)
         desk.arena.squeeze(self.rays, met, to)
-        desk.times.squeeze(near, met, to)
+        if near is not None:
+            desk.times.squeeze(near, met, to)
         slots.ends.put(self.b.add(to, self.b.ctpop(met.mask())), slot)
 
 
@@ -168,11 +169,11 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
             item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             left = taken.take(item, near, far)
             with b.if_then(left.any()) if taken.takes else nullcontext():
-                rays.enlist(desk, slots, slot, near, left)
+                rays.enlist(desk, slots, slot, near if taken.timed else None, left)
         taken.finish()
         with bits(b, inner) as slot:
             near, far = rays.meet(slots, slot)
-            rays.enlist(desk, slots, slot, near, near <= far)
+            rays.enlist(desk, slots, slot, near if taken.timed else None, near <= far)
     slots.close(desk)
 
 

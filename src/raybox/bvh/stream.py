@@ -14,10 +14,10 @@ from typing import Any
 from raybox.bvh.aim import LANES
 from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
-from raybox.bvh.lists import keep, occupied, open_lists, pad, pair_up, push_lists
+from raybox.bvh.lists import occupied, open_lists, pad, pair_up, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes
 from raybox.bvh.packets import strike_alone, strike_lists
-from raybox.bvh.preference import is_over, meet, rank
+from raybox.bvh.preference import is_over, keep, meet, rank
 from raybox.bvh.sift import boxes, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
@@ -178,7 +178,7 @@ def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> Non
         top -= 1
         node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
         if prunes(sink):
-            end = keep(desk, begin, end)
+            end = keep(sink, desk, begin, end)
             if end == begin:
                 continue
             pad(arena, whole(arena[begin]), end)

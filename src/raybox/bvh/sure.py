@@ -30,6 +30,7 @@ from raybox.kernels.primitives import fills
 class Hand:
     """All boxes go to their lists."""
 
+    timed = True  # whether lists say when rays enter slots: not where that prunes nothing (saves 1 to 7 %)
     takes = False  # whether it takes most boxes: a branch past the lists then saves 5 to 9 % (of `count`)
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
@@ -79,6 +80,7 @@ class Nearest(Hand):
 class _Occluded(Hand):
     """A sure box ends a ray."""
 
+    timed = False
     takes = True
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
@@ -101,6 +103,7 @@ class _Occluded(Hand):
 class _Count(Hand):
     """Sure boxes are counted."""
 
+    timed = False
     takes = True
 
     def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
@@ -122,6 +125,7 @@ class _Count(Hand):
 class _Collect(Hand):
     """Sure boxes are contacts, but for those that may be met where the range begins: those tie."""
 
+    timed = False
     takes = True
 
     def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
