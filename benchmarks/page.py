@@ -6,6 +6,7 @@ from typing import Any
 
 import aims
 import own_tables
+import parts
 from raybox.bench import machine, peers, report
 from raybox.bench.report import Row
 
@@ -22,7 +23,8 @@ Exact answers are on throughout, everyone writes arrays of answers, and everyone
 threads: each measurement is a process bound to that many cores. Boxes and rays are float32 numbers,
 prepared in each peer's own form before the clock runs. Contestants take turns, round by round, the garbage
 collector is off, and a ratio is the median over rounds of a peer's time for a ray over raybox's in the same
-round. For half of all ratios every round lies within {spread:.0%} of it.
+round: of five at least (three where scenes are large), and of up to five times as many where all together
+take less than {least:g} seconds. For half of all ratios every round lies within {spread:.0%} of it.
 
 {machine}
 """
@@ -70,7 +72,8 @@ def _head(results: Results, rows: list[Row], facts: str, title: str) -> str:
     dates = sorted(result["machine"]["date"] for result in results.values())
     first, versions = facts.split("\n")
     words = f"{dates[0]} to {dates[-1]}; {first.split('; ', 1)[1]}.\n{versions}."
-    return HEAD.format(title=title, warning=machine.WARNING, spread=median(wide or [0.0]), machine=words)
+    spread = median(wide or [0.0])
+    return HEAD.format(title=title, warning=machine.WARNING, least=parts.LEAST, spread=spread, machine=words)
 
 
 def _aims(results: Results) -> str:

@@ -14,9 +14,10 @@ TREES = ("embreex", "open3d", "warp")
 FAST = ("raybox", *TREES)
 EMBREE = ("raybox", "embreex")
 ALL = ("nearest", "occluded", "count", "all")
-FULL = {"questions": ALL, "rounds": 5, "patience": 3.0, "ration": 0.25}
+LEAST = 3.0  # seconds of rounds, or there are more of them
+FULL = {"questions": ALL, "rounds": 5, "least": LEAST, "patience": 3.0, "ration": 0.25}
 LARGE = FULL | {"rounds": 3}
-SOME = {"questions": ("nearest", "occluded", "count"), "rounds": 5, "patience": 1.5, "ration": 0.2}
+SOME = FULL | {"questions": ("nearest", "occluded", "count"), "patience": 1.5, "ration": 0.2}
 
 
 class Part(NamedTuple):

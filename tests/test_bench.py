@@ -60,6 +60,17 @@ def test_everyone_takes_a_turn_in_each_round_and_the_order_alternates():
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize(("least", "rounds"), [(0.0, 2), (2.0, 2), (2.5, 3), (7.0, 7), (1e9, 10)])
+def test_short_rounds_are_more(least, rounds):
+    now = [0.0]
+
+    def call():
+        now[0] += 1.0
+
+    seconds = timing.alternate({"a": call}, 2, clock=lambda: now[0], least=least)
+    assert seconds == {"a": [1.0] * rounds}
+
+
 def test_a_ratio_is_of_the_same_round():
     assert timing.ratio([1.0, 10.0, 2.0], [5.0, 20.0, 2.0]) == (2.0, 1.0, 5.0)
 

@@ -24,6 +24,7 @@ class Spec(NamedTuple):
     names: tuple[str, ...] = ("raybox", *peers.OTHERS)
     threads: int = 1
     rounds: int = 5
+    least: float = 0.0  # seconds: more rounds, up to five times as many, where all together take less
     patience: float = 4.0  # seconds a call; who takes longer is given fewer rays,
     ration: float = 0.4  # as many as take this long, but not fewer than that:
     fewest: int = 64
@@ -134,7 +135,7 @@ def _ask(
             continue
         calls[peer.name] = partial(ask, given)
         told.append(facts | {"asked": len(some.origins)})
-    seconds = timing.alternate(calls, spec.rounds)
+    seconds = timing.alternate(calls, spec.rounds, least=spec.least)
     return [facts | {"seconds": seconds.get(facts["name"], [])} for facts in told]
 
 
