@@ -230,6 +230,16 @@ def test_rays_that_stand_still_beside_all_boxes_are_lost_at_once():
     assert probes[3, STOP] == PASSES
 
 
+def test_what_is_no_ray_is_lost_at_once():
+    """And not left to careful hands, one by one: a sensor's data may be full of it."""
+    origins, ways = np.array([[-5.0, 0.5, 0.5], [np.nan, 0.5, 0.5], [-5.0, 0.5, 0.5]]), np.eye(3)[[0, 0, 0]]
+    ways[2, 1] = np.nan
+    rays = rb.Rays(origins, ways, t_min=[0.0, 0.0, 0.0], t_max=[9.0, 9.0, 9.0], invalid="miss").rows()
+    probes = aimed(frame_of(build(np.zeros((1, 3)), np.ones((1, 3)))), rays, range(3)).probes
+    assert probes[0, STOP] >= 0
+    assert probes[1:3, STOP].tolist() == [PASSES] * 2
+
+
 # No box is lost
 
 

@@ -312,17 +312,31 @@ def sparse():
     return Pairs(origins, ways, np.zeros(len(ways)), np.full(len(ways), INF), boxes.lower, boxes.upper)
 
 
-@pytest.mark.parametrize("power", [-480, -390, 390, 480])
-def test_scenes_of_every_size_are_answered_alike(power):
-    """Scaled by powers of two, which rounds nothing: 2^400 is as far as vector code goes."""
+SCALES = [
+    (-480, 0),
+    (-390, 0),
+    (390, 0),
+    (480, 0),
+    (390, -300),
+    (-390, 300),
+    (200, 700),
+    (-200, -700),
+    (0, -900),
+]
+
+
+@pytest.mark.parametrize(("places", "ways"), SCALES)
+def test_scenes_and_directions_of_every_size_are_answered_alike(places, ways):
+    """Scaled by powers of two, which rounds nothing: vector code goes as far as 2^400, and 2^500."""
     lower, upper = ties(131)
     o, d, low, high = many_rays(132, 2000)
     plain = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
-    o, low, high, lower, upper = (np.ldexp(x, power) for x in (o, low, high, lower, upper))
+    o, lower, upper = (np.ldexp(x, places) for x in (o, lower, upper))
+    d, low, high = np.ldexp(d, ways), np.ldexp(low, places - ways), np.ldexp(high, places - ways)
     got = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
     np.testing.assert_array_equal(got.offsets, plain.offsets)
     np.testing.assert_array_equal(got.index, plain.index)
-    np.testing.assert_array_equal(got.t, np.ldexp(plain.t, power))
+    np.testing.assert_array_equal(got.t, np.ldexp(plain.t, places - ways))
     assert len(got.index) > 2000
 
 
