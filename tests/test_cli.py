@@ -5,11 +5,9 @@ import json
 import os
 import re
 import shlex
-import signal
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -363,78 +361,6 @@ def test_a_broken_file_in_a_process_of_its_own(folder):
     done = process("pick", "cut.ply", "--from", "0,0,0", "--to", "1,1,1")
     assert done.returncode == 2
     assert one_line(done).startswith("raybox: cut.ply, row 3 of face: ")
-
-
-def test_ctrl_c(folder, monkeypatch):
-    def stop(self, *_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rb.Scene, "nearest", stop)
-    assert raybox("cast", "boxes.csv", "rays.npz", "-o", "out.csv", code=130).stderr == "raybox: stopped\n"
-    assert not Path("out.csv").exists()
-
-
-def test_ctrl_c_in_a_process_of_its_own(folder):
-    rays = np.random.default_rng(1).normal(size=(2, 400_000, 3))
-    rb.save("many.csv", rb.Rays(*rays))
-    command = [
-        sys.executable,
-        "-m",
-        "raybox",
-        "cast",
-        "boxes.csv",
-        "many.csv",
-        "-o",
-        "out.csv",
-        "--query",
-        "all",
-    ]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
-    running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=60)[1]
-    assert (running.returncode, said.splitlines()[-1]) == (130, "raybox: stopped")
-    assert sorted(path.name for path in folder.iterdir()) == ["boxes.csv", "many.csv", "rays.npz"]
-
-
-def test_ctrl_c_in_code_made_of_text(folder):
-    """Named tuples are made of text: an import may be there."""
-    (folder / "interrupted.py").write_text(
-        "import raybox as rb\nfrom raybox.cli import main\n"
-        "rb.Scene.all = lambda *_, **__: exec('raise KeyboardInterrupt')\nmain()\n"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "interrupted",
-        "cast",
-        "boxes.csv",
-        "rays.npz",
-        "-o",
-        "o.csv",
-        "--query",
-        "all",
-    ]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "raybox: stopped\n")
-
-
-@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
-def test_ctrl_c_in_the_midst_of_an_import(folder, monkeypatch, cause):
-    class Named:
-        def __set_name__(self, owner, name):
-            raise cause
-
-    def imported(self, *_, **__):
-        return type("Made", (), {"named": Named()})
-
-    monkeypatch.setattr(rb.Scene, "all", imported)
-    command = "cast", "boxes.csv", "rays.npz", "-o", "o.csv", "--query", "all"
-    if isinstance(cause, KeyboardInterrupt):
-        assert one_line(raybox(*command, code=130)) == "raybox: stopped\n"
-    else:
-        with pytest.raises((RuntimeError, ValueError)):
-            raybox(*command)
 
 
 def test_no_memory(folder, monkeypatch):

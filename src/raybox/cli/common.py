@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from raybox.cli.stopping import heard
 from raybox.errors import RayboxError
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and see that its output has left."""
         try:
-            result = super().invoke(ctx)
+            with heard():
+                result = super().invoke(ctx)
             sys.stdout.flush()
         except RayboxError as error:
             raise Refusal(" ".join(str(error).split())) from error
