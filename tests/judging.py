@@ -1,9 +1,11 @@
-"""Compiled code that judges pairs of rays and primitives, called as tests call it."""
+"""Compiled code that judges pairs of rays and primitives, called as tests call it; planes by Fractions."""
+
+from fractions import Fraction
 
 import numba
 
 from raybox.kernels.jit import FLAGS
-from raybox.kernels.primitives import screen, settle
+from raybox.kernels.primitives import enter, screen, settle
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
@@ -14,5 +16,20 @@ def screen_of(rows, exactly, pairs, number):
 
 
 @loop
+def enter_of(rows, exactly, pairs, number):
+    enter(rows, exactly, pairs, number)
+
+
+@loop
 def settle_of(rows, exactly, pairs, number):
     settle(rows, exactly, pairs, number)
+
+
+def planes_entered(o, d, lower, upper) -> list[tuple[Fraction, int]]:
+    """When a line crosses the near plane of each axis, and which one that is; the latest first."""
+    found = []
+    for axis, (p, q) in enumerate(zip(o, d, strict=True)):
+        plane = (upper if q < 0 else lower)[axis]
+        if q != 0 and abs(plane) < float("inf"):
+            found.append(((Fraction(plane) - Fraction(p)) / Fraction(q), axis + 3 * (q < 0)))
+    return sorted(found, reverse=True)

@@ -11,7 +11,7 @@ import exact
 import families
 import raybox as rb
 from aim import INF, Pairs
-from judging import screen_of, settle_of
+from judging import enter_of, planes_entered, screen_of, settle_of
 from raybox.kernels.box_lanes import make_pairs
 from scenes import random_scene
 
@@ -83,6 +83,8 @@ UNSURE = {
 }
 OPEN = {"ulp_off_faces": 1, "ulp_off_edges": 3, "half_spaces": 1, "scales": 59, "mixed_scales": 2}
 OPEN |= {"voxel_grid": 2, "denormal_boxes": 3, "planar": 1}
+ENTERED_OPEN = {"half_spaces": 1, "scales": 79, "mixed_scales": 4, "voxel_grid": 5}
+ENTERED_OPEN |= {"denormal_boxes": 124, "planar": 2}
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
@@ -98,6 +100,46 @@ def test_verdicts_on_random_boxes_are_all_sure():
     assert counts["unsure"] == 0
     assert counts["open"] <= 1
     assert min(counts["met"], counts["missed"]) > 500
+
+
+def hold_entered(pairs, most=None) -> Counter:
+    """Hold times by planes that are known to the truth, of rays that enter boxes after they begin."""
+    counts, known = Counter(), []
+    for k, met in enumerate(exact.met_rows(*pairs)):
+        planes = met and planes_entered(*(pairs[i][k].tolist() for i in (0, 1, 4, 5)))
+        if planes and exact._value(met.t) == planes[0][0]:
+            known.append((k, planes[0][1], exact.quotient(*met.t)))
+            counts[planes[0][1]] += 1
+    known = known[:most]
+    n, jobs = len(known), make_pairs(len(known))
+    exactly = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
+    for at, (k, plane, _) in enumerate(known):
+        jobs.ray[at], jobs.item[at], jobs.verdict[at] = k, k, plane
+    if n:
+        enter_of(rb.Boxes(*pairs[4:]).rows(), exactly, jobs, n)
+    for at, (k, _, want) in enumerate(known):
+        got = float(jobs.low[at])
+        assert not jobs.verdict[at] or (
+            got == want and math.copysign(1, got) == math.copysign(1, want + 0.0)
+        ), k
+    return counts + Counter(entered=n, open=int((jobs.verdict[:n] == 0).sum()))
+
+
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_times_by_known_planes_of_a_family(name):
+    counts = hold_entered(tame_rows(families.make(name, 71, 400)))
+    assert counts["open"] <= ENTERED_OPEN.get(name, 0)
+
+
+def test_times_by_known_planes_of_any_side():
+    counts = hold_entered(random_scene(72, 2000, 2000, size=2.0))
+    assert counts["open"] <= 1
+    assert min(counts[plane] for plane in range(6)) > 30
+
+
+@pytest.mark.parametrize("number", [1, 7, 8, 9, 15, 16, 17, 60])
+def test_known_planes_come_in_any_number(number):
+    assert hold_entered(random_scene(68, 400, 400, size=3.0), number)["entered"] == number
 
 
 @pytest.mark.parametrize("number", [1, 7, 8, 9, 15, 16, 17])

@@ -9,9 +9,11 @@ import exact
 import raybox as rb
 from aim import INF
 from cast import PLACES, aimed, as_rays_or_miss, cast, loop
+from judging import planes_entered
 from raybox.bvh.aim import ANSWER, MISS, PASSES, STOP, TIMED, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
+from raybox.bvh.entered import BY
 from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.lists import open_lists, pad
 from raybox.bvh.notes import CollectOf, CountOf, NearestOf, OccludedOf, propose
@@ -56,9 +58,8 @@ def alone(sink, job, desk, place, number):
         met = meet(job.tree.nodes, desk, row, octant, r)
         for slot in range(WIDTH):
             if (met & place[2]) >> slot & 1:
-                i = int(~job.tree.nodes[place[0], CHILD + slot])
                 sure = met >> (WIDTH + slot) & 1
-                if not sure or not take(sink, job, desk, r, i, desk.slots[slot]):
+                if not sure or not take(sink, job, desk, (place[0], octant, slot), r):
                     desk.arena[desk.starts[slot] + desk.lengths[slot]] = r
                     desk.lengths[slot] += 1
 
@@ -144,11 +145,13 @@ def test_the_nearest_sure_box_is_before_all_that_are_not_listed(place, walk):
             met = {i: asked.met[r][i] for i in items if i in asked.met[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
             answer = int(asked.desk.answers[r, ANSWER])
-            assert asked.desk.answers[r, TIMED] == MISS
             if answer == MISS:
                 assert set(met) <= left
+                assert asked.desk.answers[r, TIMED] == MISS
                 continue
             first = met[answer]
+            counts[told_plane(asked, r, answer, first)] += 1
+            counts["upper" if asked.desk.answers[r, TIMED] <= BY - 3 else "lower or none"] += 1
             assert answer not in left
             for i in set(met) - left - {answer}:
                 assert first.t < met[i].t, (r, i)
@@ -160,6 +163,24 @@ def test_the_nearest_sure_box_is_before_all_that_are_not_listed(place, walk):
             assert limit < exact.real(float(asked.desk.probes[r, STOP])) <= asked.fresh[r, STOP]
     if place == "close":
         assert min(counts["in doubt"], counts["among others"]) > 20, counts
+        assert counts["told"] > 5, counts
+    if place in {"crowd", "map", "small", "large"}:
+        assert counts["told"] > 30, counts
+        assert counts["not told"] < counts["told"] / 10, counts
+        assert min(counts["from within"], counts["upper"], counts["lower or none"]) > 5, counts
+
+
+def told_plane(asked, r, answer, first) -> str:
+    """Hold what is said of the plane by which a ray enters its box to the truth; say what it was."""
+    told = int(asked.desk.answers[r, TIMED])
+    row = [x[r].tolist() for x in asked.pairs[:2]] + [x[answer].tolist() for x in asked.pairs[4:]]
+    planes = planes_entered(*row)
+    if told == MISS:
+        return "not told" if planes and first.t == planes[0][0] else "from within"
+    assert told == BY - planes[0][1], (r, answer)
+    assert first.t == planes[0][0] > asked.pairs.t_min[r]
+    assert all(later < first.t for later, _ in planes[1:])
+    return "told"
 
 
 @pytest.mark.parametrize("walk", [sifted, alone])

@@ -7,13 +7,14 @@ there was room.
 
 from typing import Any
 
-from raybox.bvh.aim import ANSWER, DOUBT, MISS
+from raybox.bvh.aim import ANSWER, DOUBT, MISS, TIMED
+from raybox.bvh.entered import BY
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf
 from raybox.bvh.order import PACKED, Order, doubt
 from raybox.bvh.runs import answer_collect
 from raybox.kernels.emitted import prefetch_to_write, smaller
 from raybox.kernels.jit import device, dispatch, entry, whole
-from raybox.kernels.primitives import settle
+from raybox.kernels.primitives import enter, settle
 
 _AHEAD = 16  # answers go all over the arrays: their places are asked for so many before (3 % of `nearest`)
 _TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call has 200 words to hand over
@@ -22,9 +23,15 @@ _TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call
 @device
 def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tuple[int, int]) -> None:
     """Write answers of rays that surely meet something. place: the span's first ray, how many pairs."""
+    settle(job.rows, desk.exact, desk.pairs, place[1])
+    _put_nearest(sink, order, desk, place)
+
+
+@device
+def _put_nearest(sink: NearestOf, order: Order, desk: Any, place: tuple[int, int]) -> None:
+    """Write answers of pairs whose times are known, and list the other rays."""
     base, found = place
     pairs = desk.pairs
-    settle(job.rows, desk.exact, pairs, found)
     for p in range(found):
         ahead = pairs.source[smaller(p + _AHEAD, found - 1)]
         prefetch_to_write(sink.index, ahead)
@@ -41,16 +48,24 @@ def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tu
 def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
     pairs, answers = desk.pairs, desk.answers
-    found = whole(0)
+    found, others = whole(0), whole(0)
     for r in range(end - begin):
         i = answers[r, ANSWER]
-        if i >= 0:
-            pairs.ray[found], pairs.item[found] = r, i
+        if i >= 0 and answers[r, TIMED] <= BY:
+            pairs.ray[found], pairs.item[found], pairs.verdict[found] = r, i, BY - answers[r, TIMED]
             pairs.source[found] = base + order.order[begin + r]
             found += 1
+        elif i >= 0:
+            desk.arena[others] = r
+            others += 1
         elif i == DOUBT:
             doubt(order, whole(order.order[begin + r]))
-    settle_nearest(sink, job, order, desk, (base, found))
+    enter(job.rows, desk.exact, pairs, found)
+    _put_nearest(sink, order, desk, (base, found))
+    for k in range(others):
+        r = desk.arena[k]
+        pairs.ray[k], pairs.item[k], pairs.source[k] = r, answers[r, ANSWER], base + order.order[begin + r]
+    settle_nearest(sink, job, order, desk, (base, others))
     return True
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from raybox.bvh import answers, notes, sure
 from raybox.bvh.aim import ANSWER, STOP
+from raybox.bvh.layout import CHILD
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import Lanes, splat
+from raybox.kernels.lanes import Lanes
 
 
 class ProposalOf(NamedTuple):
@@ -26,17 +27,22 @@ class ProposalOf(NamedTuple):
 class _Proposal(sure.Nearest):
     """Every box that may be met, and is no farther than the best, is the best."""
 
-    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         met = near <= far
         self.rays.stop.value = met.choose(near, self.rays.stop.lanes).value
-        self.item.value = met.choose(splat(self.b, item, met.count), self.item.lanes).value
+        self.put(slot, met)
         return met & ~met
+
+    def tell_plane(self, row: Any, slot: Any) -> None:
+        pass
 
 
 @device
-def _take(_sink: ProposalOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
-    if near <= desk.probes[r, STOP]:
-        desk.answers[r, ANSWER], desk.probes[r, STOP] = i, near
+def _take(_sink: ProposalOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
+    node, _, slot = spot
+    if desk.slots[slot] <= desk.probes[r, STOP]:
+        desk.answers[r, ANSWER] = ~job.tree.nodes[node, CHILD + slot]
+        desk.probes[r, STOP] = desk.slots[slot]
     return True
 
 

@@ -57,14 +57,15 @@ def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tu
 def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
-    planes: the near and far planes, of an axis' number. word: words of the rays' probes, of theirs.
+    planes: the near and far planes, of an axis' number. word: words of the rays' probes, of theirs. Stops
+    come last: where they change from slot to slot, they are waited for (2 % of `nearest`, measured).
     """
-    near, far = constant(stop.b, F32, stop.count, 0.0), stop
+    near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for axis in range(2, -1, -1):
         first, last = planes(axis)
         near = greater(fused(first, word(6 + axis), word(axis)), near)
         far = lesser(fused(last, word(9 + axis), word(3 + axis)), far)
-    return near, far
+    return near, lesser(far, stop)
 
 
 def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
@@ -132,6 +133,7 @@ class Slots:
     """A node's slots, copied to the stack: found from one register, where there would be nine."""
 
     def __init__(self, b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+        self._nodes, self._row, self.octant = nodes, row, octant
         self._planes, self.ends = (
             Memory(b, item, cgutils.alloca_once(b, ir.ArrayType(item, size * WIDTH)))
             for item, size in ((F32, 6), (I64, 1))
@@ -145,6 +147,11 @@ class Slots:
     def plane(self, number: int, slot: Any, count: int) -> Lanes:
         """Return a plane of a slot's: near x, far x, near y and so on."""
         return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
+
+    def item(self, slot: Any) -> Any:
+        """Return the number of the box that a slot is."""
+        b = self._planes.b
+        return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
 
     def close(self, desk: Any) -> None:
         """Say how long the lists are now."""
@@ -163,11 +170,10 @@ def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: An
     slots = Slots(b, nodes, desk, row, octant)
     with loop(b, number, at_a_time()) as at:
         rays = Together(b, desk, begin, at, number)
-        taken = make_hand(rays)
+        taken = make_hand(rays, slots)
         with bits(b, boxes) as slot:
             near, far = rays.meet(slots, slot)
-            item = b.not_(nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
-            left = taken.take(item, near, far)
+            left = taken.take(slot, near, far)
             with b.if_then(left.any()) if taken.takes else nullcontext():
                 rays.enlist(desk, slots, slot, near if taken.timed else None, left)
         taken.finish()

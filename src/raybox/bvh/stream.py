@@ -82,12 +82,12 @@ def _room_for(job: Any, sink: Any, desk: Desk, number: int) -> int:
 @device
 def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
     """Deal with the boxes among a node's slots that one ray may meet, of which it meets some for sure."""
-    node, _, left, sure = slots
+    node, octant, left, sure = slots
     nodes = job.tree.nodes
     while sure != 0:
         slot = simd.lowest_bit(sure)
         sure &= sure - 1
-        if take(sink, job, desk, ray, whole(~nodes[node, CHILD + slot]), desk.slots[slot]):
+        if take(sink, job, desk, (node, octant, slot), ray):
             left &= ~(1 << slot)
     found = _room_for(job, sink, desk, 2 * WIDTH)
     while left != 0:

@@ -1,9 +1,9 @@
 """Boxes that rays meet for sure: what becomes of them at once, by question.
 
 Nothing of these boxes is looked up but their slot. ``sift(sink, job, desk, node, span)`` tests the rays of
-a list against a node's slots, and deals with sure boxes on the way, sixteen rays at a time;
-``take(sink, job, desk, r, i, near)`` does the same for one ray and one box that it meets for sure, and tells
-whether that was all there was to do. What is left goes to `raybox.bvh.notes`.
+a list against a node's slots, and deals with sure boxes on the way, sixteen rays at a time.
+``take(sink, job, desk, spot, r)`` does so for one ray and the box in one slot (spot: node, octant, slot), and
+tells whether that was all there was to do. What is left goes to `raybox.bvh.notes`.
 
 For the nearest box a sure one counts where it is surely before any other so far: its reach is the ray's
 new stop, and the next must reach no farther than that with the same room to spare.
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP
+from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP, TIMED
+from raybox.bvh.entered import entered_by, plane_entered
+from raybox.bvh.layout import CHILD, ROW
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
-from raybox.bvh.sift import GROWTH, Together, reach, sift_with, surely, unsure
+from raybox.bvh.sift import GROWTH, Slots, Together, reach, sift_with, surely, unsure
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, dispatch
 from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, splat
@@ -33,10 +35,10 @@ class Hand:
     timed = True  # whether lists say when rays enter slots: not where that prunes nothing (saves 1 to 7 %)
     takes = False  # whether it takes most boxes: a branch past the lists then saves 5 to 9 % (of `count`)
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
-        self.b, self.sink, self.job, self.desk, self.rays = b, sink, job, desk, rays
+    def __init__(self, b: Any, sink: Any, desk: Any, rays: Together, slots: Slots) -> None:
+        self.b, self.sink, self.desk, self.rays, self.slots = b, sink, desk, rays, slots
 
-    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
         """Deal with the rays that meet a box for sure; return the others that may meet it."""
         return near <= far
 
@@ -54,27 +56,39 @@ class Nearest(Hand):
 
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
-        super().__init__(b, sink, job, desk, rays)
-        self.item = Register(b, constant(b, I32, rays.count, MISS).value)
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.slot = Register(self.b, constant(self.b, I32, self.rays.count, MISS).value)
 
-    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         """Deal with the rays for which the box is surely before all others so far."""
         margin = self.rays.words[MARGIN]
         stop = reach(near, margin)
         sure = surely(stop, far, margin)
         self.rays.stop.value = sure.choose(stop, self.rays.stop.lanes).value
-        self.item.value = sure.choose(splat(self.b, item, self.rays.count), self.item.lanes).value
+        self.put(slot, sure)
         return unsure(near, far, sure)
 
+    def put(self, slot: Any, sure: Lanes) -> None:
+        """Remember the slot of those rays for which it counts."""
+        number = splat(self.b, self.b.trunc(slot, I32), self.rays.count)
+        self.slot.value = sure.choose(number, self.slot.lanes).value
+
     def finish(self) -> None:
-        """Write down the answers so far, and where the rays now stop."""
-        items, stops = self.item.value, self.rays.stop.value
-        with bits(self.b, (self.item.lanes > MISS).mask()) as lane:
+        """Write down the answers so far, by which planes they are entered, and where the rays now stop."""
+        numbers, stops = self.slot.value, self.rays.stop.value
+        with bits(self.b, (self.slot.lanes > MISS).mask()) as lane:
             row = self.row(lane)
-            item = self.b.extract_element(items, lane)
-            self.desk.answers.put(item, self.b.add(row, I64(ANSWER)))
+            slot = self.b.zext(self.b.extract_element(numbers, lane), I64)
+            self.desk.answers.put(self.slots.item(slot), self.b.add(row, I64(ANSWER)))
             self.desk.probes.put(self.b.extract_element(stops, lane), self.b.add(row, I64(STOP)))
+            self.tell_plane(row, slot)
+
+    def tell_plane(self, row: Any, slot: Any) -> None:
+        """Write down by which plane a ray enters its box: about one ray in a box, so one by one."""
+        planes = [self.slots.plane(2 * axis, slot, 1).lane(0) for axis in range(3)]
+        plane = entered_by(self.b, self.desk.probes, row, planes, self.slots.octant)
+        self.desk.answers.put(plane, self.b.add(row, I64(TIMED)))
 
 
 class _Occluded(Hand):
@@ -83,11 +97,11 @@ class _Occluded(Hand):
     timed = False
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
-        super().__init__(b, sink, job, desk, rays)
-        self.ended = Register(b, constant(b, I32, rays.count, 0).value)
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.ended = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
         self.rays.stop.value = sure.choose(PASSES, self.rays.stop.lanes).value
         self.ended.value = sure.choose(1, self.ended.lanes).value
@@ -106,11 +120,11 @@ class _Count(Hand):
     timed = False
     takes = True
 
-    def __init__(self, b: Any, sink: Any, job: Any, desk: Any, rays: Together) -> None:
-        super().__init__(b, sink, job, desk, rays)
-        self.number = Register(b, constant(b, I32, rays.count, 0).value)
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.number = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
-    def take(self, _item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
         sure = surely(near, far, self.rays.words[MARGIN])
         self.number.value = (self.number.lanes + sure.to(I32)).value
         return unsure(near, far, sure)
@@ -128,7 +142,7 @@ class _Collect(Hand):
     timed = False
     takes = True
 
-    def take(self, item: Any, near: Lanes, far: Lanes) -> Lanes:
+    def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         margin, b = self.rays.words[MARGIN], self.b
         later = (near > margin).choose(near, np.inf)
         sure = surely(later, far, margin)
@@ -137,7 +151,7 @@ class _Collect(Hand):
         after = b.add(size, b.ctpop(sure.mask()))
         with b.if_then(b.icmp_signed("<=", b.add(size, I64(LANES)), contacts.ray.size)):
             contacts.ray.squeeze(self.rays.rays, sure, size)
-            contacts.item.store(splat(b, item, self.rays.count), size)
+            contacts.item.store(splat(b, self.slots.item(slot), self.rays.count), size)
             contacts.high.store(constant(b, F64, self.rays.count, np.inf), size)
         self.sink.size.put(after, 0)
         return unsure(near, far, sure)
@@ -150,7 +164,7 @@ def sifting(hand: type[Hand]) -> Any:
     def write(b: Any, sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
         # who meets the box of something else is not sure of what is in it
         sifter = hand if hand is Hand or fills(job.rows) else Hand
-        sift_with(partial(sifter, b, sink, job, desk), b, job.tree.nodes, desk, node, span)
+        sift_with(partial(sifter, b, sink, desk), b, job.tree.nodes, desk, node, span)
 
     @device
     def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
@@ -160,42 +174,46 @@ def sifting(hand: type[Hand]) -> Any:
 
 
 @device
-def _take_nearest(_sink: NearestOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
-    stop, margin = desk.probes[r, STOP], desk.probes[r, MARGIN]
+def _take_nearest(_sink: NearestOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
+    node, octant, slot = spot
+    near, stop, margin = desk.slots[slot], desk.probes[r, STOP], desk.probes[r, MARGIN]
     late = near * np.float32(GROWTH) + margin
     if late * np.float32(GROWTH) + margin <= stop:
-        desk.answers[r, ANSWER] = i
+        desk.answers[r, ANSWER] = ~job.tree.nodes[node, CHILD + slot]
+        desk.answers[r, TIMED] = plane_entered(job.tree.nodes, desk, (node * ROW, octant, slot), r)
         desk.probes[r, STOP] = late
         return True
     return near > stop
 
 
 @device
-def _take_occluded(_sink: OccludedOf, _job: Any, desk: Any, r: int, _i: int, _near: Any) -> bool:
+def _take_occluded(_sink: OccludedOf, _job: Any, desk: Any, _spot: Any, r: int) -> bool:
     desk.answers[r, ANSWER] = 1
     desk.probes[r, STOP] = PASSES
     return True
 
 
 @device
-def _take_count(_sink: CountOf, _job: Any, desk: Any, r: int, _i: int, _near: Any) -> bool:
+def _take_count(_sink: CountOf, _job: Any, desk: Any, _spot: Any, r: int) -> bool:
     desk.answers[r, ANSWER] += 1
     return True
 
 
 @device
-def _take_collect(sink: CollectOf, _job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
-    if not near > desk.probes[r, MARGIN]:
+def _take_collect(sink: CollectOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
+    node, _, slot = spot
+    if not desk.slots[slot] > desk.probes[r, MARGIN]:
         return False
     contacts, size = sink.contacts, sink.size[0]
     if size + LANES <= contacts.ray.size:
-        contacts.ray[size], contacts.item[size], contacts.high[size] = r, i, np.inf
+        contacts.ray[size], contacts.item[size] = r, ~job.tree.nodes[node, CHILD + slot]
+        contacts.high[size] = np.inf
     sink.size[0] = size + 1
     return True
 
 
 @device
-def _take_none(_sink: Any, _job: Any, _desk: Any, _r: int, _i: int, _near: Any) -> bool:
+def _take_none(_sink: Any, _job: Any, _desk: Any, _spot: Any, _r: int) -> bool:
     return False
 
 
@@ -215,8 +233,8 @@ def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
     raise NotImplementedError("compiled code only")
 
 
-def take(sink: Any, job: Any, desk: Any, r: int, i: int, near: Any) -> bool:
-    """Deal with box i, which ray r meets for sure, from `near` on; tell whether that is all."""
+def take(sink: Any, job: Any, desk: Any, spot: Any, r: int) -> bool:
+    """Deal with the box in a slot, which ray r meets for sure; tell whether that is all."""
     raise NotImplementedError("compiled code only")
 
 

@@ -65,6 +65,22 @@ class Memory:
             value = self.b.insert_element(value, self.get(place), I32(k))
         return Lanes(self.b, value)
 
+    def pick(self, places: Lanes) -> Lanes:
+        """Load items from anywhere (64-bit places): one instruction, where addresses are a vector already."""
+        count = places.count
+        name = f"llvm.masked.gather.v{count}{short(self.item)}.v{count}p0"
+        kind, pointers = ir.VectorType(self.item, count), self._addresses(places)
+        everyone = ir.VectorType(ir.IntType(1), count)
+        function = cgutils.get_or_insert_function(
+            self.b.module, ir.FunctionType(kind, [pointers.type, I32, everyone, kind]), name
+        )
+        given = [pointers, I32(BYTES[self.item]), ir.Constant(everyone, [1] * count)]
+        return Lanes(self.b, self.b.call(function, [*given, ir.Constant(kind, ir.Undefined)]))
+
+    def _addresses(self, places: Lanes) -> Any:
+        to = splat(self.b, self.b.ptrtoint(self.data, I64), places.count) + places * BYTES[self.item]
+        return self.b.inttoptr(to.value, ir.VectorType(self.data.type, places.count))
+
     def squeeze(self, value: Lanes, mask: Lanes, place: Any) -> None:
         """Store the lanes that are true in the mask, one after the other; what follows is written over."""
         permuted = value.count in (_EIGHT, 2 * _EIGHT) and BYTES[value.item] == 4
@@ -97,13 +113,11 @@ class Memory:
 
     def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
         """Store the lanes that are true in the mask, each in its own place (64-bit)."""
-        pointers = ir.VectorType(self.data.type, value.count)
-        to = splat(self.b, self.b.ptrtoint(self.data, I64), value.count) + places * BYTES[self.item]
+        pointers = self._addresses(places)
         name = f"llvm.masked.scatter.v{value.count}{short(value.item)}.v{value.count}p0"
-        kind = ir.FunctionType(ir.VoidType(), [value.value.type, pointers, I32, mask.value.type])
+        kind = ir.FunctionType(ir.VoidType(), [value.value.type, pointers.type, I32, mask.value.type])
         function = cgutils.get_or_insert_function(self.b.module, kind, name)
-        given = [value.value, self.b.inttoptr(to.value, pointers), I32(BYTES[self.item]), mask.value]
-        self.b.call(function, given)
+        self.b.call(function, [value.value, pointers, I32(BYTES[self.item]), mask.value])
 
     def prefetch(self, place: Any, writing: bool = False) -> None:
         """Ask for the cache line of an item, soon to be read, or written."""

@@ -11,12 +11,25 @@ from typing import Any
 import numpy as np
 
 from raybox.kernels.box_lanes import screen, settle
+from raybox.kernels.box_planes import enter
 from raybox.kernels.emitted import prefetch
 from raybox.kernels.exact import order, time
 from raybox.kernels.jit import device, inlined
 from raybox.kernels.ray import extent
 
-__all__ = ["bounds", "entry", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "weights"]
+__all__ = [
+    "bounds",
+    "enter",
+    "entry",
+    "fetch",
+    "intersect",
+    "normal",
+    "screen",
+    "settle",
+    "span",
+    "tie",
+    "weights",
+]
 
 FILLS = True
 

@@ -26,7 +26,7 @@ _UNDERFLOW = 1e-300
 _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: three roundings
 _TAME = 2.0**300
 _FAR = 2.0**500
-_AHEAD = 24  # so many pairs before its turn a box is asked for: 8 ns a pair, not 14; of 10^6 boxes 15, not 42
+AHEAD = 24  # so many pairs before its turn a box is asked for: 8 ns a pair, not 14; of 10^6 boxes 15, not 42
 
 
 class Pairs(NamedTuple):
@@ -144,7 +144,7 @@ def _settle(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
 
 def look_ahead(b: Any, pairs: Any, at: Any, number: Any, fetch: Callable[[Any], None]) -> None:
     """Ask for eight primitives whose turn comes soon."""
-    soon = b.add(at, I64(_AHEAD))
+    soon = b.add(at, I64(AHEAD))
     with b.if_then(b.icmp_signed("<", soon, number)):
         for item in numbers(b, pairs.item, soon):
             fetch(item)
@@ -176,7 +176,7 @@ def contact(numbers: tuple[list[Lanes], ...], near: list[Lanes], t_min: Lanes) -
     # rounding is monotone: the greatest rounded time is the greatest time, rounded; mostly one axis counts
     with while_any(b, left):
         asked, axis = left.lanes > 0, _lowest(left.lanes)
-        known, time = _quotient(*(_picked(axis, each) for each in numbers))
+        known, time = quotient(*(_picked(axis, each) for each in numbers))
         t.value = asked.choose(greater(time, t.lanes), t.lanes).value
         sure.value = (sure.lanes & (known | ~asked)).value
         left.value = (left.lanes & (left.lanes - 1)).value
@@ -194,7 +194,7 @@ def _picked(axis: Lanes, each: list[Lanes]) -> Lanes:
     return axis.equals(0).choose(each[0], axis.equals(1).choose(each[1], each[2]))
 
 
-def _quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes]:
+def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes]:
     """Return (known, (p - o)/d rounded once); inverse: 1/d, rounded."""
     s = p - o
     back = s - p

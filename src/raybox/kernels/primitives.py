@@ -60,6 +60,11 @@ def settle(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def enter(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Do as `settle` for pairs whose verdicts say by which planes of boxes rays enter: see `box_planes`."""
+    raise NotImplementedError("compiled code only")
+
+
 def together(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
     """Tell whether a ray surely meets primitives i and j, both met, first at the very same time."""
     raise NotImplementedError("compiled code only")
@@ -95,6 +100,12 @@ def _nothing(_rows: Any, _k: int) -> None:
     pass
 
 
+@device
+def _none_enters(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
+    pass
+
+
+dispatch(enter, lambda kind: getattr(TABLE[kind], "enter", _none_enters) if kind in TABLE else None)
 dispatch(fills, lambda kind: (yes if getattr(TABLE[kind], "FILLS", False) else no) if kind in TABLE else None)
 dispatch_named((intersect, fetch, screen, settle, together, tie, span, normal, weights), TABLE)
 dispatch(close, lambda kind: getattr(TABLE[kind], "close", _nothing) if kind in TABLE else None)
