@@ -146,6 +146,7 @@ def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeyp
     monkeypatch.setattr(batches, "GROUP", 48)
     monkeypatch.setattr(batches, "_NARROW", 12)
     monkeypatch.setattr(batches, "_AT_ONCE", 70)
+    monkeypatch.setattr(batches, "_FAR", 400)
     monkeypatch.setattr(batches, "_DESKS", {})
     seen, mark, spreading, spread = set(), batches._mark, set(), groups.spread
 

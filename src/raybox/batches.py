@@ -31,6 +31,7 @@ _EACH = 4  # groups for each thread, at least, where groups are wide
 _AT_ONCE = 1 << 15  # rays that one thread spreads before another is there
 _SHARED = 2  # groups for each thread, at least, where rays are few
 _NARROW = 512  # rays: but no group is of fewer
+_FAR = 1 << 17  # rays whose rows go past the caches
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _DESKS: dict[int, list[Desk]] = {}
 _ORDERS: list[Order] = []
@@ -145,9 +146,9 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
         and fills(job.rows)
         and coherent.seem(job.rays, job.frame.numbers, *span)
     )
-    mark = _mark_packets if packets else _mark
+    mark, past = _mark_packets if packets else _mark, span[1] - span[0] >= _FAR
     marked = run(
-        lambda begin, end: mark(job, (span[0], begin, end), question, order),
+        lambda begin, end: mark(job, (span[0], begin, end), question, order, past),
         span[1] - span[0],
         done=lambda part: part.span[1] - part.span[0] - part.left,
     )
@@ -155,18 +156,19 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
     return marked
 
 
-def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
+def _mark(job: Job, span: tuple[int, int, int], question: Question, order: Order, past: bool) -> _Marked:
     """List some rays by their keys."""
     base, begin, end = span
     question.blank(base + begin, base + end)
     counts, keys = np.empty(LOST, np.int64), np.empty(groups.AT_HAND + LANES, np.int32)
-    return _Marked((begin, end), counts, groups.mark(job, span, order, counts, keys), _NONE, [])
+    return _Marked((begin, end), counts, groups.mark(job, span, order, counts, keys, past), _NONE, [])
 
 
-def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, order: Order) -> _Marked:
+def _mark_packets(
+    job: Job, span: tuple[int, int, int], question: Question, order: Order, past: bool
+) -> _Marked:
     """Answer for those of some rays that come in packets; write the keys of the others."""
-    base, begin, end = span
-    question.blank(base + begin, base + end)
+    _, begin, end = span
     order, left, packed = _part_of(order, span), 0, []
     memory, desk = take(_PACKETS, lambda: coherent.make_packets(GROUP))
     while (first := int(order.place[0])) < end:
@@ -176,7 +178,7 @@ def _mark_packets(job: Job, span: tuple[int, int, int], question: Question, orde
     put_back(_PACKETS, (memory, desk))
     counts = np.zeros(LOST, np.int64)
     if left:
-        left = groups.mark(job, span, order, counts, _MARKED)
+        left = groups.mark(job, span, order, counts, _MARKED, past)
     return _Marked((begin, end), counts, left, _given_back(order), packed)
 
 

@@ -78,7 +78,7 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
     base, _, end = span
     at, left, most = whole(order.place[0]), whole(0), sink.first.size
     while at + LANES <= end and has_room(sink.sink, smaller(end - at, most * LANES)):
-        packets = whole(0)
+        packets, first = whole(0), at
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
             if _look(job.rays, job.frame.numbers, base + at):
@@ -92,10 +92,12 @@ def ask_packets(job: Any, span: Any, order: Order, desk: Desk, sink: PacketsOf) 
                 sink.first[packets], sink.octant[packets], sink.unsure[packets] = at, octant, 0
                 packets += 1
             at += LANES
+        blank(sink.sink, base + first, base + at)
         _walk_packets(job, desk, sink, packets)
         conclude(sink.sink, sink, job, order, desk, (base, packets))
         left += _leave(job, sink, order, base, packets)
     if end - at < LANES:
+        blank(sink.sink, base + at, base + end)
         _write_last_keys(job, order, desk, (base, at, end))
         left, at = left + end - at, end
     order.place[0] = at
@@ -187,6 +189,26 @@ def _conclude_count(sink: CountOf, packets: PacketsOf, job: Any, order: Any, des
 
 
 @device
+def _blank_nearest(sink: NearestOf, begin: int, end: int) -> None:
+    sink.index[begin:end], sink.t[begin:end] = MISS, np.inf
+
+
+@device
+def _blank_occluded(sink: OccludedOf, begin: int, end: int) -> None:
+    sink.met[begin:end] = False
+
+
+@device
+def _blank_count(sink: CountOf, begin: int, end: int) -> None:
+    sink.number[begin:end] = 0
+
+
+@device
+def _blank_nothing(_sink: CollectOf, _begin: int, _end: int) -> None:
+    pass
+
+
+@device
 def _has_room(sink: CollectOf, rays: int) -> bool:
     return sink.size[1] + rays * DEEP + LANES <= sink.room.index.size
 
@@ -203,9 +225,21 @@ _CONCLUDE = {
     CollectOf: conclude_collect,
 }
 
+_BLANK = {
+    NearestOf: _blank_nearest,
+    OccludedOf: _blank_occluded,
+    CountOf: _blank_count,
+    CollectOf: _blank_nothing,
+}
+
 
 def conclude(sink: Any, packets: PacketsOf, job: Any, order: Any, desk: Any, place: Any) -> None:
     """Write the answers of so many packets. place: the span's first ray, and how many; `sink`: theirs."""
+    raise NotImplementedError("compiled code only")
+
+
+def blank(sink: Any, begin: int, end: int) -> None:
+    """Write the answers of rays that meet nothing: of a group, while they are in a core's cache."""
     raise NotImplementedError("compiled code only")
 
 
@@ -215,4 +249,5 @@ def has_room(sink: Any, rays: int) -> bool:
 
 
 dispatch(conclude, _CONCLUDE.get)
+dispatch(blank, _BLANK.get)
 dispatch(has_room, lambda kind: _has_room if kind is CollectOf else _always)

@@ -16,7 +16,20 @@ from raybox.bvh.aim import CELLS, LANES, NUMBERS
 from raybox.bvh.layout import NUDGE
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device
-from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, joined, lesser, steps
+from raybox.kernels.lanes import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    greater,
+    joined,
+    lesser,
+    lined_up,
+    steps,
+)
 from raybox.kernels.loops import Register, loop
 from raybox.kernels.machine import has
 
@@ -135,32 +148,39 @@ def keep_keys(b: Any, keys: Any, span: Any, row: Any, kept: Any, numbers: Any) -
 
 @vector_code(types.void)
 def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) -> None:
-    """Copy the rays base + numbers[row], begin <= row < end, to rows.
+    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: (begin, end), or with `past`.
 
     While rays are at hand: a row is a cache line, and is found again in one fetch, where an origin and a
-    direction lie in two or three, among those of rays that are lost.
+    direction lie in two or three, among those of rays that are lost. past: whether rows, then whole cache
+    lines, go past the caches (`raybox.bvh.groups`).
     """
-    begin, end = span
+    begin, end, *past = span
     with loop(b, b.sub(end, begin)) as step:
         row = b.add(begin, step)
-        _copy(b, rays, b.add(base, b.sext(numbers.get(row), I64)), rows, row)
+        copied = _row_of(b, rays, b.add(base, b.sext(numbers.get(row), I64)))
+        to = b.mul(row, I64(NUMBERS))
+        with b.if_else(past[0] if past else I1(0)) as (far, near):
+            with far:
+                rows.store_past(copied, to)
+            with near:
+                rows.store(copied, to)
 
 
 @vector_code(types.void)
 def copy_ray(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
     """Copy one ray to a row."""
-    _copy(b, rays, ray, rows, row)
+    rows.store(_row_of(b, rays, ray), b.mul(row, I64(NUMBERS)))
 
 
-def _copy(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
-    first, to = b.mul(ray, I64(3)), b.mul(row, I64(NUMBERS))
+def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
+    """Return the numbers of a ray, side by side."""
+    first = b.mul(ray, I64(3))
     ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
     low, high = (
         bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
         for bound in (rays.t_min, rays.t_max)
     )
-    for number, value in enumerate([*ways, b.fadd(low, F64(0.0)), high]):  # -0.0 becomes 0.0
-        rows.put(value, b.add(to, I64(number)))
+    return lined_up(b, [*ways, b.fadd(low, F64(0.0)), high])  # -0.0 becomes 0.0
 
 
 class _Look:

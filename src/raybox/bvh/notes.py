@@ -25,7 +25,8 @@ _ROUND = 2.0**-50
 class NearestOf(NamedTuple):
     """The first contact: ANSWER is its number; if it is TIMED, its time is from times[r, 0] to times[r, 1].
 
-    If not, it came in for sure (`raybox.bvh.sure`), and is screened when first there is need.
+    If not, it came in for sure (`raybox.bvh.sure`), and is screened when first there is need; TIMED then says
+    by which plane it is entered, if that is known (`raybox.bvh.entered`).
     """
 
     times: Any  # float64 (rays, 2)

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from raybox.kernels.lanes import BYTES, I8, I32, I64, Lanes, short, splat
+from raybox.kernels.lanes import BYTES, I8, I32, I64, Lanes, lined_up, short, splat
 from raybox.kernels.machine import has
 
 _EIGHT, _BITS = 8, 4  # lanes of a vector of AVX2, and bits that say which one
@@ -60,10 +60,7 @@ class Memory:
 
     def gather(self, places: list[Any]) -> Lanes:
         """Load items from anywhere: one load a lane."""
-        value: Any = ir.Constant(ir.VectorType(self.item, len(places)), ir.Undefined)
-        for k, place in enumerate(places):
-            value = self.b.insert_element(value, self.get(place), I32(k))
-        return Lanes(self.b, value)
+        return lined_up(self.b, [self.get(place) for place in places])
 
     def pick(self, places: Lanes) -> Lanes:
         """Load items from anywhere (64-bit places): one instruction, where addresses are a vector already."""
@@ -131,7 +128,14 @@ class Memory:
 
         Other threads see it once this one has let go of a lock, which Python does between any two kernels.
         """
-        stored = self.b.store(value, self.at(place))
+        self._past(self.b.store(value, self.at(place)))
+
+    def store_past(self, value: Lanes, place: Any) -> None:
+        """Store neighbouring items past the caches, as `put_past`; they begin at a multiple of their size."""
+        pointer = self.b.bitcast(self.at(place), value.value.type.as_pointer())
+        self._past(self.b.store(value.value, pointer, align=BYTES[self.item] * value.count))
+
+    def _past(self, stored: Any) -> None:
         stored.set_metadata("nontemporal", self.b.module.add_metadata([I32(1)]))
 
     def prefetch_row(self, place: Any) -> None:

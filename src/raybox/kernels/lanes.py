@@ -199,6 +199,14 @@ def splat(builder: Any, value: Any, count: int) -> Lanes:
     return Lanes(builder, builder.shuffle_vector(one, none, _numbers([0] * count)))
 
 
+def lined_up(builder: Any, values: list[Any]) -> Lanes:
+    """Return a vector of plain LLVM values."""
+    vector: Any = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+    for k, value in enumerate(values):
+        vector = builder.insert_element(vector, value, I32(k))
+    return Lanes(builder, vector)
+
+
 def joined(parts: list[Lanes]) -> Lanes:
     """Return one vector of the lanes of some, a power of two of them, one after the other."""
     while len(parts) > 1:
