@@ -76,19 +76,19 @@ def mixed_cost(result: dict[str, Any], kind: str) -> float:
     return median(whole / (a + b) - 1 for whole, (a, b) in zip(seconds[kind], halves, strict=True))
 
 
-def brute_rates(result: dict[str, Any]) -> tuple[float, float]:
-    """Return how many tests, and fused multiply-adds, a second did; medians, in thousands of millions."""
-    tests, fused = (
+def brute_rates(result: dict[str, Any]) -> tuple[float, float, float]:
+    """Return the tests, fused multiply-adds and bare tests a second; medians, in thousands of millions."""
+    tests, fused, bare = (
         median(1e-9 * result[what] / second for second in result["seconds"][who])
-        for what, who in (("tests", "sweep"), ("fused", "probe"))
+        for what, who in (("tests", "sweep"), ("fused", "probe"), ("slabs", "slabs"))
     )
-    return tests, fused
+    return tests, fused, bare
 
 
 def _kernels(results: Results) -> list[Aim]:
     made = []
     if "brute" in results:
-        tests, fused = brute_rates(results["brute"])
+        tests, fused, _ = brute_rates(results["brute"])
         words = f"brute force: {_TESTS:.2f} tests for each fused multiply-add of 16 lanes"
         made.append(Aim(words, f"{tests / fused:.2f}", "100,000 boxes", tests >= _TESTS * fused))
     if "first-use" in results:

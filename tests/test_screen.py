@@ -133,7 +133,7 @@ def test_times_by_known_planes_of_a_family(name):
 
 
 def test_times_by_known_planes_of_any_side():
-    counts = hold_entered(random_scene(72, 2000, 2000, size=2.0))
+    counts = hold_entered(random_scene(72, 2000, 2000, size=4.0))
     assert counts["open"] <= 1
     assert min(counts[plane] for plane in range(7)) > 30
 

@@ -116,7 +116,7 @@ def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
 
 
 def brute(rounds: int = 7) -> dict[str, Any]:
-    """Time the tests of all rays against all boxes, in turns with the most that the core can do."""
+    """Time the tests of all rays against all boxes, in turns with what the core can do at most."""
     boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
     rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
     task, desk = sweep.make_task(rays, boxes), sweep.make_desk()
@@ -125,6 +125,7 @@ def brute(rounds: int = 7) -> dict[str, Any]:
     calls: dict[str, Callable[[], Any]] = {
         "sweep": partial(sweep.sweep, task, (0, _BRUTE), desk, out),
         "probe": partial(run, steps),
+        "slabs": partial(probe.make_slabs(), steps),
     }
     for call in calls.values():
         call()
@@ -134,7 +135,7 @@ def brute(rounds: int = 7) -> dict[str, Any]:
         "tests": int(out.state[2]) * _BRUTE,
         "fused": steps * probe.CHAINS,
         "lanes": probe.LANES,
-        "instructions": probe.INSTRUCTIONS,
+        "slabs": steps * probe.LANES,
         "machine": machine.describe(),
         "seconds": timing.alternate(calls, rounds),
     }

@@ -1,8 +1,12 @@
-"""What this core can do at most: fused vector operations a second, to hold the rate of ray-box tests against.
+"""What this core can do at most of fused vector operations, and of slab tests: to hold others against.
 
-A loop of twelve independent chains of ``a = a * b + c`` on vectors of sixteen float32, nothing else: as many
-as it takes to keep two units with a latency of four to five cycles busy. LLVM splits the vectors where the
-machine has none so wide; what is counted is sixteen lanes at a time.
+The first is a loop of twelve independent chains of ``a = a * b + c`` on vectors of sixteen float32, nothing
+else: as many as it takes to keep two units with a latency of four to five cycles busy. LLVM splits the
+vectors where the machine has none so wide; what is counted is sixteen lanes at a time.
+
+The second is a loop of nothing but slab tests: one ray against sixteen boxes, whose planes lie in the first
+cache. Some cores have units of their own for minima and comparisons, so what they do of fused operations
+does not tell what they could do of tests.
 """
 
 import time
@@ -16,11 +20,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from raybox.bvh.aim import STOP
+from raybox.bvh.sift import clip
+from raybox.kernels.emitted import vector_code
+from raybox.kernels.lanes import F32, I64, constant
+from raybox.kernels.loops import Register, loop
+
 LANES = 16
 CHAINS = 12
-# Instructions of one slab test of a ray against sixteen boxes, near and far planes chosen outside of the
-# loop: six fused multiply-adds, three max, three min, one compare, one test of its mask.
-INSTRUCTIONS = 14
+SETS = 8  # of sixteen boxes
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 
@@ -81,3 +89,34 @@ def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float
     started = time.perf_counter()
     run(steps)
     return steps * CHAINS / (time.perf_counter() - started)
+
+
+@vector_code(types.int64)
+def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
+    """Test a ray against one set of boxes after the other; return how many it meets."""
+    words = [ray.splat(k, LANES) for k in range(STOP)]
+    met = Register(b, I64(0))
+    with loop(b, steps) as step:
+        row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))
+        sides = [planes.load(b.add(row, I64(k * LANES)), LANES) for k in range(6)]
+        stop = constant(b, F32, LANES, np.inf)
+        near, far = clip(lambda axis, of=sides: of[2 * axis : 2 * axis + 2], words.__getitem__, stop)
+        met.value = b.add(met.value, b.ctpop((near <= far).mask()))
+    return met.value
+
+
+def make_slabs() -> Callable[[int], Any]:
+    """Compile the loop of slab tests: a call with so many steps, of sixteen tests each."""
+
+    @numba.njit(nogil=True)
+    def run(planes: Any, ray: Any, steps: Any) -> Any:
+        return _slabs(planes, ray, steps)
+
+    # near and far planes of boxes that lie along the ray, and every other one far from it
+    planes = np.zeros((SETS, 3, 2, LANES), np.float32)
+    planes[:, :, 0] = np.arange(LANES)
+    planes[:, :, 1] = planes[:, :, 0] + 0.5
+    planes[:, 0, :, 1::2] += 100.0
+    ray = np.repeat(np.array([0.0, 1.0], np.float32), 6)
+    run(planes.ravel(), ray, 1)
+    return lambda steps: run(planes.ravel(), ray, steps)
