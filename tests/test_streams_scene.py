@@ -5,6 +5,7 @@ import time
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -247,11 +248,19 @@ def wide_question(wide, apart):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_wide_groups_of_a_tree_that_is_large(workers, whole):
     pairs, found = world()
-    whole.setattr(questions, "_AFAR", 0)
+    whole.setattr(questions, "_SIZES", (0, 0, 0))
     whole.setattr(batches, "GROUP", 16)
     whole.setattr(questions, "team", parallel.team)
     assert ask("occluded", pairs, workers=workers) == [bool(contacts) for contacts in found]
-    assert set(batches._DESKS) == {16 * questions.WIDEST}
+    assert set(batches._DESKS) == {16 * 16}
+
+
+@pytest.mark.parametrize(("size", "place"), [(0, 0), (99, 0), (100, 1), (399, 2), (400, 3), (10**9, 3)])
+def test_groups_are_as_wide_as_nodes_take_bytes(size, place, monkeypatch):
+    monkeypatch.setattr(questions, "_SIZES", (100, 300, 400))
+    tree = SimpleNamespace(nodes=SimpleNamespace(nbytes=size))
+    assert questions._wide(SimpleNamespace(frame=True, tree=tree), (1, 2, 3, 4)) == 1 + place
+    assert questions._wide(SimpleNamespace(frame=None), (1, 2, 3, 4)) == 1
 
 
 @pytest.mark.parametrize("room", [1, 24, 300])
@@ -369,8 +378,7 @@ WORK = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_nodes_and_boxes_looked_at(question, name, whole):
     """Rays times nodes tested in lists, nodes tested for rays alone, boxes screened. Lower is good news."""
-    size = batches.GROUP * (questions.WIDE if question in {"count", "all"} else 1)
-    desk = make_desk(size)
-    whole.setattr(batches, "_DESKS", {size: [desk]})
+    whole.setattr(batches, "_DESKS", {})
     ask(question, CAST[name]())
+    ((desk,),) = batches._DESKS.values()
     assert tuple(desk.work[:3].tolist()) == WORK[question, name]

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 BATCH = 1 << 20
 _LEAST = 64  # rays that sinks have room for
-GROUP = 4096  # rays walked together: what is known of them then stays in a core's own cache
+GROUP = 4096  # rays walked together, or a multiple of it (`raybox.questions`)
 _EACH = 4  # groups for each thread, at least, where groups are wide
 _AT_ONCE = 1 << 15  # rays that one thread spreads before another is there
 _SHARED = 2  # groups for each thread, at least, where rays are few

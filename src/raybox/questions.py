@@ -3,6 +3,7 @@
 Rays go through `raybox.batches`; the few for which floats cannot tell go through `raybox.careful`.
 """
 
+from bisect import bisect
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -22,10 +23,11 @@ from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.parallel import Run, check_workers, team, uncounted
 from raybox.validate import Bools, Floats, Ints
 
-WIDE = 4  # times as many where no ray ends early: longer lists are worth more then (a sixth faster)
-WIDEST = 8  # where rays go first where most of them go, and nodes come from afar (a tenth faster)
-_AFAR = 1 << 24  # bytes of nodes that no core's own cache holds: level at 3 10^5 boxes, less at 5 10^5
-
+# Bytes of nodes; and in groups of how many times as many rays trees with fewer than the first of these are
+# walked, than the second, and so on. The farther nodes come from, the more longer lists are worth, most where
+# no ray ends early (10^6 boxes, 16 times over 4: `count` 0.73, but `all`, which needs more room, 1.05).
+_SIZES = 1 << 17, 1 << 20, 1 << 24
+_NEAREST, _ANY, _COUNT, _ALL = (1, 4, 4, 4), (1, 4, 8, 16), (4, 4, 8, 16), (4, 4, 4, 4)
 _MOST = 1 << 20  # contacts: memory for more is not kept
 _SPARE = 1.1  # times as much room as seems to be needed
 _CONTACTS: list[Pairs] = []
@@ -40,7 +42,7 @@ def nearest(job: Job, **how: Any) -> tuple[Ints, Floats]:
     def make(size: int) -> notes.NearestOf:
         return notes.NearestOf(np.empty((size, 2)), index, t)
 
-    question = Question(make, _blank((index, -1), (t, np.inf)), make_packed=make)
+    question = Question(make, _blank((index, -1), (t, np.inf)), _wide(job, _NEAREST), make_packed=make)
     _answer(job, question, careful.nearest, (index, t), how)
     return index, t
 
@@ -52,14 +54,14 @@ def occluded(job: Job, **how: Any) -> Bools:
     def make(_size: int) -> notes.OccludedOf:
         return notes.OccludedOf(met)
 
-    question = Question(make, _blank((met, False)), _wide(job), make_packed=make, apart=True)
+    question = Question(make, _blank((met, False)), _wide(job, _ANY), make_packed=make, apart=True)
     _answer(job, question, careful.occluded, (met,), how)
     return met
 
 
-def _wide(job: Job) -> int:
-    """Tell in groups of how many times as many rays a tree is walked where any contact will do."""
-    return WIDEST if job.frame and job.tree.nodes.nbytes > _AFAR else 1
+def _wide(job: Job, widths: tuple[int, ...]) -> int:
+    """Tell in groups of how many times as many rays a tree is walked."""
+    return widths[bisect(_SIZES, job.tree.nodes.nbytes)] if job.frame else 1
 
 
 def count(job: Job, **how: Any) -> Ints:
@@ -69,7 +71,7 @@ def count(job: Job, **how: Any) -> Ints:
     def make(_size: int) -> notes.CountOf:
         return notes.CountOf(number)
 
-    question = Question(make, _blank((number, 0)), WIDE, make_packed=make)
+    question = Question(make, _blank((number, 0)), _wide(job, _COUNT), make_packed=make)
     _answer(job, question, careful.count, (number,), how)
     return number
 
@@ -185,7 +187,7 @@ def _collect(job: Job, run: Run) -> tuple[Ints, Ints, Floats]:
         return notes.CollectOf(none, np.zeros(2, np.int64), starts, room, where, counts)
 
     none, starts = make_pairs(0), np.empty(0, np.int64)
-    question = Question(make, _blank(), WIDE, _grown, _finished, make_packed)
+    question = Question(make, _blank(), _wide(job, _ALL), _grown, _finished, make_packed)
     with asked(job, (0, number), question, run) as found:
         return _arranged(job, found, (where, counts), run)
 
