@@ -45,7 +45,8 @@ def test_in_a_process_of_its_own(folder):
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1]
     assert (running.returncode, said.splitlines()[-1]) == (130, "raybox: stopped")
-    assert sorted(path.name for path in folder.iterdir()) == ["boxes.csv", "rays.npz"]
+    left = {path.name for path in folder.iterdir()}
+    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # it may have begun, by then
 
 
 # What the thread of the command does; `stop()` is Ctrl-C.
