@@ -132,16 +132,16 @@ def _given(results: Results) -> str:
         line for result in results.values() if "contestants" in result for line in report.absent(result)
     )
     notes = "\n".join(f"- {' '.join(line.split())}" for line in absent)
-    return "\n\n".join(
-        ["## What each was given", report.markdown(("peer", "version", "given"), lines), PEERS_NOTE, notes]
-    )
+    table = report.markdown(("peer", "version", "given"), lines)
+    said = [f"{PEERS_NOTE} Not asked:", notes] if notes else [PEERS_NOTE]
+    return "\n\n".join(["## What each was given", table, *said])
 
 
 PEERS_NOTE = """\
 Triangles are surfaces: a ray that starts inside a box meets it where it leaves, while a box is met at once.
 That is another question, and compared as such. An Embree scene takes about 1 kB a box, so none was built of
 10⁷ boxes. embreex answers a call on one thread; with more threads it was called from several at once, each
-with its part of the rays. Not asked:"""
+with its part of the rays."""
 
 
 def _agreement(results: Results) -> str:
