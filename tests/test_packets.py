@@ -148,7 +148,8 @@ def used(monkeypatch):
     monkeypatch.setattr(questions, "team", at_once)
     monkeypatch.setattr(groups, "FEW", 64)
     monkeypatch.setattr(batches, "_DESKS", {})
-    monkeypatch.setattr(batches, "_PACKETS", [])
+    monkeypatch.setattr(batches, "_PACKETS", {})
+    monkeypatch.setattr(questions, "_PACKED", 1)
     told, call = [], coherent.ask_packets
 
     def spy(job, span, *rest):
@@ -159,9 +160,15 @@ def used(monkeypatch):
     return told
 
 
+def kept():
+    """Give the memory and the desk of packets that was used last."""
+    ((*_, last),) = batches._PACKETS.values()
+    return last
+
+
 def unsure() -> int:
     """Count the packets of the last group in which a ray held a box that it was not sure of."""
-    ((*_, told), _), *_ = batches._PACKETS
+    (*_, told), _ = kept()
     return int(np.count_nonzero(told[: 640 // LANES]))
 
 
@@ -281,16 +288,25 @@ WORK = {"nearest": (24_089, 178), "occluded": (24_964, 168), "count": (29_042, 1
 
 
 @pytest.mark.parametrize("question", WORK)
-def test_nodes_looked_at_by_packets(question, used):
+def test_nodes_looked_at_by_packets(question, used, monkeypatch):
     """Packets times nodes tested in lists, and nodes tested for packets alone: lower is good news."""
     scene = random_scene(98, 10_000, 1, size=0.05)[4:]
     x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.3, 0.3, 512), np.linspace(-0.1, 0.1, 32)))
     ways = np.stack([x, y, np.ones(len(x))], axis=1)
     eye = np.tile([0.013, 0.027, -3.0], (len(x), 1))
     ask(question, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
-    (left, number), ((_, desk),) = used[0], batches._PACKETS
+    (left, number), (_, desk) = used[0], kept()
     assert left < number / 100
     assert tuple(desk.work[:2].tolist()) == WORK[question]
+
+    # In wider groups nodes are fetched for more packets at once, and fewer go alone.
+    monkeypatch.setattr(questions, "_PACKED", 4)
+    monkeypatch.setattr(batches, "_PACKETS", {})
+    ask(question, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
+    wide, times = kept()[1].work, 1 if question == "all" else 4
+    assert set(batches._PACKETS) == {times * batches.GROUP}
+    assert (wide[3] < desk.work[3] * 0.8) == (times > 1)
+    assert wide[1] <= desk.work[1]
 
 
 def stack():
@@ -355,7 +371,7 @@ def test_more_boxes_are_held_than_are_decided_at_a_time(question, used):
     found = list(exact.along(*pairs)) * times
     many = Pairs(*(np.concatenate([x] * times) for x in pairs[:4]), *pairs[4:])
     assert ask(question, many) == truth(question, found)
-    ((*_, told), desk), *_ = batches._PACKETS
+    (*_, told), desk = kept()
     assert np.count_nonzero(told) * LANES * HOLDS > desk.pairs.ray.size
     assert used[0][0] == 0
 

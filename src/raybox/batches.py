@@ -37,7 +37,7 @@ _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that st
 _DESKS: dict[int, list[Desk]] = {}
 _ORDERS: list[Order] = []
 _FEW: list[tuple[Order, Desk]] = []
-_PACKETS: list[tuple[Any, Desk]] = []
+_PACKETS: dict[int, list[tuple[Any, Desk]]] = {}
 _PLACES: list[Any] = []
 _NONE = np.empty(0, np.int64)
 _MARKED = np.empty(0, np.int32)
@@ -54,6 +54,7 @@ class Question(NamedTuple):
     finish: Any = None  # takes back from a sink what it needs no more
     make_packed: Any = None  # a sink for so many rays in packets
     apart: bool = False  # groups are wide only if few rays go one way from one place
+    packed: int = 1  # groups of packets are of up to so many times as many rays
 
 
 class Packed(NamedTuple):
@@ -172,12 +173,14 @@ def _mark_packets(
     """Answer for those of some rays that come in packets; write the keys of the others."""
     _, begin, end = span
     order, left, packed = _part_of(order, span), 0, []
-    memory, desk = take(_PACKETS, lambda: coherent.make_packets(GROUP))
+    size = GROUP * question.packed
+    shelf = _PACKETS.setdefault(size, [])
+    memory, desk = take(shelf, lambda: coherent.make_packets(size))
     while (first := int(order.place[0])) < end:
-        sink = question.make_packed(min(end - first, GROUP))
+        sink = question.make_packed(min(end - first, size))
         left += coherent.ask_packets(job, span, order, desk, notes.PacketsOf(sink, *memory))
         packed.append(Packed(sink, (first, int(order.place[0]))))
-    put_back(_PACKETS, (memory, desk))
+    put_back(shelf, (memory, desk))
     counts = np.zeros(LOST, np.int64)
     if left:
         left = groups.mark(job, span, order, counts, _MARKED, past)
