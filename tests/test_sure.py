@@ -170,11 +170,15 @@ def test_the_nearest_sure_box_is_before_all_that_are_not_listed(place, walk):
         assert min(counts["within"], counts["upper"], counts["lower or none"]) > 5, counts
 
 
+def rows_of(asked, r, i) -> list[list[float]]:
+    """Give a ray's origin and direction, and a box's corners."""
+    return [x[r].tolist() for x in asked.pairs[:2]] + [x[i].tolist() for x in asked.pairs[4:]]
+
+
 def told_plane(asked, r, answer, first) -> str:
     """Hold what is said of the plane by which a ray enters its box to the truth; say what it was."""
     told = int(asked.desk.answers[r, TIMED])
-    row = [x[r].tolist() for x in asked.pairs[:2]] + [x[answer].tolist() for x in asked.pairs[4:]]
-    planes = planes_entered(*row)
+    planes = planes_entered(*rows_of(asked, r, answer))
     if told == WITHIN:
         assert first.t == asked.pairs.t_min[r]
         assert all(t < first.t for t, _ in planes)
@@ -185,6 +189,23 @@ def told_plane(asked, r, answer, first) -> str:
     assert first.t == planes[0][0] > asked.pairs.t_min[r]
     assert all(later < first.t for later, _ in planes[1:])
     return "told"
+
+
+@pytest.mark.parametrize("walk", [sifted, alone])
+def test_planes_are_not_guessed_where_rays_enter_by_an_edge(walk, monkeypatch):
+    """One box, with rays aimed at its edges and corners: near times tie, or nearly do, on any two axes."""
+    rng, counts = np.random.default_rng(83), Counter()
+    for _ in range(4):
+        lower, size = rng.uniform(-1, 1, (1, 3)), rng.uniform(0.1, 1, (1, 3))
+        monkeypatch.setitem(SCENES, "box", lambda ends=(lower, lower + size): ends)
+        asked = Asked("box")
+        for _, rays, _ in asked.ask(walk, SINKS["nearest"]):
+            for r in (r for r in rays if asked.desk.answers[r, ANSWER] == 0):
+                said = told_plane(asked, r, 0, asked.met[r][0])
+                second = planes_entered(*rows_of(asked, r, 0))[1][1] % 3 if said == "not told" else said
+                counts[second] += 1
+    assert min(counts["told"], counts["within"]) > 20, counts
+    assert min(counts[axis] for axis in range(3)) > 5, counts
 
 
 @pytest.mark.parametrize("walk", [sifted, alone])
