@@ -27,7 +27,7 @@ from raybox.validate import Bools, Floats, Ints
 # walked, than the second, and so on. The farther nodes come from, the more longer lists are worth, most where
 # no ray ends early (10^6 boxes, 16 times over 4: `count` 0.73, but `all`, which needs more room, 1.05).
 _SIZES = 1 << 17, 1 << 20, 1 << 24
-_PACKED = 16  # the same for packets, at 10^5 and 10^6 boxes 1.13 to 1.3 times as fast; but `all` needs room
+_PACKED = 4  # the same for packets: at 16, what two threads know of them does not fit the cache they share
 _NEAREST, _ANY, _COUNT, _ALL = (1, 4, 4, 4), (1, 4, 8, 16), (4, 4, 8, 16), (4, 4, 4, 4)
 _MOST = 1 << 20  # contacts: memory for more is not kept
 _SPARE = 1.1  # times as much room as seems to be needed
