@@ -103,7 +103,7 @@ def test_verdicts_on_random_boxes_are_all_sure():
 
 
 def hold_entered(pairs, most=None) -> Counter:
-    """Hold times by planes that are known to the truth, of rays that enter boxes after they begin."""
+    """Hold times by planes that are known to the truth, and of rays that begin within their boxes."""
     counts, known = Counter(), []
     for k, met in enumerate(exact.met_rows(*pairs)):
         planes = met and planes_entered(*(pairs[i][k].tolist() for i in (0, 1, 4, 5)))

@@ -31,7 +31,7 @@ _EACH = 4  # groups for each thread, at least, where groups are wide
 _AT_ONCE = 1 << 15  # rays that one thread spreads before another is there
 _SHARED = 2  # groups for each thread, at least, where rays are few
 _NARROW = 512  # rays: but no group is of fewer
-_PACKED = 1 << 13  # rays that a thread answers for in packets at a time, at least
+_PIECE = 1 << 13  # rays that a thread answers for in packets at a time, at least
 _FAR = 1 << 17  # rays whose rows go past the caches
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _DESKS: dict[int, list[Desk]] = {}
@@ -153,7 +153,7 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
         lambda begin, end: mark(job, (span[0], begin, end), question, order, past),
         span[1] - span[0],
         done=lambda part: part.span[1] - part.span[0] - part.left,
-        least=_PACKED if packets else None,
+        least=_PIECE if packets else None,
     )
     _spread(marked, order, run)
     return marked
