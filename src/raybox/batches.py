@@ -215,11 +215,17 @@ def _ask_sorted(
     order, sink = _part_of(order, span), question.make(size)
     shelf = _DESKS.setdefault(size, [])
     desk = take(shelf, lambda: make_desk(size))
-    while not groups.ask(job, span, order, desk, sink, size):
+    told = _told(desk, order)
+    while not groups.ask(job, span, order, told, sink, size):
         rays = span[2] - span[1]
         sink = question.grow(sink, rays / min(order.place[0] - span[1] + size, rays))
     put_back(shelf, desk)
     return Answered(_finished(sink, question), span[1:], _given_back(order))
+
+
+def _told(desk: Desk, order: Order) -> Desk:
+    """Return a desk that knows where rays are."""
+    return desk._replace(rows=order.rows, where=order.where)
 
 
 def _finished(sink: Any, question: Question) -> Any:
@@ -261,7 +267,8 @@ def put_back(shelf: list[T], lent: T) -> None:
 
 def _make_few() -> tuple[Order, Desk]:
     place = pages.empty((2,), np.int64)
-    return _make_order(groups.FEW)._replace(starts=_NONE, place=place), make_desk(groups.FEW)
+    order = _make_order(groups.FEW)._replace(starts=_NONE, place=place)
+    return order, _told(make_desk(groups.FEW), order)
 
 
 def _take_order(rays: int) -> Order:

@@ -21,9 +21,11 @@ _TOGETHER = 1024  # contacts settled at a time: eight are one vector, and a call
 
 
 @device
-def settle_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: tuple[int, int]) -> None:
+def settle_nearest(
+    sink: NearestOf, job: Any, order: Order, exact: Any, desk: Any, place: tuple[int, int]
+) -> None:
     """Write answers of rays that surely meet something. place: the span's first ray, how many pairs."""
-    settle(job.rows, desk.exact, desk.pairs, place[1])
+    settle(job.rows, exact, desk.pairs, place[1])
     _put_nearest(sink, order, desk, place)
 
 
@@ -47,12 +49,12 @@ def _put_nearest(sink: NearestOf, order: Order, desk: Any, place: tuple[int, int
 @device
 def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: Any) -> bool:
     base, begin, end = place
-    pairs, answers = desk.pairs, desk.answers
+    pairs, answers, where = desk.pairs, desk.answers, order.where[begin:]
     found, others = whole(0), whole(0)
     for r in range(end - begin):
         i = answers[r, ANSWER]
         if i >= 0 and answers[r, TIMED] <= BY:
-            pairs.ray[found], pairs.item[found], pairs.verdict[found] = r, i, BY - answers[r, TIMED]
+            pairs.ray[found], pairs.item[found], pairs.verdict[found] = where[r], i, BY - answers[r, TIMED]
             pairs.source[found] = base + order.order[begin + r]
             found += 1
         elif i >= 0:
@@ -60,12 +62,13 @@ def _answer_nearest(sink: NearestOf, job: Any, order: Order, desk: Any, place: A
             others += 1
         elif i == DOUBT:
             doubt(order, whole(order.order[begin + r]))
-    enter(job.rows, desk.exact, pairs, found)
+    enter(job.rows, order.rows, pairs, found)
     _put_nearest(sink, order, desk, (base, found))
     for k in range(others):
         r = desk.arena[k]
-        pairs.ray[k], pairs.item[k], pairs.source[k] = r, answers[r, ANSWER], base + order.order[begin + r]
-    settle_nearest(sink, job, order, desk, (base, others))
+        pairs.ray[k], pairs.item[k] = where[r], answers[r, ANSWER]
+        pairs.source[k] = base + order.order[begin + r]
+    settle_nearest(sink, job, order, order.rows, desk, (base, others))
     return True
 
 

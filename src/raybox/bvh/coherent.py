@@ -163,7 +163,7 @@ def _conclude_nearest(
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, i
                 pairs.source[found] = base + packets.first[p] + lane
                 found += 1
-    settle_nearest(sink, job, order, desk, (base, found))
+    settle_nearest(sink, job, order, desk.exact, desk, (base, found))
 
 
 @device

@@ -20,7 +20,7 @@ class Desk(NamedTuple):
 
     probes: Any  # float32 (rays + 16, 16): see `raybox.bvh.aim`
     answers: Any  # the same memory as whole numbers
-    exact: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max of each
+    exact: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max, of those that `spares` does not
     power: Any  # int32 (rays + 16,): the times of a probe are t * 2^power - shift
     shift: Any  # float32 (rays + 16,)
     pairs: Pairs  # what the node at hand proposes
@@ -33,9 +33,11 @@ class Desk(NamedTuple):
     time: Any  # float32 (STACK,)
     slots: Any  # float32 (8,): of a node's slots: times, or which come first
     work: Any  # int64 (8,): see `WORK`
+    rows: Any  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
+    where: Any
 
 
-WAITING = 7  # the place in `work` that says how many pairs wait to be judged
+FIRST, WAITING = 6, 7  # places in `work`: where the group begins, and how many pairs wait to be judged
 
 WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs screened", "nodes tested by lists")
 
@@ -67,4 +69,6 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
         pages.empty((STACK,), np.float32),
         pages.empty((WIDTH,), np.float32),
         work,
+        np.empty((0, 8)),
+        np.empty(0, np.int32),
     )

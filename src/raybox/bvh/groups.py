@@ -9,11 +9,11 @@ from typing import Any
 
 from raybox.bvh.aim import CELLS, LANES, octant_of
 from raybox.bvh.answers import answer
-from raybox.bvh.desk import Desk
+from raybox.bvh.desk import FIRST, Desk
 from raybox.bvh.keys import copy_rays, keep_keys, sort_keys
 from raybox.bvh.notes import waits
 from raybox.bvh.order import Order
-from raybox.bvh.stream import judge_rest, walk_group
+from raybox.bvh.stream import is_spared, judge_rest, walk_group
 from raybox.bvh.words import aim
 from raybox.kernels.emitted import larger, prefetch_to_write, smaller
 from raybox.kernels.jit import device, entry, whole
@@ -25,8 +25,9 @@ _AHEAD = 16  # places are asked for so many rays before: halves the time of spre
 
 
 @device
-def _aim(job: Any, desk: Desk, order: Order, place: tuple[Any, Any]) -> None:
+def _aim(job: Any, desk: Desk, order: Order, place: tuple[Any, Any, bool]) -> None:
     """Write the probes of a group: emitted once, called twice."""
+    desk.work[FIRST] = place[0]
     aim(job.frame, desk, order.rows, order.where, place)
 
 
@@ -104,7 +105,7 @@ def ask(job: Any, span: Any, order: Order, desk: Desk, sink: Any, size: int) -> 
             octant += 1
         stop = smaller(smaller(end, begin + size), order.starts[(octant + 1) * _OCTANT])
         if not waits(sink):
-            _aim(job, desk, order, (begin, stop))
+            _aim(job, desk, order, (begin, stop, is_spared(job, sink)))
             _line_up(desk, stop - begin)
             _walk(job, sink, desk, octant, stop - begin)
         if not _answer(sink, job, order, desk, (base, begin, stop)):
@@ -123,7 +124,7 @@ def _ask_few(job: Any, span: Any, order: Order, desk: Desk, sink: Any) -> bool:
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
     copy_rays(job.rays, base, order.order, (begin, end), order.rows)
-    _aim(job, desk, order, (begin, end))
+    _aim(job, desk, order, (begin, end, is_spared(job, sink)))
     for r in range(end - begin):
         desk.arena[0], desk.times[0] = r, 0.0
         _walk(job, sink, desk, octant_of(desk.probes, r), whole(1))

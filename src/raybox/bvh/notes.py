@@ -265,6 +265,7 @@ def _as_one_ray_does(sink: PacketsOf) -> bool:
     return prunes(sink.sink)
 
 
+SPARES: set[type] = {NearestOf, OccludedOf, CountOf}
 _PRUNES = {CountOf: no, CollectOf: no, PacketsOf: _as_one_ray_does}
 
 
@@ -278,6 +279,11 @@ def _collected(sink: CollectOf) -> bool:
     return sink.size[0] > 0
 
 
+def spares(sink: Any) -> bool:
+    """Tell whether few boxes are looked up before rays are answered."""
+    raise NotImplementedError("compiled code only")
+
+
 def waits(sink: Any) -> bool:
     """Tell whether a group was walked whose answers there was no room for."""
     raise NotImplementedError("compiled code only")
@@ -286,4 +292,5 @@ def waits(sink: Any) -> bool:
 dispatch(note, TABLE.get)
 dispatch(waits, lambda kind: _collected if kind is CollectOf else no)
 dispatch(propose, lambda kind: _propose_nearest if kind is NearestOf else _propose)
+dispatch(spares, lambda kind: yes if kind in SPARES else no)
 dispatch(prunes, lambda kind: _PRUNES.get(kind, yes))

@@ -67,4 +67,5 @@ def _answer(sink: ProposalOf, _job: Any, order: Any, desk: Any, place: Any) -> b
 
 sure.TABLE[ProposalOf] = (sure.sifting(_Proposal), _take)
 notes.TABLE[ProposalOf] = _note
+notes.SPARES.add(ProposalOf)
 answers.TABLE[ProposalOf] = _answer

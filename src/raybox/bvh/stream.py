@@ -15,12 +15,13 @@ from raybox.bvh.aim import LANES
 from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
 from raybox.bvh.lists import occupied, open_lists, pad, pair_up, push_lists
-from raybox.bvh.notes import PacketsOf, note, propose, prunes
+from raybox.bvh.notes import PacketsOf, note, propose, prunes, spares
 from raybox.bvh.packets import strike_alone, strike_lists
 from raybox.bvh.preference import is_over, keep, meet, rank
 from raybox.bvh.sift import boxes, used
 from raybox.bvh.sure import sift, take
 from raybox.bvh.traverse import push
+from raybox.bvh.words import bring
 from raybox.kernels import simd
 from raybox.kernels.emitted import prefetch
 from raybox.kernels.jit import device, dispatch, inlined, whole
@@ -41,11 +42,25 @@ def _allowed(job: Any, node: int, mask: int) -> int:
 
 
 @device
+def is_spared(job: Any, sink: Any) -> bool:
+    """Tell whether few rays need their numbers in float64 before they are answered: see `bring`."""
+    return spares(sink) and fills(job.rows)
+
+
+@device
 def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
     """Screen the pairs of the desk and have the sink take note of them."""
     desk.work[2] += number
     screen(job.rows, desk.exact, desk.pairs, number)
     note(sink, job, desk, number)
+
+
+@device
+def _judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
+    """Judge pairs whose rays may have been spared."""
+    if is_spared(job, sink):
+        bring(desk, number)
+    judge(job, sink, desk, number)
 
 
 @device
@@ -57,7 +72,7 @@ def _judge_full(job: Any, sink: Any, desk: Desk, number: int) -> None:
     """
     full = number if fills(job.rows) else number // FULL * FULL
     if full > 0:
-        judge(job, sink, desk, full)
+        _judge(job, sink, desk, full)
     for k in range(full, number):
         desk.pairs.ray[k - full], desk.pairs.item[k - full] = desk.pairs.ray[k], desk.pairs.item[k]
     desk.work[WAITING] = number - full
@@ -67,7 +82,7 @@ def _judge_full(job: Any, sink: Any, desk: Desk, number: int) -> None:
 def judge_rest(job: Any, sink: Any, desk: Desk) -> None:
     """Judge the pairs that wait."""
     if desk.work[WAITING] > 0:
-        judge(job, sink, desk, desk.work[WAITING])
+        _judge(job, sink, desk, desk.work[WAITING])
         desk.work[WAITING] = 0
 
 

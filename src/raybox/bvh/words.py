@@ -8,12 +8,14 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.aim import DOUBT, MISS, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
+from raybox.bvh.desk import FIRST
 from raybox.bvh.layout import NUDGE
 from raybox.bvh.seen import SINGLE, Given, Seen, see
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
     F32,
     F64,
+    I1,
     I32,
     I64,
     Lanes,
@@ -112,17 +114,18 @@ def _ends(seen: Seen, length: Lanes) -> tuple[Lanes, Lanes]:
 def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> None:
     """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
 
-    place: (begin, end).
+    place: (begin, end), or with whether those numbers are to be spared: who needs some can `bring` them.
     """
-    begin, end = place
+    begin, end, *spared = place
     count = at_a_time()
     with loop(b, b.sub(end, begin), count) as at:
         first = b.add(begin, at)
         for soon in _places(b, b.add(first, I64(_AHEAD)), end, count):
             rows.prefetch(_row(b, where.get(soon)))
         given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
-        for k, row in enumerate(given):
-            desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        with b.if_then(b.not_(spared[0] if spared else I1(0))):
+            for k, row in enumerate(given):
+                desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
         seen = see(b, _columns_of(given), frame)
         columns = words_of(seen).columns()
         desk.power.store(seen.size, at)
@@ -130,6 +133,16 @@ def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> Non
         for part in range(0, PROBE, count):
             for k, row in enumerate(transposed(columns[part : part + count])):
                 desk.probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k + part)))
+
+
+@vector_code(types.void)
+def bring(b: Any, desk: Any, number: Any) -> None:
+    """Write the numbers of the rays of so many pairs, where `aim` has spared them."""
+    first = desk.work.get(FIRST)
+    with loop(b, number) as p:
+        r = b.sext(desk.pairs.ray.get(p), I64)
+        row = desk.rows.load(_row(b, desk.where.get(b.add(first, r))), NUMBERS)
+        desk.exact.store(row, b.mul(r, I64(NUMBERS)))
 
 
 def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:

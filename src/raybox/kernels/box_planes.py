@@ -25,6 +25,7 @@ def _enter(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
             places, *_ = _planes(b, boxes, pairs, soon)
             for k in range(LANES):
                 boxes.lower.prefetch(places.lane(k))
+                exact.prefetch(b.mul(b.sext(pairs.ray.get(b.add(soon, I64(k))), I64), I64(LANES)))
         places, axes, within = _planes(b, boxes, pairs, at)
         rows = pairs.ray.load(at, LANES).to(I64) * LANES
         p, d = boxes.lower.pick(places), exact.pick(rows + axes + 3)
