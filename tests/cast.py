@@ -12,6 +12,8 @@ from aim import INF, Pairs, feature
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import copy_rays
+from raybox.bvh.lines import go_alone
+from raybox.bvh.notes import CountOf
 from raybox.bvh.words import aim
 from raybox.kernels.jit import FLAGS
 from scenes import random_scene
@@ -99,7 +101,11 @@ class Seen:
         small = any(0 < abs(a) <= longest * 2.0**-60 for a in d)
         size = max(map(abs, o)) < 2.0**500 and 2.0**-500 < longest < 2.0**500 and abs(self.power) < 1000
         near = max(map(abs, self.v)) < 2**60 and (not self.met or abs(self.met.t) < 2**60)
-        self.tame = size and near and not small
+        swift = min((abs(w) for w in self.w if w), default=0) >= 0.5 or (
+            self.met and self.met.t_exit - self.met.t < 2**61 - 2**40
+        )
+        steady = all(self.w) or (swift and max(map(abs, self.v)) < 2**26)
+        self.tame = size and near and not small and steady
 
 
 def by_slabs(ray: Seen, lower, upper):
@@ -140,3 +146,11 @@ def aimed(frame, rays, ids):
     where = np.concatenate([[-1, -1], ids]).astype(np.int32)
     _aim(frame, desk, rows, where, (2, 2 + len(ids)))
     return desk
+
+
+@loop
+def unfolded(desk, rows):
+    """Write the lines and the margins that walks make of probes."""
+    for r in range(len(rows)):
+        go_alone(CountOf(()), desk, r)
+        rows[r] = desk.alone

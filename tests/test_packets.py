@@ -10,12 +10,13 @@ import pytest
 import exact
 import raybox as rb
 from aim import INF, Pairs
-from cast import PLACES, as_rays_or_miss
+from cast import PLACES, as_rays_or_miss, unfolded
 from raybox import batches, parallel, questions
 from raybox.bvh import coherent, groups
-from raybox.bvh.aim import LANES, MARGIN, STOP, frame_of
+from raybox.bvh.aim import LANES, STOP, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.layout import CHILD
+from raybox.bvh.lines import MARGIN
 from raybox.bvh.notes import DEEP, CountOf, PacketsOf
 from raybox.bvh.packets import HOLDS, NONE, UNFIT, aim_packet
 from raybox.bvh.traverse import Job
@@ -69,20 +70,22 @@ def test_packets_refuse_no_box_that_a_ray_accepts(place):
         counts["unfit" if octant == UNFIT else "none" if octant == NONE else "fit"] += 1
         if octant in (UNFIT, NONE):
             continue
-        words, probe = memory[0][0].astype(float), desk.probes[0].astype(float)
-        alive = np.flatnonzero(words[STOP] >= 0)
-        assert probe[STOP] == words[STOP].max()
-        assert probe[MARGIN] == INF
+        words, line = memory[0][0], desk.lines[0].astype(float)
+        alive, own = np.flatnonzero(words[STOP] >= 0), np.zeros((LANES, 16), np.float32)
+        assert desk.probes[0, STOP] == words[STOP].max()
+        assert line[MARGIN] == INF
+        unfolded(desk._replace(probes=np.ascontiguousarray(words[:8].T)), own)
+        own = own.astype(float)
         for axis in range(3):
             sides = [planes[:, side, axis].ravel() for side in (0, 1)]
             near, far = sides[::-1] if octant >> axis & 1 else sides
             with np.errstate(all="ignore"):
                 first, last = (
-                    (b.astype(float)[:, None] * words[i, alive] + words[c, alive]).astype(np.float32)
+                    (b.astype(float)[:, None] * own[alive, i] + own[alive, c]).astype(np.float32)
                     for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
                 )
                 both = [
-                    (b.astype(float) * probe[i] + probe[c]).astype(np.float32)
+                    (b.astype(float) * line[i] + line[c]).astype(np.float32)
                     for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
                 ]
                 tight = np.maximum(first.min(axis=1), 0) - np.maximum(both[0], 0)

@@ -1,38 +1,43 @@
 """Rays as the tree sees them, many at a time: in tree coordinates, in float32, and never too strict.
 
-A *probe* is one row of 16 four-byte words::
+A *probe* is one row of 8 four-byte words::
 
-    word   0       3       6          9         12    13      14      15
-           | c near| c far | inverse | inverse | stop| answer| margin| timed|
-           | xyz   | xyz   | near xyz| far xyz |
+    word   0     3         6       7
+           | c   | inverse | slack | stop
+           | xyz | xyz     |       |
 
-near time = plane * inverse + c, in units of the tree's length over the direction's, counted from a shift
-that is kept beside: t * 2^n - shift. Answer and timed are for `raybox.bvh.notes`.
+The lower half of slack's word is that of another number: of what the ends of the range are off.
+
+Of a plane, near time = plane * inverse + c - e, and far time = K (plane * inverse + c) + e, where
+``e = 3.25 u abs(c) + abs(inverse) slack`` and K = 1 + 8u, for u = 2^-24 (`raybox.bvh.lines`): in units of the
+tree's length over the direction's, counted from a shift that is kept beside: t * 2^n - shift.
 
 `raybox.bvh.seen` takes rays to tree coordinates and clips them, `raybox.bvh.words` writes probes. Where the
-ray is, x = v + shift w, takes float64, for numbers may cancel there; the rest is float32. Let u = 2^-24.
+ray is, x = v + shift w, takes float64, for numbers may cancel there; the rest is float32.
 
-**Why no box is lost.** Times count from `shift`, before which the ray is in no box, so all that
-matter are 0 or more. Let a plane at p be met at such a time T = (p - x)/w. The slot holds a plane b beyond p,
-outward, so N = (b - x)/w is at most T for near planes, and at least T for far ones. What float32 computes is
-``fl(b inv + c)``, rounded once. For near planes inv is less than 1/w by 3u of itself at least: it is rounded
-three times, and `PAD` is 6u. c is below -x inv: x is off by u abs(x) and its share of what float64 rounds,
-c is rounded once, and its *error*, taken off, is abs(inv) times 3u abs(x) and more than that share (`slack`).
-So near times come out at N (1 - 3u)(1 + u) at most where N > 0, and at 0 or below otherwise, where it makes
-no difference; far times, by the mirror image, at N at least. A parent's planes lie outside its child's, and
-rounding is monotone: ``b <= b'  =>  fl(b inv + c) <= fl(b' inv + c)`` for inv > 0, so a parent never refuses
-what its child accepts.
+**Why no box is lost.** Times count from `shift`, before which the ray is in no box, so all that matter are 0
+or more. Let a plane at p be met at such a time T = (p - x)/w. The slot holds a plane b beyond p, outward, so
+(b - x)/w is at most T for near planes, and at least T for far ones. The inverse is rounded twice, so it is
+off by 2u of itself; c is off by u of itself, and by abs(inverse) times what float64 rounds off x, which slack
+is well above.
 
-An axis along which the ray stands still has inv = 2^64, and c goes outward by the length of the
-whole ray besides: near times at 0 or below, and far times past the ray's end, wherever the origin is
-between the planes or on one, and times out of all reach where it is outside by more than a trifle.
+Near times: c - e is rounded by u abs(c), and the sum by u of itself. They come out at T (1 + 3u) at most,
+since 2u abs(c) are less than e; and at 0 or below for planes behind, where it makes no difference. Far times:
+K c + e is rounded by u abs(c), K inverse by u of itself, which is u of T and of abs(c), and the sum by u of
+itself. They come out at T (1 + 8u - 4u) at least, since 3u abs(c) are less than e. So near times are at most
+the far times of the same box, and at most the stops, which are later by 8u than the time they are for
+(`LATER`). A parent's planes lie outside its child's, and rounding is monotone: ``b <= b'  =>  fl(b inverse +
+c) <= fl(b' inverse + c)`` for an inverse above 0, so a parent never refuses what its child accepts.
 
-**How far off times are at most.** Slots hold planes off by 3u of themselves, the inverse is off by 9u, and
-the last rounding adds u: 13u of T. Of abs(x inv) it is 8u: 3u from the slot's plane, which is T w + x, u from
-x, 3u from the error in c, and u from rounding that. Let e = 2^-20 = 16u: a computed time T of a plane
-stands for a true one within e |T| + M/4 of it. The margin M is 16 times the error of c, the worst of three
-axes; and enough to cover how far off the ends of the range are. There is none (M is infinite) for rays with
-an axis that stands still.
+An axis along which the ray stands still has inverse = 2^100, with nothing rounded in c. A slot's planes are
+no nearer to x, rounded, than those that they stand for, and slack is 2^-38 at least: near times are at most
+-2^62, far times at least 2^62, wherever the origin is between the planes or on one; and past all stops where
+it is outside by more than a trifle. Rays that might meet something even later than that are not for vectors.
+
+**How far off times are at most.** Slots hold planes off by 3u of themselves, which is 3u of T and of abs(c).
+So near times are early by 7u of T and 5u abs(c) + e, far times late by 16u of T and 6u abs(c) + e. The
+*margin* is 3e, the worst of three axes, which is more than either beside its share of T, and what the ends of
+the range are off besides. Where a ray stands still on an axis it is larger than all times.
 
 Rays whose numbers are so large or small that floats might over- or underflow on the way are left
 to `raybox.bvh.traverse`, one at a time (`UNAIMED`, `DOUBT`).
@@ -48,10 +53,12 @@ from raybox.bvh.layout import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.kernels.jit import device, whole
 from raybox.kernels.machine import has
 
-PROBE = 16
+PROBE = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
-INVERSE, STOP, ANSWER, MARGIN, TIMED = 6, 12, 13, 14, 15
+INVERSE, SLACK, STOP = 3, 6, 7
+ANSWER, TIMED = 0, 1  # of a ray, for `raybox.bvh.notes`
 LANES, _EIGHT = 16, 8
+LATER = 2.0**-21  # of themselves: by so much stops are later than what they stand for
 CELLS = 8  # on each axis
 PASSES, UNAIMED = -1.0, -2.0  # the stops of rays that meet nothing, and of those that are not for vectors
 MISS = -1  # the answer to begin with

@@ -10,16 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, INVERSE, LANES, MARGIN, MISS, PROBE, STOP, TIMED
+from raybox.bvh.aim import LANES, PROBE, STOP
+from raybox.bvh.desk import LINES
 from raybox.bvh.layout import NUDGE
+from raybox.bvh.lines import FAR, FLAT, MARGIN, NEAR, STEEP, unfold
 from raybox.bvh.seen import SINGLE, Seen
 from raybox.bvh.words import Words
-from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, fused, greater, lesser, splat
+from raybox.kernels.lanes import F32, F64, I64, Lanes, constant, fused, greater, lesser, splat
 
 _AXES = (0, 1, 2, 2)  # the fourth lane is of no account
+_ROUGH = 2.0**-21
 _ROUND = 2.0**-48
 _EDGE = 2.0**-10
 _APART = 2.0**-30  # where all is flat, chords are so long: slopes stay within float32
+
+
+class Sixteen(NamedTuple):
+    """The rays of a packet."""
+
+    words: Words
+    seen: Seen
+    meets: Lanes  # who meets anything at all
 
 
 class _Chord(NamedTuple):
@@ -29,29 +40,31 @@ class _Chord(NamedTuple):
     end: Lanes
 
 
-def bound(b: Any, frame: Any, desk: Any, rays: tuple[Words, Seen, Lanes], packet: Any) -> None:
-    """Write the probe of a packet. rays: the last of the three says which of them meet anything at all."""
-    words, _, meets = rays
-    row = b.mul(packet, I64(PROBE))
+def bound(b: Any, frame: Any, desk: Any, rays: Sixteen, packet: Any) -> None:
+    """Write the probe of a packet, and its lines for far planes."""
+    row = b.mul(packet, I64(LINES))
     chord = _span(b, frame, rays)
-    offset, slope = _lines(chord, *_ends(chord, words, meets))
+    offset, slope = _lines(chord, *_ends(chord, rays))
     for k in range(3):
         for side, away in enumerate((1.0, -1.0)):
-            for word, lines in ((3 * side + k, offset), (INVERSE + 3 * side + k, slope)):
-                desk.probes.store(lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(word)))
-    desk.probes.store(words.stop.greatest(), b.add(row, I64(STOP)))
-    desk.probes.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
-    for word in (ANSWER, TIMED):
-        desk.answers.store(constant(b, I32, 1, MISS), b.add(row, I64(word)))
+            for part, lines in (((NEAR, FAR)[side], offset), ((STEEP, FLAT)[side], slope)):
+                desk.lines.store(lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(part + k)))
+    desk.lines.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
+    end_packet(b, desk, packet, rays.words.stop)
 
 
-def _span(b: Any, frame: Any, rays: tuple[Words, Seen, Lanes]) -> _Chord:
+def end_packet(b: Any, desk: Any, packet: Any, stops: Lanes) -> None:
+    """Write down where a packet stops: with the last of its rays."""
+    desk.probes.store(stops.greatest(), b.add(b.mul(packet, I64(PROBE)), I64(STOP)))
+
+
+def _span(b: Any, frame: Any, rays: Sixteen) -> _Chord:
     """Return between which planes the rays have what they may meet: from where they are on, at the latest."""
     words, seen, meets = rays
     places = []
     for away in (-1.0, 1.0):
         for k in range(3):
-            rough = words.slack[k] * 4.0 + words.x[k].magnitude() * SINGLE + NUDGE
+            rough = words.slack * 4.0 + words.x[k].magnitude() * _ROUGH + NUDGE
             places.append(meets.choose(words.x[k] * -away - rough, np.inf))
     least = _least(places)
     first, last = (least.shuffled(least, [3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
@@ -66,18 +79,18 @@ def _span(b: Any, frame: Any, rays: tuple[Words, Seen, Lanes]) -> _Chord:
     return _Chord(begin.to(F32).to(F64), end.to(F32).to(F64))
 
 
-def _ends(chord: _Chord, words: Words, meets: Lanes) -> tuple[Lanes, Lanes]:
+def _ends(chord: _Chord, rays: Sixteen) -> tuple[Lanes, Lanes]:
     """Return bounds below all lines where chords begin, and end: of near times, and of far ones negated.
 
     A value is rounded once.
     """
-    values = []
+    values, own = [], unfold(rays.words.c, rays.words.inverse, rays.words.slack)
     for place in chord:
         at = place.to(F32)
-        for offsets, slopes, away in ((words.near, words.steep, 1.0), (words.far, words.flat, -1.0)):
+        for offsets, slopes, away in ((own.near, own.steep, 1.0), (own.far, own.flat, -1.0)):
             for k in _AXES:
                 there = at.shuffled(at, [k] * LANES)
-                values.append(meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
+                values.append(rays.meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
     first, last = (half.to(F64) for half in least.halves())
     return first - first.magnitude() * SINGLE - NUDGE, last - last.magnitude() * SINGLE - NUDGE

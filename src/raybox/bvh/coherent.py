@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, LANES, MISS
+from raybox.bvh.aim import LANES, MISS
 from raybox.bvh.answers import settle_nearest
-from raybox.bvh.desk import Desk, make_desk, room_for
+from raybox.bvh.desk import LINES, Desk, make_desk, room_for
 from raybox.bvh.holding import decide_held
 from raybox.bvh.keys import LOST, sort_keys
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.order import Order
-from raybox.bvh.packets import LEFT, NONE, UNFIT, aim_packet
+from raybox.bvh.packets import ANSWERS, COLUMNS, LEFT, NONE, UNFIT, aim_packet
 from raybox.bvh.runs import conclude_collect
 from raybox.bvh.stream import walk_group
 from raybox.kernels.box_lanes import make_pairs
@@ -61,9 +61,11 @@ def seem(rays: Any, numbers: Any, begin: int, end: int) -> bool:
 def make_packets(rays: int) -> tuple[tuple[Any, ...], Desk]:
     """Make the memory for groups of up to so many rays in packets, and their desk."""
     number = rays // LANES
-    words = np.empty((number + LANES, LANES, LANES), np.float32)
+    words = np.empty((number + LANES, COLUMNS, LANES), np.float32)
     first, octant = np.empty(number, np.int32), np.empty(number, np.int32)
-    desk = make_desk(rays, room_for(number))._replace(pairs=make_pairs(max(rays, 2 * DEEP * LANES)))
+    desk = make_desk(rays, room_for(number))._replace(
+        lines=np.empty((number + LANES, LINES), np.float32), pairs=make_pairs(max(rays, 2 * DEEP * LANES))
+    )
     item = np.empty(number * DEEP * LANES + LANES, np.int32)
     return (words, words.view(np.int32), first, octant, item, np.empty(number, np.int32)), desk
 
@@ -139,11 +141,11 @@ def _leave(job: Any, sink: PacketsOf, order: Order, base: int, packets: int) -> 
     for p in range(packets):
         at, left = whole(sink.first[p]), 0
         for lane in range(LANES):
-            left += int(sink.answers[p, ANSWER, lane] == LEFT)
+            left += int(sink.answers[p, ANSWERS, lane] == LEFT)
         if left > 0:
             _write_keys(job, order, base, at)
         for lane in range(LANES):
-            if sink.answers[p, ANSWER, lane] != LEFT:
+            if sink.answers[p, ANSWERS, lane] != LEFT:
                 order.keys[at + lane] = LOST
         total += left
     return total
@@ -158,7 +160,7 @@ def _conclude_nearest(
     decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
-            i = packets.answers[p, ANSWER, lane]
+            i = packets.answers[p, ANSWERS, lane]
             if i >= 0:
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, i
                 pairs.source[found] = base + packets.first[p] + lane
@@ -174,7 +176,7 @@ def _conclude_occluded(
     decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
-            if packets.answers[p, ANSWER, lane] > MISS:
+            if packets.answers[p, ANSWERS, lane] > MISS:
                 sink.met[base + packets.first[p] + lane] = True
 
 
@@ -184,8 +186,8 @@ def _conclude_count(sink: CountOf, packets: PacketsOf, job: Any, order: Any, des
     decide_held(packets, job, order, desk, place)
     for p in range(number):
         for lane in range(LANES):
-            if packets.answers[p, ANSWER, lane] > MISS:
-                sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWER, lane] + 1
+            if packets.answers[p, ANSWERS, lane] > MISS:
+                sink.number[base + packets.first[p] + lane] = packets.answers[p, ANSWERS, lane] + 1
 
 
 @device

@@ -11,6 +11,7 @@ from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.held import held
 
 PENDING = MAX_DEPTH * WIDTH
+LINES = 16
 _ROOM = 64  # lists of all rays that the arena has room for; a walk that needs more goes on ray by ray
 
 
@@ -18,8 +19,8 @@ _ROOM = 64  # lists of all rays that the arena has room for; a walk that needs m
 class Desk(NamedTuple):
     """What is known of a group of rays, and where a walk stands."""
 
-    probes: Any  # float32 (rays + 16, 16): see `raybox.bvh.aim`
-    answers: Any  # the same memory as whole numbers
+    probes: Any  # float32 (rays + 16, 8): see `raybox.bvh.aim`
+    answers: Any  # int32 (rays + 16, 2): ANSWER and TIMED
     exact: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max, of those that `spares` does not
     power: Any  # int32 (rays + 16,): the times of a probe are t * 2^power - shift
     shift: Any  # float32 (rays + 16,)
@@ -33,6 +34,8 @@ class Desk(NamedTuple):
     time: Any  # float32 (STACK,)
     slots: Any  # float32 (8,): of a node's slots: times, or which come first
     work: Any  # int64 (8,): see `WORK`
+    alone: Any  # float32 (16,): lines of a ray that walks by itself, see `raybox.bvh.lines`
+    lines: Any  # float32 (packets + 16, 16): of packets, likewise
     rows: Any  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
     where: Any
 
@@ -49,13 +52,12 @@ def room_for(rays: int) -> int:
 
 def make_desk(rays: int, room: int | None = None) -> Desk:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
-    probes = pages.empty((rays + LANES, PROBE), np.float32)
     room = room_for(rays) if room is None else room
     work = pages.empty((8,), np.int64)
     work[:] = 0
     return Desk(
-        probes,
-        probes.view(np.int32),
+        pages.empty((rays + LANES, PROBE), np.float32),
+        pages.empty((rays + LANES, 2), np.int32),
         pages.empty((rays + LANES, 8), np.float64),
         pages.empty((rays + LANES,), np.int32),
         pages.empty((rays + LANES,), np.float32),
@@ -69,6 +71,8 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
         pages.empty((STACK,), np.float32),
         pages.empty((WIDTH,), np.float32),
         work,
+        pages.empty((LINES,), np.float32),
+        np.empty((0, LINES), np.float32),
         np.empty((0, 8)),
         np.empty(0, np.int32),
     )

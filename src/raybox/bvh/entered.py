@@ -1,9 +1,10 @@
 """By which plane a ray enters a box, where float32 is sure of it: then nothing else of the box is looked up.
 
-A near time is off by no more than ``e T + M/4`` (`raybox.bvh.aim`). So the latest of three is the latest in
-truth, and after the beginning of the ray's range, where it is no sooner than what the others, and 0, may
-`reach`. Where even the latest may not reach 0, the ray begins within the box: times count from the beginning
-of its range or, if that is later, from where it enters the bounds of all boxes, before which it enters none.
+A near time is early by no more than the margin and a share of itself (`raybox.bvh.aim`). So the latest of
+three is the latest in truth, and after the beginning of the ray's range, where it is no sooner than what the
+others, and 0, may `reach`. Where even the latest may not reach 0, the ray begins within the box: times count
+from the beginning of its range or, if that is later, from where it enters the bounds of all boxes, before
+which it enters none.
 
 A box's six numbers lie in two or three cache lines, and of eight boxes they are as many loads and shuffles as
 all else that their times take: `nearest` takes 3 to 5 % longer without this (measured, 10^5 boxes).
@@ -15,7 +16,8 @@ from typing import Any
 
 from numba import types
 
-from raybox.bvh.aim import INVERSE, MARGIN, MISS, PROBE
+from raybox.bvh.aim import MISS, PROBE
+from raybox.bvh.lines import unfold_row
 from raybox.bvh.sift import reach, sides_of
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import F32, I32, I64, constant, fused, greater, lesser, lined_up
@@ -24,18 +26,17 @@ BY = MISS - 1  # this less the number of a plane: 0 to 2 are lower ones, 3 to 5 
 WITHIN = BY - 6  # the ray begins within the box
 
 
-def entered_by(b: Any, probes: Any, base: Any, planes: list[Any], octant: Any) -> Any:
+def entered_by(b: Any, probes: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
     """Return BY less the number of the plane by which a ray enters a box, or WITHIN, or MISS: not known.
 
-    base: where its probe is; planes: the near ones of the box's slot.
+    planes: the near ones of the box's slot.
     """
     three = lined_up(b, [*planes, planes[-1]])
-    slope, offset = (probes.load(b.add(base, I64(k)), 4) for k in (INVERSE, 0))
-    near = fused(three, slope, offset)
+    lines, margin = unfold_row(b, probes, b.mul(ray, I64(PROBE)))
+    near = fused(three, lines.steep[0], lines.near[0])
     x, y, z = (near.shuffled(near, [k]) for k in range(3))
     late = greater(x, y)
     last, other = greater(late, z), greater(lesser(late, z), lesser(x, y))
-    margin = probes.splat(b.add(base, I64(MARGIN)), 1)
     sure = reach(greater(other, constant(b, F32, 1, 0.0)), margin) <= last
     axis = z.equals(last).choose(constant(b, I64, 1, 2), y.equals(last).to(I64)).lane(0)
     side = b.and_(b.lshr(octant, axis), I64(1))
@@ -51,4 +52,4 @@ def plane_entered(b: Any, nodes: Any, desk: Any, spot: Any, ray: Any) -> Any:
     row, octant, slot = spot
     planes = nodes.as_items(F32)
     near = [planes.get(b.add(sides_of(b, row, octant, axis)[0], slot)) for axis in range(3)]
-    return entered_by(b, desk.probes, b.mul(ray, I64(PROBE)), near, octant)
+    return entered_by(b, desk.probes, ray, near, octant)

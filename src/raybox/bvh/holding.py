@@ -12,7 +12,7 @@ from raybox.bvh.desk import Desk
 from raybox.bvh.keys import copy_ray
 from raybox.bvh.notes import DEEP, PacketsOf, propose
 from raybox.bvh.order import Order, doubt
-from raybox.bvh.packets import HELD, HOLDS, LEFT
+from raybox.bvh.packets import ANSWERS, HELD, HOLDS, LEFT
 from raybox.bvh.stream import judge
 from raybox.kernels.jit import device, whole
 
@@ -41,7 +41,7 @@ def decide_held(packets: PacketsOf, job: Any, order: Order, desk: Desk, place: t
 @device
 def _holds(packets: PacketsOf, p: int, lane: int) -> bool:
     """Tell whether a ray holds boxes, and is neither left to others nor answered already."""
-    if packets.answers[p, ANSWER, lane] == LEFT or packets.words[p, STOP, lane] < 0.0:
+    if packets.answers[p, ANSWERS, lane] == LEFT or packets.words[p, STOP, lane] < 0.0:
         return False
     return bool(packets.answers[p, HELD, lane] > MISS)
 
@@ -54,7 +54,7 @@ def _propose_held(packets: PacketsOf, rays: Any, desk: Desk, place: tuple[int, i
         if _holds(packets, p, lane):
             r = p * LANES + lane
             copy_ray(rays, base + packets.first[p] + lane, desk.exact, r)
-            desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWER, lane], MISS
+            desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWERS, lane], MISS
             # notes end a ray at a time, in a probe's units: of no account, since none of these walks on
             desk.probes[r, STOP], desk.power[r], desk.shift[r] = np.inf, 0, 0.0
             for k in range(packets.answers[p, HELD, lane] + 1):
@@ -68,6 +68,6 @@ def _take_back(packets: PacketsOf, order: Order, desk: Desk, p: int) -> None:
     for lane in range(LANES):
         if _holds(packets, p, lane):
             said = desk.answers[p * LANES + lane, ANSWER]
-            packets.answers[p, ANSWER, lane] = said
+            packets.answers[p, ANSWERS, lane] = said
             if said == DOUBT:
                 doubt(order, packets.first[p] + lane)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import LANES, STOP
+from raybox.bvh.aim import LANES
 from raybox.bvh.layout import CHILD, ROW, WIDTH
-from raybox.bvh.sift import rows_of, valid
+from raybox.bvh.lines import stops_of
+from raybox.bvh.sift import valid
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, splat, steps
 from raybox.kernels.loops import Register, bits, loop, while_any
@@ -47,9 +48,8 @@ def _keep(b: Any, desk: Any, span: tuple[Any, Any], times_of: Callable[[Any], La
     with loop(b, number, LANES) as at:
         here = b.add(begin, at)
         rays = desk.arena.load(here, LANES)
-        stops = desk.probes.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
         times = valid(b, at, number).choose(times_of(here), np.nan)
-        open_still = times <= stops
+        open_still = times <= stops_of(b, desk, rays)
         desk.arena.squeeze(rays, open_still, kept.value)
         kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
     return kept.value

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.aim import ANSWER, DOUBT, LANES, MISS, PASSES, STOP, TIMED
-from raybox.bvh.layout import NUDGE, ULP
+from raybox.bvh.aim import ANSWER, DOUBT, LANES, LATER, MISS, PASSES, STOP, TIMED
+from raybox.bvh.layout import NUDGE
 from raybox.kernels.emitted import larger, smaller
 from raybox.kernels.held import held
 from raybox.kernels.jit import device, dispatch, inlined, no, whole, yes
@@ -76,7 +76,7 @@ class PacketsOf(NamedTuple):
     """What becomes of packets, sixteen rays that stay together: see `raybox.bvh.packets`."""
 
     sink: Any  # NearestOf, OccludedOf, CountOf or CollectOf
-    words: Any  # float32 (packets, 16, 16): the words of probes, column by column
+    words: Any  # float32 (packets, 10, 16): words of probes and answers, column by column
     answers: Any  # the same memory as whole numbers
     first: Any  # int32 (packets,): each one's first ray, from the base of the span
     octant: Any  # int32 (packets,)
@@ -97,7 +97,7 @@ def latest_for(desk: Any, r: int, t: float) -> Any:
     x = t * power_of_two(desk.power[r])
     shift = np.float64(desk.shift[r])
     y = x - shift + (abs(x) + abs(shift)) * _ROUND
-    return np.float32(larger(y + (abs(y) * ULP + NUDGE), 0.0))
+    return np.float32(larger(y + (abs(y) * LATER + NUDGE), 0.0))
 
 
 @device

@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from raybox.bvh.aim import ANSWER, LANES, MARGIN, PASSES, PROBE, STOP, TIMED
-from raybox.bvh.chords import bound
+from raybox.bvh.aim import LANES, MISS, PASSES, STOP
+from raybox.bvh.chords import Sixteen, bound, end_packet
 from raybox.bvh.keys import bounds_in_a_row, load_columns
 from raybox.bvh.layout import CHILD, ROW
+from raybox.bvh.lines import margin_of, probe_of, unfold
 from raybox.bvh.notes import DEEP, CollectOf, CountOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.seen import Given, Seen, see
 from raybox.bvh.sift import clip, reach, sides_of, surely, unsure
@@ -37,11 +38,12 @@ from raybox.kernels.primitives import fetch
 from raybox.kernels.simd import lowest_bit
 
 LEFT = -3  # the answer of rays that are left to others
-HELD = TIMED  # the word that says how many boxes a ray of a packet holds, less one
+ANSWERS, HELD = 8, 9  # columns of words past those of probes: answers, how many boxes rays hold, less one
 NONE, UNFIT = 8, 9  # no octant: no ray meets anything; these rays are no packet
 HOLDS = 4  # boxes that a ray may hold
 _SETTLED = NearestOf, CollectOf  # times are float64, of every ray; else rays are copied if they hold boxes
-_BLOCK = PROBE * LANES
+COLUMNS = 10
+_BLOCK = COLUMNS * LANES
 _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 
@@ -59,13 +61,14 @@ def _aim(b: Any, job: Any, desk: Any, sink: Any, rays: tuple[Seen, Given], packe
     """Make a packet of rays of which some may meet something; return as `aim_packet` does."""
     seen, given = rays
     words = words_of(seen)
+    answers = [words.answer, constant(b, I32, LANES, MISS)]
     base = b.mul(packet, I64(_BLOCK))
-    for k, column in enumerate(words.columns()):
+    for k, column in enumerate([*words.columns(), *(answer.bits(F32) for answer in answers)]):
         sink.words.store(column, b.add(base, I64(LANES * k)))
     if isinstance(sink.sink, _SETTLED):
         keep_exact(b, given, b.mul(packet, I64(LANES)), desk.exact)
     meets = seen.alive & seen.tame
-    bound(b, job.frame, desk, (words, seen, meets), packet)
+    bound(b, job.frame, desk, Sixteen(words, seen, meets), packet)
     everyone = meets.mask()
     fit = b.icmp_signed("==", (seen.alive & ~seen.tame).mask(), I64(0))
     octant = I64(0)
@@ -118,16 +121,16 @@ def _strike(decide: Any) -> Any:
         def planes_of(axis: int) -> list[Lanes]:
             return [planes.splat(b.add(side, slot), LANES) for side in sides_of(b, row, octant, axis)]
 
-        stop = word(STOP)
-        near, far = clip(planes_of, word, stop)
+        stop, probe = word(STOP), probe_of([word(k) for k in range(STOP)])
+        near, far = clip(planes_of, unfold(*probe), stop)
         with b.if_then((near <= far).any()):
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
-            answer = word(ANSWER).bits(I32)
-            struck = _Struck(near, far, word(MARGIN), stop, answer, item, sink, packet)
+            answer = word(ANSWERS).bits(I32)
+            struck = _Struck(near, far, margin_of(*probe), stop, answer, item, sink, packet)
             stop, answer = decide(b, struck)
             sink.words.store(stop, b.add(base, I64(LANES * STOP)))
-            sink.answers.store(answer, b.add(base, I64(LANES * ANSWER)))
-            desk.probes.store(stop.greatest(), b.add(b.mul(packet, I64(PROBE)), I64(STOP)))
+            sink.answers.store(answer, b.add(base, I64(LANES * ANSWERS)))
+            end_packet(b, desk, packet, stop)
 
     @device
     def strike(_sink: Any, packets: PacketsOf, job: Any, desk: Any, spot: Any, packet: int) -> None:
@@ -145,14 +148,14 @@ def _nearest(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
 
 
 def _occluded(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
-    sure = surely(at.near, at.far, at.margin)
+    sure = surely(at.near, at.far, at.margin * 2.0)
     left = _hold(b, at, unsure(at.near, at.far, sure))  # a later box may settle it
     answer = sure.choose(constant(b, I32, LANES, 1), left.choose(LEFT, at.answer))
     return sure.choose(PASSES, at.stop), answer
 
 
 def _count(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
-    sure = surely(at.near, at.far, at.margin)
+    sure = surely(at.near, at.far, at.margin * 2.0)
     left = _hold(b, at, unsure(at.near, at.far, sure))
     return left.choose(PASSES, at.stop), left.choose(LEFT, at.answer + sure.to(I32))
 
@@ -175,7 +178,7 @@ def _hold(b: Any, at: _Struck, doubtful: Lanes) -> Lanes:
 
 def _collect(b: Any, at: _Struck) -> tuple[Lanes, Lanes]:
     # what may be met where the range begins ties with others there
-    sure = surely(at.near, at.far, at.margin) & (at.near > at.margin) & (at.answer < DEEP - 1)
+    sure = surely(at.near, at.far, at.margin * 2.0) & (at.near > at.margin) & (at.answer < DEEP - 1)
     left = unsure(at.near, at.far, sure)
     answer = at.answer + sure.to(I32)
     ray = steps(b, b.mul(at.packet, I64(LANES)), LANES)

@@ -33,7 +33,7 @@ class _Proposal(sure.Nearest):
         self.put(slot, met)
         return met & ~met
 
-    def tell_plane(self, row: Any, slot: Any) -> None:
+    def tell_plane(self, ray: Any, slot: Any) -> None:
         pass
 
 

@@ -15,6 +15,7 @@ from raybox.bvh.aim import ANSWER, DOUBT, LANES
 from raybox.bvh.desk import Desk
 from raybox.bvh.notes import DEEP, CollectOf, PacketsOf
 from raybox.bvh.order import PACKED, Order, doubt
+from raybox.bvh.packets import ANSWERS, COLUMNS
 from raybox.bvh.sorting import ByTime, Contacts, sort
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import device, inlined, whole
@@ -142,9 +143,10 @@ def _list(b: Any, packets: PacketsOf, desk: Any, packet: Any, found: Any) -> Any
     """Make pairs of what a packet's rays meet, ray by ray, from `found` on; return how many there are now."""
     end = Register(b, found)
     first = b.mul(packet, I64(LANES))
+    answers = b.mul(b.add(b.mul(packet, I64(COLUMNS)), I64(ANSWERS)), I64(LANES))
     for lane in range(LANES):
         ray = b.add(first, I64(lane))
-        answer = packets.answers.get(b.add(b.mul(b.add(first, I64(ANSWER)), I64(LANES)), I64(lane)))
+        answer = packets.answers.get(b.add(answers, I64(lane)))
         number = b.add(b.sext(answer, I64), I64(1))
         with loop(b, number, LANES) as at:
             to = b.add(end.value, at)
@@ -165,7 +167,7 @@ def _put_packets(
     at = whole(0)
     for p in range(begin, end):
         for lane in range(LANES):
-            number, k = packets.answers[p, ANSWER, lane] + 1, packets.first[p] + lane
+            number, k = packets.answers[p, ANSWERS, lane] + 1, packets.first[p] + lane
             if number < 0:
                 continue
             sink.where[base + k], sink.counts[base + k] = PACKED - (sink.size[1] + at), number

@@ -17,6 +17,9 @@ from raybox.kernels.lanes import F32, F64, I32, I64, Lanes, constant, greater, l
 SINGLE = 2.0**-22  # four times what float32 rounds off
 _ROUGH = 2.0**-21
 _STEADY = 2.0**-64  # direction parts below this share of the largest, but not 0, are for careful hands
+_STILL = 2.0**-100  # what 0 is taken for
+_AT_HAND = 2.0**26  # rays that stand still on an axis are for vectors from here,
+_LONG = 2.0**61  # if they leave the bounds of everything so soon, or move as fast on all other axes
 _POWER, _BIAS, _BITS = 0x7FF, 1023, 52  # of a float64: its exponent
 _TAME = 500  # exponents of directions that are for vectors
 
@@ -36,7 +39,7 @@ class Seen(NamedTuple):
     v: list[Lanes]  # float64: origin
     w: list[Lanes]  # float64: direction, its longest part in [1/2, 1)
     place: list[Lanes]  # the origin once more, rounded
-    inverse: list[Lanes]  # of the direction; 2^64 where the ray stands still
+    inverse: list[Lanes]  # of the direction; 2^100 where the ray stands still
     moves: list[Lanes]
     backward: list[Lanes]
     first: Lanes  # the range
@@ -64,16 +67,18 @@ def see(b: Any, given: Given, frame: Any) -> Seen:
     place = [x.to(F32) for x in v]
     way = _way_of(b, given.direction, frame.exponent)
     moves = [~d.equals(0.0) for d in given.direction]
-    speed = [some.choose(w.to(F32), _STEADY) for some, w in zip(moves, way.w, strict=True)]
+    speed = [some.choose(w.to(F32), _STILL) for some, w in zip(moves, way.w, strict=True)]
     inverse = [constant(b, F32, count, 1.0) / w for w in speed]
-    slowest = lesser(speed[0].magnitude(), lesser(speed[1].magnitude(), speed[2].magnitude()))
+    slow = [some.choose(w.magnitude(), 1.0) for some, w in zip(moves, speed, strict=True)]
+    slowest = lesser(slow[0], lesser(slow[1], slow[2]))
     farthest = greater(place[0].magnitude(), greater(place[1].magnitude(), place[2].magnitude()))
     sound = way.calm & (slowest >= _STEADY) & (farthest < numbers.splat(17, count).to(F32))
 
     first, last = ((t * way.unit).to(F32) for t in (given.t_min, given.t_max))
     start, stop, beside = _clip(numbers, (place, inverse, moves), (first, last))
     lost = sound & (beside | (start > stop))
-    tame = sound & (start.magnitude() < FAR) & (stop > -FAR)
+    near = (farthest < _AT_HAND) & ((stop - start < _LONG) | (slowest >= 0.5))
+    tame = sound & (start.magnitude() < FAR) & (stop > -FAR) & (near | moves[0] & moves[1] & moves[2])
     alive = (given.t_min <= given.t_max) & ~lost
     backward = [w < 0.0 for w in speed]
     return Seen(v, way.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, way.size)

@@ -3,9 +3,10 @@
 One fused multiply-add a plane: near and far planes are picked once a node by the octant that the rays
 run into. See `raybox.bvh.aim` for why no box is lost.
 
-**Boxes met for sure.** A slot's times are off by no more than ``e T + M/4`` (`raybox.bvh.aim`), so a ray
-for which ``near (1 + 4e) + M <= far`` meets the slot's box, with room to spare, within its range. All but a
-few in a thousand boxes that rays meet need not be looked up and calculated in float64 at all.
+**Boxes met for sure.** A slot's near times are early by 7u of themselves and the margin M at most, far ones
+late by 16u and M (`raybox.bvh.aim`), so a ray for which ``near (1 + 24u) + 2 M <= far`` meets the slot's box,
+with room to spare, within its range. All but one in a thousand boxes that rays meet need not be looked up and
+calculated in float64 at all.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from raybox.bvh.aim import LANES, MARGIN, PASSES, PROBE, STOP, at_a_time
+from raybox.bvh.aim import LANES, PASSES, PROBE, STOP, at_a_time
 from raybox.bvh.layout import CHILD, EMPTY, WIDTH
+from raybox.bvh.lines import Lines, alone, read
 from raybox.kernels.arrays import Memory
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
@@ -33,11 +35,10 @@ from raybox.kernels.lanes import (
     lesser,
     splat,
     steps,
-    transposed,
 )
 from raybox.kernels.loops import Register, bits, loop
 
-GROWTH = 1.0 + 2.0**-18  # four times what times computed from a slot may be off, and the margin is too
+GROWTH = 1.0 + 1.5 * 2.0**-20
 _TAME = 2.0**50  # slots' planes beyond were moved who knows how far
 
 
@@ -54,17 +55,17 @@ def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tu
     return near, far
 
 
-def clip(planes: Any, word: Any, stop: Lanes) -> tuple[Lanes, Lanes]:
+def clip(planes: Any, lines: Lines, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
-    planes: the near and far planes, of an axis' number. word: words of the rays' probes, of theirs. Stops
-    come last: where they change from slot to slot, they are waited for (2 % of `nearest`, measured).
+    planes: the near and far planes, of an axis' number. Stops come last: where they change from slot to slot,
+    they are waited for (2 % of `nearest`, measured).
     """
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for axis in range(2, -1, -1):
         first, last = planes(axis)
-        near = greater(fused(first, word(6 + axis), word(axis)), near)
-        far = lesser(fused(last, word(9 + axis), word(3 + axis)), far)
+        near = greater(fused(first, lines.steep[axis], lines.near[axis]), near)
+        far = lesser(fused(last, lines.flat[axis], lines.far[axis]), far)
     return near, lesser(far, stop)
 
 
@@ -74,9 +75,12 @@ def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
     return steps(b, I64(0), count).to(I32) < splat(b, left, count)
 
 
-def surely(near: Lanes, far: Lanes, margin: Lanes) -> Lanes:
-    """Tell who meets a slot's box for sure, and not at its edge; all of them have `near <= far`."""
-    return reach(near, margin) <= lesser(far, constant(near.b, F32, near.count, _TAME))
+def surely(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
+    """Tell who meets a slot's box for sure, and not at its edge; all of them have `near <= far`.
+
+    room: two margins; or one, if near is what near times `reach`.
+    """
+    return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, _TAME))
 
 
 def unsure(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
@@ -92,25 +96,17 @@ def reach(near: Lanes, margin: Lanes) -> Lanes:
     return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
 
 
-def rows_of(b: Any, rays: Lanes) -> list[Any]:
-    """Return where the probes of rays are."""
-    return [b.mul(b.sext(rays.lane(k), I64), I64(PROBE)) for k in range(rays.count)]
-
-
 class Together:
-    """Rays of a list that are tested at a node together: the columns of their probes, and their stops."""
+    """Rays of a list that are tested at a node together: their lines, margins and stops."""
 
-    def __init__(self, b: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
+    def __init__(self, b: Any, sink: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
         self.b = b
         self.begin = b.add(begin, at)
         self.count = at_a_time()
         self.rays = desk.arena.load(self.begin, self.count)
-        self.words: list[Lanes] = []
-        places = rows_of(b, self.rays)
-        for first in range(0, PROBE, self.count):
-            rows = [desk.probes.load(b.add(place, I64(first)), self.count) for place in places]
-            self.words += transposed(rows)
-        self.stop = Register(b, valid(b, at, number, self.count).choose(self.words[STOP], PASSES).value)
+        self.lines, stop, self.margin = read(b, sink, desk, self.rays)
+        self.room = self.margin + self.margin
+        self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
 
     def meet(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; who may meet it enters first."""
@@ -118,7 +114,7 @@ class Together:
         def planes_of(axis: int) -> list[Lanes]:
             return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
-        return clip(planes_of, self.words.__getitem__, self.stop.lanes)
+        return clip(planes_of, self.lines, self.stop.lanes)
 
     def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""
@@ -158,18 +154,18 @@ class Slots:
         desk.lengths.store(self.ends.load(0, WIDTH) - desk.starts.load(0, WIDTH), 0)
 
 
-def sift_with(make_hand: Any, b: Any, nodes: Any, desk: Any, node: Any, span: Any) -> None:
+def sift_with(make_hand: Any, b: Any, of: Any, desk: Any, node: Any, span: Any) -> None:
     """Write to the lists of a node's slots the rays of a list that may meet them, and when.
 
-    node: (its row, octant, a bit for each slot that is a box, and for each that is a node);
-    span: where the list begins and ends. What `make_hand` makes, for rays that are tested together, deals
-    with the boxes that are met for sure.
+    of: (whose answers, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that
+    is a node); span: where the list begins and ends. What `make_hand` makes, for rays that are tested
+    together, deals with the boxes that are met for sure.
     """
-    row, octant, boxes, inner = node
+    (sink, nodes), (row, octant, boxes, inner) = of, node
     begin, number = span[0], b.sub(span[1], span[0])
     slots = Slots(b, nodes, desk, row, octant)
     with loop(b, number, at_a_time()) as at:
-        rays = Together(b, desk, begin, at, number)
+        rays = Together(b, sink, desk, begin, at, number)
         taken = make_hand(rays, slots)
         with bits(b, boxes) as slot:
             near, far = rays.meet(slots, slot)
@@ -199,7 +195,8 @@ def boxes(b: Any, nodes: Any, row: Any) -> Any:
 def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
     """Return a bit for each slot that one ray may meet before its stop, and store their near times.
 
-    Another eight bits say which of them it meets for sure, as far as they are boxes.
+    The ray is the one that went alone last (`raybox.bvh.lines`). Another eight bits say which of them it
+    meets for sure, as far as they are boxes.
     """
     return _meet(b, nodes, desk, (row, octant, ray), lambda near, _: near)
 
@@ -214,17 +211,15 @@ def _meet(b: Any, nodes: Any, desk: Any, at: tuple[Any, Any, Any], order: Any) -
     """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
     row, octant, ray = at
     planes = nodes.as_items(F32)
-    base = b.mul(ray, I64(PROBE))
-
-    def word(k: int) -> Lanes:
-        return desk.probes.splat(b.add(base, I64(k)), WIDTH)
+    one = alone(desk, WIDTH)
 
     def planes_of(axis: int) -> list[Lanes]:
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
-    near, far = clip(planes_of, word, word(STOP))
+    stop = desk.probes.splat(b.add(b.mul(ray, I64(PROBE)), I64(STOP)), WIDTH)
+    near, far = clip(planes_of, one.lines, stop)
     desk.slots.store(order(near, far), I64(0))
-    sure = surely(near, far, word(MARGIN))
+    sure = surely(near, far, one.margin + one.margin)
     return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from raybox.bvh.aim import LANES
 from raybox.bvh.desk import WAITING, Desk
 from raybox.bvh.layout import CHILD, ROW, WIDTH
+from raybox.bvh.lines import go_alone
 from raybox.bvh.lists import occupied, open_lists, pad, pair_up, push_lists
 from raybox.bvh.notes import PacketsOf, note, propose, prunes, spares
 from raybox.bvh.packets import strike_alone, strike_lists
@@ -121,6 +122,7 @@ def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, i
 def _walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
     """Walk one ray through the tree below a node."""
     nodes = job.tree.nodes
+    go_alone(sink, desk, ray)
     desk.node[0], desk.time[0] = start, 0.0
     top = 1
     while top > 0:

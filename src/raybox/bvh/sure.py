@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import ANSWER, LANES, MARGIN, MISS, PASSES, PROBE, STOP, TIMED
+from raybox.bvh.aim import ANSWER, LANES, MISS, PASSES, PROBE, STOP, TIMED
 from raybox.bvh.entered import entered_by, plane_entered
 from raybox.bvh.layout import CHILD, ROW
+from raybox.bvh.lines import MARGIN
 from raybox.bvh.notes import CollectOf, CountOf, FirstOf, NearestOf, OccludedOf, PacketsOf
 from raybox.bvh.sift import GROWTH, Slots, Together, reach, sift_with, surely, unsure
 from raybox.kernels.emitted import vector_code
@@ -45,10 +46,15 @@ class Hand:
     def finish(self) -> None:
         """Write down what became of the rays."""
 
-    def row(self, lane: Any) -> Any:
-        """Return where the probe of one of the rays is."""
-        ray = self.desk.arena.get(self.b.add(self.rays.begin, lane))
-        return self.b.mul(self.b.sext(ray, I64), I64(PROBE))
+    def ray(self, lane: Any) -> Any:
+        """Return the number of one of the rays."""
+        return self.b.sext(self.desk.arena.get(self.b.add(self.rays.begin, lane)), I64)
+
+    def write(self, ray: Any, answer: Any, stop: Any) -> None:
+        """Write down a ray's answer so far, and where it now stops."""
+        b = self.b
+        self.desk.answers.put(answer, b.add(b.mul(ray, I64(2)), I64(ANSWER)))
+        self.desk.probes.put(stop, b.add(b.mul(ray, I64(PROBE)), I64(STOP)))
 
 
 class Nearest(Hand):
@@ -62,7 +68,7 @@ class Nearest(Hand):
 
     def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         """Deal with the rays for which the box is surely before all others so far."""
-        margin = self.rays.words[MARGIN]
+        margin = self.rays.margin
         stop = reach(near, margin)
         sure = surely(stop, far, margin)
         self.rays.stop.value = sure.choose(stop, self.rays.stop.lanes).value
@@ -78,17 +84,16 @@ class Nearest(Hand):
         """Write down the answers so far, by which planes they are entered, and where the rays now stop."""
         numbers, stops = self.slot.value, self.rays.stop.value
         with bits(self.b, (self.slot.lanes > MISS).mask()) as lane:
-            row = self.row(lane)
+            ray = self.ray(lane)
             slot = self.b.zext(self.b.extract_element(numbers, lane), I64)
-            self.desk.answers.put(self.slots.item(slot), self.b.add(row, I64(ANSWER)))
-            self.desk.probes.put(self.b.extract_element(stops, lane), self.b.add(row, I64(STOP)))
-            self.tell_plane(row, slot)
+            self.write(ray, self.slots.item(slot), self.b.extract_element(stops, lane))
+            self.tell_plane(ray, slot)
 
-    def tell_plane(self, row: Any, slot: Any) -> None:
+    def tell_plane(self, ray: Any, slot: Any) -> None:
         """Write down by which plane a ray enters its box: about one ray in a box, so one by one."""
         planes = [self.slots.plane(2 * axis, slot, 1).lane(0) for axis in range(3)]
-        plane = entered_by(self.b, self.desk.probes, row, planes, self.slots.octant)
-        self.desk.answers.put(plane, self.b.add(row, I64(TIMED)))
+        plane = entered_by(self.b, self.desk.probes, ray, planes, self.slots.octant)
+        self.desk.answers.put(plane, self.b.add(self.b.mul(ray, I64(2)), I64(TIMED)))
 
 
 class _Occluded(Hand):
@@ -102,16 +107,14 @@ class _Occluded(Hand):
         self.ended = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
     def take(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
-        sure = surely(near, far, self.rays.words[MARGIN])
+        sure = surely(near, far, self.rays.room)
         self.rays.stop.value = sure.choose(PASSES, self.rays.stop.lanes).value
         self.ended.value = sure.choose(1, self.ended.lanes).value
         return unsure(near, far, sure)
 
     def finish(self) -> None:
         with bits(self.b, (self.ended.lanes > 0).mask()) as lane:
-            row = self.row(lane)
-            self.desk.answers.put(I32(1), self.b.add(row, I64(ANSWER)))
-            self.desk.probes.put(F32(PASSES), self.b.add(row, I64(STOP)))
+            self.write(self.ray(lane), I32(1), F32(PASSES))
 
 
 class _Count(Hand):
@@ -125,15 +128,16 @@ class _Count(Hand):
         self.number = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
     def take(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
-        sure = surely(near, far, self.rays.words[MARGIN])
+        sure = surely(near, far, self.rays.room)
         self.number.value = (self.number.lanes + sure.to(I32)).value
         return unsure(near, far, sure)
 
     def finish(self) -> None:
-        total = (self.rays.words[ANSWER].bits(I32) + self.number.lanes).value
+        number = self.number.value
         with bits(self.b, (self.number.lanes > 0).mask()) as lane:
-            place = self.b.add(self.row(lane), I64(ANSWER))
-            self.desk.answers.put(self.b.extract_element(total, lane), place)
+            place = self.b.add(self.b.mul(self.ray(lane), I64(2)), I64(ANSWER))
+            more = self.b.extract_element(number, lane)
+            self.desk.answers.put(self.b.add(self.desk.answers.get(place), more), place)
 
 
 class _Collect(Hand):
@@ -143,9 +147,9 @@ class _Collect(Hand):
     takes = True
 
     def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
-        margin, b = self.rays.words[MARGIN], self.b
-        later = (near > margin).choose(near, np.inf)
-        sure = surely(later, far, margin)
+        b = self.b
+        later = (near > self.rays.margin).choose(near, np.inf)
+        sure = surely(later, far, self.rays.room)
         contacts = self.sink.contacts
         size = self.sink.size.get(0)
         after = b.add(size, b.ctpop(sure.mask()))
@@ -164,7 +168,7 @@ def sifting(hand: type[Hand]) -> Any:
     def write(b: Any, sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
         # who meets the box of something else is not sure of what is in it
         sifter = hand if hand is Hand or fills(job.rows) else Hand
-        sift_with(partial(sifter, b, sink, desk), b, job.tree.nodes, desk, node, span)
+        sift_with(partial(sifter, b, sink, desk), b, (sink, job.tree.nodes), desk, node, span)
 
     @device
     def sift(sink: Any, job: Any, desk: Any, node: Any, span: Any) -> None:
@@ -176,7 +180,7 @@ def sifting(hand: type[Hand]) -> Any:
 @device
 def _take_nearest(_sink: NearestOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
     node, octant, slot = spot
-    near, stop, margin = desk.slots[slot], desk.probes[r, STOP], desk.probes[r, MARGIN]
+    near, stop, margin = desk.slots[slot], desk.probes[r, STOP], desk.alone[MARGIN]
     late = near * np.float32(GROWTH) + margin
     if late * np.float32(GROWTH) + margin <= stop:
         desk.answers[r, ANSWER] = ~job.tree.nodes[node, CHILD + slot]
@@ -202,7 +206,7 @@ def _take_count(_sink: CountOf, _job: Any, desk: Any, _spot: Any, r: int) -> boo
 @device
 def _take_collect(sink: CollectOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
     node, _, slot = spot
-    if not desk.slots[slot] > desk.probes[r, MARGIN]:
+    if not desk.slots[slot] > desk.alone[MARGIN]:
         return False
     contacts, size = sink.contacts, sink.size[0]
     if size + LANES <= contacts.ray.size:

@@ -17,10 +17,12 @@ from numba import types
 from raybox.bvh import pages
 from raybox.bvh.aim import (
     CELLS,
+    INVERSE,
     LANES,
     NUMBERS,
     PASSES,
     PROBE,
+    SLACK,
     STOP,
     UNAIMED,
     Frame,
@@ -30,6 +32,7 @@ from raybox.bvh.aim import (
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.keys import LOST, copy_rays, sort_by, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
+from raybox.bvh.lines import unfold
 from raybox.bvh.sift import clip, sides_of
 from raybox.bvh.words import aim
 from raybox.kernels.box_lanes import Pairs, make_pairs
@@ -97,7 +100,8 @@ class Desk(NamedTuple):
     order: Any  # int32 (rays + 16,)
     rows: Any  # float64 (rays + 16, 8)
     starts: Any  # int64 (11,)
-    probes: Any  # float32 (rays + 16, 16)
+    probes: Any  # float32 (rays + 16, 8)
+    answers: Any  # int32 (rays + 16, 2), not asked for
     exact: Any  # float64 (rays + 16, 8)
     power: Any  # int32 (rays + 16,)
     shift: Any  # float32 (rays + 16,)
@@ -132,10 +136,11 @@ def make_desk() -> Desk:
     keys, order = (np.empty(_RAYS + 16, np.int32) for _ in range(2))
     rows, exact = (np.empty((_RAYS + 16, NUMBERS)) for _ in range(2))
     probes = np.empty((_RAYS + 16, PROBE), np.float32)
+    answers = np.empty((_RAYS + 16, 2), np.int32)
     pairs = make_pairs(_PAIRS + 64)
     power, shift = np.empty(_RAYS + 16, np.int32), np.empty(_RAYS + 16, np.float32)
     found = np.empty((_ROOM, 3), np.int64)
-    return Desk(keys, order, rows, np.empty(11, np.int64), probes, exact, power, shift, found, pairs)
+    return Desk(keys, order, rows, np.empty(11, np.int64), probes, answers, exact, power, shift, found, pairs)
 
 
 @vector_code(types.int64)
@@ -146,7 +151,8 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
     """
     planes, probes, found = memory
     base = b.mul(ray, I64(PROBE))
-    words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(STOP + 1)]
+    words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(PROBE)]
+    lines = unfold(words[:INVERSE], words[INVERSE:SLACK], words[SLACK])
     sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
     end = Register(b, used)
 
@@ -156,7 +162,7 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
         def planes_of(axis: int) -> list[Lanes]:
             return [planes.load(b.add(start, side), BLOCK) for side in sides[axis]]
 
-        near, far = clip(planes_of, words.__getitem__, words[STOP])
+        near, far = clip(planes_of, lines, words[STOP])
         return near <= far
 
     def sweep(begin: Any, stop: Any, together: int) -> None:

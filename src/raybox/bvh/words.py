@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import types
 
-from raybox.bvh.aim import DOUBT, MISS, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
+from raybox.bvh.aim import DOUBT, LATER, MISS, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
 from raybox.bvh.desk import FIRST
 from raybox.bvh.layout import NUDGE
-from raybox.bvh.seen import SINGLE, Given, Seen, see
+from raybox.bvh.lines import packed
+from raybox.bvh.seen import Given, Seen, see
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
     F32,
@@ -28,67 +28,42 @@ from raybox.kernels.lanes import (
 )
 from raybox.kernels.loops import loop
 
-PAD = 1.5 * 2.0**-22
-_OFF = 1.5 * 2.0**-23  # of x: its slack
-_ROUND = 2.0**-50
-_MARGIN = 16.0  # errors of c
-_ENDS = 5.0  # times that the ends of the range are off: four, and their own rounding
+_ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
+_LEAST = 2.0**-38  # slack
 _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
 _AHEAD = 64  # rays, to be fetched from memory in time
 
 
 class Words(NamedTuple):
-    """The words of probes, column by column."""
+    """The words of probes, column by column, answers to begin with, and where rays are."""
 
-    near: list[Lanes]
-    far: list[Lanes]
-    steep: list[Lanes]  # the inverse for near planes
-    flat: list[Lanes]  # and for far ones
+    c: list[Lanes]
+    inverse: list[Lanes]
+    slack: Lanes
     stop: Lanes
     answer: Lanes
-    margin: Lanes
-    x: list[Lanes]  # where the rays are at time 0, on each axis
-    slack: list[Lanes]  # and how far off that may be
+    x: list[Lanes]  # at time 0, on each axis
 
     def columns(self) -> list[Lanes]:
-        """Return the sixteen words of a row."""
-        timed = constant(self.stop.b, I32, self.stop.count, MISS)
-        last = [self.stop, self.answer.bits(F32), self.margin, timed.bits(F32)]
-        return [*self.near, *self.far, *self.steep, *self.flat, *last]
-
-
-class _Axis(NamedTuple):
-    """What is written of one axis, and what is known of it."""
-
-    near: Lanes
-    far: Lanes
-    steep: Lanes
-    flat: Lanes
-    x: Lanes
-    slack: Lanes
-    error: Lanes  # of near and far; infinite where the ray stands still
+        """Return the eight words of a row."""
+        return [*self.c, *self.inverse, self.slack, self.stop]
 
 
 def words_of(seen: Seen) -> Words:
     """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
     length = seen.stop - seen.start
-    length = length + length.magnitude() * SINGLE + NUDGE
-    axes = [_axis(seen, k, length) for k in range(3)]
-    near, far, steep, flat, x, slack, errors = ([axis[k] for axis in axes] for k in range(7))
-    worst = greater(errors[0], greater(errors[1], errors[2]))
-    margin = worst * _MARGIN + _ends_off(seen, length) * _ENDS
-    return Words(near, far, steep, flat, *_ends(seen, length), margin, x, slack)
+    length = length + length.magnitude() * LATER + NUDGE
+    start = seen.start.to(F64)
+    places = [fused(start, w, v) for v, w in zip(seen.v, seen.w, strict=True)]
+    c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, seen.inverse, strict=True)]
+    x = [place.to(F32) for place in places]
+    slack = packed(_largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
+    return Words(c, seen.inverse, slack, *_ends(seen, length), x)
 
 
-def _axis(seen: Seen, k: int, length: Lanes) -> _Axis:
-    """Return the words of one axis."""
-    moves, inverse = seen.moves[k], seen.inverse[k]
-    x = fused(seen.start.to(F64), seen.w[k], seen.v[k]).to(F32)
-    slack = x.magnitude() * _OFF + (seen.place[k].magnitude() * _ROUND + NUDGE)
-    steep, flat = inverse * (1.0 - PAD), inverse * (1.0 + PAD)
-    error = fused(flat.magnitude(), slack, moves.choose(NUDGE, length))
-    near, far = fused(x, steep, error) * -1.0, fused(x * -1.0, flat, error)
-    return _Axis(near, far, steep, flat, x, slack, moves.choose(error, np.inf))
+def _largest(axes: list[Lanes]) -> Lanes:
+    x, y, z = (axis.magnitude() for axis in axes)
+    return greater(greater(x, y), z)
 
 
 def _ends_off(seen: Seen, length: Lanes) -> Lanes:
@@ -127,12 +102,15 @@ def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> Non
             for k, row in enumerate(given):
                 desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
         seen = see(b, _columns_of(given), frame)
-        columns = words_of(seen).columns()
+        words = words_of(seen)
         desk.power.store(seen.size, at)
         desk.shift.store(seen.start, at)
-        for part in range(0, PROBE, count):
-            for k, row in enumerate(transposed(columns[part : part + count])):
-                desk.probes.store(row, b.add(b.mul(at, I64(PROBE)), I64(PROBE * k + part)))
+        eights = zip(*(column.eights() for column in words.columns()), strict=True)
+        for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
+            desk.probes.store(row, b.mul(b.add(at, I64(k)), I64(PROBE)))
+        untimed = constant(b, I32, count, MISS)
+        turns = [lane for k in range(count) for lane in (k, count + k)]
+        desk.answers.store(words.answer.shuffled(untimed, turns), b.mul(at, I64(2)))
 
 
 @vector_code(types.void)

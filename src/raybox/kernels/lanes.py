@@ -223,7 +223,7 @@ def steps(builder: Any, start: Any, count: int) -> Lanes:
 
 def transposed(rows: list[Lanes]) -> list[Lanes]:
     """Turn n vectors of n lanes, 8 or 16 of 4 bytes or 8 of 8, into their columns, in n log2 n shuffles."""
-    count = len(rows)
+    count = rows[0].count
     block = 16 // BYTES[rows[0].item]  # lanes in 16 bytes: shuffles within such a block are the cheapest
     groups, step = [[row] for row in rows], 1
     while step < block:
@@ -237,6 +237,13 @@ def transposed(rows: list[Lanes]) -> list[Lanes]:
     even = [k + n for n in (0, count) for q in range(0, count, 2 * block) for k in range(q, q + block)]
     odd = [k + block for k in even]
     return [column for blocks in _sorted_out(groups, even, odd) for column in blocks]
+
+
+def eight_columns(rows: list[Lanes]) -> list[Lanes]:
+    """Turn 8 or 16 vectors of eight lanes of 4 bytes into their columns, in 24 or 32 shuffles."""
+    if len(rows) == 2 * rows[0].count:  # what `transposed` does to vectors twice as long as they are many
+        rows = [joined([rows[k], rows[k + 4]]) for k in (*range(4), *range(8, 12))]
+    return transposed(rows)
 
 
 def _sorted_out(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
