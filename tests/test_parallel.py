@@ -6,14 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from raybox import parallel
-from raybox.parallel import check_workers, cores, run_chunks
+from raybox.parallel import check_workers, run_chunks
+from raybox.placing import cores
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, -1])
@@ -90,25 +90,6 @@ def test_who_asks_takes_part():
     run_chunks(work, 200_000, workers=2)
     assert threading.current_thread() in seen
     assert len(seen) == 2
-
-
-def test_helpers_wait_for_the_next_question():
-    helpers = []
-    for _ in range(3):
-        run_chunks(lambda begin, end: time.sleep(0.002), 200_000, workers=2)
-        helpers.append({thread for thread in threading.enumerate() if thread.name.startswith("raybox")})
-    assert helpers[0]
-    assert helpers[0] == helpers[1] == helpers[2]
-
-
-def test_nobody_waits_for_helpers_that_have_no_thread(monkeypatch):
-    held = threading.Event()
-    with ThreadPoolExecutor(1) as busy:
-        monkeypatch.setattr(parallel, "_helpers", lambda: busy)
-        busy.submit(held.wait, 60)
-        chunks = run_chunks(lambda begin, end: (begin, end), 100_000, workers=3)
-        held.set()
-    assert [k for begin, end in chunks for k in range(begin, end)] == list(range(100_000))
 
 
 def test_what_goes_wrong_here_waits_for_helpers_to_end_their_chunk():

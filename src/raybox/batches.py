@@ -19,7 +19,8 @@ from raybox.bvh.keys import CAREFUL, LOST
 from raybox.bvh.order import Order
 from raybox.bvh.traverse import Job
 from raybox.kernels.primitives import fills
-from raybox.parallel import Run, cores, uncounted
+from raybox.parallel import Run, uncounted
+from raybox.placing import cores
 from raybox.validate import Ints
 
 T = TypeVar("T")

@@ -4,18 +4,17 @@ Kernels release the GIL, so plain threads are enough, and safe where Numba's own
 are not (several Python threads, forks). Each ray's answer is its own: chunks change nothing.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from math import ceil
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from raybox import helpers
 from raybox.errors import InvalidInput
+from raybox.placing import cores
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]
@@ -27,7 +26,6 @@ _LARGEST = 1 << 20
 _SMALLEST = 16384
 _SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
 _GROWTH = 1024
-_MOST = 1024  # threads that help
 _TOGETHER = 16  # chunks begin at multiples of it: neighbours in a picture that go as one stay together
 _EACH = 1  # chunks a thread, at least,
 _ENDING = 0.75  # each of no more than this share of what is left: between two, Python takes 0.1 to 0.3 ms
@@ -48,13 +46,6 @@ class Run(Protocol):
     def __call__(  # noqa: D102
         self, work: Work[T], total: int, *, done: Callable[[T], int] | None = None, least: int | None = None
     ) -> list[T]: ...
-
-
-def cores() -> int:
-    """Return how many threads this process may run at once."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def check_workers(workers: Any) -> int:
@@ -101,6 +92,9 @@ class _Chunks:
             part[1] = max(begin, end - size - (end - size) % _TOGETHER)
             return part[1], end
 
+    def stop(self) -> None:
+        self.stopped = True
+
     def learn(self, rays: int, seconds: float) -> None:
         fitting = int(rays * _SECONDS / max(seconds, 1e-6))
         with self.lock:
@@ -121,8 +115,17 @@ def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[R
     if total <= _FIRST and not progress:
         yield AtOnce()
         return
-    with bar(total, progress) as advance:
-        yield Team(threads, advance)
+    with bar(total, progress) as advance, _crew(threads - 1) as crew:
+        yield Team(threads, crew, advance)
+
+
+@contextmanager
+def _crew(number: int) -> Iterator[helpers.Crew]:
+    crew = helpers.lend(number)
+    try:
+        yield crew
+    finally:
+        crew.let_go()
 
 
 def uncounted(_answer: Any) -> int:
@@ -139,20 +142,11 @@ class AtOnce(NamedTuple):
         return [work(0, total)] if total else []
 
 
-@cache
-def _helpers() -> ThreadPoolExecutor:
-    """Return threads that wait for work as long as the process lives: starting one took 0.3 ms."""
-    return ThreadPoolExecutor(_MOST, "raybox")
-
-
-if hasattr(os, "register_at_fork"):  # a child has no threads but the one that forked
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
-
-
 class Team(NamedTuple):
-    """So many threads, and whom to tell how far they are."""
+    """So many threads, those of them that help, and whom to tell how far they are."""
 
     threads: int
+    crew: helpers.Crew
     advance: Advance
 
     def __call__(  # noqa: D102
@@ -178,38 +172,8 @@ class Team(NamedTuple):
                 self.advance(done(answers[-1][1]) if done else rays)
             return answers
 
-        answers = drain(0) if threads == 1 else _share(chunks, drain, threads)
+        answers = drain(0) if threads == 1 else self.crew.share(drain, threads, chunks.stop)
         return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
-
-
-def _share(chunks: _Chunks, drain: Callable[[int], Done[T]], threads: int) -> Done[T]:
-    """Drain chunks here and in other threads; what goes wrong in one stops the others after their chunk."""
-
-    def help_out(thread: int) -> Done[T]:
-        try:
-            return drain(thread)
-        except BaseException:
-            chunks.stopped = True
-            raise
-
-    helping = {_helpers().submit(help_out, thread) for thread in range(1, threads)}
-    try:
-        done = drain(0)
-        helping = _begun(helping)
-        while helping:
-            # a wait without an end would keep Ctrl-C out on some systems
-            finished, helping = wait(helping, timeout=0.1, return_when=FIRST_COMPLETED)
-            for future in finished:
-                done.extend(future.result())
-    finally:
-        chunks.stopped = True
-        wait(_begun(helping))
-    return done
-
-
-def _begun(helping: set[Future[T]]) -> set[Future[T]]:
-    """Call off those for whom there was no thread, or no time."""
-    return {future for future in helping if not future.cancel()}
 
 
 @contextmanager
