@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from raybox import placing
-from raybox.kernels.waiting import wait_while
 
 Drain = Callable[[int], list[Any]]  # does work, as thread number so and so, until there is none left
 
@@ -36,6 +35,13 @@ def lend(number: int) -> "Crew":
 
 def _nothing() -> None:
     pass
+
+
+def _look(bell: Any, place: int, span: tuple[int, int], looks: int) -> None:
+    """Wait while bell[place] is within the span, for so many looks."""
+    from raybox.kernels.waiting import wait_while  # compiled code: who asks of a pair or two does without
+
+    wait_while(bell, place, *span, looks)
 
 
 class Crew:
@@ -114,7 +120,7 @@ class Crew:
                     self._stop()
                 with self._change:
                     self._drain = None
-                wait_while(self._bell, _BUSY, 1, self._number, self._looks * _WHILE)
+                _look(self._bell, _BUSY, (1, self._number), self._looks * _WHILE)
                 with self._change:
                     while self._bell[_BUSY] > 0:
                         self._change.wait(0.1)  # one without an end would keep Ctrl-C out on some systems
@@ -129,7 +135,7 @@ class Crew:
         piece = 0
         while True:
             piece = self._join(number, piece)
-            wait_while(self._bell, _PIECE, piece, piece, self._looks * _MOMENT)
+            _look(self._bell, _PIECE, (piece, piece), self._looks * _MOMENT)
 
     def _join(self, number: int, last: int) -> int:
         """Wait for another piece of work than the last, and take part if wanted; return its number."""
