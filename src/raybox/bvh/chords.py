@@ -1,4 +1,4 @@
-"""The probe of a packet: lines that bound those of its sixteen rays.
+"""The lines of a packet, which bound those of its sixteen rays.
 
 See `raybox.bvh.packets` for why chords do. All of them are made at once: the least of each of twelve vectors
 takes 36 operations on whole vectors, not twelve times eight on parts of them.
@@ -41,7 +41,7 @@ class _Chord(NamedTuple):
 
 
 def bound(b: Any, frame: Any, desk: Any, rays: Sixteen, packet: Any) -> None:
-    """Write the probe of a packet, and its lines for far planes."""
+    """Write the lines of a packet, and where it stops."""
     row = b.mul(packet, I64(LINES))
     chord = _span(b, frame, rays)
     offset, slope = _lines(chord, *_ends(chord, rays))

@@ -24,11 +24,11 @@ from raybox.kernels.lanes import F32, I32, I64, Lanes, constant, eight_columns, 
 
 NEAR, FAR, STEEP, FLAT, MARGIN = 0, 3, 6, 9, 12
 _PARTS = NEAR, FAR, STEEP, FLAT
-_WIDER = 1.0 + 2.0**-21  # what far times are multiplied by
+_WIDER = 1.0 + 2.0**-21  # K in `raybox.bvh.aim`: what far times are multiplied by
 _OFF = 3.25 * 2.0**-24  # of c, beside slack
 _MARGIN = 3.0  # times that error, the worst of three axes
 _HALF, _LOW = 16, 0xFFFF  # of a word
-_MORE = 1.25
+_MORE = 1.25  # times what the ends of the range are off
 
 
 class Lines(NamedTuple):
@@ -74,9 +74,9 @@ def _margin(errors: list[Lanes], slack: Lanes) -> Lanes:
 
 
 def packed(slack: Lanes, ends: Lanes) -> Lanes:
-    """Return slack in one word with what the ends of the range are off, rounded up: the upper halves of both.
+    """Return slack in one word with what the ends of the range are off: the upper halves of both, rounded up.
 
-    As a number that is a little more than slack.
+    As a number, the word is slack and a little more.
     """
     upper = (slack.bits(I32) & ~_LOW) + (_LOW + 1)
     return (upper | ((ends * _MORE).bits(I32) + _LOW) >> _HALF).bits(F32)

@@ -1,6 +1,6 @@
 """Packets: sixteen neighbouring rays that go nearly the same way, walked as if they were one.
 
-A packet's probe has the form of a ray's, but bounds all sixteen. The near times of a plane at b are lines in
+A packet has lines, as a ray has, but they bound those of all sixteen. The near times of a plane at b are lines in
 b, one for each ray; the least of them is concave, so between two places the chord lies below: the chord over
 all of the scene that the rays have before them is the packet's near time. (Far times: greatest, convex,
 above.) Rounding is monotone, so no packet refuses what one of its rays accepts. The walk is
