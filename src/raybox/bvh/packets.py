@@ -1,11 +1,11 @@
 """Packets: sixteen neighbouring rays that go nearly the same way, walked as if they were one.
 
-A packet has lines, as a ray has, but they bound those of all sixteen. The near times of a plane at b are lines in
-b, one for each ray; the least of them is concave, so between two places the chord lies below: the chord over
-all of the scene that the rays have before them is the packet's near time. (Far times: greatest, convex,
-above.) Rounding is monotone, so no packet refuses what one of its rays accepts. The walk is
-that of `raybox.bvh.stream`, with packets for rays; only a box is tested against each ray, all sixteen at
-once. No ray is sorted, and what is known of a packet lies side by side.
+A packet has lines, as a ray has, but they bound those of all sixteen. The near times of a plane at b are
+lines in b, one for each ray; the least of them is concave, so between two places the chord lies below: the
+chord over all of the scene that the rays have before them is the packet's near time. (Far times: greatest,
+convex, above.) Rounding is monotone, so no packet refuses what one of its rays accepts. The walk is that of
+`raybox.bvh.stream`, with packets for rays; only a box is tested against each ray, all sixteen at once. No ray
+is sorted, and what is known of a packet lies side by side.
 
 What a ray meets for sure counts, as in `raybox.bvh.sure`. A box that it is not sure of, it holds until the
 packet has been everywhere; then `raybox.bvh.holding` decides. A ray that would hold too many is LEFT to
