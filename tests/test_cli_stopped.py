@@ -47,7 +47,7 @@ def test_in_a_process_of_its_own(folder):
     said = running.communicate(timeout=60)[1]
     assert (running.returncode, said.splitlines()[-1]) == (130, "raybox: stopped")
     left = {path.name for path in folder.iterdir()}
-    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # it is left if there is what to go on with
+    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # left if there is what to go on with
 
 
 # What the thread of the command does; `stop()` is Ctrl-C.

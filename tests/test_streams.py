@@ -9,8 +9,8 @@ import pytest
 import exact
 import raybox as rb
 from aim import INF
-from cast import PLACES, aimed, copied, loop, see, unfolded
-from raybox.bvh.aim import ANSWER, CELLS, MISS, PASSES, STOP, TIMED, frame_of
+from cast import PLACES, Seen, aimed, copied, loop, see, unfolded
+from raybox.bvh.aim import ANSWER, CELLS, DOUBT, MISS, PASSES, STOP, TIMED, UNAIMED, frame_of
 from raybox.bvh.build import build
 from raybox.bvh.desk import make_desk
 from raybox.bvh.keys import CAREFUL, LOST, keep_keys, sort_keys
@@ -230,6 +230,52 @@ def hold_standing(line, axis, v, stop):
     assert first[0] <= 0
     assert last[0] >= min(stop, 2.0**61)
     assert stop == INF or (first[1] > stop and last[2] < 0), (first, last, stop)
+
+
+def test_lines_of_rays_from_afar_are_not_too_strict():
+    """Where float64 rounds off more of where they come in than float32 of anything else."""
+    rng, counts = np.random.default_rng(66), Counter()
+    lower = rng.uniform(-1, 1, (50, 3))
+    tree = build(lower, lower + 0.1)
+    origins = rng.normal(size=(80, 3)) * 2.0 ** rng.integers(28, 44, 80)[:, None]
+    ways = rng.uniform(-1, 1, (80, 3)) - origins
+    rays = rb.Rays(origins, ways).rows()
+    desk = aimed(frame_of(tree), rays, range(80))
+    planes = [Fraction(float(x)) for x in np.unique(tree.nodes.view(np.float32)[:, :CHILD]) if abs(x) < 4]
+    for k, line in enumerate(lines_of(desk, 80)):
+        ray, shift = (
+            Seen(tree, origins[k].tolist(), ways[k].tolist(), 0.0, INF),
+            Fraction(float(desk.shift[k])),
+        )
+        if desk.probes[k, STOP] < 0:
+            counts["passes"] += 1
+            continue
+        for axis in range(3):
+            c_near, c_far, near, far = map(Fraction, line[axis:12:3])
+            v, w = ray.v[axis], ray.w[axis]
+            for b in planes[::5]:
+                t = (b - v) / w - shift
+                assert f32(b * near + c_near) <= max(t, 0) * (1 + 4 * U), (k, axis)
+                assert f32(b * far + c_far) >= t * (1 + 4 * U) or t < 0, (k, axis)
+                counts["ahead" if t > 0 else "behind"] += 1
+    assert counts["ahead"] > 5000, counts
+
+
+def test_who_stands_still_far_from_the_bulk_is_not_for_vectors():
+    """One stray box is as far away as float32 can tell who is beside it, another is farther."""
+    lower = np.concatenate(
+        [np.random.default_rng(67).uniform(-1, 1, (60, 3)), [[2.0**24] * 3, [2.0**28] * 3]]
+    )
+    upper = lower + np.array([[0.2]] * 60 + [[2.0], [16.0]])
+    origins = np.array([[2.0**24 + 1, 2.0**24 + 1, -9.0], [2.0**28 + 3, 2.0**28 + 1, -9.0]])
+    tree, ways = build(lower, upper), np.array([[0.0, 0.0, 1.0]] * 2)
+    desk = aimed(frame_of(tree), rb.Rays(origins, ways).rows(), range(2))
+    assert desk.probes[0, STOP] > 2.0**24
+    assert (desk.probes[1, STOP], desk.answers[1, ANSWER]) == (UNAIMED, DOUBT)
+    hits = rb.Scene(rb.Boxes(lower, upper)).nearest(
+        rb.Rays(np.tile(origins, (900, 1)), np.tile(ways, (900, 1)))
+    )
+    assert hits.index.tolist() == [60, 61] * 900
 
 
 def test_rays_that_stand_still_beside_all_boxes_are_lost_at_once():
