@@ -41,13 +41,21 @@ def test_helpers_wait_for_the_next_question(crews):
 
 def test_helpers_remember_nothing_of_a_question_that_is_over():
     held = np.zeros(3)
-    gone = weakref.ref(held)
-    several(lambda begin, end, held=held: time.sleep(0.002 + held[0]))
-    del held
+    gone = [weakref.ref(held)]
+
+    def work(begin, end, held=held):
+        time.sleep(0.002 + held[0])
+        answer = np.zeros(3)
+        gone.append(weakref.ref(answer))
+        return answer
+
+    several(work)
+    del held, work
     deadline = time.monotonic() + 30
-    while gone() is not None and time.monotonic() < deadline:
+    while any(ref() is not None for ref in gone) and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert gone() is None
+    assert len(gone) > 5
+    assert all(ref() is None for ref in gone)
 
 
 def test_who_asks_meanwhile_has_helpers_of_their_own(crews):
@@ -70,11 +78,16 @@ def test_who_asks_meanwhile_has_helpers_of_their_own(crews):
 def test_a_question_is_many_pieces_some_of_them_for_fewer(crews):
     """And some so late that helpers have gone to sleep."""
     done = []
+
+    def work(begin, end):
+        time.sleep(0.002)
+        return begin, end
+
     with team(200_000, workers=3) as run:
         for piece in range(12):
-            least = (1, 70_000, 200_000)[piece % 3]
+            least = (20_000, 70_000, 200_000)[piece % 3]
             time.sleep(0.01 * (piece > 8))
-            spans = run(lambda begin, end: (begin, end), 200_000, least=least, done=done.append)
+            spans = run(work, 200_000, least=least, done=done.append)
             assert [k for begin, end in spans for k in range(begin, end)] == list(range(200_000))
     assert len(crews[2]) == 1
 
