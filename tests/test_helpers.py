@@ -115,6 +115,24 @@ def test_nobody_waits_for_helpers_that_have_no_thread(monkeypatch, crews):
     assert crews[2][0]._threads == []
 
 
+def test_who_cannot_look_is_told_why_and_does_not_wait_for_ever(monkeypatch):
+    def broken(*_):
+        raise ImportError("no compiled code")
+
+    monkeypatch.setattr(helpers, "_look", broken)
+    with pytest.raises(ImportError, match="no compiled code"):
+        several(lambda begin, end: end - begin)
+
+
+def test_who_is_stopped_before_there_are_helpers_is_not_held(monkeypatch):
+    def stop(_crew):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(helpers.Crew, "_gather", stop)
+    with pytest.raises(KeyboardInterrupt):
+        several()
+
+
 # Where threads run
 
 

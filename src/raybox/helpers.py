@@ -51,7 +51,7 @@ class Crew:
         self._number = number
         self._threads: list[Thread] | None = None
         self._bell, self._change = np.zeros(2, np.int64), Condition()
-        self._place = placing.NOWHERE
+        self._place, self._looks = placing.NOWHERE, False
         self._forget()
 
     def share(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
@@ -116,11 +116,12 @@ class Crew:
         """Have nobody join any more, and wait for those who have, whatever comes between."""
         while True:
             try:
-                if self._errors:
-                    self._stop()
                 with self._change:
                     self._drain = None
-                _look(self._bell, _BUSY, (1, self._number), self._looks * _WHILE)
+                if self._errors:
+                    self._stop()
+                else:
+                    _look(self._bell, _BUSY, (1, self._number), self._looks * _WHILE)
                 with self._change:
                     while self._bell[_BUSY] > 0:
                         self._change.wait(0.1)  # one without an end would keep Ctrl-C out on some systems
