@@ -20,7 +20,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raybox.bvh.lines import Lines
+from raybox.bvh.lines import lines_of
 from raybox.bvh.sift import clip
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import F32, I64, constant
@@ -94,8 +94,7 @@ def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float
 @vector_code(types.int64)
 def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
     """Test a ray against one set of boxes after the other; return how many it meets."""
-    words = [ray.splat(k, LANES) for k in range(12)]
-    lines = Lines(*(words[k : k + 3] for k in range(0, 12, 3)))
+    lines = lines_of([ray.splat(k, LANES) for k in range(12)])
     met = Register(b, I64(0))
     with loop(b, steps) as step:
         row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))

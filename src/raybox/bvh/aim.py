@@ -56,7 +56,7 @@ from raybox.kernels.machine import has
 PROBE = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
 INVERSE, SLACK, STOP = 3, 6, 7
-ANSWER, TIMED = 0, 1  # of a ray, for `raybox.bvh.notes`
+ANSWER, TIMED, NOTES = 0, 1, 2  # of a ray, for `raybox.bvh.notes`; how many there are
 LANES, _EIGHT = 16, 8
 LATER = 2.0**-21  # of themselves: by so much stops are later than what they stand for
 CELLS = 8  # on each axis

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import pages
-from raybox.bvh.aim import LANES, PROBE
+from raybox.bvh.aim import LANES, NOTES, PROBE
 from raybox.bvh.layout import MAX_DEPTH, STACK, WIDTH
 from raybox.kernels.box_lanes import Pairs, make_pairs
 from raybox.kernels.held import held
@@ -57,7 +57,7 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
     work[:] = 0
     return Desk(
         pages.empty((rays + LANES, PROBE), np.float32),
-        pages.empty((rays + LANES, 2), np.int32),
+        pages.empty((rays + LANES, NOTES), np.int32),
         pages.empty((rays + LANES, 8), np.float64),
         pages.empty((rays + LANES,), np.int32),
         pages.empty((rays + LANES,), np.float32),

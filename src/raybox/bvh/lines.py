@@ -44,8 +44,13 @@ class Several(NamedTuple):
     """Rays that are tested together."""
 
     lines: Lines
-    stop: Lanes | None
+    stop: Lanes
     margin: Lanes
+
+
+def lines_of(words: list[Lanes]) -> Lines:
+    """Return the lines that the words of a row are."""
+    return Lines(*(words[k : k + 3] for k in _PARTS))
 
 
 def probe_of(words: list[Lanes]) -> tuple[list[Lanes], list[Lanes], Lanes]:
@@ -98,7 +103,7 @@ def read(b: Any, sink: Any, desk: Any, rays: Lanes) -> Several:
         for part in range(0, LINES, rays.count):
             places = [b.add(place, I64(part)) for place in rows_of(b, rays, LINES)]
             words += transposed([desk.lines.load(place, rays.count) for place in places])
-        return Several(Lines(*(words[k : k + 3] for k in _PARTS)), stops_of(b, desk, rays), words[MARGIN])
+        return Several(lines_of(words), stops_of(b, desk, rays), words[MARGIN])
     words = eight_columns([desk.probes.load(place, PROBE) for place in rows_of(b, rays)])
     probe = probe_of(words)
     return Several(unfold(*probe), words[STOP], margin_of(*probe))
@@ -136,7 +141,7 @@ def go_alone(b: Any, sink: Any, desk: Any, ray: Any) -> None:
     desk.alone.store(margin, I64(MARGIN))
 
 
-def alone(desk: Any, count: int) -> Several:
-    """Return what is known of the ray that walks by itself, but for its stop, in every lane."""
+def alone(desk: Any, count: int) -> tuple[Lines, Lanes]:
+    """Return the lines and the margin of the ray that walks by itself, in every lane."""
     words = [desk.alone.splat(I64(k), count) for k in range(MARGIN + 1)]
-    return Several(Lines(*(words[k : k + 3] for k in _PARTS)), None, words[MARGIN])
+    return lines_of(words), words[MARGIN]

@@ -71,7 +71,7 @@ def see(b: Any, given: Given, frame: Any) -> Seen:
     inverse = [constant(b, F32, count, 1.0) / w for w in speed]
     slow = [some.choose(w.magnitude(), 1.0) for some, w in zip(moves, speed, strict=True)]
     slowest = lesser(slow[0], lesser(slow[1], slow[2]))
-    farthest = greater(place[0].magnitude(), greater(place[1].magnitude(), place[2].magnitude()))
+    farthest = largest(place)
     sound = way.calm & (slowest >= _STEADY) & (farthest < numbers.splat(17, count).to(F32))
 
     first, last = ((t * way.unit).to(F32) for t in (given.t_min, given.t_max))
@@ -84,10 +84,16 @@ def see(b: Any, given: Given, frame: Any) -> Seen:
     return Seen(v, way.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, way.size)
 
 
+def largest(axes: list[Lanes]) -> Lanes:
+    """Return the greatest magnitude of three axes."""
+    x, y, z = (axis.magnitude() for axis in axes)
+    return greater(x, greater(y, z))
+
+
 def _way_of(b: Any, d: list[Lanes], exponent: Any) -> _Way:
     """Bring the longest part of directions to [1/2, 1); exact, but for parts too small for `_STEADY`."""
     count = d[0].count
-    longest = greater(d[0].magnitude(), greater(d[1].magnitude(), d[2].magnitude()))
+    longest = largest(d)
     power = longest.bits(I64) & (_POWER << _BITS)
     scale = (power * -1 + ((2 * _BIAS - 1) << _BITS)).bits(F64)
     unit = (power + splat(b, b.shl(b.add(exponent, I64(1)), I64(_BITS)), count)).bits(F64)

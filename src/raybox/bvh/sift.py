@@ -211,15 +211,15 @@ def _meet(b: Any, nodes: Any, desk: Any, at: tuple[Any, Any, Any], order: Any) -
     """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
     row, octant, ray = at
     planes = nodes.as_items(F32)
-    one = alone(desk, WIDTH)
+    lines, margin = alone(desk, WIDTH)
 
     def planes_of(axis: int) -> list[Lanes]:
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
     stop = desk.probes.splat(b.add(b.mul(ray, I64(PROBE)), I64(STOP)), WIDTH)
-    near, far = clip(planes_of, one.lines, stop)
+    near, far = clip(planes_of, lines, stop)
     desk.slots.store(order(near, far), I64(0))
-    sure = surely(near, far, one.margin + one.margin)
+    sure = surely(near, far, margin + margin)
     return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
 

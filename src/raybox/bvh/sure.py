@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from raybox.bvh.aim import ANSWER, LANES, MISS, PASSES, PROBE, STOP, TIMED
+from raybox.bvh.aim import ANSWER, LANES, MISS, NOTES, PASSES, PROBE, STOP, TIMED
 from raybox.bvh.entered import entered_by, plane_entered
 from raybox.bvh.layout import CHILD, ROW
 from raybox.bvh.lines import MARGIN
@@ -52,9 +52,12 @@ class Hand:
 
     def write(self, ray: Any, answer: Any, stop: Any) -> None:
         """Write down a ray's answer so far, and where it now stops."""
-        b = self.b
-        self.desk.answers.put(answer, b.add(b.mul(ray, I64(2)), I64(ANSWER)))
-        self.desk.probes.put(stop, b.add(b.mul(ray, I64(PROBE)), I64(STOP)))
+        self.desk.answers.put(answer, self.note(ray, ANSWER))
+        self.desk.probes.put(stop, self.b.add(self.b.mul(ray, I64(PROBE)), I64(STOP)))
+
+    def note(self, ray: Any, kind: int) -> Any:
+        """Return where a note of a ray is: ANSWER or TIMED."""
+        return self.b.add(self.b.mul(ray, I64(NOTES)), I64(kind))
 
 
 class Nearest(Hand):
@@ -93,7 +96,7 @@ class Nearest(Hand):
         """Write down by which plane a ray enters its box: about one ray in a box, so one by one."""
         planes = [self.slots.plane(2 * axis, slot, 1).lane(0) for axis in range(3)]
         plane = entered_by(self.b, self.desk.probes, ray, planes, self.slots.octant)
-        self.desk.answers.put(plane, self.b.add(self.b.mul(ray, I64(2)), I64(TIMED)))
+        self.desk.answers.put(plane, self.note(ray, TIMED))
 
 
 class _Occluded(Hand):
@@ -135,8 +138,7 @@ class _Count(Hand):
     def finish(self) -> None:
         number = self.number.value
         with bits(self.b, (self.number.lanes > 0).mask()) as lane:
-            place = self.b.add(self.b.mul(self.ray(lane), I64(2)), I64(ANSWER))
-            more = self.b.extract_element(number, lane)
+            place, more = self.note(self.ray(lane), ANSWER), self.b.extract_element(number, lane)
             self.desk.answers.put(self.b.add(self.desk.answers.get(place), more), place)
 
 

@@ -17,12 +17,11 @@ from numba import types
 from raybox.bvh import pages
 from raybox.bvh.aim import (
     CELLS,
-    INVERSE,
     LANES,
+    NOTES,
     NUMBERS,
     PASSES,
     PROBE,
-    SLACK,
     STOP,
     UNAIMED,
     Frame,
@@ -32,7 +31,7 @@ from raybox.bvh.aim import (
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.keys import LOST, copy_rays, sort_by, sort_keys
 from raybox.bvh.layout import FAR, NUDGE, ULP
-from raybox.bvh.lines import unfold
+from raybox.bvh.lines import probe_of, unfold
 from raybox.bvh.sift import clip, sides_of
 from raybox.bvh.words import aim
 from raybox.kernels.box_lanes import Pairs, make_pairs
@@ -136,7 +135,7 @@ def make_desk() -> Desk:
     keys, order = (np.empty(_RAYS + 16, np.int32) for _ in range(2))
     rows, exact = (np.empty((_RAYS + 16, NUMBERS)) for _ in range(2))
     probes = np.empty((_RAYS + 16, PROBE), np.float32)
-    answers = np.empty((_RAYS + 16, 2), np.int32)
+    answers = np.empty((_RAYS + 16, NOTES), np.int32)
     pairs = make_pairs(_PAIRS + 64)
     power, shift = np.empty(_RAYS + 16, np.int32), np.empty(_RAYS + 16, np.float32)
     found = np.empty((_ROOM, 3), np.int64)
@@ -152,7 +151,7 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
     planes, probes, found = memory
     base = b.mul(ray, I64(PROBE))
     words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(PROBE)]
-    lines = unfold(words[:INVERSE], words[INVERSE:SLACK], words[SLACK])
+    lines = unfold(*probe_of(words))
     sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
     end = Register(b, used)
 

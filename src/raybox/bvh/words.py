@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from raybox.bvh.aim import DOUBT, LATER, MISS, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
+from raybox.bvh.aim import DOUBT, LATER, MISS, NOTES, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
 from raybox.bvh.desk import FIRST
 from raybox.bvh.layout import NUDGE
 from raybox.bvh.lines import packed
-from raybox.bvh.seen import Given, Seen, see
+from raybox.bvh.seen import Given, Seen, largest, see
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.lanes import (
     F32,
@@ -57,13 +57,8 @@ def words_of(seen: Seen) -> Words:
     places = [fused(start, w, v) for v, w in zip(seen.v, seen.w, strict=True)]
     c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, seen.inverse, strict=True)]
     x = [place.to(F32) for place in places]
-    slack = packed(_largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
+    slack = packed(largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
     return Words(c, seen.inverse, slack, *_ends(seen, length), x)
-
-
-def _largest(axes: list[Lanes]) -> Lanes:
-    x, y, z = (axis.magnitude() for axis in axes)
-    return greater(greater(x, y), z)
 
 
 def _ends_off(seen: Seen, length: Lanes) -> Lanes:
@@ -110,7 +105,7 @@ def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> Non
             desk.probes.store(row, b.mul(b.add(at, I64(k)), I64(PROBE)))
         untimed = constant(b, I32, count, MISS)
         turns = [lane for k in range(count) for lane in (k, count + k)]
-        desk.answers.store(words.answer.shuffled(untimed, turns), b.mul(at, I64(2)))
+        desk.answers.store(words.answer.shuffled(untimed, turns), b.mul(at, I64(NOTES)))
 
 
 @vector_code(types.void)
