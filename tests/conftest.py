@@ -1,4 +1,4 @@
-"""Set up the tests: a compile cache that notices every edit, Hypothesis, Ctrl-C, and tests/ on the path."""
+"""Set up the tests: a code cache of their own, Hypothesis, Ctrl-C, and tests/ on the path."""
 
 import hashlib
 import os
@@ -11,22 +11,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
-SOURCES = TESTS.parent / "src"
-
-
-def _digest(folder: Path) -> str:
-    """Hash every source: the disk cache of Numba does not notice edits in files that a function calls."""
-    sums = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        sums.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return sums.hexdigest()[:16]
-
 
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
-os.environ.setdefault(
-    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-numba-{_digest(SOURCES)}")
-)
+# One cache for all processes that test this checkout, apart from the user's own.
+_CHECKOUT = hashlib.sha256(str(TESTS).encode()).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-tests-{_CHECKOUT}"))
 
 # Who was started in the background of a script ignores Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -50,27 +50,54 @@ print(scene.nearest(rb.Rays(np.full((40, 3), -1.0), np.ones((40, 3)))).t.sum())
 )
 
 
-def test_it_works_where_nothing_can_be_written(tmp_path):
-    """Files in place of the cache folders: not even root can write into them."""
-    copy = tmp_path / "raybox"
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package, to be edited: the folder that is imported."""
+    copy = tmp_path / "home" / "raybox"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in [copy, *(path for path in copy.iterdir() if path.is_dir())]:
-        (folder / "__pycache__").write_text("no folder")
-    out = run(ASK, PYTHONPATH=str(tmp_path), HOME="/dev/null", XDG_CACHE_HOME="/dev/null/none")
+    return copy
+
+
+def files_of(package):
+    """Return the paths of all files but byte code."""
+    paths = [path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    return {path.relative_to(package) for path in paths}
+
+
+def test_it_works_where_nothing_can_be_written():
+    """Files in place of the cache folder: not even root can write into them."""
+    out = run(ASK, HOME="/dev/null", XDG_CACHE_HOME="/dev/null/none", LOCALAPPDATA="/dev/null/none")
     assert out.startswith("40.0\n")
-    assert not list(tmp_path.rglob("*.nbc"))
 
 
-def test_an_edit_in_any_kernel_file_makes_compiled_code_stale(tmp_path):
-    """Numba alone would go on answering with the old code of a function in another file."""
-    copy = tmp_path / "raybox"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    where = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    ask = BUILD + "from raybox.bvh import grow; print(sum(grow.grow.stats.cache_hits.values()))"
-    assert run(ask, **where) == "0\n"
-    assert run(ask, **where) == "1\n"
-    (copy / "kernels" / "box.py").write_text((copy / "kernels" / "box.py").read_text() + "\n# edited\n")
-    assert run(ask, **where) == "0\n"
+def test_compiled_code_is_in_the_users_cache_folder_alone(copy, tmp_path):
+    cache = tmp_path / "cache"
+    names = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
+    run(BUILD, PYTHONPATH=str(copy.parent), **dict.fromkeys(names, str(cache)))
+    (folder,) = {path.parent.parent for path in tmp_path.rglob("*.nbc")}
+    assert folder in {cache / "raybox", cache / "Library" / "Caches" / "raybox"}
+    assert files_of(copy) == files_of(PACKAGE)
+
+
+SWAPPED = """
+import numpy as np, raybox as rb
+rays = rb.Rays(np.tile([-1.0, 0.5, 0.5], (2000, 1)), [1, 0, 0], t_min=0, t_max=9)
+boxes = rb.Boxes(np.zeros((2000, 3)), np.ones((2000, 3)))
+print(rb.intersect(rays, boxes).hit.sum())
+"""
+
+
+def test_fields_in_another_order_make_compiled_code_stale(copy, tmp_path):
+    """With fields given by name, nothing but compiled code depends on their order."""
+    where = {"PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    rays = copy / "geometry" / "rays.py"
+    by_name = rays.read_text().replace(", t_min, t_max)\n\n", ", t_min=t_min, t_max=t_max)\n\n")
+    low, high = (f'    {name}: Floats\n    """(1,) or (N,)"""\n' for name in ("t_min", "t_max"))
+    swapped = by_name.replace(low + high, high + low)
+    assert len({rays.read_text(), by_name, swapped}) == 3
+    for text in (by_name, swapped):
+        rays.write_text(text)
+        assert run(SWAPPED, **where) == "2000\n"
 
 
 def test_no_kind_of_input_compiles_anew(tmp_path):

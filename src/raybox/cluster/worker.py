@@ -27,7 +27,7 @@ from raybox.cluster.parts import ROWS, SCENE, make_work, part_of, seal, told_by
 from raybox.errors import RayboxError
 from raybox.files.common import Want
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.kernels.cache import source_stamp
+from raybox.kernels.sources import source_stamp
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import chunks, digest

@@ -1,92 +1,111 @@
-"""Compiled code kept on disk, right for any number of processes and after any edit.
+"""Compiled code stored on disk, right for any number of processes and after any edit.
 
-Numba numbers the files of a function and tells in an index which number is what. Of two processes that
-compile at once, each writes the index that it has read: the files of one may then bear the numbers of the
-other's, and a third process be given machine code for other arguments. And where an index is new, a number
-may still be that of a file of the version before. So files have no numbers here: their names follow from
-what they hold, and they say themselves what that is.
+Numba's own cache notices edits in the file of the entry point alone, counts its files in an index that
+processes overwrite each other's, and executes damaged machine code. Here a file is named for what identifies
+its code, says what that is, and carries a checksum.
 """
 
 import hashlib
-import os
 import pickle
+import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, NamedTuple
 
+import llvmlite
 import numba
-from numba.core.caching import FunctionCache
+import numpy as np
+from numba.core.caching import _Cache
 from numba.core.serialize import dumps
+from numba.core.typing import Signature
 
-from raybox.kernels.code import Kept
+from raybox.kernels.code import rebuild, reduce
+from raybox.kernels.code_files import cache_folder, load, save
+from raybox.kernels.sources import find_origin, source_stamp
 
 
 @cache
-def source_stamp() -> str:
-    """Hash the sources of every layer that compiled code can come from."""
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for folder in ("kernels", "bvh"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+def version_stamp() -> str:
+    """Return a hash of the sources of raybox and of the versions of what compiles and runs its code."""
+    versions = (
+        numba.__version__,
+        llvmlite.__version__,
+        np.__version__,
+        sys.version,
+        getattr(sys, "abiflags", ""),
+    )
+    return hashlib.blake2b(repr((source_stamp(), versions)).encode(), digest_size=16).hexdigest()
 
 
-class Shelf:
-    """The files of one function: for each kind of arguments and processor one, the newest."""
+class _Place(NamedTuple):
+    """Where compiled code is stored, and the key that its file must bear."""
 
-    def __init__(self, folder: Path, base: str, stamp: str) -> None:
-        self.folder, self.base = folder, base
-        self.stamp = numba.__version__, stamp
+    path: Path
+    key: bytes
 
-    def load(self, key: Any) -> Any:
-        """Return what is kept under a key; None for nothing, what is out of date or what is damaged."""
-        try:
-            with self._path(key).open("rb") as file:
-                if pickle.load(file) == (self.stamp, repr(key)):
-                    return pickle.load(file)
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            pass
-        return None
 
-    def save(self, key: Any, data: Any) -> None:
-        """Keep data under a key, as a whole or, where that cannot be written, not at all."""
-        path = self._path(key)
-        new = path.with_name(f"{path.name}.{uuid4().hex[:8]}")
-        with suppress(OSError):
-            try:
-                new.write_bytes(pickle.dumps((self.stamp, repr(key))) + dumps(data))
-                os.replace(new, path)
-            finally:
-                new.unlink(missing_ok=True)
+class CodeCache(_Cache):
+    """The stored code of one entry point, as Numba's dispatchers use it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        source_stamp()  # now: sources may change before the first call
+        self.enable()
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder of the files; None if there is none."""
+        folder = self._folder()
+        return str(folder) if folder else None
+
+    def enable(self) -> None:
+        """Load and store code from now on."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Compile in each process from now on."""
+        self._enabled = False
 
     def flush(self) -> None:
-        """Forget everything."""
-        for path in self.folder.glob(f"{self.base}.*.nbc"):
+        """Remove all files of this entry point."""
+        folder = self._folder()
+        for path in folder.glob(f"{self._name}.{'?' * 16}.nbc") if folder else ():
             path.unlink(missing_ok=True)
 
-    def _path(self, key: Any) -> Path:
-        name = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
-        return self.folder / f"{self.base}.{name}.nbc"
-
-
-class StampedCache(FunctionCache):
-    """Numba's disk cache, made stale by an edit in any kernel file.
-
-    Numba itself watches only the file of the entry function: an edit in a function that it
-    calls would go on answering with the old code (seen with an installation in place).
-    """
-
-    _impl_class = Kept
-
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        super().__init__(py_func)
-        self._cache_file = Shelf(Path(self._cache_path), self._impl.filename_base, source_stamp())
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for these arguments, or None; unlike Numba, be ready for that alone."""
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        """Return the stored code for argument types, ready to be called; None if it must be compiled."""
+        place = self._place(sig, target_context.codegen())
+        stored = place and load(place.path, place.key)
+        try:
+            return stored and rebuild(target_context, stored)
+        except Exception:  # whatever Numba and LLVM raise: compiling anew is always right
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store compiled code, if it can be stored at all."""
+        place = self._place(sig, data.codegen)
+        if not place or data.lifted or data.library.has_dynamic_globals:
+            return
+        try:
+            payload = dumps(reduce(data))
+        except (pickle.PicklingError, TypeError, AttributeError):  # classes that have no name in a module
+            return
+        save(place.path, place.key, payload)
+
+    def _folder(self) -> Path | None:
+        root = cache_folder()
+        return root / version_stamp() if root and self._enabled and source_stamp() else None
+
+    def _place(self, sig: Any, codegen: Any) -> _Place | None:
+        """Return where the code for argument types and this processor is; None if it is not stored."""
+        folder = self._folder()
+        kinds = sig.args if isinstance(sig, Signature) else sig
+        origin = find_origin(self._function, kinds) if folder else None
+        if not (folder and origin):
+            return None
+        text = "\n".join([version_stamp(), self._name, repr(sig), repr(codegen.magic_tuple()), origin.text])
+        name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()  # the newest of users' files stays
+        key = hashlib.blake2b(f"{text}\n{origin.contents}".encode(), digest_size=32).digest()
+        return _Place(folder / f"{self._name}.{name}.nbc", key)

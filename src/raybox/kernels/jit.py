@@ -4,7 +4,6 @@ No fast-math anywhere: the error bounds of `raybox.kernels.exact` count every ro
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import wraps
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -16,10 +15,11 @@ from numba.core import sigutils
 from numba.core.ccallback import CFunc
 from numba.extending import overload
 
-from raybox.kernels.cache import StampedCache
+from raybox.kernels.cache import CodeCache
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.held import Held
 from raybox.kernels.linking import Late, Linked, Unhindered
+from raybox.kernels.sources import DISPATCHERS
 
 _KEPT: list[Any] = []  # compiled code that only a symbol points to
 _WAITING: list[tuple[Any, Any, Any]] = []  # functions to be compiled apart, when first needed
@@ -72,14 +72,12 @@ def allocating(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """Compile a loop that Python calls: cached on disk, the GIL released.
+    """Compile a loop that Python calls: stored in the user's cache folder, the GIL released.
 
-    Where neither the package's folder nor the user's cache can be written, the loop is compiled
-    anew in each process instead.
+    If that folder cannot be written, each process compiles the loop.
     """
     dispatcher = numba.njit(pipeline_class=Unhindered, no_cfunc_wrapper=True, **FLAGS)(function)
-    with suppress(RuntimeError, OSError):  # no folder that can be written: Numba raises RuntimeError
-        dispatcher._cache = StampedCache(function)
+    dispatcher._cache = CodeCache(function)
     return cast(F, dispatcher)
 
 
@@ -96,6 +94,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
         kernel = kernels(args[0].instance_class) if named else None
         return kernel and kernel.py_func
 
+    DISPATCHERS.append((stub, kernels))
     options = FLAGS | _LINKED | {"forceinline": inline}
     overload(stub, jit_options=options, strict=False)(pick)
 
@@ -133,8 +132,7 @@ def compile_apart() -> None:
             function, args, result = _WAITING[-1]
             options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
             compiled: Any = CFunc(function, (args, result), {}, options, Unhindered)
-            with suppress(RuntimeError, OSError):
-                compiled._cache = StampedCache(function)
+            compiled._cache = CodeCache(function)
             compiled.compile()
             _KEPT.append(compiled)
             llvmlite.binding.add_symbol(_symbol(function), compiled.address)

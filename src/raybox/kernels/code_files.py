@@ -1,0 +1,118 @@
+"""Files of compiled code in the user's cache folder.
+
+Each raybox, with its Numba and Python, has a folder for its code there; the most recently used ones stay.
+A file begins with the key of the code and a checksum. Both are verified before the rest, a pickle, is read:
+whoever can write a pickle can run code. For the same reason a folder that others can write is not used.
+"""
+
+import hashlib
+import os
+import pickle
+import re
+import shutil
+import stat
+import sys
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from numba.core import config
+
+VERSIONS = 8  # folders that stay: checkouts used in turns do not remove each other's
+_LEFT_OVER = 3600.0  # seconds after which a temporary file belongs to no running process
+_FORMAT = b"raybox compiled code 1\n"
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of raybox in the user's cache folder, or `NUMBA_CACHE_DIR`; it need not exist."""
+    base = config.CACHE_DIR or _user_cache()
+    return Path(base).absolute() / "raybox" if base else None
+
+
+def _user_cache() -> str | Path | None:
+    with suppress(RuntimeError):  # no home
+        if sys.platform == "win32":
+            return os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches"
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        return given if os.path.isabs(given) else Path.home() / ".cache"
+    return None
+
+
+def is_private(folder: Path) -> bool:
+    """Return whether a folder exists, belongs to this user, and no other user can write to it."""
+    try:
+        facts = folder.stat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(facts.st_mode):
+        return False
+    return os.name == "nt" or (facts.st_uid == os.getuid() and not facts.st_mode & 0o022)
+
+
+def load(path: Path, key: bytes) -> Any:
+    """Return the object stored under a key; None if there is none, or the file is damaged or another's."""
+    if not (is_private(path.parent.parent) and is_private(path.parent)):
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    payload = content[len(_header(key, b"")) :]
+    if content != _header(key, payload) + payload:
+        return None
+    _mark_used(path.parent)
+    try:
+        return pickle.loads(payload)
+    except Exception:  # whatever the classes in it raise, such as those of a module that is gone
+        return None
+
+
+def save(path: Path, key: bytes, payload: bytes) -> None:
+    """Write a pickled object as a whole or, if that fails, not at all; remove old files first."""
+    new = path.with_name(f"{path.name}.{uuid4().hex[:8]}.tmp")
+    with suppress(OSError):
+        for folder in (path.parent.parent, path.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_private(folder):
+                return
+        prune(path.parent)
+        try:
+            new.write_bytes(_header(key, payload) + payload)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def _header(key: bytes, payload: bytes) -> bytes:
+    """Return the first bytes of a file. key: 32 bytes."""
+    return _FORMAT + key + hashlib.blake2b(payload, key=key, digest_size=32).digest()
+
+
+@cache
+def _mark_used(folder: Path) -> None:
+    with suppress(OSError):
+        os.utime(folder)
+
+
+@cache
+def prune(folder: Path) -> None:
+    """Remove leftover temporary files, and folders beside this one that were not used for longest."""
+    for path in folder.glob("*.tmp"):
+        if _age(path) > _LEFT_OVER:
+            path.unlink(missing_ok=True)
+    others = [path for path in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{32}", path.name)]
+    for path in sorted(set(others) - {folder}, key=_age)[VERSIONS - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _age(path: Path) -> float:
+    """Return the seconds since a file or folder was last used."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,185 @@
+"""Identify everything that the compiled code of an entry point can come from.
+
+That is: all sources of raybox; names and order of the fields of the structs among the arguments; the
+kernels that tables choose for those structs; and the files of users' kernels and structs, with the users' own
+modules that these import. Global variables count as constants, as they do for Numba: raybox does not notice
+a global of a user's kernel whose value depends on the environment.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import accumulate
+from pathlib import Path, PurePath
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+DISPATCHERS: list[tuple[Callable[..., Any], Callable[[type], Any]]] = []  # (stub, kernel of a class)
+_PACKAGE = Path(__file__).parent.parent
+_NAME = __name__.partition(".")[0]
+_START = time.time()  # a file changed since then may differ from the module that was imported from it
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+class Origin(NamedTuple):
+    """What identifies compiled code, besides the sources of raybox."""
+
+    text: str
+    """Structs with their fields, kernels chosen for them, paths of users' files."""
+    contents: str
+    """Hash of the users' files."""
+
+
+class _File(NamedTuple):
+    """A file of users' code, and the module that was made from it."""
+
+    path: str
+    namespace: dict[str, Any]
+
+
+@cache
+def source_stamp() -> str:
+    """Return a hash of the paths and contents of all raybox sources; empty if there are none."""
+    paths = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(_PACKAGE)
+        for name in names
+        if name.endswith(".py") and not name.startswith(".")
+    ]
+    digest = hashlib.blake2b(digest_size=32)
+    for path in sorted(paths):
+        with open(path, "rb", buffering=0) as file:
+            content = file.read()
+        digest.update(f"{os.path.relpath(path, _PACKAGE)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest() if paths else ""
+
+
+def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | None:
+    """Return what identifies code compiled for argument types; None if sources cannot be read.
+
+    Kernels without a file (of a notebook or a prompt), from a closure, or changed since their import have no
+    origin: their code must not be stored.
+    """
+    try:
+        return _find_origin(function, kinds)
+    except (OSError, LookupError, SyntaxError, ValueError):
+        return None
+
+
+def _find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin:
+    lines, files = set[str](), dict[str, str]()
+    packages = set[str]()  # of users' kernels, wherever they are installed
+    pending: list[Any] = [_home(function), *map(_home, find_structs(kinds)), *find_structs(kinds)]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, type):
+            line, kernels = _choose(item)
+            if line not in lines:
+                lines.add(line)
+                pending += [_home(kernel) for kernel in kernels]
+        elif item is not None and item.path not in files:
+            packages.add(_top(item.namespace))
+            files[item.path] = _hash(item.path)
+            pending += _structs_of(item)
+            pending += [file for file in _imports(item) if _is_own(file, packages)]
+    contents = "".join(files[path] for path in sorted(files))
+    return Origin("\n".join([*sorted(lines), *sorted(files)]), contents)
+
+
+def find_structs(kinds: Iterable[Any]) -> Iterator[type]:
+    """Yield the classes of named tuples among types, those of their fields included."""
+    for kind in kinds:
+        struct = getattr(kind, "instance_class", None)
+        if hasattr(struct, "_fields"):
+            yield struct  # type: ignore[misc]
+        yield from find_structs(getattr(kind, "types", ()))
+
+
+def _choose(struct: Any) -> tuple[str, list[Any]]:
+    """Describe a struct and the kernels that tables choose for it; return them too."""
+    words, kernels = [f"{struct.__module__}.{struct.__qualname__}{struct._fields}"], []
+    for stub, choose in DISPATCHERS:
+        try:
+            kernel = choose(struct)
+        except LookupError:  # a table of other classes
+            continue
+        if kernel:
+            kernel = kernel.py_func
+            words.append(f"{stub.__module__}.{stub.__qualname__}={kernel.__module__}.{kernel.__qualname__}")
+            kernels.append(kernel)
+    return " ".join(words), kernels
+
+
+def _home(item: Any) -> _File | None:
+    """Return the file of a function or class; None for raybox itself."""
+    if item.__module__.partition(".")[0] == _NAME:
+        return None
+    if not isinstance(item, FunctionType):
+        return _file(vars(sys.modules[item.__module__]))
+    if item.__closure__:
+        raise LookupError("a closure holds values that its file does not show")
+    return _File(item.__code__.co_filename, item.__globals__)
+
+
+def _file(namespace: dict[str, Any]) -> _File:
+    return _File(namespace["__file__"], namespace)
+
+
+def _top(namespace: dict[str, Any]) -> str:
+    return str(namespace["__name__"]).partition(".")[0]
+
+
+def _hash(path: str) -> str:
+    facts = os.stat(path)
+    if max(facts.st_mtime, facts.st_ctime) > _START:
+        raise LookupError(f"{path} has changed since it was imported")
+    return hashlib.blake2b(_read(path), digest_size=32).hexdigest()
+
+
+@cache
+def _read(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+def _structs_of(file: _File) -> list[type]:
+    return [item for item in file.namespace.values() if isinstance(item, type) and hasattr(item, "_fields")]
+
+
+def _imports(file: _File) -> Iterator[_File]:
+    """Yield the files of modules that a file imports, and of functions in its namespace."""
+    for name in _imported_names(file.path, file.namespace.get("__package__") or ""):
+        if getattr(sys.modules.get(name), "__file__", None):
+            yield _file(vars(sys.modules[name]))
+    for item in list(file.namespace.values()):
+        item = getattr(item, "py_func", item)  # noqa: PLW2901
+        if isinstance(item, FunctionType):
+            yield _File(item.__code__.co_filename, item.__globals__)
+        elif isinstance(item, ModuleType) and getattr(item, "__file__", None):
+            yield _file(vars(item))
+
+
+@cache
+def _imported_names(path: str, package: str) -> list[str]:
+    if not path.endswith(".py"):
+        return []
+    names = set[str]()
+    for node in ast.walk(ast.parse(_read(path))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return sorted({prefix for name in names for prefix in accumulate(name.split("."), "{}.{}".format)})
+
+
+def _is_own(file: _File, packages: set[str]) -> bool:
+    """Return whether a file is neither raybox, Python's, nor of an installed package other than some."""
+    top = _top(file.namespace)
+    if top == _NAME or top in sys.stdlib_module_names:
+        return False
+    return top in packages or not _INSTALLED & set(PurePath(file.path).parts)
