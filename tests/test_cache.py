@@ -225,6 +225,27 @@ def test_field_names_and_their_order_identify_code():
     assert len({origin(fields) for fields in ("t_min, t_max", "t_max, t_min", "t_min, far")}) == 3
 
 
+def test_two_definitions_of_a_kernel_identify_code(monkeypatch):
+    shape = namedtuple("Shape", "near")
+    kind = types.NamedTuple((types.int64,), shape)
+
+    def kernel():
+        return 1
+
+    first = kernel
+
+    def kernel():
+        return 2
+
+    texts = set()
+    for function in (first, kernel):
+        function.__module__ = "raybox.kernels.shape"
+        table = {shape: SimpleNamespace(py_func=function)}
+        monkeypatch.setattr(sources, "DISPATCHERS", [(code.reduce, table.get), (code.reduce, {}.__getitem__)])
+        texts.add(sources.find_origin(code.reduce, (kind,)).text)
+    assert len(texts) == 2
+
+
 ENGINE = """
 from raybox.kernels.jit import dispatch, entry
 TABLE = {}

@@ -22,7 +22,7 @@ from numba.core.typing import Signature
 
 from raybox.kernels.code import rebuild, reduce
 from raybox.kernels.code_files import cache_folder, load, save
-from raybox.kernels.sources import find_origin, source_stamp
+from raybox.kernels.sources import describe, find_origin, source_stamp
 
 
 @cache
@@ -34,6 +34,7 @@ def version_stamp() -> str:
         np.__version__,
         sys.version,
         getattr(sys, "abiflags", ""),
+        sys.flags.optimize,
     )
     return hashlib.blake2b(repr((source_stamp(), versions)).encode(), digest_size=16).hexdigest()
 
@@ -105,7 +106,8 @@ class CodeCache(_Cache):
         origin = find_origin(self._function, kinds) if folder else None
         if not (folder and origin):
             return None
-        text = "\n".join([version_stamp(), self._name, repr(sig), repr(codegen.magic_tuple()), origin.text])
+        code = describe(self._function), repr(sig), repr(codegen.magic_tuple())
+        text = "\n".join([version_stamp(), *code, origin.text])
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()  # the newest of users' files stays
         key = hashlib.blake2b(f"{text}\n{origin.contents}".encode(), digest_size=32).digest()
         return _Place(folder / f"{self._name}.{name}.nbc", key)

@@ -67,8 +67,13 @@ def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | 
     """
     try:
         return _find_origin(function, kinds)
-    except (OSError, LookupError, SyntaxError, ValueError):
+    except Exception:  # users' modules may hold objects that raise anything
         return None
+
+
+def describe(function: Any) -> str:
+    """Return the name of a function, and its line: a name can have several definitions in a module."""
+    return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
 
 
 def _find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin:
@@ -110,7 +115,7 @@ def _choose(struct: Any) -> tuple[str, list[Any]]:
             continue
         if kernel:
             kernel = kernel.py_func
-            words.append(f"{stub.__module__}.{stub.__qualname__}={kernel.__module__}.{kernel.__qualname__}")
+            words.append(f"{describe(stub)}={describe(kernel)}")
             kernels.append(kernel)
     return " ".join(words), kernels
 
@@ -147,7 +152,9 @@ def _read(path: str) -> bytes:
 
 
 def _structs_of(file: _File) -> list[type]:
-    return [item for item in file.namespace.values() if isinstance(item, type) and hasattr(item, "_fields")]
+    return [
+        item for item in list(file.namespace.values()) if isinstance(item, type) and hasattr(item, "_fields")
+    ]
 
 
 def _imports(file: _File) -> Iterator[_File]:
