@@ -88,10 +88,11 @@ def test_pickles_of_classes_that_are_gone_are_not_loaded(path, error):
 
 def test_two_processes_that_store_code_at_once_leave_whole_files(path, monkeypatch):
     """The second process stores its code between the first one's writing and renaming."""
-    replace = os.replace
+    replace, interruptions = os.replace, []
 
     def interrupted(new, old):
         monkeypatch.setattr(os, "replace", replace)
+        interruptions.append(new)
         assert load(path, KEY) is None
         save(path, KEY, _dumped("second"))
         assert load(path, KEY) == "second"
@@ -99,6 +100,7 @@ def test_two_processes_that_store_code_at_once_leave_whole_files(path, monkeypat
 
     monkeypatch.setattr(os, "replace", interrupted)
     save(path, KEY, _dumped("first"))
+    assert len(interruptions) == 1
     assert load(path, KEY) == "first"
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
@@ -308,11 +310,15 @@ def test_a_module_that_a_primitive_imports_is_part_of_it(engine):
     assert _count(engine) == "20 0\n"
 
 
-def test_another_kernel_in_the_table_is_another_code(engine):
-    (engine / "other.py").write_text("from disk import *\n@device\ndef crosses(disk, i):\n    return 3\n")
+def test_another_kernel_in_the_table_is_compiled_anew(engine):
+    """Also one in a file that neither the struct's file nor the loop's imports."""
+    other = "from disk import *\n@device\ndef crosses(disk, i):\n    return 3\n"
+    (engine / "other.py").write_text(other)
     both = COUNT.replace("disk\n", "disk, other\n", 1)
-    other = both.replace("] = disk", "] = other")
-    assert [_count(engine, script) for script in (both, other)] == ["10 0\n", "30 0\n"]
+    script = both.replace("] = disk", "] = other")
+    assert [_count(engine, text) for text in (both, script)] == ["10 0\n", "30 0\n"]
+    (engine / "other.py").write_text(other.replace("3", "4"))
+    assert [_count(engine, script) for _ in range(2)] == ["40 0\n", "40 1\n"]
 
 
 def test_a_module_edited_after_its_import_is_not_stored(engine):
