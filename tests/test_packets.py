@@ -148,7 +148,7 @@ def tied():
 @pytest.fixture
 def used(monkeypatch):
     """One span for all; remember how many rays packets left over, of how many."""
-    monkeypatch.setattr(questions, "team", at_once)
+    monkeypatch.setattr(questions, "chunk_runner", at_once)
     monkeypatch.setattr(groups, "FEW", 64)
     monkeypatch.setattr(batches, "_DESKS", {})
     monkeypatch.setattr(batches, "_PACKETS", {})
@@ -207,7 +207,7 @@ def test_any_number_of_rays_and_packets(question, n, group, world, used, monkeyp
 @pytest.mark.parametrize("first", [9, 16, 40, 100])
 def test_threads_share_packets_and_what_is_left_over(question, first, world, used, monkeypatch):
     """Chunks that begin in the midst of packets, or are shorter than one."""
-    monkeypatch.setattr(questions, "team", parallel.team)
+    monkeypatch.setattr(questions, "chunk_runner", parallel.chunk_runner)
     monkeypatch.setattr(parallel, "_FIRST", first)
     monkeypatch.setattr(parallel, "_SMALLEST", first)
     for n in (640, 531, 530):

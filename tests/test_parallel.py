@@ -1,4 +1,4 @@
-"""Chunks over threads: complete, in order, stopped by what goes wrong and by Ctrl-C."""
+"""Chunks on threads: complete, in order, stopped by errors and by Ctrl-C."""
 
 import os
 import signal
@@ -24,8 +24,8 @@ def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
     assert covered == list(range(total))
 
 
-def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
-    """Two threads: one is held up in its first chunk, and the other does all the rest, from the far end."""
+def test_threads_finish_their_own_share_first(monkeypatch):
+    """One of two threads blocks in its first chunk; the other finishes its share, too, from the far end."""
     seen, held = {}, threading.Event()
 
     def work(begin, end):
@@ -39,8 +39,8 @@ def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
     for name in ("_LARGEST", "_SMALLEST"):
         monkeypatch.setattr(parallel, name, 1024)
     monkeypatch.setattr(parallel, "_EACH", 1000)
-    with parallel.team(200_000, workers=2) as run:
-        assert sum(run(work, 200_000, least=1024)) == 200_000
+    with parallel.chunk_runner(200_000, workers=2) as run:
+        assert sum(run(work, 200_000, min_chunk=1024)) == 200_000
     one, other = sorted(seen.values(), key=len)
     assert one[0] == 0
     middle = other[0]
@@ -52,13 +52,13 @@ def test_threads_go_through_parts_of_their_own_then_help(monkeypatch):
 
 @pytest.mark.parametrize("total", [65_536, 200_003])
 def test_chunks_begin_at_multiples_of_sixteen(total):
-    """However long chunks take, and whoever helps from the far end: sixteen neighbours stay together."""
+    """At any speed, and from the far end of a share, too."""
     chunks, taken = parallel._Chunks(total, 2, 1024), []
-    helper = 0
-    while (chunk := chunks.take(helper)) is not None:
+    thread = 0
+    while (chunk := chunks.next_chunk(thread)) is not None:
         taken.append(chunk)
-        helper = int(len(taken) > 3)  # the first soon has someone else do all of its part
-        chunks.learn(
+        thread = int(len(taken) > 3)  # thread 1 soon works on the share of thread 0
+        chunks.adjust_size(
             chunk[1] - chunk[0], (chunk[1] - chunk[0]) * parallel._SECONDS / (777 + 1234 * len(taken))
         )
     assert sorted(k for chunk in taken for k in range(*chunk)) == list(range(total))
@@ -80,7 +80,7 @@ def test_several_threads_take_part():
     assert len(seen) == 2
 
 
-def test_who_asks_takes_part():
+def test_the_calling_thread_runs_chunks():
     seen = set()
 
     def work(begin, end):
@@ -92,15 +92,15 @@ def test_who_asks_takes_part():
     assert len(seen) == 2
 
 
-def test_what_goes_wrong_here_waits_for_helpers_to_end_their_chunk():
-    """Nothing writes into memory of a question that is over."""
-    begun, late = threading.Event(), []
+def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk():
+    """No worker writes into memory of a finished query."""
+    started, late = threading.Event(), []
 
     def work(begin, end):
         if threading.current_thread() is threading.main_thread():
-            begun.wait(30)
+            started.wait(30)
             raise OSError("the disk is full")
-        begun.set()
+        started.set()
         time.sleep(0.2)
         late.append(begin)
 
@@ -112,7 +112,7 @@ def test_what_goes_wrong_here_waits_for_helpers_to_end_their_chunk():
     assert len(late) == number
 
 
-def test_what_goes_wrong_in_a_helper_stops_who_asks():
+def test_an_error_of_a_worker_stops_the_calling_thread():
     mine, failed = [], threading.Event()
 
     def work(begin, end):
@@ -131,25 +131,25 @@ def test_what_goes_wrong_in_a_helper_stops_who_asks():
 FORK = """
 import os, time, threading
 from raybox.parallel import run_chunks
-def ask():
+def query():
     seen = set()
     run_chunks(lambda begin, end: (seen.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
     return len(seen)
-assert ask() == 2
+assert query() == 2
 child = os.fork()
 if child == 0:
-    os._exit(0 if ask() == 2 else 1)
+    os._exit(0 if query() == 2 else 1)
 assert os.waitpid(child, 0)[1] == 0
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_child_has_helpers_of_its_own():
+def test_a_forked_child_starts_its_own_workers():
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=60, check=True)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_an_error_stops_the_rest_and_comes_out(workers):
+def test_an_error_stops_all_threads_and_is_raised(workers):
     done = []
 
     def work(begin, end):
@@ -164,7 +164,7 @@ def test_an_error_stops_the_rest_and_comes_out(workers):
 
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2", None, True])
-def test_workers_that_make_no_sense_are_refused(workers):
+def test_invalid_workers_are_refused(workers):
     with pytest.raises(rb.InvalidInput, match=r"workers must be .*-1 for all cores; got"):
         check_workers(workers)
 

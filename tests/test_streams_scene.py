@@ -96,7 +96,7 @@ def truth(question, found, k=3):
 @pytest.fixture
 def whole(monkeypatch):
     """Do each step in one piece, and sort so many rays as these; lend no memory of before."""
-    monkeypatch.setattr(questions, "team", at_once)
+    monkeypatch.setattr(questions, "chunk_runner", at_once)
     monkeypatch.setattr(groups, "FEW", 64)
     monkeypatch.setattr(batches, "_DESKS", {})
     monkeypatch.setattr(batches, "_FEW", [])
@@ -107,7 +107,7 @@ def whole(monkeypatch):
 @contextmanager
 def at_once(_total, **_):
     """Lend a thread that does any work in one piece."""
-    yield parallel.AtOnce()
+    yield parallel.InlineRun()
 
 
 def repeated(pairs, found, order):
@@ -250,7 +250,7 @@ def test_wide_groups_of_a_tree_that_is_large(workers, whole):
     pairs, found = world()
     whole.setattr(questions, "_SIZES", (0, 0, 0))
     whole.setattr(batches, "GROUP", 16)
-    whole.setattr(questions, "team", parallel.team)
+    whole.setattr(questions, "chunk_runner", parallel.chunk_runner)
     assert ask("occluded", pairs, workers=workers) == [bool(contacts) for contacts in found]
     assert set(batches._DESKS) == {16 * 16}
 

@@ -119,7 +119,7 @@ def asked(job: Job, span: tuple[int, int], question: Question, run: Run) -> Iter
     parts = run(
         lambda begin, end: _ask_sorted(job, (span[0], begin, end), question, order, size),
         order.starts[CAREFUL],
-        least=size,
+        min_chunk=size,
     )
     doubts = np.concatenate([careful, *(part.doubts for part in marked), *(part.doubts for part in parts)])
     yield Asked(parts, order.order, doubts, [packed for part in marked for packed in part.packed])
@@ -154,7 +154,7 @@ def _sort(job: Job, span: tuple[int, int], question: Question, order: Order, run
         lambda begin, end: mark(job, (span[0], begin, end), question, order, past),
         span[1] - span[0],
         done=lambda part: part.span[1] - part.span[0] - part.left,
-        least=_PIECE if packets else None,
+        min_chunk=_PIECE if packets else None,
     )
     _spread(marked, order, run)
     return marked
@@ -206,7 +206,7 @@ def _spread(marked: list[_Marked], order: Order, run: Run) -> None:
     if starts[-1] < _AT_ONCE:
         put(0, len(marked))
     else:
-        run(put, len(marked), done=uncounted, least=1)
+        run(put, len(marked), done=uncounted, min_chunk=1)
 
 
 def _ask_sorted(

@@ -1,8 +1,7 @@
-"""Threads that help with questions: a crew is lent to one, told of each piece of its work, then kept.
+"""Thread pools: one pool serves one query at a time, chunk loop by chunk loop, and is then reused.
 
-Starting a thread took 0.3 ms. The pieces of a question follow each other within a millisecond. So a helper
-looks for the next one for a moment before it sleeps, and who asks does not sleep at once either when the
-others are not done: whoever is woken may be put on a core that another runs on (`raybox.placing`).
+Starting a thread costs 0.3 ms, and the chunk loops of a query follow each other within a millisecond. So a
+worker spins for a moment before it sleeps. The calling thread spins at the end of a loop, too.
 """
 
 import os
@@ -14,106 +13,109 @@ import numpy as np
 
 from raybox import placing
 
-Drain = Callable[[int], list[Any]]  # does work, as thread number so and so, until there is none left
+Drain = Callable[
+    [int], list[Any]
+]  # runs chunks as thread number k until none are left; returns their results
 
-_PIECE, _BUSY = 0, 1  # places in the bell: the number of the piece of work, and of helpers that are at it
-_MOMENT = 8192  # looks of a helper, some 20 to 50 ns each
-_WHILE = 16 * _MOMENT  # looks of who asks
-_CREWS: dict[int, list["Crew"]] = {}
+_LOOP, _BUSY = 0, 1  # indices in the signal array: number of the current loop, and of workers running it
+_WORKER_READS = 8192  # reads of a signal before a worker sleeps, 20 to 50 ns each
+_CALLER_READS = 16 * _WORKER_READS
+_POOLS: dict[int, list["ThreadPool"]] = {}  # idle pools by number of workers
 
-if hasattr(os, "register_at_fork"):  # a child has no threads but the one that forked
-    os.register_at_fork(after_in_child=_CREWS.clear)
+if hasattr(os, "register_at_fork"):  # a child process has only the thread that forked
+    os.register_at_fork(after_in_child=_POOLS.clear)
 
 
-def lend(number: int) -> "Crew":
-    """Return so many helpers, who are nobody else's until they are let go."""
+def acquire(number: int) -> "ThreadPool":
+    """Return a pool of so many workers, in exclusive use until `ThreadPool.release`."""
     try:
-        return _CREWS.setdefault(number, []).pop()
+        return _POOLS.setdefault(number, []).pop()
     except IndexError:
-        return Crew(number)
+        return ThreadPool(number)
 
 
 def _nothing() -> None:
     pass
 
 
-def _look(bell: Any, place: int, span: tuple[int, int], looks: int) -> None:
-    """Wait while bell[place] is within the span, for so many looks."""
-    from raybox.kernels.waiting import wait_while  # compiled code: who asks of a pair or two does without
+def _spin(signal: Any, index: int, span: tuple[int, int], reads: int) -> None:
+    """Wait while signal[index] is within the span, for at most so many reads."""
+    from raybox.kernels.waiting import spin_while  # compiled code: a query of one or two pairs runs without
 
-    wait_while(bell, place, *span, looks)
+    spin_while(signal, index, *span, reads)
 
 
-class Crew:
-    """So many helpers, for one question at a time."""
+class ThreadPool:
+    """Worker threads that run one query's chunks beside the calling thread."""
 
     def __init__(self, number: int) -> None:
         self._number = number
         self._threads: list[Thread] | None = None
-        self._bell, self._change = np.zeros(2, np.int64), Condition()
-        self._place, self._looks = placing.NOWHERE, False
-        self._forget()
+        self._signal, self._change = np.zeros(2, np.int64), Condition()
+        self._ready, self._spins = False, False
+        self._cores: frozenset[int] = frozenset()
+        self._reset()
 
-    def share(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
-        """Have so many threads drain a piece of work; `stop` has them end soon, if something goes wrong.
+    def run(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
+        """Run one loop of chunks on so many threads; return the results of all.
 
-        Who asks is number 0. Helpers for whom there is no thread, or no time, are not waited for.
+        The calling thread is number 0. Workers that have not begun by the time it is done are not waited
+        for. After an error in any thread `stop` is called, which must end `drain` soon.
         """
-        answers = []
+        results = []
         try:
-            self._gather()
-            self._offer(drain, threads, stop)
-            answers = drain(0)
+            self._prepare()
+            self._wake(drain, threads, stop)
+            results = drain(0)
         except BaseException as error:
             self._errors.insert(0, error)
-        self._end()
+        self._finish()
         if self._errors:
             raise self._errors[0]
-        return answers + self._answers
+        return results + self._results
 
-    def let_go(self) -> None:
-        """Keep the helpers for the next question."""
-        placing.leave(self._place)
-        self._place = placing.NOWHERE
-        self._forget()
-        _CREWS.setdefault(self._number, []).append(self)
+    def release(self) -> None:
+        """Return the pool to the idle ones, for the next query."""
+        self._ready = False
+        self._reset()
+        _POOLS.setdefault(self._number, []).append(self)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._drain: Drain | None = None
         self._wanted, self._stop = 0, _nothing
-        self._answers: list[Any] = []
+        self._results: list[Any] = []
         self._errors: list[BaseException] = []
 
-    def _gather(self) -> None:
-        """Start the helpers, if need be; have them keep off the core of who asks, once a question."""
-        if self._place is not placing.NOWHERE:
+    def _prepare(self) -> None:
+        """Start the workers if needed, and keep them off the caller's core; once a query."""
+        if self._ready:
             return
-        self._looks = self._number < placing.cores()  # where threads have to take turns, nobody looks
-        if self._looks:
-            self._place = placing.find()
-            placing.keep_off(self._place, [thread.native_id or 0 for thread in self._threads or ()])
-            placing.stay(self._place)
+        self._ready = True
+        self._spins = self._number < placing.cores()  # a spinning thread must not hold up another
+        self._cores = placing.other_cores() if self._spins else frozenset()
+        placing.pin([thread.native_id or 0 for thread in self._threads or ()], self._cores)
         if self._threads is None:
             self._threads = list(filter(None, map(self._start, range(1, self._number + 1))))
 
     def _start(self, number: int) -> Thread | None:
-        # a daemon: nobody waits for it at the end
+        # a daemon: the interpreter does not wait for it at exit
         thread = Thread(target=self._serve, args=(number,), name=f"raybox_{number}", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # there are too many
+        except RuntimeError:  # the system's limit of threads
             return None
         return thread
 
-    def _offer(self, drain: Drain, threads: int, stop: Callable[[], None]) -> None:
+    def _wake(self, drain: Drain, threads: int, stop: Callable[[], None]) -> None:
+        """Wake the workers for a loop."""
         with self._change:
-            self._forget()
+            self._reset()
             self._drain, self._wanted, self._stop = drain, threads, stop
-            self._bell[_PIECE] += 1
+            self._signal[_LOOP] += 1
             self._change.notify_all()
 
-    def _end(self) -> None:
-        """Have nobody join any more, and wait for those who have, whatever comes between."""
+    def _finish(self) -> None:
+        """Let no more workers join the loop, and wait for those in it, whatever is raised meanwhile."""
         while True:
             try:
                 with self._change:
@@ -121,40 +123,40 @@ class Crew:
                 if self._errors:
                     self._stop()
                 else:
-                    _look(self._bell, _BUSY, (1, self._number), self._looks * _WHILE)
+                    _spin(self._signal, _BUSY, (1, self._number), self._spins * _CALLER_READS)
                 with self._change:
-                    while self._bell[_BUSY] > 0:
-                        self._change.wait(0.1)  # one without an end would keep Ctrl-C out on some systems
+                    while self._signal[_BUSY] > 0:
+                        self._change.wait(0.1)  # without a timeout, some systems hold Ctrl-C back
             except BaseException as error:
                 self._errors.insert(0, error)
             else:
                 return
 
     def _serve(self, number: int) -> None:
-        """Take part in one piece of work after the other."""
-        placing.keep_off(self._place)  # a new thread is on the core where it was made
-        piece = 0
+        """Run one loop after the other, as worker of this number."""
+        placing.pin((0,), self._cores)  # a new thread inherits the affinity of the calling thread
+        loop = 0
         while True:
-            piece = self._join(number, piece)
-            _look(self._bell, _PIECE, (piece, piece), self._looks * _MOMENT)
+            loop = self._join(number, loop)
+            _spin(self._signal, _LOOP, (loop, loop), self._spins * _WORKER_READS)
 
     def _join(self, number: int, last: int) -> int:
-        """Wait for another piece of work than the last, and take part if wanted; return its number."""
+        """Wait for a loop after the last, run it if it needs this worker, and return its number."""
         with self._change:
-            while self._bell[_PIECE] == last:
+            while self._signal[_LOOP] == last:
                 self._change.wait()
-            piece, drain = int(self._bell[_PIECE]), self._drain
+            loop, drain = int(self._signal[_LOOP]), self._drain
             if drain is None or number >= self._wanted:
-                return piece
-            self._bell[_BUSY] += 1
-        answers = []
+                return loop
+            self._signal[_BUSY] += 1
+        results = []
         try:
-            answers = drain(number)
+            results = drain(number)
         except BaseException as error:
             self._errors.append(error)
             self._stop()
         with self._change:
-            self._answers += answers
-            self._bell[_BUSY] -= 1
+            self._results += results
+            self._signal[_BUSY] -= 1
             self._change.notify_all()
-        return piece
+        return loop

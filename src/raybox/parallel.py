@@ -1,7 +1,7 @@
 """Run loops over many rays in chunks: on threads, with progress, stopped by Ctrl-C within a second.
 
 Kernels release the GIL, so plain threads are enough, and safe where Numba's own threading layers
-are not (several Python threads, forks). Each ray's answer is its own: chunks change nothing.
+are not (several Python threads, forks). The result of a ray does not depend on its chunk.
 """
 
 import time
@@ -19,37 +19,42 @@ from raybox.placing import cores
 T = TypeVar("T")
 Work = Callable[[int, int], T]
 Advance = Callable[[int], Any]
-Done = list[tuple[int, T]]  # where chunks begin, and their answers
+Done = list[tuple[int, T]]  # first rays of chunks, and their results
 
-_FIRST = 1024  # rays of the first chunks, before their time is known
+_FIRST = 1024  # rays of the first chunks, before their speed is measured
 _LARGEST = 1 << 20
 _SMALLEST = 16384
-_SECONDS = 0.5  # what a chunk should take: Ctrl-C waits for one
+_SECONDS = 0.5  # intended time of a chunk, and so the longest wait after Ctrl-C
 _GROWTH = 1024
-_TOGETHER = 16  # chunks begin at multiples of it: neighbours in a picture that go as one stay together
-_EACH = 1  # chunks a thread, at least,
-_ENDING = 0.75  # each of no more than this share of what is left: between two, Python takes 0.1 to 0.3 ms
+_ALIGNMENT = 16  # chunks begin at multiples of it, so that packets of neighbours stay whole
+_EACH = 1  # least number of chunks for each thread
+_LAST_SHARE = 0.75  # largest share of the remaining rays in one chunk; Python needs 0.1 to 0.3 ms a chunk
 
 
 class Run(Protocol):
-    """Call ``work(begin, end)`` over all of ``range(total)``; return the answers in order.
+    """Call ``work(begin, end)`` over all of ``range(total)``; return the results in order.
 
-    done: of an answer, how many rays it is that are now done with; without it, all of a chunk.
-    least: chunks are of no fewer, but for the first and the last; some thousands if not given.
+    done: maps a result to the number of rays that are now finished; all of the chunk if not given.
+    min_chunk: least number of rays in a chunk, except the first and the last; thousands if not given.
     """
 
     @property
     def threads(self) -> int:
-        """How many there are."""
+        """Number of threads, the calling one included."""
         ...
 
     def __call__(  # noqa: D102
-        self, work: Work[T], total: int, *, done: Callable[[T], int] | None = None, least: int | None = None
+        self,
+        work: Work[T],
+        total: int,
+        *,
+        done: Callable[[T], int] | None = None,
+        min_chunk: int | None = None,
     ) -> list[T]: ...
 
 
 def check_workers(workers: Any) -> int:
-    """Return the number of threads that ``workers`` asks for."""
+    """Return the number of threads that ``workers`` stands for."""
     if isinstance(workers, bool) or not hasattr(workers, "__index__") or (workers := int(workers)) == 0:
         raise InvalidInput(
             f"workers must be a whole number of threads, or -1 for all cores; got {workers!r}."
@@ -60,93 +65,96 @@ def check_workers(workers: Any) -> int:
 
 
 class _Chunks:
-    """Hand out ranges of a total, each about as long as _SECONDS allow at the rate seen so far.
+    """Ranges of a total for several threads, each sized to take _SECONDS at the last speed.
 
-    Each thread goes through a part of its own, so that what it writes stays in its core's cache; then it
-    helps the one that is most behind, from the far end. No chunk is more than three quarters of what is left
-    there, or one thread would wait for the other's last (of two, 4 to 8 % of the time).
+    Each thread has a contiguous share, so that its output stays in its core's cache. A thread whose share is
+    finished continues at the far end of the share with most left. A chunk is at most _LAST_SHARE of what is
+    left there: otherwise the other threads wait for the last one (of two, 4 to 8 % of the time).
     """
 
-    def __init__(self, total: int, threads: int, least: int) -> None:
-        self.size = min(_FIRST, least)
-        self.least, self.ending = least, _ENDING if threads > 1 else 1.0
-        share = -(-total // (_EACH * threads)) if threads > 1 else _LARGEST
-        self.share = max(least, -(-share // self.size) * self.size)
+    def __init__(self, total: int, threads: int, min_chunk: int) -> None:
+        self.size = min(_FIRST, min_chunk)
+        self.min_chunk, self.last_share = min_chunk, _LAST_SHARE if threads > 1 else 1.0
+        limit = -(-total // (_EACH * threads)) if threads > 1 else _LARGEST
+        self.limit = max(min_chunk, -(-limit // self.size) * self.size)
         ends = [min(total, -(-total * k // (threads * self.size)) * self.size) for k in range(threads + 1)]
-        self.left = [list(part) for part in pairwise(ends)]
+        self.left = [list(share) for share in pairwise(ends)]
         self.stopped = False
         self.lock = Lock()
 
-    def take(self, thread: int) -> tuple[int, int] | None:
+    def next_chunk(self, thread: int) -> tuple[int, int] | None:
+        """Return the next range for a thread, removed from what is left; None at the end."""
         with self.lock:
             own = self.left[thread]
-            part = own if own[0] < own[1] else max(self.left, key=lambda part: part[1] - part[0])
-            begin, end = part
+            share = own if own[0] < own[1] else max(self.left, key=lambda share: share[1] - share[0])
+            begin, end = share
             if self.stopped or begin == end:
                 return None
-            some = ceil(self.ending * (end - begin) / self.least) * self.least
-            size = min(self.size, self.share, some, end - begin)
-            if part is own:
-                part[0] = begin + size
+            largest = ceil(self.last_share * (end - begin) / self.min_chunk) * self.min_chunk
+            size = min(self.size, self.limit, largest, end - begin)
+            if share is own:
+                share[0] = begin + size
                 return begin, begin + size
-            part[1] = max(begin, end - size - (end - size) % _TOGETHER)
-            return part[1], end
+            share[1] = max(begin, end - size - (end - size) % _ALIGNMENT)
+            return share[1], end
 
     def stop(self) -> None:
+        """Let all threads end after their present chunk."""
         self.stopped = True
 
-    def learn(self, rays: int, seconds: float) -> None:
+    def adjust_size(self, rays: int, seconds: float) -> None:
+        """Set the size of later chunks by the speed of one."""
         fitting = int(rays * _SECONDS / max(seconds, 1e-6))
         with self.lock:
             size = max(1, min(fitting, _GROWTH * self.size, _LARGEST))
-            self.size = size if size < _TOGETHER else size - size % _TOGETHER
+            self.size = size if size < _ALIGNMENT else size - size % _ALIGNMENT
 
 
 def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool = False) -> list[T]:
-    """Call ``work(begin, end)`` over all of ``range(total)``; return the answers in order."""
-    with team(total, workers=workers, progress=progress) as run:
+    """Call ``work(begin, end)`` over all of ``range(total)``; return the results in order."""
+    with chunk_runner(total, workers=workers, progress=progress) as run:
         return run(work, total)
 
 
 @contextmanager
-def team(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
-    """Lend threads for so many rays, as a function that has them do one piece of work after the other."""
+def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
+    """Yield a function that runs chunk loops over so many rays, with threads for all of its calls."""
     threads = min(check_workers(workers), max(1, total // _FIRST))
     if total <= _FIRST and not progress:
-        yield AtOnce()
+        yield InlineRun()
         return
-    with bar(total, progress) as advance, _crew(threads - 1) as crew:
-        yield Team(threads, crew, advance)
+    with bar(total, progress) as advance, _thread_pool(threads - 1) as pool:
+        yield ThreadedRun(threads, pool, advance)
 
 
 @contextmanager
-def _crew(number: int) -> Iterator[helpers.Crew]:
-    crew = helpers.lend(number)
+def _thread_pool(number: int) -> Iterator[helpers.ThreadPool]:
+    pool = helpers.acquire(number)
     try:
-        yield crew
+        yield pool
     finally:
-        crew.let_go()
+        pool.release()
 
 
-def uncounted(_answer: Any) -> int:
-    """Tell how many rays are now done with, where they were counted before: see `Run`."""
+def uncounted(_result: Any) -> int:
+    """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere."""
     return 0
 
 
-class AtOnce(NamedTuple):
-    """Nobody but who asks, who does all of it as one chunk."""
+class InlineRun(NamedTuple):
+    """A `Run` of one chunk on the calling thread."""
 
     threads: int = 1
 
-    def __call__(self, work: Work[T], total: int, **_how: Any) -> list[T]:  # noqa: D102
+    def __call__(self, work: Work[T], total: int, **_options: Any) -> list[T]:  # noqa: D102
         return [work(0, total)] if total else []
 
 
-class Team(NamedTuple):
-    """So many threads, those of them that help, and whom to tell how far they are."""
+class ThreadedRun(NamedTuple):
+    """A `Run` on a thread pool; ``advance`` moves the progress bar."""
 
     threads: int
-    crew: helpers.Crew
+    pool: helpers.ThreadPool
     advance: Advance
 
     def __call__(  # noqa: D102
@@ -155,25 +163,25 @@ class Team(NamedTuple):
         total: int,
         *,
         done: Callable[[T], int] | None = None,
-        least: int | None = None,
+        min_chunk: int | None = None,
     ) -> list[T]:
-        least = least or _SMALLEST
-        threads = min(self.threads, max(1, total // least))
-        chunks = _Chunks(total, threads, least)
+        min_chunk = min_chunk or _SMALLEST
+        threads = min(self.threads, max(1, total // min_chunk))
+        chunks = _Chunks(total, threads, min_chunk)
 
         def drain(thread: int) -> Done[T]:
-            """Do chunks until there are none left."""
-            answers = []
-            while (chunk := chunks.take(thread)) is not None:
+            """Run chunks until none are left."""
+            results = []
+            while (chunk := chunks.next_chunk(thread)) is not None:
                 start = time.perf_counter()
-                answers.append((chunk[0], work(*chunk)))
+                results.append((chunk[0], work(*chunk)))
                 rays = chunk[1] - chunk[0]
-                chunks.learn(rays, time.perf_counter() - start)
-                self.advance(done(answers[-1][1]) if done else rays)
-            return answers
+                chunks.adjust_size(rays, time.perf_counter() - start)
+                self.advance(done(results[-1][1]) if done else rays)
+            return results
 
-        answers = drain(0) if threads == 1 else self.crew.share(drain, threads, chunks.stop)
-        return [answer for _, answer in sorted(answers, key=lambda item: item[0])]
+        results = drain(0) if threads == 1 else self.pool.run(drain, threads, chunks.stop)
+        return [result for _, result in sorted(results, key=lambda item: item[0])]
 
 
 @contextmanager

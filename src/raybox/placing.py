@@ -1,11 +1,9 @@
-"""On which cores threads run while they share a question.
+"""Which cores the threads of a pool run on.
 
-A thread that is woken goes to an idle core, if the system sees one. A virtual machine halts its idle cores,
-and Linux takes a halted one for one that may be busy: it wakes a thread on the core of whoever woke it,
-though that has all to do, and both share it, 4 ms each, until someone looks. Threads are woken all the time,
-if only by Python's lock. (Measured on two cores: a question of 17 ms took 21 to 26 after any pause, one core
-idle for 10 to 30 ms.) So who asks stays where it is for as long as a question takes, and those who help stay
-elsewhere.
+A halted core of a virtual machine can look busy to Linux, which then wakes a thread on the core of the
+thread that woke it: both share that core, 4 ms each, while another is idle. Workers are therefore kept off
+the core of the calling thread during a query. The affinity of the calling thread is never changed, and
+RAYBOX_PIN_THREADS=0 in the environment leaves that of the workers unchanged, too.
 """
 
 import ctypes
@@ -13,17 +11,9 @@ import os
 from collections.abc import Iterable, Set
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Place(NamedTuple):
-    """Where a thread is, and all the cores that it may be moved to; none where there is no way to tell."""
-
-    here: frozenset[int]
-    allowed: frozenset[int]
-
-
-NOWHERE = Place(frozenset(), frozenset())
+_SWITCH = "RAYBOX_PIN_THREADS"
 
 
 def cores() -> int:
@@ -33,38 +23,26 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def find() -> Place:
-    """Return where this thread is."""
-    tell = _teller()
-    if tell is None or (here := int(tell())) < 0:
-        return NOWHERE
-    return Place(frozenset({here}), frozenset(os.sched_getaffinity(0)))
+def other_cores() -> frozenset[int]:
+    """Return the cores that this thread may run on, less its current one.
+
+    Empty if workers are not to be pinned, or cannot be: only Linux has the system calls.
+    """
+    current_core = _current_core()
+    if current_core is None or os.environ.get(_SWITCH) == "0" or (core := int(current_core())) < 0:
+        return frozenset()
+    return frozenset(os.sched_getaffinity(0)) - {core}
 
 
-def stay(place: Place) -> None:
-    """Have this thread stay where it is."""
-    move(0, place.here)
-
-
-def keep_off(place: Place, threads: Iterable[int] = (0,)) -> None:
-    """Have threads, by their native numbers, run anywhere but there; 0 is this one."""
-    for thread in threads:
-        move(thread, place.allowed - place.here)
-
-
-def leave(place: Place) -> None:
-    """Let this thread go wherever it might before."""
-    move(0, place.allowed)
-
-
-def move(thread: int, cores: Set[int]) -> None:
-    """Have a thread run on these cores, if there are any."""
-    with suppress(OSError):  # it is no more, or may not be moved: then it runs where it likes
-        if cores and os.sched_getaffinity(thread) != cores:
-            os.sched_setaffinity(thread, cores)
+def pin(threads: Iterable[int], cores: Set[int]) -> None:
+    """Restrict threads, by native id, to these cores; an empty set changes nothing."""
+    for thread in threads if cores else ():
+        with suppress(OSError):  # it has ended, or may not be moved
+            if os.sched_getaffinity(thread) != cores:
+                os.sched_setaffinity(thread, cores)
 
 
 @cache
-def _teller() -> Any:
-    """Return what tells the number of the core that it runs on, or None: only Linux lets threads be moved."""
+def _current_core() -> Any:
+    """Return the C function for the number of the current core, or None."""
     return getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None

@@ -20,7 +20,7 @@ from raybox.bvh.traverse import Job
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.kernels.box_lanes import Pairs, make_pairs
-from raybox.parallel import Run, check_workers, team, uncounted
+from raybox.parallel import Run, check_workers, chunk_runner, uncounted
 from raybox.validate import Bools, Floats, Ints
 
 # Bytes of nodes; and in groups of how many times as many rays trees with fewer than the first of these are
@@ -97,7 +97,7 @@ def first(job: Job, k: int, **how: Any) -> tuple[Ints, Floats]:
 def everything(job: Job, **how: Any) -> tuple[Ints, Ints, Floats]:
     """Return offsets, index and time of every contact, sorted ray by ray."""
     total = len(job.rays.origins)
-    with team(total, **how) as run:
+    with chunk_runner(total, **how) as run:
         if job.frame:
             return _joined([_collect(_part(job, slice(*span)), run) for span in _batches(total)])
         parts = run(lambda begin, end: careful.everything(careful.some(job, slice(begin, end))), total)
@@ -157,12 +157,12 @@ def _answer(
         run(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted)
 
     total = len(job.rays.origins)
-    if job.frame and total <= groups.FEW:  # by way of a team one ray takes a third longer (measured)
+    if job.frame and total <= groups.FEW:  # threads make one ray a third slower
         check_workers(how.get("workers", -1))
         if (doubts := ask_few(job, (0, total), question).doubts).size:
             write(doubts)
         return
-    with team(total, **how) as run:
+    with chunk_runner(total, **how) as run:
         if not job.frame:
             run(lambda begin, end: write(slice(begin, end)), total)
             return
@@ -217,8 +217,8 @@ def _arranged(job: Job, found: Asked, of: tuple[Ints, Ints], run: Run) -> tuple[
         for sink, span in packed[begin:end]:
             arrange_packed(span, (where, offsets), sink.room, index, t)
 
-    run(put, len(done), done=uncounted, least=1)
-    run(put_packed, len(packed), done=uncounted, least=1)
+    run(put, len(done), done=uncounted, min_chunk=1)
+    run(put_packed, len(packed), done=uncounted, min_chunk=1)
     places = np.repeat(offsets[doubts] - np.cumsum(settled) + settled, settled) + np.arange(len(late[0]))
     index[places], t[places] = late
     return offsets, index, t

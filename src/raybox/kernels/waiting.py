@@ -1,4 +1,4 @@
-"""Waiting for another thread without going to sleep: looks at a number that it writes, the GIL released."""
+"""Wait for another thread without sleeping: read a number that it writes, with the GIL released."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numba.core import cgutils
 from raybox.kernels.emitted import vector_code
 from raybox.kernels.jit import entry
 
-_PAUSES = platform.machine().lower() in {"x86_64", "amd64"}
+_HAS_PAUSE = platform.machine().lower() in {"x86_64", "amd64"}
 
 
 @vector_code(types.int64)
-def _look(b: Any, bell: Any, place: Any) -> Any:
-    """Return a number as it is now, after a moment in which the core is left to others that share it."""
-    if _PAUSES:
+def _pause_and_load(b: Any, signal: Any, index: Any) -> Any:
+    """Return signal[index], loaded atomically, after a pause that frees the core's other hyperthread."""
+    if _HAS_PAUSE:
         nothing = ir.FunctionType(ir.VoidType(), [])
         b.call(cgutils.get_or_insert_function(b.module, nothing, "llvm.x86.sse2.pause"), [])
-    return b.load_atomic(bell.at(place), "acquire", 8)
+    return b.load_atomic(signal.at(index), "acquire", 8)
 
 
 @entry
-def wait_while(bell: Any, place: int, least: int, most: int, looks: int) -> None:
-    """Return as soon as bell[place] is less than `least` or more than `most`, or after so many looks."""
-    for _ in range(looks):
-        if not least <= _look(bell, place) <= most:
+def spin_while(signal: Any, index: int, low: int, high: int, reads: int) -> None:
+    """Return once signal[index] is outside low to high, or after so many reads."""
+    for _ in range(reads):
+        if not low <= _pause_and_load(signal, index) <= high:
             return

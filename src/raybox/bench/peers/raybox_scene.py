@@ -13,7 +13,7 @@ from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build as build_tree
 from raybox.bvh.proposals import ProposalOf
 from raybox.bvh.traverse import Job
-from raybox.parallel import team
+from raybox.parallel import chunk_runner
 
 
 def form(boxes: BoxSet) -> rb.Boxes:
@@ -43,7 +43,7 @@ def build_proposals(boxes: rb.Boxes, threads: int) -> Engine:
         job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
 
         question = Question(lambda _: ProposalOf(index, t), lambda _begin, _end: None)
-        with team(len(rays), workers=threads) as run, asked(job, (0, len(rays)), question, run):
+        with chunk_runner(len(rays), workers=threads) as run, asked(job, (0, len(rays)), question, run):
             return index, t
 
     return Engine(prepare=rays_of, ask={"nearest": propose}, read={"nearest": lambda found: found})
