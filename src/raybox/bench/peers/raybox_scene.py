@@ -9,9 +9,9 @@ import raybox as rb
 from raybox.batches import Question, asked
 from raybox.bench.data import BoxSet, RaySet
 from raybox.bench.peers.common import Engine
+from raybox.bench.proposals import ProposalOf
 from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build as build_tree
-from raybox.bvh.proposals import ProposalOf
 from raybox.bvh.traverse import Job
 from raybox.parallel import chunk_runner
 

@@ -1,7 +1,7 @@
-"""What a tree in float32 proposes as nearest, taken for the answer: to measure what exactness costs.
+"""A query for the nearest box by float32 alone, which measures the cost of exactness.
 
-The same walk, less every decision: of two boxes the one with the lesser computed time is the nearer, whatever
-rounding made of it. No question to a scene is answered like this; `raybox.bench` compares with it.
+Its traversal is that of `nearest` without any exact decision: the nearer of two boxes is the one with the
+lesser computed time, whatever its rounding error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from raybox.kernels.lanes import Lanes
 
 
 class ProposalOf(NamedTuple):
-    """The first box by float32 alone: ANSWER is its number, STOP its time."""
+    """Recorder of the nearest box by float32 alone: ANSWER is its index, STOP its time."""
 
     index: Any
     t: Any
 
 
 class _Proposal(sure.Nearest):
-    """Every box that may be met, and is no farther than the best, is the best."""
+    """Record each candidate that is no farther than the best one so far."""
 
     def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         met = near <= far
