@@ -18,7 +18,7 @@ from raybox.bench import checks, data, jobs, machine, own, peers, probe, report,
 from raybox.bench.peers import common, numpy_brute, raybox_scene
 from raybox.cli import main
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # behind tests/, which has a compare.py too
 
 import aims
 import own_aims

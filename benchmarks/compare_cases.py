@@ -1,0 +1,139 @@
+"""What `compare.py` runs: each case is plain data, which a worker turns into calls (`compare_actions`)."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+QUERIES = ("nearest", "occluded", "count", "all", "first")
+MILLION_SCENES = ("uniform-1e5", "clustered-1e5", "mixed-1e5", "mesh")
+SYNTHETIC = (
+    *("uniform-1e3", *MILLION_SCENES, "uniform-1e6"),
+    *("copies", "turned-boxes", "planes", "flat", "several", "hard", "hard-boxes", "hard-mesh"),
+)
+QUICK = ("uniform-1e5", "mesh", "several", "hard", "hard-boxes")
+REAL = {
+    "house": "duplex_ifc/duplex_aabb.csv",
+    "city": "delft_cityjson/delft.city.json",
+    "skull": "skull_mesh/skull.obj",
+    "voxels": "voxel_store/scene_store8.vox",
+}
+LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
+LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
+DENSE = 1 << 14  # the same, where a ray hits a hundred primitives
+
+
+class Case(NamedTuple):
+    """One comparison: an action of `compare_actions`, and what it is given."""
+
+    name: str
+    action: str
+    geometry: str
+    rays: tuple[str, int] = ("", 0)
+    """kind and count"""
+    options: dict[str, Any] = {}  # noqa: RUF012
+
+
+class Extent(NamedTuple):
+    """How much is run."""
+
+    scenes: tuple[str, ...]
+    rays: int
+    quick: bool
+
+
+def plan(extent: Extent) -> Iterator[Case]:
+    """Yield every case, those of one scene together, so that its tree is built once a worker."""
+    for scene in extent.scenes:
+        yield from _queries(scene, extent)
+        yield from _options(scene, extent)
+        yield from _builds(scene, extent)
+    yield from _pairs(extent)
+    yield from _files(extent)
+    for scene in ("uniform-1e3",) if extent.quick else ("uniform-1e3", "mesh", "copies"):
+        yield Case(f"{scene}/first-use", "first_use", scene, (_kind(scene), 20_000))
+
+
+def _kind(scene: str) -> str:
+    return "hard" if scene.startswith("hard") else "incoherent"
+
+
+def _kinds(scene: str) -> tuple[str, ...]:
+    return (_kind(scene), "camera", *(["beams"] if scene == "street" else []))
+
+
+def _most(scene: str, query: str, extent: Extent) -> int:
+    """Return how many rays a large batch has."""
+    most = extent.rays if scene in MILLION_SCENES else min(extent.rays, LARGE)
+    if query not in ("all", "first"):
+        return most
+    return min(most, DENSE if scene.startswith(("hard", "voxels", "planes")) else LISTED)
+
+
+def _queries(scene: str, extent: Extent) -> Iterator[Case]:
+    for query in QUERIES:
+        for kind in _kinds(scene):
+            most = _most(scene, query, extent)
+            how = {"query": query} | ({"k": 4} if query == "first" else {})
+            one = () if kind == "camera" and extent.quick else ((1, 1),)
+            for count, workers in (*one, (1000, 1), (most, 1), (most, 2)):
+                name = f"{scene}/{query}/{kind}/{count}/workers={workers}"
+                yield Case(name, "query", scene, (kind, count), how | {"workers": workers})
+
+
+def _options(scene: str, extent: Extent) -> Iterator[Case]:
+    """Yield what else a query is given: a mask, a culled side, and fields derived from hits."""
+    kind, middle = _kind(scene), min(extent.rays, DENSE)
+    for query in ("nearest", "all"):
+        yield Case(f"{scene}/fields/{query}", "fields", scene, (kind, middle), {"query": query})
+    for query in QUERIES:
+        how = {"query": query, "masked": True} | ({"k": 4} if query == "first" else {})
+        yield Case(f"{scene}/where/{query}", "query", scene, (kind, middle), how)
+        if scene in ("mesh", "planes", "skull", "hard-mesh"):
+            yield Case(f"{scene}/cull/{query}", "query", scene, (kind, middle), how | {"cull": "back"})
+
+
+def _builds(scene: str, extent: Extent) -> Iterator[Case]:
+    rays = (_kind(scene), 1000)
+    for quality in ("fast", "balanced", "best"):
+        for workers in (1, 2):
+            how = {"quality": quality, "workers": workers}
+            if not (scene == "uniform-1e6" and quality == "best" and workers == 1):
+                yield Case(f"{scene}/build/{quality}/workers={workers}", "build", scene, rays, how)
+    for far in (False, True):
+        yield Case(f"{scene}/update/{'far' if far else 'near'}", "update", scene, rays, {"far": far})
+
+
+def _pairs(extent: Extent) -> Iterator[Case]:
+    """Yield pairwise tests, moving boxes, and scenes in parts."""
+    most = min(extent.rays, LARGE)
+    for scene in ("uniform-1e5", "mesh", "planes", "hard-boxes", "hard-mesh"):
+        for form in ("rows", "one", "grid", "single"):
+            count = most if form in ("rows", "one") else 1000
+            yield Case(f"{scene}/intersect/{form}", "intersect", scene, (_kind(scene), count), {"form": form})
+    for scene, count in (("uniform-1e5", most // 4), ("hard-boxes", 2000), ("flat", 10_000)):
+        for workers in (1, 2):
+            how = {"count": count, "workers": workers}
+            yield Case(f"{scene}/sweep/workers={workers}", "sweep", scene, (), how)
+    for scene in ("uniform-1e5", "mesh", "hard-boxes"):
+        for query in (*QUERIES, "visits"):
+            how = {"query": query, "parts": 8} | ({"k": 4} if query == "first" else {})
+            rays = (_kind(scene), min(most, DENSE))
+            yield Case(f"{scene}/parts/{query}", "query", scene, rays, how)
+
+
+def _files(extent: Extent) -> Iterator[Case]:
+    """Yield casts of a file of rays to a file of results, and readings of geometry."""
+    for scene in ("uniform-1e5", "mesh"):
+        for query in QUERIES[:4]:
+            for source, target in (
+                ("parquet", "parquet"),
+                ("npy", "npy"),
+                ("csv", "csv"),
+                ("parquet", "npz"),
+            ):
+                most = extent.rays if query != "all" else min(extent.rays, LISTED)
+                rays = ("incoherent", min(most, 20_000) if source == "csv" else most)
+                how = {"query": query, "source": source, "target": target}
+                yield Case(f"{scene}/cast/{query}/{source}-{target}", "cast", scene, rays, how)
+    for scene in extent.scenes:
+        if scene in REAL:
+            yield Case(f"{scene}/load", "load", scene)

@@ -1,0 +1,86 @@
+"""A worker process of `compare.py`: runs requests on its tree, both ways as lines of JSON."""
+
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import raybox as rb
+import street
+from compare_actions import ACTIONS, Given, Task
+from compare_data import save_geometry
+
+MOST_STORED = 8  # containers of one scene
+_state: dict[str, Any] = {"scene": "", "stored": {}, "task": None}
+
+
+def prepare(case: dict[str, Any]) -> dict[str, str]:
+    """Set a case up, run it once, and return checksums of its result; nothing is left of another scene."""
+    if _state["scene"] != case["files"]["geometry"]:
+        _state.update(scene=case["files"]["geometry"], stored={}, task=None)
+    while len(_state["stored"]) > MOST_STORED:
+        del _state["stored"][next(key for key in _state["stored"] if key not in ("scene", "parts"))]
+    task = ACTIONS[case["action"]](Given(case["files"], case["options"], _state["stored"]))
+    _state["task"] = task
+    state = task.before()
+    return task.digest(task.call(state))
+
+
+def measure(calls: int) -> float:
+    """Return the seconds of so many calls; what comes before each does not count."""
+    task: Task = _state["task"]
+    seconds = 0.0
+    for _ in range(calls):
+        state = task.before()
+        start = time.perf_counter()
+        result = task.call(state)
+        seconds += time.perf_counter() - start
+        del result, state
+    return seconds
+
+
+def convert(source: str, target: str) -> list[str]:
+    """Read a real file into a file that `compare_data` reads; of a street also the rays."""
+    if not Path(source).is_dir():
+        return [_arrays_of(rb.load(source), Path(target))]
+    made = Path(target).with_suffix("")
+    street.make(Path(source), made)
+    beams = rb.load(made / "beams.npz", kind="rays").reshape(-1)
+    rays = Path(f"{made}.beams.{len(beams)}.npz")
+    np.savez(rays, origins=beams.origins, directions=beams.directions)
+    return [_arrays_of(rb.load(made / "cuboids.npz"), Path(target)), str(rays)]
+
+
+def _arrays_of(geometry: Any, target: Path) -> str:
+    names = ("vertices", "faces") if isinstance(geometry, rb.Mesh) else ("lower", "upper")
+    save_geometry(target, [{name: getattr(geometry, name) for name in names}])
+    return str(target)
+
+
+def version() -> str:
+    return str(rb.__file__)
+
+
+REQUESTS = {"prepare": prepare, "measure": measure, "convert": convert, "version": version}
+
+
+def main() -> None:
+    """Serve requests until there are no more; what libraries print goes to stderr."""
+    with os.fdopen(os.dup(1), "w") as replies:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            name, arguments = json.loads(line)
+            try:
+                reply: dict[str, Any] = {"value": REQUESTS[name](*arguments)}
+            except Exception as error:
+                reply = {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+            print(json.dumps(reply), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()
