@@ -38,6 +38,7 @@ class Run(NamedTuple):
     real: Path | None
     repeats: int
     bar: float
+    clock: str
 
 
 def main() -> int:
@@ -52,7 +53,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         trees = [old, new] if options.bits_only else [old, new, old]
         repeats = options.repeats or (5 if options.quick else 7)
-        run = Run(trees, Folder(Path(made)), options.data, repeats, options.bar)
+        run = Run(trees, Folder(Path(made)), options.data, repeats, options.bar, options.clock)
         outcomes = compare(run, cases)
     print("\n".join(compare_report.summary(outcomes, options.bar)))
     print(f"{time.perf_counter() - started:.0f} s")
@@ -73,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rays", type=int, help="rays of a large batch: 1,000,000; quick: 100,000")
     parser.add_argument("--repeats", type=int, help="rounds: 7; quick: 5")
     parser.add_argument("--bar", type=float, default=1.03, help="the ratio that is too much: 1.03")
+    clock = "wall, or cpu: processor time of all threads, for a machine that others use too"
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help=clock)
     cache = Path(tempfile.gettempdir()) / "raybox-compare"
     parser.add_argument("--cache", type=Path, default=cache, help=f"where compiled code stays: {cache}")
     return parser
@@ -89,11 +92,12 @@ def _extent(options: argparse.Namespace) -> Extent:
 def compare(run: Run, cases: list[Case]) -> list[Outcome]:
     """Run every case, then again those over the bar; print a line for each."""
     print(compare_report.HEADER if len(run.trees) == 3 else "case, bits")
-    outcomes = []
-    with workers(run.trees) as processes:
-        for case in cases:
-            outcomes.append(_outcome(run, processes, case, run.repeats))
-            print(compare_report.line(outcomes[-1]), flush=True)
+    outcomes: list[Outcome] = []
+    while len(outcomes) < len(cases):  # once more for each case that ends a process
+        with workers(run.trees) as processes:
+            while len(outcomes) < len(cases) and all(one.process.poll() is None for one in processes):
+                outcomes.append(_outcome(run, processes, cases[len(outcomes)], run.repeats))
+                print(compare_report.line(outcomes[-1]), flush=True)
     slow = [k for k, outcome in enumerate(outcomes) if outcome.ratio > run.bar]
     for k in slow:
         outcomes[k] = _again(run, outcomes[k])
@@ -126,7 +130,7 @@ def _outcome(run: Run, processes: list[Worker], case: Case, repeats: int) -> Out
         differing = _differing(run, processes, _request(run, processes[0], case))
         if len(processes) < 3:
             return Outcome(case, differing)
-        return Outcome(case, differing, "", *_times(processes, repeats))
+        return Outcome(case, differing, "", *_times(run, processes, repeats))
     except WorkerError as error:
         return Outcome(case, error=str(error))
 
@@ -195,15 +199,15 @@ def _differing(run: Run, processes: list[Worker], case: dict[str, Any]) -> tuple
     return tuple(found)
 
 
-def _times(processes: list[Worker], repeats: int) -> list[tuple[float, ...]]:
+def _times(run: Run, processes: list[Worker], repeats: int) -> list[tuple[float, ...]]:
     """Return the seconds of each round, for each worker; every second round goes backwards."""
-    once = max(request(processes[0], "measure", 1), 1e-6)
+    once = max(request(processes[0], "measure", 1, run.clock), 1e-6)
     calls = min(MOST_CALLS, max(1, round(LEAST / once)))
     seconds: list[list[float]] = [[] for _ in processes]
     for turn in range(repeats):
         order = range(len(processes)) if turn % 2 == 0 else reversed(range(len(processes)))
         for k in order:
-            seconds[k].append(request(processes[k], "measure", calls) / calls)
+            seconds[k].append(request(processes[k], "measure", calls, run.clock) / calls)
     return [tuple(of_one) for of_one in seconds]
 
 

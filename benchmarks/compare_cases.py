@@ -9,7 +9,7 @@ SYNTHETIC = (
     *("uniform-1e3", *MILLION_SCENES, "uniform-1e6"),
     *("copies", "turned-boxes", "planes", "flat", "several", "hard", "hard-boxes", "hard-mesh"),
 )
-QUICK = ("uniform-1e5", "mesh", "several", "hard", "hard-boxes")
+QUICK = ("uniform-1e5", "mesh", "several", "hard")
 REAL = {
     "house": "duplex_ifc/duplex_aabb.csv",
     "city": "delft_cityjson/delft.city.json",
@@ -19,6 +19,7 @@ REAL = {
 LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
 LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
 DENSE = 1 << 14  # the same, where a ray hits a hundred primitives
+EXACT = 1 << 13  # rays of scenes where most are decided in exact arithmetic, at most
 
 
 class Case(NamedTuple):
@@ -63,9 +64,11 @@ def _kinds(scene: str) -> tuple[str, ...]:
 def _most(scene: str, query: str, extent: Extent) -> int:
     """Return how many rays a large batch has."""
     most = extent.rays if scene in MILLION_SCENES else min(extent.rays, LARGE)
+    if scene.startswith("hard"):
+        return min(most, EXACT)
     if query not in ("all", "first"):
         return most
-    return min(most, DENSE if scene.startswith(("hard", "voxels", "planes")) else LISTED)
+    return min(most, DENSE if scene in ("voxels", "planes") else LISTED)
 
 
 def _queries(scene: str, extent: Extent) -> Iterator[Case]:
@@ -73,15 +76,15 @@ def _queries(scene: str, extent: Extent) -> Iterator[Case]:
         for kind in _kinds(scene):
             most = _most(scene, query, extent)
             how = {"query": query} | ({"k": 4} if query == "first" else {})
-            one = () if kind == "camera" and extent.quick else ((1, 1),)
-            for count, workers in (*one, (1000, 1), (most, 1), (most, 2)):
+            batches = ((1, 1), (1000, 1), (most, 1), (most, 2))
+            for count, workers in batches[2:3] if kind == "camera" and extent.quick else batches:
                 name = f"{scene}/{query}/{kind}/{count}/workers={workers}"
                 yield Case(name, "query", scene, (kind, count), how | {"workers": workers})
 
 
 def _options(scene: str, extent: Extent) -> Iterator[Case]:
     """Yield what else a query is given: a mask, a culled side, and fields derived from hits."""
-    kind, middle = _kind(scene), min(extent.rays, DENSE)
+    kind, middle = _kind(scene), min(_most(scene, "all", extent), DENSE)
     for query in ("nearest", "all"):
         yield Case(f"{scene}/fields/{query}", "fields", scene, (kind, middle), {"query": query})
     for query in QUERIES:
@@ -96,7 +99,7 @@ def _builds(scene: str, extent: Extent) -> Iterator[Case]:
     for quality in ("fast", "balanced", "best"):
         for workers in (1, 2):
             how = {"quality": quality, "workers": workers}
-            if not (scene == "uniform-1e6" and quality == "best" and workers == 1):
+            if workers == 2 or quality == "balanced" or not (extent.quick or scene == "uniform-1e6"):
                 yield Case(f"{scene}/build/{quality}/workers={workers}", "build", scene, rays, how)
     for far in (False, True):
         yield Case(f"{scene}/update/{'far' if far else 'near'}", "update", scene, rays, {"far": far})

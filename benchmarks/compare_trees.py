@@ -143,7 +143,7 @@ def reply(worker: Worker) -> dict[str, Any]:
     assert stdout is not None
     line = stdout.readline()
     if not line:
-        raise SystemExit(f"{worker.name}: the worker ended with status {worker.process.wait()}")
+        return {"error": f"the process ended with status {worker.process.wait()}", "worker": worker.name}
     received: dict[str, Any] = json.loads(line)
     return received | {"worker": worker.name}
 
