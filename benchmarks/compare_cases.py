@@ -1,6 +1,7 @@
 """What `compare.py` runs: each case is plain data, which a worker turns into calls (`compare_actions`)."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 QUERIES = ("nearest", "occluded", "count", "all", "first")
@@ -16,6 +17,7 @@ REAL = {
     "skull": "skull_mesh/skull.obj",
     "voxels": "voxel_store/scene_store8.vox",
 }
+FORMATS = (("parquet", "parquet"), ("npy", "npy"), ("csv", "csv"), ("parquet", "npz"))
 LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
 LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
 DENSE = 1 << 14  # the same, where a ray hits a hundred primitives
@@ -125,18 +127,12 @@ def _pairs(extent: Extent) -> Iterator[Case]:
 
 def _files(extent: Extent) -> Iterator[Case]:
     """Yield casts of a file of rays to a file of results, and readings of geometry."""
-    for scene in ("uniform-1e5", "mesh"):
-        for query in QUERIES[:4]:
-            for source, target in (
-                ("parquet", "parquet"),
-                ("npy", "npy"),
-                ("csv", "csv"),
-                ("parquet", "npz"),
-            ):
-                most = extent.rays if query != "all" else min(extent.rays, LISTED)
-                rays = ("incoherent", min(most, 20_000) if source == "csv" else most)
-                how = {"query": query, "source": source, "target": target}
-                yield Case(f"{scene}/cast/{query}/{source}-{target}", "cast", scene, rays, how)
+    for scene in ("uniform-1e5",) if extent.quick else ("uniform-1e5", "mesh"):
+        for query, (source, target) in product(QUERIES[:4], FORMATS[:2] if extent.quick else FORMATS):
+            most = extent.rays if query != "all" else min(extent.rays, LISTED)
+            rays = ("incoherent", min(most, 20_000) if source == "csv" else most)
+            how = {"query": query, "source": source, "target": target}
+            yield Case(f"{scene}/cast/{query}/{source}-{target}", "cast", scene, rays, how)
     for scene in extent.scenes:
         if scene in REAL:
             yield Case(f"{scene}/load", "load", scene)
