@@ -199,7 +199,18 @@ class Folder:
         where = "hard" if geometry.startswith("hard") else where
         path = self.path / f"{where}.{kind}.{count}.npz"
         if not path.exists():
-            known = {"unit": UNIT, "flat": UNIT[:, :2], "hard": HARD}
-            around = known[where] if where in known else bounds_of(load_geometry(self.geometry(where))[0])
-            np.savez(path, **rays(kind, count, around))
+            np.savez(path, **self._made(geometry, where, kind, count))
         return path
+
+    def _made(self, geometry: str, where: str, kind: str, count: int) -> Part:
+        if kind == "beams":
+            with np.load(self.path / f"{geometry}.beams.npz") as beams:
+                return {name: spread(beams[name], count) for name in beams.files}
+        known = {"unit": UNIT, "flat": UNIT[:, :2], "hard": HARD}
+        around = known[where] if where in known else bounds_of(load_geometry(self.geometry(where))[0])
+        return rays(kind, count, around)
+
+
+def spread(rows: Array, count: int) -> Array:
+    """Return this many rows, evenly from all of them."""
+    return rows if count >= len(rows) else rows[np.arange(count) * len(rows) // count]

@@ -61,7 +61,7 @@ def convert(source: str, target: str) -> list[str]:
     made = Path(target).with_suffix("")
     street.make(Path(source), made)
     beams = rb.load(made / "beams.npz", kind="rays").reshape(-1)
-    rays = Path(f"{made}.beams.{len(beams)}.npz")
+    rays = Path(f"{made}.beams.npz")
     np.savez(rays, origins=beams.origins, directions=beams.directions)
     return [_arrays_of(rb.load(made / "cuboids.npz"), Path(target)), str(rays)]
 
