@@ -64,7 +64,7 @@ def _not_sources(_: str, names: list[str]) -> list[str]:
 
 def _export(commit: str, folder: Path) -> None:
     """Unpack the sources of a commit of the repository that this file is in."""
-    command = ["git", "-C", str(HERE), "archive", "--format=tar", f"{commit}:src"]
+    command = ["git", "-C", str(HERE.parent), "archive", "--format=tar", f"{commit}:src"]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         reason = done.stderr.decode().strip()
