@@ -5,14 +5,14 @@ import re
 import shutil
 import time
 import zipfile
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.files.parquet import write_nothing
-from raybox.stream import QUERIES, answers, chunks, footer, lines, pages, pipeline, sources
+from raybox.stream import QUERIES, answers, chunks, lines, parquet, pipeline, plain, sources
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
 
 pa = pytest.importorskip("pyarrow")
@@ -231,74 +231,44 @@ def test_archives_do_not_tell_the_time(tmp_path):
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def encoded(columns):
-    """Make a file of a group of pages, and have Arrow read it."""
-    whole = io.BytesIO()
+def written(folder, columns, times=1):
+    """Append columns to a Parquet file some times, and return its path."""
     kinds = {name: answers.laid_out(column).dtype for name, column in columns.items()}
-    write_nothing(whole, kinds)
-    template = footer.split(whole.getbuffer())[1]
-    file, told = bytearray(footer.MAGIC), []
-    for name, column in columns.items():
-        made = pages.encode(name, column, len(file), name == "ray")
-        for piece in made.pieces:
-            file += memoryview(piece).cast("B")
-        told.append(made.column)
-    rows = len(next(iter(columns.values())))
-    end = footer.of_group(template, (told, len(footer.MAGIC)), rows, len(file) - len(footer.MAGIC))
-    return pq.read_table(pa.BufferReader(bytes(file + footer.closing(end)))), end
+    with closing(parquet.Parquet(plain.Task(folder, kinds, None), {})) as writer:
+        for _ in range(times):
+            writer.add(columns)
+        writer.finish(times * len(columns["ray"]))
+    return folder / "answers.parquet"
 
 
-@pytest.mark.parametrize("rows", [1, 2, 32, 33, 128, 129, 130, 161, 1000])
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 32, 33, 128, 129, 161, 1000])
 @pytest.mark.parametrize("page", [7, 129, 1 << 17])
-def test_arrow_reads_our_pages(monkeypatch, rows, page):
-    """Of differences: every width from 0 to 64 bits, constant ones, and those that wrap."""
-    monkeypatch.setattr(pages, "PAGE", page)
+def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
+    """Whole numbers with differences of every width, floats of every kind, truths, columns with gaps."""
+    monkeypatch.setattr(parquet, "_PAGE", page)
     rng = np.random.default_rng(rows)
     ends = np.iinfo(np.int64)
-    columns = {"ray": np.arange(rows) + 12345678901, "same": np.full(rows, -1)}
+    columns = {"ray": range(12345678901, 12345678901 + rows), "same": np.full(rows, -1)}
     columns |= {f"w{w}": rng.integers(0, 2**w, rows, np.uint64, True).view(np.int64) for w in range(64)}
     columns["ends"] = rng.choice([ends.min, ends.max, 0, -1], rows)
     columns["real"] = rng.choice([np.nan, np.inf, -0.0, 1.5], rows)
     columns["yes"] = rng.random(rows) < 0.5
-    counted = pages.encode("ray", range(12345678901, 12345678901 + rows), 4, True)
-    laid_out = pages.encode("ray", columns["ray"], 4, True)
-    assert [b"".join(map(bytes, counted.pieces)), counted[1:]] == [
-        b"".join(map(bytes, laid_out.pieces)),
-        laid_out[1:],
-    ]
-    table, _ = encoded(columns)
-    for name, column in columns.items():
-        read = table[name].to_numpy()
-        assert read.dtype == column.dtype
-        assert read.tobytes() == column.tobytes(), name
-
-
-@pytest.mark.parametrize("rows", [2, 31, 33, 130, 200])
-def test_packing_looks_at_nothing_behind_the_last_number(rows):
-    numbers = np.random.default_rng(rows).integers(0, 1000, rows)
-    packed = []
-    for behind in (0, 1, -1, 1 << 40):
-        longer = np.concatenate([numbers, np.full(40, behind)])
-        packed.append(b"".join(map(bytes, pages.encode("w", longer[:rows], 4, False).pieces)))
-    assert len(set(packed)) == 1
-
-
-@pytest.mark.parametrize("rows", [1, 7, 8, 9, 64, 65, 1000])
-@pytest.mark.parametrize("page", [7, 8, 129, 1 << 17])
-def test_arrow_reads_our_pages_of_columns_with_gaps(monkeypatch, rows, page):
-    monkeypatch.setattr(pages, "PAGE", page)
-    rng = np.random.default_rng(rows)
-    for share in (0.0, 0.25, 0.9, 1.0):
-        there = rng.random(rows) < share
+    gaps = {f"gap {share}": rng.random(rows) < share for share in (0.0, 0.25, 0.9, 1.0)}
+    for name, there in gaps.items():
         numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
-        column = answers.Sparse(there, numbers)
-        table, _ = encoded({"ray": np.arange(rows), "x": column, "full": np.arange(rows) / 3})
-        assert (~np.asarray(table["x"].is_null())).tolist() == there.tolist()
-        assert np.asarray(table["x"])[there].tobytes() == numbers.tobytes()
-        assert np.asarray(table["full"]).tolist() == (np.arange(rows) / 3).tolist()
-        laid = answers.laid_out(column)
+        columns[name] = answers.Sparse(there, numbers)
+        laid = answers.laid_out(columns[name])
         assert laid[there].tobytes() == numbers.tobytes()
         assert np.isnan(laid[~there]).all()
+    table = pq.read_table(written(tmp_path, columns, times=3))
+    assert table.num_rows == 3 * rows
+    for name, column in columns.items():
+        read = table[name].combine_chunks()
+        if name in gaps:
+            assert (~np.asarray(read.is_null())).tolist() == gaps[name].tolist() * 3
+            assert read.drop_null().to_numpy().tobytes() == column.numbers.tobytes() * 3
+        else:
+            assert np.asarray(read).tobytes() == answers.laid_out(column).tobytes() * 3, name
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -323,11 +293,12 @@ def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
     assert (own["x"].null_count, own["index"].to_pylist(), own["x"][0].as_py()) == (0, [-1, 2], 0.5)
 
 
-def test_pages_tell_the_range_of_rays_and_pack_what_ascends():
-    table, end = encoded({"ray": np.arange(7, 300_000), "index": np.tile([-1, 99_999], 149_997)[:299_993]})
-    ray, index = (column[3][1] for column in footer.columns_of(end))
-    low, high = (int.from_bytes(ray[12][1][field][1], "little") for field in (6, 5))
-    assert (low, high, 12 in index) == (7, 299_999, False)
-    assert ray[7][1] < 300_000 / 20
-    assert index[7][1] < 300_000 * 2.5
-    assert table.num_rows == 299_993
+def test_row_groups_tell_the_range_of_rays_and_pack_what_ascends(tmp_path):
+    columns = {"ray": np.arange(7, 300_000), "index": np.tile([-1, 99_999], 149_997)[:299_993]}
+    group = pq.read_metadata(written(tmp_path, columns)).row_group(0)
+    ray, index = map(group.column, range(2))
+    assert (ray.statistics.min, ray.statistics.max) == (7, 299_999)
+    assert not index.is_stats_set
+    assert ray.total_compressed_size < 300_000 / 20
+    assert index.total_compressed_size < 300_000 * 2.5
+    assert group.num_rows == 299_993

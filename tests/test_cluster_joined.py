@@ -12,7 +12,7 @@ from clustering import asked, begun, both
 from raybox.cluster.joining import Joiner
 from raybox.cluster.notes import Note, Told, noted
 from raybox.cluster.parts import Folder, part_of
-from raybox.stream import growing
+from raybox.stream import part_files
 from raybox.stream.answers import kinds
 from raybox.stream.plain import Task
 from raybox.stream.sinks import SINKS
@@ -101,14 +101,14 @@ def test_a_disk_that_is_full_loses_no_part(tmp_path, monkeypatch):
     joiner.settle()
     assert not first[0].exists()
     joiner.add(*second)
-    write = growing.Part.write
+    write = part_files.Part.write
 
     def full(self, data):
         write(self, bytes(data)[:5])
         raise OSError(errno.ENOSPC, "no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(growing.Part, "write", full)
+        patch.setattr(part_files.Part, "write", full)
         with pytest.raises(OSError, match="no room"):
             joiner.settle()
     assert second[0].exists()
@@ -152,11 +152,11 @@ def test_stopped_again_and_again(cluster, tmp_path):
 
 @pytest.mark.parametrize("platform", [sys.platform, "darwin"])
 def test_bytes_of_another_file(tmp_path, platform, monkeypatch):
-    monkeypatch.setattr(growing.sys, "platform", platform)
-    monkeypatch.setattr(growing, "_MOVED", 1000)
+    monkeypatch.setattr(part_files.sys, "platform", platform)
+    monkeypatch.setattr(part_files, "_MOVED", 1000)
     data = np.random.default_rng(0).bytes(4321)
     (tmp_path / "other").write_bytes(data)
-    grown = growing.Part(tmp_path / "grown")
+    grown = part_files.Part(tmp_path / "grown")
     grown.write(b"head")
     grown.take(tmp_path / "other", 17, 4200)
     grown.write(b"tail")

@@ -14,8 +14,8 @@ import numpy as np
 
 from raybox.cluster.notes import Note, Told, line_of
 from raybox.cluster.parts import ROWS
-from raybox.stream import footer
-from raybox.stream.growing import Part
+from raybox.stream import parquet_footer as footer
+from raybox.stream.part_files import Part
 from raybox.stream.plain import Task
 from raybox.stream.sinks import SINKS
 
@@ -73,7 +73,7 @@ def _after_head(sink: Any, path: Path, told: Told) -> None:
 
 
 def _row_group(sink: Any, path: Path, told: Told) -> None:
-    """`.parquet`: row groups as they are, their footers moved (see `raybox.stream.footer`)."""
+    """`.parquet`: row groups as they are, their footers moved (see `raybox.stream.parquet_footer`)."""
     data: Any = np.memmap(path, np.uint8, "r", shape=(told.length,))
     body, end = footer.split(memoryview(data))
     whole = sink.parts["answers"]

@@ -2,6 +2,7 @@
 
 The polygons keep the file's order and larger ones become fans of triangles, so that the number of a triangle
 can be traced back. Everything but ``v f o g`` (normals, texture, materials, curves) is passed over.
+Not read through trimesh, which drops faces of two corners and the parts' names silently, and names no line.
 """
 
 from array import array

@@ -43,31 +43,14 @@ def floats(column: Any, name: str, path: Path, want: Want, first: int = 0) -> Fl
 
 def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns of one length; what is masked is null."""
-    arrow = require("pyarrow", "io", ".parquet")
-    write_table(file, arrow.table({name: _array(arrow, column) for name, column in columns.items()}))
-
-
-def write_table(file: BinaryIO, table: Any, group: int = 1_000_000, **options: Any) -> None:
-    """Write a table in groups of so many rows; options are those of Arrow's writer."""
-    parquet = require("pyarrow.parquet", "io", ".parquet")
-    named = ["id"] if "id" in table.column_names else False
-    parquet.write_table(table, file, row_group_size=group, use_dictionary=named, **options)
-
-
-def write_nothing(file: BinaryIO, kinds: Mapping[str, np.dtype[Any]]) -> None:
-    """Write a table without rows. To make one in memory, Arrow would load pandas: 0.3 s."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
     arrow = require("pyarrow", "io", ".parquet")
-    types = [(name, _type(arrow, kind)) for name, kind in kinds.items()]
-    parquet.ParquetWriter(file, arrow.schema(types)).close()
+    table = arrow.table({name: _array(arrow, column) for name, column in columns.items()})
+    named = ["id"] if "id" in columns else False
+    parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=named)
 
 
 def _array(arrow: Any, column: Any) -> Any:
     """Give a column as Arrow's; NumPy has no name for an empty column of text."""
     text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
     return arrow.array(column, arrow.string()) if text else arrow.array(column)
-
-
-def _type(arrow: Any, kind: np.dtype[Any]) -> Any:
-    """Give Arrow's type for NumPy's."""
-    return arrow.string() if kind.kind == "U" else arrow.from_numpy_dtype(kind)

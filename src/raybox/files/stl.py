@@ -1,4 +1,7 @@
-"""STL, binary and text: bare triangles; a text file may hold several named solids."""
+"""STL, binary and text: bare triangles; a text file may hold several named solids.
+
+Not read through trimesh, which returns an empty scene for a text file that is cut off, and names no line.
+"""
 
 from pathlib import Path
 

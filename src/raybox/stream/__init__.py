@@ -9,9 +9,9 @@ module         does
 ``casting``    ``cast``: from arguments to a finished file
 ``pipeline``   the threads, progress, what is left when one of them fails (``line turns``)
 ``chunks``     pieces as files hold them, put together to chunks of one size
-``sources``    which reader gives pieces: ``tables`` (``straight``), ``lines``, ``points``, or all of it
+``sources``    which reader gives pieces: ``tables``, ``lines``, ``points``, or all of it
 ``answers``    a chunk's answers as columns
-``sinks``      which writer appends them: ``plain``, ``parquet`` (``pages footer thrift``), ``columns``
+``sinks``      which writer appends them: ``plain``, ``parquet``, ``columns``
 ``begun``      the folder beside an output: whose it is, who may write, what survives the machine
 ``journal``    what was asked, how far it is done, for who resumes
 =============  ==================================================================================

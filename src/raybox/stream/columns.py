@@ -10,7 +10,7 @@ import numpy as np
 from raybox.files.arrays import member
 from raybox.files.common import require
 from raybox.stream.answers import Columns
-from raybox.stream.growing import Part, Parts
+from raybox.stream.part_files import Part, Parts
 from raybox.stream.plain import Task, names_of, slices
 
 _BYTES = 1 << 22  # copied at once

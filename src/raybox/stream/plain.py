@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raybox.files.text import plain_numbers
 from raybox.stream.answers import Columns, Sparse, laid_out
-from raybox.stream.growing import Part, Parts
+from raybox.stream.part_files import Part, Parts
 
 _AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
 Kinds = dict[str, np.dtype[Any]]

@@ -8,9 +8,9 @@ from raybox.files.common import broken, require
 from raybox.files.saving import check_target
 from raybox.stream.answers import Columns
 from raybox.stream.columns import Npz, Zarr
-from raybox.stream.growing import Parts
 from raybox.stream.journal import folder_of
 from raybox.stream.parquet import Parquet
+from raybox.stream.part_files import Parts
 from raybox.stream.plain import Csv, Npy, Task
 
 

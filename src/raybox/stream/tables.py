@@ -13,16 +13,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import FileFormatError
 from raybox.files import arrays
 from raybox.files.columns import plan
 from raybox.files.common import Floats, Want, broken, require
 from raybox.files.parquet import floats
 from raybox.files.parts import KINDS, RANGES, choose, column_of, names_of
-from raybox.stream import straight
 from raybox.stream.chunks import PIECE, Piece, Source
 
-_BATCH = 1 << 15  # rows of Parquet: they are still in the cache when they are copied
-_BUFFER = 1 << 18  # bytes read at once of each column of Parquet
+_BATCH = 1 << 17  # rows of Parquet: a megabyte of each column
+_BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
 _LOCAL_HEADER, _LENGTHS = (
     30,
     26,
@@ -181,21 +181,11 @@ def parquet(path: Path, want: Want) -> Source:
     layout |= {name: [name] for name in RANGES if name in names}
 
     def pieces(row: int, at: int) -> Iterator[Piece]:
-        with (
-            library.ParquetFile(path, metadata=told, pre_buffer=False, buffer_size=_BUFFER) as file,
-            path.open("rb", buffering=0) as plain,
-        ):
-            straight.expect(plain, told, at, names)
-            for group, first in enumerate(starts[at:-1], at):
-                straight.expect(plain, told, group + 1, names)
-                found = straight.columns(plain, told, group, names)
-                start = max(first, row) if found else first
-                read: Any = (
-                    straight.batches(plain, found, start - first, _BATCH, path)
-                    if found
-                    else _batches(file, group, names, (path, want), start)
-                )
-                for columns in read:
+        how = {"metadata": told, "pre_buffer": False, "buffer_size": _BUFFER}
+        with library.ParquetFile(path, **how) as file:
+            for group in range(at, told.num_row_groups):
+                start = starts[group]
+                for columns in _batches(file, group, names, (path, want), start):
                     rows = len(columns[0])
                     yield Piece(start, group, rows, _laid_out(dict(zip(names, columns, strict=True)), layout))
                     start += rows
@@ -206,23 +196,29 @@ def parquet(path: Path, want: Want) -> Source:
 
 
 def _batches(
-    file: Any, group: int, names: list[str], of: tuple[Path, Want], start: int
+    file: Any, group: int, names: list[str], source: tuple[Path, Want], first: int
 ) -> Iterator[list[Floats]]:
-    """Have Arrow read a row group, some rows at a time, or say that it is damaged."""
-    path, want = of
+    """Read the columns of a row group some rows at a time; raise `FileFormatError` if it is damaged."""
+    path, want = source
+    row, end = first, first + file.metadata.row_group(group).num_rows
     batches = file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False)
     while True:
         try:
             batch = next(batches, None)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             said = str(error).splitlines()[0][:120]
-            raise broken(
-                path, f"cannot be read ({said})", "copy or write it again", f"row group {group}"
-            ) from error
+            raise _damaged(path, group, f"cannot be read ({said})") from error
         if batch is None:
-            return
-        yield [floats(batch.column(name), name, path, want, start) for name in names]
-        start += batch.num_rows
+            break
+        yield [floats(batch.column(name), name, path, want, row) for name in names]
+        row += batch.num_rows
+    # Arrow ends a column silently at a page whose header is damaged.
+    if row != end:
+        raise _damaged(path, group, f"holds {row - first:,} of {end - first:,} rows")
+
+
+def _damaged(path: Path, group: int, problem: str) -> FileFormatError:
+    return broken(path, problem, "copy or write it again", f"row group {group}")
 
 
 def _laid_out(

@@ -1,4 +1,4 @@
-"""Files that are appended to, and can be cut back to a length that is known to be good."""
+"""Files that grow: appended to, cut back to a known length, and made durable."""
 
 import os
 import sys

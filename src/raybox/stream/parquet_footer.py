@@ -1,12 +1,26 @@
-"""Structs of Thrift's compact protocol, read into plain values whatever they hold, and written again.
+"""Parquet's footers: those of files that are put one behind the other become the one footer of all.
 
-Format: Apache Thrift, "Thrift Compact protocol encoding".
+Row groups are moved to where they stand now. So a chunk is encoded once, by itself, and appended; Arrow's own
+writer can neither append to a file nor go on with one.
+
+Footers are structs of Thrift's compact protocol. They are parsed whole and written again.
+
+Formats: Apache Parquet, ``parquet.thrift``; Apache Thrift, "Thrift Compact protocol encoding".
 """
 
 import struct
 from typing import Any, NamedTuple
 
+MAGIC = b"PAR1"
+_TAIL = 8  # the length of the footer, and the magic once more
+
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+
+# Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData in parquet.thrift.
+_ROWS, _GROUPS = 3, 4
+_COLUMNS, _SIZE, _GROUP_ROWS, _GROUP_OFFSET, _PACKED, _ORDINAL = 1, 2, 3, 5, 6, 7
+_CHUNK_OFFSETS, _META = (2, 4, 6), 3  # of the chunk (deprecated: may be 0), of its offset and column index
+_META_OFFSETS = (9, 10, 11, 14)  # of data pages, index pages, dictionary, Bloom filter
 
 
 class List(NamedTuple):
@@ -20,22 +34,70 @@ Fields = dict[int, tuple[int, Any]]
 """A struct: of each field, its type and its value."""
 
 
-def parse(data: bytes) -> Fields:
+def split(file: memoryview) -> tuple[memoryview, bytes]:
+    """Cut a file into what stands between its magic and its footer, and the footer."""
+    size = int.from_bytes(file[-_TAIL:-4], "little")
+    end = len(file) - _TAIL - size
+    return file[len(MAGIC) : end], bytes(file[end:-_TAIL])
+
+
+def moved(footer: bytes, by: int) -> bytes:
+    """Give the footer of a file whose row groups stand so many bytes further on."""
+    fields = _parse(footer)
+    for group in fields[_GROUPS][1].items:
+        _shift(group, _GROUP_OFFSET, by)
+        for column in group[_COLUMNS][1].items:
+            _move(column, by)
+    return _serialise(fields)
+
+
+def _move(column: Fields, by: int) -> None:
+    """Change what a footer says of a column that stands so many bytes further on."""
+    for field in _CHUNK_OFFSETS:
+        _shift(column, field, by)
+    for field in _META_OFFSETS:
+        _shift(column[_META][1], field, by)
+
+
+def _shift(fields: Fields, field: int, by: int) -> None:
+    """Add to an offset, if it is there: no offset is 0, where the magic stands."""
+    if field in fields and fields[field][1] > 0:
+        fields[field] = fields[field][0], fields[field][1] + by
+
+
+def merged(footers: list[bytes]) -> bytes:
+    """Give one footer for all row groups of several."""
+    first = _parse(footers[0])
+    groups = list[Fields]()
+    rows = 0
+    for footer in footers:
+        fields = _parse(footer)
+        rows += fields[_ROWS][1]
+        groups += fields[_GROUPS][1].items
+    for number, group in enumerate(groups):
+        # 16 bits in the format; it is for encryption only, and optional
+        group.pop(_ORDINAL, None)
+        if number < 1 << 15:
+            group[_ORDINAL] = I16, number
+    first[_ROWS] = I64, rows
+    first[_GROUPS] = LIST, List(STRUCT, groups)
+    return _serialise(first)
+
+
+def closing(footer: bytes) -> bytes:
+    """Give what ends a file: the footer, its length, the magic."""
+    return footer + len(footer).to_bytes(4, "little") + MAGIC
+
+
+def _parse(data: bytes) -> Fields:
     """Read a struct."""
     return _read_struct(data, 0)[0]
 
 
-def serialise(fields: Fields) -> bytes:
+def _serialise(fields: Fields) -> bytes:
     """Write a struct."""
     out = bytearray()
     _write_struct(out, fields)
-    return bytes(out)
-
-
-def varint(value: int) -> bytes:
-    """Write a whole number that is not negative, in as few bytes as it takes."""
-    out = bytearray()
-    _write_varint(out, value)
     return bytes(out)
 
 
