@@ -22,9 +22,8 @@ from pyarrow import parquet
 import raybox as rb
 from raybox.bench import data, machine
 from raybox.cluster.joining import Joiner
-from raybox.cluster.notes import Told
-from raybox.stream.answers import kinds
-from raybox.stream.plain import Task
+from raybox.cluster.parts import Told
+from raybox.stream.answers import Task, kinds
 
 ROUNDS = 3
 QUERIES = ("nearest", "occluded", "count")

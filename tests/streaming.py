@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import turns
+from raybox.stream import stages
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -103,14 +103,14 @@ def content(path):
 
 def fail_at(monkeypatch, rays, error):
     """Have the question of the chunk that begins with this ray fail."""
-    ask = turns.ask
+    ask = stages.ask
 
     def failing(scene, query, chunk, first, workers):
         if first >= rays:
             raise error
         return ask(scene, query, chunk, first, workers)
 
-    monkeypatch.setattr(turns, "ask", failing)
+    monkeypatch.setattr(stages, "ask", failing)
 
 
 def begun(tmp_path, monkeypatch, **how):

@@ -13,7 +13,7 @@ import pytest
 
 import raybox as rb
 from raybox.kernels import passing
-from raybox.stream import pipeline, plain
+from raybox.stream import part_files, pipeline
 from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, check, content, get, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
@@ -194,7 +194,7 @@ def test_a_full_disk(tmp_path, monkeypatch, ending):
         tmp_path / f"out.{ending}",
         tmp_path / f"whole.{ending}",
     )
-    write, room, written = plain.Part.write, float("inf"), []
+    write, room, written = part_files.Part.write, float("inf"), []
 
     def full(part, data):
         if len(written) >= room:
@@ -202,7 +202,7 @@ def test_a_full_disk(tmp_path, monkeypatch, ending):
         written.append(len(data))
         write(part, data)
 
-    monkeypatch.setattr(plain.Part, "write", full)
+    monkeypatch.setattr(part_files.Part, "write", full)
     rb.stream.cast(SCENE, rays, whole, chunk=10)
     room = 1.6 * len(written)
     with pytest.raises(rb.FileFormatError) as caught:

@@ -12,7 +12,7 @@ import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.stream import QUERIES, answers, chunks, lines, parquet, pipeline, plain, sources
+from raybox.stream import QUERIES, answers, chunks, lines, parquet, pipeline, sources
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
 
 pa = pytest.importorskip("pyarrow")
@@ -62,7 +62,7 @@ def test_no_rays_and_two_dimensions(tmp_path, source, dims):
 
 @pytest.mark.parametrize("name", ["points.las", "points.laz", "binary.pcd", "ascii.pcd", "points.ply"])
 def test_points(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("raybox.stream.points.PIECE", 7)
+    monkeypatch.setattr("raybox.stream.sources.PIECE", 7)
     path = tmp_path / name
     path.write_bytes(samples()[name][0])
     origin = (0.5, 0.25, 0.0)
@@ -234,7 +234,7 @@ def test_archives_do_not_tell_the_time(tmp_path):
 def written(folder, columns, times=1):
     """Append columns to a Parquet file some times, and return its path."""
     kinds = {name: answers.laid_out(column).dtype for name, column in columns.items()}
-    with closing(parquet.Parquet(plain.Task(folder, kinds, None), {})) as writer:
+    with closing(parquet.Parquet(answers.Task(folder, kinds, None), {})) as writer:
         for _ in range(times):
             writer.add(columns)
         writer.finish(times * len(columns["ray"]))

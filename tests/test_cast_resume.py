@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import journal, pipeline, storage
+from raybox.stream import journal, part_files, pipeline
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, begun, content, fail_at, put, run
 
 
@@ -45,8 +45,8 @@ def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: given_up.append(what), raising=False)
     monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "done with", raising=False)
     put(tmp_path / "r.npz", RAYS)
-    for limit, name in ((storage.CACHED, "short.npy"), (2000, "long.npy")):
-        monkeypatch.setattr(storage, "CACHED", limit)
+    for limit, name in ((part_files.CACHED, "short.npy"), (2000, "long.npy")):
+        monkeypatch.setattr(part_files, "CACHED", limit)
         assert not given_up
         rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
     assert set(given_up) == {(0, 0, "done with")}

@@ -10,12 +10,10 @@ import pytest
 import raybox as rb
 from clustering import asked, begun, both
 from raybox.cluster.joining import Joiner
-from raybox.cluster.notes import Note, Told, noted
-from raybox.cluster.parts import Folder, part_of
+from raybox.cluster.parts import Folder, Note, Told, noted, part_of
 from raybox.stream import part_files
-from raybox.stream.answers import kinds
-from raybox.stream.plain import Task
-from raybox.stream.sinks import SINKS
+from raybox.stream.answers import Task, kinds
+from raybox.stream.writers import SINKS
 from streaming import ENDINGS, RAYS, put
 
 

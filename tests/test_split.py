@@ -15,8 +15,8 @@ import families_surfaces
 import raybox as rb
 from compare import assert_same, assert_scene
 from raybox.split import dividing
-from raybox.split.asking import Nearest
-from raybox.split.shelf import Shelf
+from raybox.split.open_parts import OpenParts
+from raybox.split.part_results import Nearest
 from scenes import as_rays, random_scene, truth
 
 FULL = ("index", "t", "t_enter", "t_exit")
@@ -212,23 +212,23 @@ def test_rays_that_are_no_rays():
 def test_parts_are_closed_where_memory_is_short(monkeypatch):
     pairs = random_scene(6, 1000, 300, size=0.2)
     boxes, rays = rb.Boxes(*pairs[4:]), as_rays(pairs)
-    folder_bytes = rb.SplitScene(boxes)._shelf.bytes
+    folder_bytes = rb.SplitScene(boxes)._open_parts.bytes
     limit = 2 * max(folder_bytes)
     scene = split(boxes, memory=limit)
-    seen, alive, take = [], [], Shelf.take
+    seen, alive, take = [], [], OpenParts.take
 
-    def watched(shelf, part):
-        found = take(shelf, part)
+    def watched(parts, part):
+        found = take(parts, part)
         seen.append(weakref.ref(found.scene))
         alive.append(len({id(r()) for r in seen if r() is not None}))
         return found
 
-    monkeypatch.setattr(Shelf, "take", watched)
+    monkeypatch.setattr(OpenParts, "take", watched)
     hold(rb.Scene(boxes), scene, rays)
-    shelf = scene._shelf
+    parts = scene._open_parts
     assert max(alive) == 2
-    assert max(folder_bytes) < shelf.most <= limit < sum(shelf.bytes)
-    assert shelf.opened > 8
+    assert max(folder_bytes) < parts.most <= limit < sum(parts.bytes)
+    assert parts.opened > 8
     with pytest.raises(rb.InvalidInput, match=r"memory must hold the largest part, [\d,]+ bytes; got 1,000"):
         split(boxes, memory=1000)
 
@@ -274,13 +274,11 @@ def test_pieces_are_what_they_are_together(tmp_path, monkeypatch):
 def test_a_part_is_a_region(monkeypatch):
     """Neighbours are together: parts' bounds hold little more than their share of space."""
     _, scene, _ = whole_and_split(20_000, 1, size=0.0)
-    size = np.diff(scene._shelf.corners, axis=1)[:, 0].prod(axis=1)
+    size = np.diff(scene._open_parts.corners, axis=1)[:, 0].prod(axis=1)
     assert (size < 0.25 * 8).all()
     assert size.sum() < 1.5 * 8
     monkeypatch.setattr(dividing, "_FINEST", 6)  # cells with hundreds of boxes, parted by number
-    coarse = split(
-        rb.Boxes(scene._shelf.take(0).scene.geometry.lower, scene._shelf.take(0).scene.geometry.lower)
-    )
+    coarse = split(rb.Boxes(*[scene._open_parts.take(0).scene.geometry.lower] * 2))
     assert np.bincount(part_of(coarse)).tolist() == [313] * 7 + [309]
 
 

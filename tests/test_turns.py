@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import turns
+from raybox.stream import stages
 from raybox.stream.chunks import Chunk, Place
-from raybox.stream.line import Line
-from raybox.stream.turns import Turns, shares
+from raybox.stream.stages import Line, Turns, shares
 from streaming import RAYS, SCENE
 
 SIZE = 12
@@ -24,7 +23,7 @@ def chunk(number: int) -> Chunk:
 def told(monkeypatch, ask, *, threads=3, last=None) -> tuple[list, Turns]:
     """Have chunks asked by threads, each as `ask` says; return what is handed on, in the order it comes."""
     line, read, answered = Line(), queue.Queue(1), queue.Queue(1)
-    monkeypatch.setattr(turns, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
+    monkeypatch.setattr(stages, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
     made, came = Turns(line, read, answered), []
 
     def give():
@@ -99,7 +98,7 @@ def test_who_waits_leaves_when_another_thread_has_failed(monkeypatch):
         yield first
 
     line, read, answered = Line(), queue.Queue(4), queue.Queue(1)
-    monkeypatch.setattr(turns, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
+    monkeypatch.setattr(stages, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
     made = Turns(line, read, answered)
     for item in map(chunk, range(4)):
         read.put(item)

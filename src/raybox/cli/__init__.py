@@ -1,4 +1,4 @@
-"""The command ``raybox``: one module for each subcommand; NumPy and Numba load only where they are needed."""
+"""The command ``raybox``: its subcommands; NumPy and Numba load only where they are needed."""
 
 import click
 
@@ -7,9 +7,8 @@ from raybox.cli.bench import bench
 from raybox.cli.cast import cast
 from raybox.cli.common import Commands
 from raybox.cli.demo import demo
-from raybox.cli.explain import explain
 from raybox.cli.info import info
-from raybox.cli.pick import pick
+from raybox.cli.one_ray import explain, pick
 from raybox.cli.view import view
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -79,7 +79,7 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
 
 def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
-    from raybox.stream.sinks import check_out
+    from raybox.stream.writers import check_out
 
     if out == "-":
         if cluster:

@@ -10,9 +10,8 @@ module           does
 ``casting``      ``cast``: from arguments to a finished file
 ``collections``  ``ask``: Dask arrays and data frames of rays in, the same of answers out
 ``crew``         the cluster: is it there, has it raybox, does it see the files
-``running``      tasks handed out a few at a time, parts taken in
+``running``      where each chunk begins; tasks handed out, parts taken in
 ``worker``       what is done at workers
-``places``       where in the file of rays each chunk begins
 ``parts``        the folder of parts, and what makes a part whole
 ``joining``      parts put together
 ===============  ============================================================================

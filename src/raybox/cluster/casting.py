@@ -14,8 +14,7 @@ from raybox import kept
 from raybox.cluster import crew, running, worker
 from raybox.cluster.joining import Joiner
 from raybox.cluster.parts import SCENE, Folder, opened
-from raybox.cluster.places import count, places
-from raybox.cluster.running import Done, Work
+from raybox.cluster.running import Done, Work, count, places
 from raybox.cluster.worker import Errand
 from raybox.errors import RayboxError
 from raybox.files.common import Want
@@ -23,7 +22,7 @@ from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import begun, digest, pipeline
-from raybox.stream.answers import kinds
+from raybox.stream.answers import Task, kinds
 from raybox.stream.casting import (
     Summary,
     ask_one,
@@ -35,7 +34,6 @@ from raybox.stream.casting import (
     want_of,
 )
 from raybox.stream.chunks import CHUNK, Source
-from raybox.stream.plain import Task
 from raybox.stream.sources import open_source
 
 

@@ -1,7 +1,7 @@
 """Parts put together, in order, as they come: bytes are moved, nothing is encoded again.
 
 The output is what `raybox.stream.cast` writes of the same chunks, byte for byte. What is joined is noted once
-it is on the disk (`raybox.cluster.notes`), and its parts are removed: few of them ever get there. Who resumes
+it is on the disk (`raybox.cluster.parts`), and its parts are removed: few of them ever get there. Who resumes
 cuts the output's files back to what the last note says, and goes on with the part after it.
 """
 
@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from raybox.cluster.notes import Note, Told, line_of
-from raybox.cluster.parts import ROWS
+from raybox.cluster.parts import ROWS, Note, Told, line_of
 from raybox.stream import parquet_footer as footer
+from raybox.stream.answers import Task
 from raybox.stream.part_files import Part
-from raybox.stream.plain import Task
-from raybox.stream.sinks import SINKS
+from raybox.stream.writers import SINKS
 
 
 class Joiner:

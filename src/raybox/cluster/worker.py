@@ -22,8 +22,7 @@ import numpy as np
 import raybox
 from raybox import kept
 from raybox.cluster import calm
-from raybox.cluster.notes import Told
-from raybox.cluster.parts import ROWS, SCENE, make_work, part_of, seal, told_by
+from raybox.cluster.parts import ROWS, SCENE, Told, make_work, part_of, seal, told_by
 from raybox.errors import RayboxError
 from raybox.files.common import Want
 from raybox.geometry import Boxes, Mesh, Rays
@@ -31,11 +30,10 @@ from raybox.kernels.sources import source_stamp
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import chunks, digest
-from raybox.stream.answers import Scratch, ask, kinds
+from raybox.stream.answers import Scratch, Task, ask, kinds
 from raybox.stream.chunks import Chunk, Place, Rooms, Source
-from raybox.stream.plain import Task
-from raybox.stream.sinks import SINKS
 from raybox.stream.sources import open_source
+from raybox.stream.writers import SINKS
 
 IDS, READY = "ids.json", "ready"
 _WAITING = 2  # chunks that are read or written while another is asked

@@ -7,9 +7,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.files.columns import plan
 from raybox.files.common import Floats, Parts, Want, broken, require
-from raybox.files.parts import assemble, column_of
+from raybox.files.parts import assemble, column_of, plan
 
 
 def read(path: Path, want: Want) -> Parts:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.files.columns import plan
 from raybox.files.common import Floats, Labels, Parts, Want, broken, shown
-from raybox.files.parts import assemble, column_of
+from raybox.files.parts import assemble, column_of, plan
 
 ROWS_AT_ONCE = 65_536
 

@@ -20,11 +20,10 @@ from raybox.hits import AllHits, Hits
 from raybox.parallel import bar, check_workers
 from raybox.questions import check_k, check_rays
 from raybox.scene import Scene
-from raybox.split import asking
-from raybox.split.asking import Asked
+from raybox.split import part_results
 from raybox.split.dividing import divide, make_folder, size_of
-from raybox.split.routing import Routes
-from raybox.split.shelf import Part, Shelf, check_memory
+from raybox.split.open_parts import OpenParts, Part, Routes, check_memory
+from raybox.split.part_results import Asked
 from raybox.validate import Bools, Floats, Ints
 
 A = TypeVar("A", bound=Asked)
@@ -142,40 +141,40 @@ class SplitScene:
         return scene
 
     def _take_up(self, folder: Path, memory: int | None) -> None:
-        self._shelf = Shelf(folder, memory)
+        self._open_parts = OpenParts(folder, memory)
         self._lock = RLock()
-        corners = self._shelf.corners
+        corners = self._open_parts.corners
         self._top = Scene(restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1)
 
     @property
     def folder(self) -> Path:
         """Where the parts are kept."""
-        return self._shelf.folder
+        return self._open_parts.folder
 
     @property
     def parts(self) -> int:
         """How many parts there are."""
-        return len(self._shelf)
+        return len(self._open_parts)
 
     @property
     def memory(self) -> int | None:
         """How many bytes open parts may take together; None: any number."""
-        return self._shelf.memory
+        return self._open_parts.memory
 
     @property
     def kind(self) -> str:
         """What it is made of: "boxes" or "mesh"."""
-        return str(self._shelf.facts["kind"])
+        return str(self._open_parts.facts["kind"])
 
     @property
     def digest(self) -> str:
         """A sum of all that the scene is made of: scenes of one sum answer alike."""
-        return str(self._shelf.facts["digest"])
+        return str(self._open_parts.facts["digest"])
 
     @property
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
-        return int(self._shelf.facts["dimension"])
+        return int(self._open_parts.facts["dimension"])
 
     @property
     def bounds(self) -> Floats:
@@ -183,16 +182,16 @@ class SplitScene:
         return self._top.bounds
 
     def __len__(self) -> int:
-        return int(self._shelf.facts["size"])
+        return int(self._open_parts.facts["size"])
 
     def __repr__(self) -> str:
-        return f"SplitScene({len(self)} {self._shelf.facts['kind']}, D={self.ndim_space}, {self.parts} parts)"
+        return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
 
     def nearest(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
     ) -> Hits:
         """Return what each ray meets first; see `Scene.nearest`."""
-        found = self._go(rays, asking.Nearest, workers, progress, where, cull)
+        found = self._go(rays, part_results.Nearest, workers, progress, where, cull)
         shape = rays.shape
         source = Source(rays, (found.rows,), picked=True)
         return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
@@ -201,21 +200,21 @@ class SplitScene:
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
     ) -> Bools:
         """Tell which rays meet anything; see `Scene.occluded`."""
-        found = self._go(rays, asking.Occluded, workers, progress, where, cull)
+        found = self._go(rays, part_results.Occluded, workers, progress, where, cull)
         return found.met.reshape(rays.shape)
 
     def count(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
     ) -> Ints:
         """Tell how many each ray meets; see `Scene.count`."""
-        found = self._go(rays, asking.Count, workers, progress, where, cull)
+        found = self._go(rays, part_results.Count, workers, progress, where, cull)
         return found.number.reshape(rays.shape)
 
     def all(
         self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
     ) -> AllHits:
         """Return everything each ray meets, sorted by (t, index) along it; see `Scene.all`."""
-        found = self._go(rays, asking.All, workers, progress, where, cull)
+        found = self._go(rays, part_results.All, workers, progress, where, cull)
         offsets, contacts = found.arranged()
         return AllHits(offsets, contacts.index, contacts.t, Source(rays, (contacts.rows,), picked=True))
 
@@ -230,7 +229,7 @@ class SplitScene:
         cull: Cull = None,
     ) -> Hits:
         """Return the k nearest contacts of each ray, in order, padded with misses; see `Scene.first`."""
-        found = self._go(rays, partial(asking.First, k=check_k(k)), workers, progress, where, cull)
+        found = self._go(rays, partial(part_results.First, k=check_k(k)), workers, progress, where, cull)
         shape = (*rays.shape, int(k))
         source = Source(rays, (found.rows,), inner=int(k), picked=True)
         return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
@@ -258,9 +257,9 @@ class SplitScene:
         >>> scene.visits(rays), scene.visits(rays, "count")
         (array([1, 1]), array([2, 1]))
         """
-        if query not in asking.QUESTIONS:
-            raise InvalidInput(f"query must be one of {', '.join(asking.QUESTIONS)}; got {query!r}.")
-        asked: Asked = self._go(rays, asking.QUESTIONS[query], **how)
+        if query not in part_results.QUESTIONS:
+            raise InvalidInput(f"query must be one of {', '.join(part_results.QUESTIONS)}; got {query!r}.")
+        asked: Asked = self._go(rays, part_results.QUESTIONS[query], **how)
         return asked.visits.reshape(rays.shape)
 
     def check(self) -> None:
@@ -268,10 +267,10 @@ class SplitScene:
         seen = np.zeros(len(self), np.int64)
         for number in range(self.parts):
             with self._lock:
-                part = self._shelf.take(number)
+                part = self._open_parts.take(number)
                 part.scene.check()
                 np.add.at(seen, part.numbers, 1)
-                inside = part.scene.bounds == self._shelf.corners[number]
+                inside = part.scene.bounds == self._open_parts.corners[number]
             if not inside.all() or (np.diff(part.numbers) <= 0).any():
                 raise RayboxError(f"part {number} of {self.folder} is not what was split; split it again.")
         if not (seen == 1).all():
@@ -304,6 +303,6 @@ class SplitScene:
 
         routes = Routes(self._top.all(flat, workers=threads))
         with bar(len(flat), progress) as advance:
-            routes.go(self._shelf, self._lock, visit, question.limit, advance)
+            routes.go(self._open_parts, self._lock, visit, question.limit, advance)
         question.visits = routes.visits
         return question

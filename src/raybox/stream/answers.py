@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from raybox.split import SplitScene
 from raybox.validate import Bools, Floats, Ints
 
 QUERIES = ("nearest", "occluded", "count", "all")
+AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
 CONTACTS = 1 << 20  # of ``all``, that are held at once; those of a single ray are never parted
 
 
@@ -106,3 +108,30 @@ def _all(contacts: Any, first: int, _: Scratch) -> Columns:
         "t_exit": contacts.t_exit,
         "length": contacts.lengths,
     }
+
+
+class Task(NamedTuple):
+    """What a writer has to know: where, which columns, the ids of the boxes, when to give up."""
+
+    folder: Path
+    kinds: dict[str, np.dtype[Any]]
+    ids: list[str] | None
+    check: Callable[[], None] = lambda: None
+
+
+def slices(columns: Columns, task: Task, names: NDArray[Any] | None) -> Iterator[dict[str, NDArray[Any]]]:
+    """Give columns some rows at a time, with the column ``id`` where it belongs."""
+    whole = {
+        name: laid_out(column) if isinstance(column, Sparse) else column for name, column in columns.items()
+    }
+    for start in range(0, len(columns["ray"]), AT_ONCE):
+        task.check()
+        some = {name: laid_out(column[start : start + AT_ONCE]) for name, column in whole.items()}
+        if names is not None and "id" in task.kinds:
+            some["id"] = names[some["index"]]
+        yield {name: some[name] for name in task.kinds}
+
+
+def names_of(task: Task) -> NDArray[Any] | None:
+    """Give the boxes' ids as an array whose last is of a miss; None if they have none."""
+    return None if task.ids is None else np.array([*task.ids, ""], dtype=str)

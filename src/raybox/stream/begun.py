@@ -12,7 +12,7 @@ from typing import Any
 
 from raybox.errors import RayboxError
 from raybox.files.common import broken
-from raybox.stream.storage import put_away
+from raybox.stream.part_files import put_away
 
 LOCK = "lock"
 _SECONDS = 0.5

@@ -19,14 +19,13 @@ from raybox.parallel import check_workers
 from raybox.scene import Scene
 from raybox.split import SplitScene
 from raybox.stream import digest, journal, pipeline
-from raybox.stream.answers import QUERIES, kinds
+from raybox.stream.answers import QUERIES, Task, kinds
 from raybox.stream.chunks import CHUNK, Rooms, pass_over
 from raybox.stream.journal import Done, Journal
-from raybox.stream.line import Line
 from raybox.stream.pipeline import Work
-from raybox.stream.plain import CsvTo, Task
-from raybox.stream.sinks import SINKS, check_out
 from raybox.stream.sources import open_source
+from raybox.stream.stages import Line
+from raybox.stream.writers import SINKS, CsvTo, check_out
 
 
 class Summary(NamedTuple):

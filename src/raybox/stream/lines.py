@@ -9,9 +9,8 @@ from typing import BinaryIO
 import numpy as np
 
 from raybox.files import text
-from raybox.files.columns import plan
 from raybox.files.common import Floats, Want, broken
-from raybox.files.parts import assemble, column_of
+from raybox.files.parts import assemble, column_of, plan
 from raybox.stream.chunks import Piece, Source
 
 BLOCK = 1 << 21  # bytes

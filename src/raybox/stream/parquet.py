@@ -13,9 +13,8 @@ import numpy as np
 
 from raybox.files.common import require
 from raybox.stream import parquet_footer as footer
-from raybox.stream.answers import Column, Columns, Sparse, laid_out
+from raybox.stream.answers import Column, Columns, Sparse, Task, laid_out
 from raybox.stream.part_files import Part, Parts
-from raybox.stream.plain import Task
 
 _LENGTH = struct.Struct("<Q")
 _PAGE = 1 << 17  # rows: a megabyte of floats

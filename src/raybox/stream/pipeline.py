@@ -13,9 +13,8 @@ from raybox.stream import chunks
 from raybox.stream.answers import Scratch
 from raybox.stream.chunks import Chunk, Place, Rooms, Source
 from raybox.stream.journal import Done, Journal
-from raybox.stream.line import Line, Stopped
-from raybox.stream.sinks import Sink
-from raybox.stream.turns import Answered, Read, Turns, shares
+from raybox.stream.stages import Answered, Line, Read, Stopped, Turns, shares
+from raybox.stream.writers import Sink
 
 SECONDS = 0.25  # between two notes in the journal: at the end, little is left to wait for
 

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.files import arrays
-from raybox.files.columns import plan
 from raybox.files.common import Floats, Want, broken, require
 from raybox.files.parquet import floats
-from raybox.files.parts import KINDS, RANGES, choose, column_of, names_of
+from raybox.files.parts import KINDS, RANGES, choose, column_of, names_of, plan
 from raybox.stream.chunks import PIECE, Piece, Source
 
 _BATCH = 1 << 17  # rows of Parquet: a megabyte of each column

@@ -1,17 +1,163 @@
 """One ray and one box, looked at from every side: what `raybox.explain` shows."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from raybox import rational
 from raybox.errors import InvalidInput
 from raybox.rational import Crossing, Ray1
-from raybox.textbook._checks import Vector, no_point, number
-from raybox.textbook._page import page
-from raybox.textbook._verdicts import Case, Verdict, look, verdicts
+from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
+from raybox.textbook._verdicts import Case, Verdict, given_length, look, verdicts
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Rays
+
+
+WIDTH = 100
+WORDS = {True: "hit", False: "miss", None: "-"}
+Cell = str | float | None
+
+
+def page(case: Case, nothing: str, verdicts: Sequence[Verdict], exact: Crossing | None) -> str:
+    """Lay out everything; `nothing` says why ray or box hold no point at all, where that is so."""
+    parts = [_heading(case)]
+    if nothing:
+        parts.append(["EXACT: miss", f"  {nothing}"])
+    else:
+        parts += [
+            _slabs(case),
+            _faces(case),
+            _verdicts(case, verdicts),
+            _exact(case, exact),
+            _differ(verdicts),
+        ]
+    return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts)
+
+
+def _heading(case: Case) -> list[str]:
+    """Write ray and box as one table, a column for each axis."""
+    ray = case.ray
+    names = ["", "ray  origin", "     direction", "box  lower", "     upper"]
+    rows: list[Sequence[Cell]] = [AXES[: len(ray.origin)], ray.origin, ray.direction, case.lower, case.upper]
+    lines = [f"{name:14}  {line}" for name, line in zip(names, _table(rows, WIDTH - 16), strict=True)]
+    return [*lines[:3], f"     t           from {number(ray.t_min)} to {number(ray.t_max)}", *lines[3:]]
+
+
+def _slabs(case: Case) -> list[str]:
+    """Write the interval of every axis, and what they have in common."""
+    head: list[Cell] = ["axis", "t at lower", "t at upper", "near", "far", "near so far", "far so far"]
+    body: list[Sequence[Cell]] = [[AXES[row.axis], *row[1:]] for row in case.slabs]
+    lines = ["SLABS: where the line is between the two planes of each axis, in float64"]
+    lines += [f"  {line}" for line in _table([head, *body], WIDTH - 2)]
+    for inside, words in ((True, "between them"), (False, "not between them")):
+        names = [
+            AXES[row.axis] for row in case.slabs if row.at_lower is None and (row.near < row.far) is inside
+        ]
+        if names:
+            lines.append(f"  The line runs parallel to the planes of {' and '.join(names)}, {words}.")
+    near, far = case.slabs[-1][-2:]
+    if near > far:
+        return [*lines, "  The slabs share no t: the line misses the box."]
+    return [*lines, f"  The slabs share t = {number(near)} to {number(far)}: the line meets the box."]
+
+
+def _faces(case: Case) -> list[str]:
+    """Write the face of every pair that is met first."""
+    lines = [
+        "CANDIDATE FACES: of each pair the one met first; the last of them is the way in, if there is one"
+    ]
+    if not case.faces:
+        return [*lines, "  none: the line runs parallel to every plane, or the box has no end on this side"]
+    last = max(case.faces, key=lambda face: face.t)
+    planes = [f"{AXES[face.axis]} = {number(face.at)}" for face in case.faces]
+    times = [f"met at t = {number(face.t)}" for face in case.faces]
+    marks = ["<- the last" if face is last else "" for face in case.faces]
+    return lines + [f"  {line}" for line in _columns(planes, times, marks)]
+
+
+def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
+    """Write one line for each algorithm, and how the ray's range differs from theirs."""
+    t_min, t_max = case.ray.t_min, case.ray.t_max
+    lines = ["VERDICTS: the textbook algorithms in float64, each by its own convention"]
+    names, hits, says, conventions, _ = zip(*verdicts, strict=True)
+    lines += [f"  {line}" for line in _columns(names, [WORDS[hit] for hit in hits], says, conventions)]
+    if t_min != 0.0:
+        lines.append(f"  All of them begin at t = 0; this ray begins at t = {number(t_min)}.")
+    if t_max < inf:
+        lines.append(f"  Those with t >= 0 or far >= 0 do not see that this ray ends at t = {number(t_max)}.")
+    elif "bounded_plane" in [verdict.name for verdict in verdicts if verdict.hit is not None]:
+        lines.append(f"  bounded_plane needs a length; it is given {number(given_length(case))}.")
+    return lines
+
+
+def _exact(case: Case, exact: Crossing | None) -> list[str]:
+    """Write the answer of rational arithmetic, or how the miss comes about."""
+    ray, lower, upper, *_ = case
+    if exact is None:
+        line = rational.box(ray._replace(t_min=-inf, t_max=inf), lower, upper)
+        if line is None:
+            return ["EXACT: miss", "  the whole line misses the box"]
+        stretch = f"t = {number(line.t_enter)} to {number(line.t_exit)}"
+        return [
+            "EXACT: miss",
+            f"  the line is in the box for {stretch},",
+            "  and none of it is in the ray's range",
+        ]
+    lines = [
+        f"EXACT: hit at t = {number(exact.t)}",
+        f"  line   in the box for t = {number(exact.t_enter)} to {number(exact.t_exit)}",
+        f"  point  {numbers(rational.contact(ray, lower, upper))}",
+    ]
+    return [*lines, f"  face   {_entered(ray.direction, lower, upper, exact)}"]
+
+
+def _entered(direction: Vector, lower: Vector, upper: Vector, exact: Crossing) -> str:
+    if exact.axis < 0:
+        return "none: the ray starts inside"
+    inward = direction[exact.axis] > 0.0
+    at = lower[exact.axis] if inward else upper[exact.axis]
+    normal = [0.0] * len(direction)
+    normal[exact.axis] = -1.0 if inward else 1.0
+    return f"{AXES[exact.axis]} = {number(at)}, outward normal {numbers(normal)}"
+
+
+def _differ(verdicts: Sequence[Verdict]) -> list[str]:
+    """Say which algorithms were led astray by float64."""
+    wrong = [verdict for verdict in verdicts if verdict.differs]
+    if not wrong:
+        return ["Every verdict agrees with the exact answer to the same question."]
+    return [
+        f"{v.name} says {WORDS[v.hit]}; the exact answer to its question is {WORDS[v.exact]}." for v in wrong
+    ]
+
+
+def _table(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
+    """Align the cells to the right, with as many digits as the width has room for."""
+    for digits in (17, 12, 9, 6):
+        texts = [[_write(cell, digits) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in texts]
+        if len(lines[0]) <= width:
+            break
+    return lines
+
+
+def _columns(*columns: Sequence[str]) -> list[str]:
+    """Align the texts to the left."""
+    padded = []
+    for column in columns:
+        width = max(map(len, column))
+        padded.append([text.ljust(width) for text in column])
+    return ["  ".join(row) for row in zip(*padded, strict=True)]
+
+
+def _write(cell: Cell, digits: int) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, str):
+        return cell
+    return number(cell) if digits == 17 else f"{cell + 0.0:.{digits}g}"
 
 
 class Explanation(NamedTuple):

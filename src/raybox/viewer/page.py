@@ -16,7 +16,7 @@ from raybox.scene import Scene
 from raybox.viewer import draw, guard, looks, opening, words
 from raybox.viewer.model import Answer, Model, Picked
 from raybox.viewer.stage import Stage, rays_in_space, warm
-from raybox.viewer.typed import point, written
+from raybox.viewer.words import point, written
 
 PICTURE_WAIT = 120.0  # seconds for a browser without a GPU to draw a large scene
 

@@ -1,13 +1,44 @@
-"""Answers as HTML. Ids and names come from files: everything is escaped, nothing is Markdown."""
+"""HTML of answers, and points as text.
 
+Ids and names come from files: everything is escaped, nothing is Markdown.
+"""
+
+import re
 from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
+from raybox.errors import InvalidInput
 from raybox.viewer import looks
 from raybox.viewer.model import Answer, Begun, Contact, Picked, Sight
 from raybox.viewer.stage import Stage
+
+
+def point(name: str, text: str) -> list[float]:
+    """Read three numbers, apart by commas or spaces.
+
+    >>> point("origin", "1, 2.5 -3e2")
+    [1.0, 2.5, -300.0]
+    """
+    words = re.split(r"[,;\s]+", text.strip(" \t()[]"))
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3:
+        raise InvalidInput(f"{name}: three numbers, such as 1, 2.5, -3; got {text[:40]!r}")
+    return numbers
+
+
+def written(values: np.ndarray) -> str:
+    """Write a point so that it can be read back bit by bit.
+
+    >>> written(np.array([0.1, 2.0, -3.0]))
+    '0.1, 2.0, -3.0'
+    """
+    return ", ".join(map(repr, values.tolist()))
+
 
 _CELL = 'style="padding:1px 8px 1px 0;vertical-align:top;overflow-wrap:anywhere"'
 _NUMBER = 'style="padding:1px 8px 1px 0;vertical-align:top;white-space:nowrap;text-align:right"'

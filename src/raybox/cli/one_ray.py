@@ -1,14 +1,53 @@
-"""``raybox pick``: what one ray or segment meets, in order."""
+"""Commands of one ray: ``raybox pick`` lists what it meets, ``raybox explain`` prints each step."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import as_json, load_scene, number, table
-from raybox.cli.rays import ray_of, ray_options
+from raybox.cli.common import Vector, as_json, load_scene, number, table, vector
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh, Rays
+
+
+def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that describe one ray."""
+    options = [
+        click.option("--origin", type=vector, metavar="X,Y,Z", help="Where the ray starts."),
+        click.option(
+            "--direction", type=vector, metavar="X,Y,Z", help="Where it goes; t counts in lengths of it."
+        ),
+        click.option("--from", "start", type=vector, metavar="X,Y,Z", help="A segment's start: t = 0."),
+        click.option("--to", "end", type=vector, metavar="X,Y,Z", help="A segment's end: t = 1."),
+        click.option("--t-min", type=float, help="Where the ray's range begins. [default: 0]"),
+        click.option("--t-max", type=float, help="Where it ends. [default: inf, or 1 for a segment]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def ray_of(
+    origin: Vector | None,
+    direction: Vector | None,
+    start: Vector | None,
+    end: Vector | None,
+    t_min: float | None,
+    t_max: float | None,
+) -> "Rays":
+    """Make the ray, or say which option is missing."""
+    import numpy as np
+
+    from raybox.geometry import Rays
+
+    if origin and direction and not (start or end):
+        first, step, last = origin, np.array(direction), np.inf
+    elif start and end and not (origin or direction) and len(start) == len(end):
+        first, step, last = start, np.array(end) - np.array(start), 1.0
+    else:
+        raise click.UsageError("Give --origin and --direction, or --from and --to, as X,Y,Z.")
+    return Rays(first, step, t_min=0.0 if t_min is None else t_min, t_max=last if t_max is None else t_max)
 
 
 @click.command(short_help="List what one ray or segment meets, in order.")
@@ -63,3 +102,22 @@ def _face(ray: "Rays", geometry: "Boxes | Mesh", index: int) -> dict[str, str]:
     if crossing is None or crossing.axis < 0:
         return {"face": "inside"}
     return {"face": ("-" if direction[crossing.axis] > 0 else "+") + "xyz"[crossing.axis]}
+
+
+@click.command(short_help="Show step by step how one ray meets or misses one box.")
+@ray_options
+@click.option("--lower", type=vector, metavar="X,Y,Z", required=True, help="The box's lower corner.")
+@click.option("--upper", type=vector, metavar="X,Y,Z", required=True, help="The box's upper corner.")
+def explain(lower: Vector, upper: Vector, **ray: Any) -> None:
+    r"""Show how one ray and one box come to meet or miss.
+
+    Prints the slab intervals axis by axis, the candidate faces, the verdict of each textbook algorithm, and
+    the exact one.
+
+    \b
+    raybox explain --origin 0,0,0 --direction 2,1,1 --lower 1,0,0 --upper 4,1,1
+    """
+    from raybox.geometry import Boxes
+    from raybox.textbook.explain import explain as explained
+
+    explained(ray_of(**ray), Boxes(lower, upper))

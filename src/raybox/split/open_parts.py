@@ -1,7 +1,8 @@
-"""The parts of a split scene: opened when they are asked, and closed where memory is short."""
+"""Parts of a scene: which of them a ray has to see, nearest first, and which are open in memory."""
 
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from raybox import kept
 from raybox.errors import InvalidInput, RayboxError
+from raybox.hits import AllHits
 from raybox.scene import Scene
 from raybox.split.dividing import BOUNDS, FACTS, NUMBERS, folder_of
 from raybox.validate import Floats, Ints
@@ -21,7 +23,7 @@ class Part(NamedTuple):
     numbers: Ints
 
 
-class Shelf:
+class OpenParts:
     """The parts in a folder, and those that are open; the one not asked for longest is closed first."""
 
     def __init__(self, folder: Path, memory: int | None) -> None:
@@ -88,3 +90,46 @@ def _told(folder: Path) -> tuple[dict[str, Any], Floats]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise kept.refused(folder, f"holds no whole split scene ({type(error).__name__}: {error})") from error
     return facts, corners
+
+
+Visit = Callable[[Part, Ints], None]
+Advance = Callable[[int], Any]
+
+
+class Routes:
+    """The ways of rays through the parts."""
+
+    def __init__(self, entered: AllHits) -> None:
+        self._part, self._entry = entered.index, entered.t
+        self._next, self._end = entered.offsets[:-1].copy(), entered.offsets[1:]
+        self._waiting: dict[int, list[Ints]] = {}
+        self.visits = np.zeros(len(entered), np.int64)
+
+    def go(self, parts: OpenParts, lock: Any, visit: Visit, limit: Floats, advance: Advance) -> None:
+        """Have each ray visit its parts; it is done where the next one is entered later than its limit.
+
+        `visit` asks a part for some rays, and may lower their limits.
+        """
+        advance(self._queue(np.arange(len(self.visits)), limit))
+        while self._waiting:
+            part = max(self._waiting, key=lambda k: (parts.scarce and k in parts.open, self._crowd(k)))
+            rays = np.sort(np.concatenate(self._waiting.pop(part)))
+            with lock:
+                visit(parts.take(part), rays)
+            self.visits[rays] += 1
+            self._next[rays] += 1
+            advance(self._queue(rays, limit))
+
+    def _crowd(self, part: int) -> int:
+        return sum(map(len, self._waiting[part]))
+
+    def _queue(self, rays: Ints, limit: Floats) -> int:
+        """Let rays wait for their next part; return how many are done."""
+        more = rays[self._next[rays] < self._end[rays]]
+        more = more[self._entry[self._next[more]] <= limit[more]]
+        parts = self._part[self._next[more]]
+        order = np.argsort(parts, kind="stable")
+        parts, more = parts[order], more[order]
+        for group in np.split(more, np.flatnonzero(np.diff(parts)) + 1) if len(more) else ():
+            self._waiting.setdefault(int(self._part[self._next[group[0]]]), []).append(group)
+        return len(rays) - len(more)

@@ -1,16 +1,76 @@
-"""Chunks asked side by side, their answers handed on in the order of the rays."""
+"""Threads that hand chunks on and stop together; results keep the order of the rays."""
 
 import queue
-from collections.abc import Iterable, Iterator
-from threading import Condition, Lock
+from collections.abc import Callable, Iterable, Iterator
+from threading import Condition, Event, Lock, Thread
 from typing import Any, TypeVar
 
 from raybox.scene import Scene
 from raybox.stream.answers import Answer, ask
 from raybox.stream.chunks import Chunk
-from raybox.stream.line import WAIT, Line, Stopped
+
+WAIT = 0.1  # seconds, after which whoever waits looks whether others have failed
 
 T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """Another thread has failed, or the caller has had enough."""
+
+
+class Line:
+    """Threads that hand things on, and stop together."""
+
+    def __init__(self) -> None:
+        self.stop = Event()
+        self.failure: BaseException | None = None
+        self._threads: list[Thread] = []
+
+    def start(self, work: Callable[..., None], *arguments: Any) -> Thread:
+        """Let a thread do some work."""
+
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except Stopped:
+                pass
+            except BaseException as error:
+                self.failure = self.failure or error
+                self.stop.set()
+
+        self._threads.append(Thread(target=guarded, name="raybox-stream", daemon=True))
+        self._threads[-1].start()
+        return self._threads[-1]
+
+    def check(self) -> None:
+        """Leave if another has failed."""
+        if self.stop.is_set():
+            raise Stopped
+
+    def put(self, to: "queue.Queue[T]", item: T) -> None:
+        """Hand something on, as soon as there is room."""
+        while True:
+            self.check()
+            try:
+                return to.put(item, timeout=WAIT)
+            except queue.Full:
+                continue
+
+    def get(self, of: "queue.Queue[T]") -> T:
+        """Take the next thing."""
+        while True:
+            self.check()
+            try:
+                return of.get(timeout=WAIT)
+            except queue.Empty:
+                continue
+
+    def join(self) -> None:
+        """Wait for the threads."""
+        for thread in self._threads:
+            thread.join()
+
+
 Read = Chunk | Exception | None
 Answered = tuple[Answer, Chunk | None] | None
 
