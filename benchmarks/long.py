@@ -24,7 +24,7 @@ from pyarrow import parquet
 
 import raybox as rb
 from raybox.bench import data, machine
-from raybox.files.parts import names_of
+from raybox.io.formats.assembly import names_of
 from scale import head, row
 
 BOXES, STEP = 10**5, 2**20

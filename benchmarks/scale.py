@@ -16,14 +16,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from distributed import Client, LocalCluster
 from pyarrow import parquet
 
 import raybox as rb
+from distributed import Client, LocalCluster
 from raybox.bench import data, machine
-from raybox.cluster.joining import Joiner
-from raybox.cluster.parts import Told
-from raybox.stream.answers import Task, kinds
+from raybox.distributed.dask.join_parts import Joiner
+from raybox.distributed.dask.part_folder import Told
+from raybox.io.chunked.result_columns import Task, kinds
 
 ROUNDS = 3
 QUERIES = ("nearest", "occluded", "count")

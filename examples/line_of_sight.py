@@ -12,7 +12,7 @@ from matplotlib.colors import ListedColormap
 
 import raybox as rb
 from common import arguments, save
-from raybox.files import read
+from raybox.io.formats import read
 
 
 def measured(path: Path) -> rb.Boxes:

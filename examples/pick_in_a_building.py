@@ -11,7 +11,7 @@ import numpy as np
 
 import raybox as rb
 from common import arguments, save
-from raybox.files import read
+from raybox.io.formats import read
 
 CLICKS = [(214, 176), (158, 266), (124, 396)]  # row, column
 

@@ -10,12 +10,12 @@ import exact
 import raybox as rb
 from aim import INF, Pairs, feature
 from raybox.bvh.build import build
-from raybox.bvh.desk import make_desk
-from raybox.bvh.keys import copy_rays
-from raybox.bvh.lines import go_alone
-from raybox.bvh.notes import CountOf
-from raybox.bvh.words import aim
-from raybox.kernels.jit import FLAGS
+from raybox.compiler.decorators import FLAGS
+from raybox.queries.recorders import CountOf
+from raybox.traversal.packed_rays import aim
+from raybox.traversal.ray_keys import copy_rays
+from raybox.traversal.slab_coefficients import go_alone
+from raybox.traversal.workspace import make_desk
 from scenes import random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))

@@ -5,8 +5,8 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.cluster import joining, running
-from raybox.stream import begun as folders
+from raybox.distributed.dask import join_parts, tasks
+from raybox.io.chunked import output_folder as folders
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
@@ -63,7 +63,7 @@ def begun(cluster, rays, out, after=3, settled=False, **how):
 
     settled: when so many are joined, each noted, and removed, at once.
     """
-    take, taken, add = running._Run._take, [], joining.Joiner.add
+    take, taken, add = tasks._Run._take, [], join_parts.Joiner.add
 
     def stopping(run, number, told):
         take(run, number, told)
@@ -72,10 +72,10 @@ def begun(cluster, rays, out, after=3, settled=False, **how):
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running._Run, "_take", stopping)
+        patch.setattr(tasks._Run, "_take", stopping)
         patch.setattr(folders, "_SECONDS", 1e6)
         if settled:
-            patch.setattr(joining.Joiner, "add", lambda self, *part: add(self, *part) or self.settle())
+            patch.setattr(join_parts.Joiner, "add", lambda self, *part: add(self, *part) or self.settle())
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
     assert "parts are done and kept in " in stopped.value.__notes__[0]

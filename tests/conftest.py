@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 
-if str(TESTS) not in sys.path:
-    sys.path.insert(0, str(TESTS))
+# Tests share helpers: modules of this folder, and cases of one another.
+sys.path[:0] = [str(folder) for folder in (TESTS, *TESTS.iterdir()) if folder.is_dir()]
 # One cache for all processes that test this checkout, apart from the user's own.
 _CHECKOUT = hashlib.sha256(str(TESTS).encode()).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-tests-{_CHECKOUT}"))

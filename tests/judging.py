@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numba
 
-from raybox.kernels.jit import FLAGS
-from raybox.kernels.primitives import enter, screen, settle
+from raybox.compiler.decorators import FLAGS
+from raybox.primitives.table import enter, screen, settle
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 

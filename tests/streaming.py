@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.stream import stages
+from raybox.io.chunked import stages
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")

@@ -3,19 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from raybox._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from raybox import cluster as cluster
     from raybox import stream as stream
     from raybox import textbook as textbook
-    from raybox.drawing import plot as plot
-    from raybox.drawing import plot_slabs as plot_slabs
+    from raybox.distributed.split import SplitScene as SplitScene
     from raybox.errors import FileFormatError as FileFormatError
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
-    from raybox.files import load as load
-    from raybox.files import save as save
     from raybox.geometry import Boxes as Boxes
     from raybox.geometry import Instances as Instances
     from raybox.geometry import Mesh as Mesh
@@ -23,10 +20,13 @@ if TYPE_CHECKING:
     from raybox.geometry import Rays as Rays
     from raybox.hits import AllHits as AllHits
     from raybox.hits import Hits as Hits
-    from raybox.pairwise import intersect as intersect
-    from raybox.scene import Scene as Scene
-    from raybox.split import SplitScene as SplitScene
-    from raybox.sweeps import sweep as sweep
+    from raybox.io.formats import load as load
+    from raybox.io.formats import save as save
+    from raybox.plotting import plot as plot
+    from raybox.plotting import plot_slabs as plot_slabs
+    from raybox.scene.pairwise import intersect as intersect
+    from raybox.scene.scene import Scene as Scene
+    from raybox.scene.sweep import sweep as sweep
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
 
@@ -43,15 +43,15 @@ _HOMES = {
     "Mesh": "geometry",
     "Hits": "hits",
     "AllHits": "hits",
-    "intersect": "pairwise",
-    "Scene": "scene",
-    "sweep": "sweeps",
-    "SplitScene": "split",
+    "intersect": "scene.pairwise",
+    "Scene": "scene.scene",
+    "sweep": "scene.sweep",
+    "SplitScene": "distributed.split",
     "explain": "textbook.explain",
-    "plot": "drawing",
-    "plot_slabs": "drawing",
-    "load": "files",
-    "save": "files",
+    "plot": "plotting",
+    "plot_slabs": "plotting",
+    "load": "io.formats",
+    "save": "io.formats",
     "view": "viewer",
 }
 

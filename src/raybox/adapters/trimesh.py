@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
-from raybox.scene import Scene
-from raybox.validate import Bools, Floats, Ints
+from raybox.scene.scene import Scene
+from raybox.validation import Bools, Floats, Ints
 
 # eight ways that no mesh is likely to be aligned with
 _WAYS = np.random.default_rng(20140427).standard_normal((8, 3))
@@ -214,7 +214,7 @@ class RayMeshIntersector:
         ndarray of bool, shape (n,)
         """
         found = _points(points, "points")
-        validate.require_finite(found, "points", "point", "Drop those points")
+        validation.require_finite(found, "points", "point", "Drop those points")
         return inside(self.scene, found, self.workers)
 
     def _places(self, rays: Rays, most: int | None) -> Places:
@@ -266,7 +266,7 @@ def _rays(origins: Any, directions: Any) -> Rays:
 
 def _points(given: Any, name: str) -> Floats:
     """Return rows of three numbers."""
-    found = validate.floats(given, name)
+    found = validation.floats(given, name)
     if found.size == 0:
         return np.empty((0, 3))
     if found.ndim != 2 or found.shape[1] != 3:

@@ -7,8 +7,8 @@ import numpy as np
 from raybox.bench import truth
 from raybox.bench.data import BoxSet, RaySet
 from raybox.bench.peers.raybox_scene import rays_of
-from raybox.scene import Scene
-from raybox.validate import Bools, Ints
+from raybox.scene.scene import Scene
+from raybox.validation import Bools, Ints
 
 _TOLERANCE = 4e-6  # of t, in extents of the scene: some 30 roundings of a float32
 _SETTLED = 24  # differing rays that are settled, at most

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.validate import Floats
+from raybox.validation import Floats
 
 UNIT = np.array([[0.0] * 3, [1.0] * 3])
 BOX_KINDS = ("uniform", "clustered", "mixed")
@@ -64,8 +64,8 @@ def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
 
 def _from_file(path: Path) -> BoxSet:
     """Read a scene as boxes (a mesh: the boxes of its triangles), moved to the origin to suit float32."""
-    from raybox.files import read
     from raybox.geometry import Boxes, Mesh
+    from raybox.io.formats import read
 
     geometry = read(path, kind="scene").geometry
     if isinstance(geometry, Mesh):
@@ -101,8 +101,8 @@ def rays(kind: str, count: int, scene: BoxSet, seed: int = 1) -> RaySet:
 
 def _rays_of(path: Path, corner: Floats) -> RaySet:
     """Read rays, without their ranges, which not every peer knows."""
-    from raybox.files import load
     from raybox.geometry import Rays
+    from raybox.io.formats import load
 
     given = load(path, kind="rays")
     assert isinstance(given, Rays)

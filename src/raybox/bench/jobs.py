@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from raybox.bench import first_use, own, runner
+from raybox.bench import first_use, raybox_only, runner
 
 
 def _say(line: str) -> None:
@@ -19,11 +19,11 @@ def versus(**how: Any) -> dict[str, Any]:
 
 JOBS: dict[str, Callable[..., Any]] = {
     "versus": versus,
-    "builds": own.builds,
-    "memory": own.memory,
-    "sizes": own.sizes,
-    "mixed": own.mixed,
-    "brute": own.brute,
-    "cores": own.cores,
+    "builds": raybox_only.builds,
+    "memory": raybox_only.memory,
+    "sizes": raybox_only.sizes,
+    "mixed": raybox_only.mixed,
+    "brute": raybox_only.brute,
+    "cores": raybox_only.cores,
     "first_use": first_use.first_use,
 }

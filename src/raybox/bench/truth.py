@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox import rational
 from raybox.bench.data import BoxSet
-from raybox.validate import Floats, Ints
+from raybox.exact import definition
+from raybox.validation import Floats, Ints
 
 _SLACK = 1e-9  # far more than float64 loses in a subtraction and a division
 
@@ -23,10 +23,10 @@ class Contact(NamedTuple):
 
 def contacts(boxes: BoxSet, origin: Floats, direction: Floats) -> list[Contact]:
     """Return what a ray (t from 0) meets, by (t, index), exactly."""
-    ray = rational.Ray1(tuple(origin.tolist()), tuple(direction.tolist()), 0.0, float("inf"))
+    ray = definition.Ray1(tuple(origin.tolist()), tuple(direction.tolist()), 0.0, float("inf"))
     found = []
     for index in _candidates(boxes, origin, direction).tolist():
-        met = rational.box(ray, *_corners(boxes, index))
+        met = definition.box(ray, *_corners(boxes, index))
         if met is not None:
             outside = met.t_enter >= 0.0
             surface = met.t_enter if outside else met.t_exit
@@ -34,7 +34,7 @@ def contacts(boxes: BoxSet, origin: Floats, direction: Floats) -> list[Contact]:
 
     def order(a: Contact, b: Contact) -> int:
         if a.t == b.t and min(a.t, b.t) > 0.0:
-            exactly = rational.box_order(ray, _corners(boxes, a.box), _corners(boxes, b.box))
+            exactly = definition.box_order(ray, _corners(boxes, a.box), _corners(boxes, b.box))
             return exactly or a.box - b.box
         return (a.t > b.t) - (a.t < b.t) or a.box - b.box
 

@@ -1,21 +1,22 @@
 """Build a tree of boxes: to rows in tree coordinates, the top by all threads together, the rest apart.
 
-Subtrees grow into arrays of their own and are put together in a fixed order: the tree is the same,
-bit for bit, whatever the number of threads. Of the qualities "balanced" is `raybox.bvh.grow`, "best" goes
-on with `raybox.bvh.polish` in each subtree, and "fast" is another way altogether, `raybox.bvh.pack`.
+Subtrees grow into arrays of their own and are put together in a fixed order: the tree is the same, bit for
+bit, whatever the number of threads. Of the qualities "balanced" is `raybox.bvh.sah_build`, "best" goes on
+with `raybox.bvh.reinsertion` in each subtree, and "fast" is another way altogether,
+`raybox.bvh.hilbert_build`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.crew import Each, chunks, crew
+from raybox.bvh.build_threads import Each, chunks, crew
 from raybox.bvh.frame import Boxes, aligned, choose_frame, frozen, root_of, to_rows
-from raybox.bvh.grow import grow, make_desk
-from raybox.bvh.layout import CHILD, ROW, WIDTH, Tree
-from raybox.bvh.pack import pack
-from raybox.bvh.polish import grow_best
-from raybox.bvh.top import Part, Task, grow_top
+from raybox.bvh.hilbert_build import pack
+from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
+from raybox.bvh.reinsertion import grow_best
+from raybox.bvh.sah_build import grow, make_desk
+from raybox.bvh.sah_parallel import Part, Task, grow_top
 
 QUALITIES = ("fast", "balanced", "best")
 _CHUNK = 2**15

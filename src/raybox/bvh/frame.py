@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh import bins, lanes, pages
-from raybox.bvh.layout import CHILD, WIDTH
-from raybox.kernels.jit import entry
+from raybox.bvh import sah_bins, sah_rows
+from raybox.bvh.node import CHILD, WIDTH
+from raybox.compiler import huge_pages
+from raybox.compiler.decorators import entry
 
 SAMPLE = 1024  # boxes: of four times as many, a tree of 10^5 boxes took a twentieth longer (measured)
 
@@ -70,18 +71,18 @@ def root_of(nodes: Any) -> Any:
 
 def aligned(rows: int, words: int, kind: Any) -> Any:
     """Return an empty array of 4-byte items that starts on a cache line: no vector load crosses one."""
-    return pages.empty((rows, words), kind)
+    return huge_pages.empty((rows, words), kind)
 
 
 @entry
 def to_rows(boxes: Boxes, begin: int, end: int, rows: Any, bounds: Any) -> None:
     """Write boxes begin:end as rows; bounds takes those of the boxes, and those of their centres."""
-    whole = lanes.nothing()
-    centers = lanes.nothing()
+    whole = sah_rows.nothing()
+    centers = sah_rows.nothing()
     for i in range(begin, end):
-        row = lanes.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
-        lanes.store(rows, i, row)
-        whole = lanes.union(whole, row)
-        centers = lanes.union(centers, bins.center(row))
-    lanes.store(bounds, 0, whole)
-    lanes.store(bounds, 1, centers)
+        row = sah_rows.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
+        sah_rows.store(rows, i, row)
+        whole = sah_rows.union(whole, row)
+        centers = sah_rows.union(centers, sah_bins.center(row))
+    sah_rows.store(bounds, 0, whole)
+    sah_rows.store(bounds, 1, centers)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh import lanes
-from raybox.bvh.crew import Each, chunks, crew
+from raybox.bvh import sah_rows
+from raybox.bvh.build_threads import Each, chunks, crew
 from raybox.bvh.frame import Boxes, aligned, find_bulk, frozen, root_of
-from raybox.bvh.layout import CHILD, EMPTY, ROW, WIDTH, Tree
-from raybox.kernels.jit import entry
+from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree
+from raybox.compiler.decorators import entry
 
 _CHUNK = 2**12  # nodes that a thread takes at once: 1 MB
 _AHEAD = 8  # nodes between asking memory for boxes and using them: a third faster on 10^6 boxes (measured)
@@ -24,26 +24,26 @@ _LEAST = 1e-37  # area of what has none
 @entry
 def _fill(boxes: Boxes, nodes: Any, span: Any, done: Any, limits: Any) -> float:
     """Fill the slots of nodes span[0]:span[1], last first; return the area of the nodes below those done."""
-    bulk = lanes.load(limits, 0)
+    bulk = sah_rows.load(limits, 0)
     cost = 0.0
     for node in range(span[1] - 1, span[0] - 1, -1):
         if done[node]:
             continue
-        lanes.fetch_boxes(boxes.lower, boxes.upper, nodes, max(node - _AHEAD, 0))
+        sah_rows.fetch_boxes(boxes.lower, boxes.upper, nodes, max(node - _AHEAD, 0))
         whole = True
         below = 0.0
         for slot in range(WIDTH):
             child = nodes[node, CHILD + slot]
             if child >= 0:
                 if child < span[1] and done[child]:
-                    row = lanes.node_bounds(nodes, child)
-                    below += lanes.area_within(row, bulk)
-                    lanes.write_slot(nodes, node, slot, row, child)
+                    row = sah_rows.node_bounds(nodes, child)
+                    below += sah_rows.area_within(row, bulk)
+                    sah_rows.write_slot(nodes, node, slot, row, child)
                 else:
                     whole = False
             elif child != EMPTY:
-                row = lanes.outward(boxes.lower, boxes.upper, ~child, boxes.center, boxes.scale)
-                lanes.write_slot(nodes, node, slot, row, child)
+                row = sah_rows.outward(boxes.lower, boxes.upper, ~child, boxes.center, boxes.scale)
+                sah_rows.write_slot(nodes, node, slot, row, child)
         if whole:
             done[node] = True
             cost += below
@@ -89,10 +89,10 @@ def fill(each: Each, boxes: Boxes, nodes: Any, limits: Any) -> float:
 @entry
 def area_of(nodes: Any, begin: int, end: int, limits: Any) -> float:
     """Return the area, within limits, of nodes begin:end."""
-    bulk = lanes.load(limits, 0)
+    bulk = sah_rows.load(limits, 0)
     area = 0.0
     for node in range(begin, end):
-        area += lanes.area_within(lanes.node_bounds(nodes, node), bulk)
+        area += sah_rows.area_within(sah_rows.node_bounds(nodes, node), bulk)
     return area
 
 
@@ -115,7 +115,7 @@ def cost_of(below: float, root: Any, limits: Any) -> float:
     """Return a tree's cost, given the area within limits of all nodes but the root, and the root's bounds."""
     if np.isnan(limits).any():
         return np.inf
-    up = np.minimum(root[1], limits[0, 4:7]).clip(-lanes.CLAMP, lanes.CLAMP)
-    low = np.maximum(root[0], -limits[0, :3]).clip(-lanes.CLAMP, lanes.CLAMP)
+    up = np.minimum(root[1], limits[0, 4:7]).clip(-sah_rows.CLAMP, sah_rows.CLAMP)
+    low = np.maximum(root[0], -limits[0, :3]).clip(-sah_rows.CLAMP, sah_rows.CLAMP)
     x, y, z = np.maximum(up - low, 0.0).tolist()
     return 1.0 + below / max(x * y + y * z + z * x, _LEAST)

@@ -2,7 +2,7 @@
 
 import click
 
-import raybox
+from raybox._version import __version__
 from raybox.cli.bench import bench
 from raybox.cli.cast import cast
 from raybox.cli.common import Commands
@@ -15,7 +15,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=Commands, context_settings=SETTINGS)
-@click.version_option(raybox.__version__, prog_name="raybox")
+@click.version_option(__version__, prog_name="raybox")
 def main() -> None:
     """Tell which boxes a ray meets, and where: exact, for one ray or millions.
 

@@ -10,7 +10,7 @@ from raybox.cli.common import announce_compiling, as_json, load_scene, vector
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh
-    from raybox.stream import Summary
+    from raybox.io.chunked import Summary
 
 QUERIES = ("nearest", "occluded", "count", "all")
 INVALID = ("raise", "miss")
@@ -79,7 +79,7 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
 
 def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
-    from raybox.stream.writers import check_out
+    from raybox.io.chunked.writers import check_out
 
     if out == "-":
         if cluster:
@@ -92,21 +92,21 @@ def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
 
 def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
     """Cast; say what is kept if somebody stops it."""
-    from raybox import stream
-    from raybox.parallel import check_workers
-    from raybox.scene import Scene
+    from raybox.io import chunked
+    from raybox.scene.scene import Scene
+    from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
     shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
     options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
     try:
         if how["cluster"]:
-            from raybox import cluster
+            from raybox.distributed import dask as cluster
 
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
         to = sys.stdout.buffer if out == "-" else out
-        return stream.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
+        return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
     except KeyboardInterrupt as stopped:
         for note in getattr(stopped, "__notes__", ()):
             click.echo(f"raybox: {note}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from raybox.cli.stopping import heard
+from raybox.cli.interrupt import heard
 from raybox.errors import RayboxError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _stop(ctx: click.Context) -> None:
 
 def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]":
     """Read a scene, and the ids of its boxes."""
-    from raybox.files import read
+    from raybox.io.formats import read
 
     loaded = read(path, kind="scene", boxes=boxes)
     return cast("Boxes | Mesh", loaded.geometry), loaded.ids
@@ -86,7 +86,7 @@ def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]
 
 def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
     """Read rays, or make them of points."""
-    from raybox.files import load
+    from raybox.io.formats import load
 
     return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from raybox.files import Loaded
     from raybox.geometry import Rays
     from raybox.hits import Hits
+    from raybox.io.formats import Loaded
 
     Mask = NDArray[np.bool_]
 
@@ -43,10 +43,10 @@ def demo(out: str) -> None:
     Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
     the extra view, the building and the lidar's rays as demo.html: a page for the browser to turn about.
     """
-    from raybox.cli.picture import depth_picture, write_png
-    from raybox.files import read
-    from raybox.files.saving import beside
-    from raybox.scene import Scene
+    from raybox.cli.png import depth_picture, write_png
+    from raybox.io.formats import read
+    from raybox.io.formats.saving import beside
+    from raybox.scene.scene import Scene
 
     target = _picture(out)
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
@@ -72,8 +72,8 @@ def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
     """Write a page of the building and some rays, if that can be done here; tell what has come of it."""
     if find_spec("viser") is None:
         return 'For a page of the browser, too: pip install "raybox[view]"'
-    from raybox.files.saving import beside
     from raybox.geometry import Boxes
+    from raybox.io.formats.saving import beside
     from raybox.viewer import view
 
     rays, boxes = sweep.rays[::_EVERY, ::_EVERY], building.geometry

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from raybox.files import Loaded
     from raybox.geometry import Boxes, Rays
+    from raybox.io.formats import Loaded
 
     Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def info(file: str, kind: str | None, boxes: bool, json_: bool) -> None:
     raybox info duplex.ifc
     raybox info table.npy --kind rays
     """
-    from raybox.files import Loaded, contents
+    from raybox.io.formats import Loaded, contents
 
     found = contents(file, kind=kind, boxes=boxes)
     facts = _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])

@@ -79,7 +79,7 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
 
 def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
     """Ask the scene, and put what it says into rows for people."""
-    from raybox.scan import scan
+    from raybox.scene.scan import scan
 
     found = scan(ray, geometry)
     rows: list[dict[str, Any]] = []
@@ -91,14 +91,16 @@ def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[d
 
 def _face(ray: "Rays", geometry: "Boxes | Mesh", index: int) -> dict[str, str]:
     """Name the face by which the ray enters a box: ``-x`` is the one at the box's lower x."""
-    from raybox import rational
+    from raybox.exact import definition
     from raybox.geometry import Boxes
 
     if not isinstance(geometry, Boxes):
         return {}
     direction = ray.directions.tolist()
-    one = rational.Ray1(tuple(ray.origins.tolist()), tuple(direction), float(ray.t_min), float(ray.t_max))
-    crossing = rational.box(one, tuple(geometry.lower[index].tolist()), tuple(geometry.upper[index].tolist()))
+    one = definition.Ray1(tuple(ray.origins.tolist()), tuple(direction), float(ray.t_min), float(ray.t_max))
+    crossing = definition.box(
+        one, tuple(geometry.lower[index].tolist()), tuple(geometry.upper[index].tolist())
+    )
     if crossing is None or crossing.axis < 0:
         return {"face": "inside"}
     return {"face": ("-" if direction[crossing.axis] > 0 else "+") + "xyz"[crossing.axis]}

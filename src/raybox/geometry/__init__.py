@@ -1,13 +1,13 @@
 """Frozen containers of geometry: rays, boxes, planes and triangle meshes; each checks its input once."""
 
 from raybox.geometry.boxes import Boxes, BoxRows
+from raybox.geometry.culling import Cull, facing
+from raybox.geometry.image_bounds import around
 from raybox.geometry.instances import CopyRows, Instances, noting
 from raybox.geometry.mesh import Mesh, TriangleRows
-from raybox.geometry.movers import MoverRows, Movers
-from raybox.geometry.outward import around
+from raybox.geometry.moving_boxes import MoverRows, Movers
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
-from raybox.geometry.sides import Cull, facing
 
 Bounded = Boxes | Mesh
 """Rows that boxes go round."""

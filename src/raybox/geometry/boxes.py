@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
-from raybox.geometry import bounds
-from raybox.validate import Bools, Floats
+from raybox import validation
+from raybox.geometry import box_bounds as bounds
+from raybox.validation import Bools, Floats
 
 
 class BoxRows(NamedTuple):
@@ -54,9 +54,9 @@ class Boxes:
     _upper: Floats
 
     def __init__(self, lower: Any, upper: Any) -> None:
-        low, high = validate.rows(lower, "lower"), validate.rows(upper, "upper")
+        low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
-            validate.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
+            validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
         if not (low <= high).all():
             bounds.refuse(low, high)
         _made(self, low, high)
@@ -116,8 +116,8 @@ class Boxes:
         array([[2., 3.],
                [5., 1.]])
         """
-        p, g = validate.rows(points, "points"), validate.integers(groups, "groups")
-        validate.require_finite(p, "points", "point", "Drop those points")
+        p, g = validation.rows(points, "points"), validation.integers(groups, "groups")
+        validation.require_finite(p, "points", "point", "Drop those points")
         return _made(object.__new__(cls), *bounds.around(p, g))
 
     @classmethod
@@ -241,8 +241,8 @@ class Boxes:
         array([[ True,  True],
                [ True, False]])
         """
-        p = validate.points(points, "points", (self.ndim_space,))
-        validate.require_finite(p, "points", "point", "Drop those points")
+        p = validation.points(points, "points", (self.ndim_space,))
+        validation.require_finite(p, "points", "point", "Drop those points")
         inside = np.ones((*p.shape[:-1], len(self)), dtype=np.bool_)
         for axis in range(self.ndim_space):
             at = p[..., axis, None]
@@ -277,7 +277,7 @@ class Boxes:
             return BoxRows(self._lower, self._upper)
         rows = BoxRows(np.zeros((len(self), 3)), np.zeros((len(self), 3)))
         rows.lower[:, :2], rows.upper[:, :2] = self._lower, self._upper
-        validate.freeze(*rows)
+        validation.freeze(*rows)
         return rows
 
     def __repr__(self) -> str:
@@ -290,7 +290,7 @@ class Boxes:
 def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
     """Fill in ``boxes`` with C-ordered arrays known to be good."""
     boxes._lower, boxes._upper = lower, upper
-    validate.freeze(lower, upper)
+    validation.freeze(lower, upper)
     return boxes
 
 

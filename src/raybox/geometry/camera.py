@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validate import Floats
+from raybox.validation import Floats
 
 # Where up and view differ by less than this angle (radians), rounding would choose which way is right.
 _PARALLEL = 1e-9
@@ -48,12 +48,12 @@ def _frame(eye: Any, target: Any, up: Any) -> tuple[Floats, Floats, Floats, Floa
 
 
 def _vector(value: Any, name: str) -> Floats:
-    vector = validate.points(value, name, (3,))
+    vector = validation.points(value, name, (3,))
     if vector.shape != (3,):
         raise InvalidInput(
             f"{name} must be one point of 3 numbers; got shape {vector.shape}. Make one camera each."
         )
-    validate.require_finite(vector, name, "point", f"Give {name} as 3 finite numbers")
+    validation.require_finite(vector, name, "point", f"Give {name} as 3 finite numbers")
     return vector
 
 

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
+from raybox.geometry.image_bounds import around
 from raybox.geometry.mesh import Mesh
-from raybox.geometry.outward import around
-from raybox.validate import Bools, Floats
+from raybox.validation import Bools, Floats
 
 
 class CopyRows(NamedTuple):
@@ -98,7 +98,7 @@ class Instances:
             if bad.any():
                 shown = {"lower": geometry.lower, "upper": geometry.upper}
                 rule, way_out = "boxes that are copied must have finite bounds", "Cut them to what you need"
-                validate.refuse_rows(bad, rule, shown, "box", way_out)
+                validation.refuse_rows(bad, rule, shown, "box", way_out)
         _made(self, geometry, affine.matrices(transforms, geometry.ndim_space))
 
     @classmethod
@@ -174,11 +174,11 @@ class Instances:
         array([[ 9.1 , -2.25,  0.  ],
                [10.9 ,  2.25,  1.4 ]])
         """
-        middle, size = validate.rows(centers, "centers"), validate.floats(sizes, "sizes")
+        middle, size = validation.rows(centers, "centers"), validation.floats(sizes, "sizes")
         if not (size > 0).all():
             bad = ~(size > 0).all(axis=-1) if size.ndim else ~(size > 0)
             way_out = "Drop those boxes, or give them some thickness"
-            validate.refuse_rows(bad, "sizes must be above zero", {"sizes": size}, "box", way_out)
+            validation.refuse_rows(bad, "sizes must be above zero", {"sizes": size}, "box", way_out)
         unit = Boxes.from_centers(np.zeros(middle.shape[1]), 1.0)
         turns = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
         return cls(unit, affine.of_poses(middle, turns, size))
@@ -258,7 +258,7 @@ def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
 
 def _made(instances: Instances, geometry: Boxes | Mesh, placed: Floats) -> Instances:
     instances._geometry, instances._placed = geometry, placed
-    validate.freeze(placed)
+    validation.freeze(placed)
     return instances
 
 

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validate import Floats, Ints
+from raybox.validation import Floats, Ints
 
 
 class TriangleRows(NamedTuple):
@@ -48,8 +48,8 @@ class Mesh:
     _faces: Ints
 
     def __init__(self, vertices: Any, faces: Any) -> None:
-        v = validate.rows(vertices, "vertices", (3,))
-        f = validate.integers(faces, "faces")
+        v = validation.rows(vertices, "vertices", (3,))
+        f = validation.integers(faces, "faces")
         if f.shape == (0,):
             f = f.reshape(0, 3)
         if f.ndim != 2 or f.shape[1] != 3:
@@ -57,13 +57,13 @@ class Mesh:
                 f"faces must have shape (F, 3), three corners for each triangle; got shape {f.shape}. "
                 f"Cut faces of more corners into triangles first."
             )
-        validate.require_finite(v, "vertices", "vertex", "Drop the faces that use them, and those vertices")
+        validation.require_finite(v, "vertices", "vertex", "Drop the faces that use them, and those vertices")
         outside = (f < 0) | (f >= len(v))
         if outside.any():
             places = f"from 0 to {len(v) - 1} ({len(v)} vertices)" if len(v) else "and there are no vertices"
             rule = f"faces must name vertices by their place, {places}"
             way_out = "Count from 0, and check that all vertices were passed"
-            validate.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
+            validation.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
         _made(self, v, f)
 
     @property
@@ -98,7 +98,7 @@ class Mesh:
     def rows(self) -> TriangleRows:
         """Return the corners as the kernels read them."""
         corners = self.corners()
-        validate.freeze(corners)
+        validation.freeze(corners)
         return TriangleRows(corners)
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class Mesh:
 
 def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
     mesh._vertices, mesh._faces = vertices, faces
-    validate.freeze(vertices, faces)
+    validation.freeze(vertices, faces)
     return mesh
 
 

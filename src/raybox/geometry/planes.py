@@ -4,9 +4,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validate import Floats
+from raybox.validation import Floats
 
 
 class PlaneRows(NamedTuple):
@@ -52,10 +52,10 @@ class Planes:
     _offsets: Floats
 
     def __init__(self, normals: Any, offsets: Any) -> None:
-        n, k = validate.points(normals, "normals"), validate.floats(offsets, "offsets")
+        n, k = validation.points(normals, "normals"), validation.floats(offsets, "offsets")
         if n.ndim == 1 and k.ndim == 1:
             n = np.array(np.broadcast_to(n, (len(k), len(n))))
-        n = validate.rows(n, "normals")
+        n = validation.rows(n, "normals")
         if k.shape not in ((), (len(n),)):
             raise InvalidInput(
                 f"offsets must have shape (M,), one for each normal, or be a scalar; got shape "
@@ -64,9 +64,11 @@ class Planes:
             )
         _check_normals(n)
         k = np.array(np.broadcast_to(k, len(n)))
-        if not validate.all_finite(k):
+        if not validation.all_finite(k):
             way_out = "Drop those planes"
-            validate.refuse_rows(~np.isfinite(k), "offsets must be finite", {"offsets": k}, "plane", way_out)
+            validation.refuse_rows(
+                ~np.isfinite(k), "offsets must be finite", {"offsets": k}, "plane", way_out
+            )
         _made(self, n, k)
 
     @classmethod
@@ -89,8 +91,8 @@ class Planes:
         >>> rb.Planes.through([[0, 0, 5], [0, 0, 7]], [0, 0, 2]).offsets
         array([10., 14.])
         """
-        p, n = validate.rows(points, "points"), validate.rows(normals, "normals")
-        validate.require_finite(p, "points", "point", "Drop those planes")
+        p, n = validation.rows(points, "points"), validation.rows(normals, "normals")
+        validation.require_finite(p, "points", "point", "Drop those planes")
         _check_normals(n)
         if p.shape[1] != n.shape[1] or (len(p) != len(n) and 1 not in (len(p), len(n))):
             raise InvalidInput(
@@ -125,7 +127,7 @@ class Planes:
         if normals.shape[1] == 2:
             normals = np.zeros((len(self), 3))
             normals[:, :2] = self._normals
-            validate.freeze(normals)
+            validation.freeze(normals)
         return PlaneRows(normals, self._offsets)
 
     def __repr__(self) -> str:
@@ -136,16 +138,16 @@ class Planes:
 
 
 def _check_normals(normals: Floats) -> None:
-    validate.require_finite(normals, "normals", "plane", "Drop those planes")
+    validation.require_finite(normals, "normals", "plane", "Drop those planes")
     zero = ~normals.any(axis=1)
     if zero.any():
         way_out = "Drop those planes, or give the direction that is square to them"
-        validate.refuse_rows(zero, "normals must not be zero", {"normals": normals}, "plane", way_out)
+        validation.refuse_rows(zero, "normals must not be zero", {"normals": normals}, "plane", way_out)
 
 
 def _made(planes: Planes, normals: Floats, offsets: Floats) -> Planes:
     planes._normals, planes._offsets = normals, offsets
-    validate.freeze(normals, offsets)
+    validation.freeze(normals, offsets)
     return planes
 
 

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import camera, given
-from raybox.geometry.given import Given
-from raybox.validate import Floats
+from raybox.geometry import camera, ray_input
+from raybox.geometry.ray_input import Given
+from raybox.validation import Floats
 
 _START = 0.0
 _ZERO, _INF, _MINUS_INF, _ONE = (np.array(number) for number in (_START, inf, -inf, 1.0))
-validate.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
+validation.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
 
 
 class RayRows(NamedTuple):
@@ -73,11 +73,11 @@ class Rays:
     def __init__(
         self, origins: Any, directions: Any, *, t_min: Any = _START, t_max: Any = inf, invalid: str = "raise"
     ) -> None:
-        o = validate.points(origins, "origins")
-        d = validate.points(directions, "directions")
-        low = _ZERO if t_min is _START else validate.floats(t_min, "t_min")
-        high = _INF if t_max is inf else validate.floats(t_max, "t_max")
-        _made(self, *given.settle(Given(o, d, low, high), invalid))
+        o = validation.points(origins, "origins")
+        d = validation.points(directions, "directions")
+        low = _ZERO if t_min is _START else validation.floats(t_min, "t_min")
+        high = _INF if t_max is inf else validation.floats(t_max, "t_max")
+        _made(self, *ray_input.settle(Given(o, d, low, high), invalid))
 
     @classmethod
     def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> "Rays":
@@ -96,11 +96,11 @@ class Rays:
         >>> rb.Rays.segments([1, 1], [4, 5]).directions
         array([3., 4.])
         """
-        start, end = validate.points(starts, "starts"), validate.points(ends, "ends")
-        given.fit(Given(start, end, _ZERO, _ONE, "starts", "ends"))
+        start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
+        ray_input.fit(Given(start, end, _ZERO, _ONE, "starts", "ends"))
         with np.errstate(invalid="ignore", over="ignore"):
             came = Given(start, end - start, _ZERO, _ONE, "starts", "ends - starts")
-        return _made(object.__new__(cls), *given.settle(came, invalid))
+        return _made(object.__new__(cls), *ray_input.settle(came, invalid))
 
     @classmethod
     def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> "Rays":
@@ -119,8 +119,8 @@ class Rays:
         >>> rb.Rays.lines([0, 0, 0], [0, 0, 1]).t_min
         array(-inf)
         """
-        p, d = validate.points(points, "points"), validate.points(directions, "directions")
-        return _made(object.__new__(cls), *given.settle(Given(p, d, _MINUS_INF, _INF, "points"), invalid))
+        p, d = validation.points(points, "points"), validation.points(directions, "directions")
+        return _made(object.__new__(cls), *ray_input.settle(Given(p, d, _MINUS_INF, _INF, "points"), invalid))
 
     @classmethod
     def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> "Rays":
@@ -254,7 +254,7 @@ class Rays:
         array([[0. , 0. ],
                [0.5, 1. ]])
         """
-        times = validate.floats(t, "t")
+        times = validation.floats(t, "t")
         try:
             np.broadcast_shapes(times.shape, self.shape)
         except ValueError as error:
@@ -281,7 +281,7 @@ class Rays:
 def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
     """Fill in ``rays`` with C-ordered arrays known to be good."""
     rays._origins, rays._directions, rays._t_min, rays._t_max = origins, directions, t_min, t_max
-    validate.freeze(origins, directions, t_min, t_max)
+    validation.freeze(origins, directions, t_min, t_max)
     return rays
 
 
@@ -293,7 +293,7 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: st
     """
     o, d, low, high = arrays
     ranged = Given(o, d, _ZERO if low is None else low, _INF if high is None else high)
-    return _made(object.__new__(Rays), *given.settle(ranged, invalid, finite))
+    return _made(object.__new__(Rays), *ray_input.settle(ranged, invalid, finite))
 
 
 def _restored(*arrays: Floats) -> Rays:
@@ -305,5 +305,5 @@ def _flat(values: Floats) -> Floats:
         return values.reshape(-1, 3)
     padded = np.zeros((values.size // 2, 3))
     padded[:, :2] = values.reshape(-1, 2)
-    validate.freeze(padded)
+    validation.freeze(padded)
     return padded

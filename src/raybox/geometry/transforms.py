@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from raybox import validate
-from raybox.copied import is_singular
+from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validate import Bools, Floats
+from raybox.exact.instance_definition import is_singular
+from raybox.validation import Bools, Floats
 
 _SURE = 2.0**-48  # of the sum of a determinant's terms: more than its roundings can move it
 _TINY = 1e-290
@@ -15,7 +15,7 @@ _TINY = 1e-290
 
 def matrices(value: Any, dims: int) -> Floats:
     """Return affine maps as (M, 3, 4), checked; in 2D the third row and column are those of the identity."""
-    found = validate.floats(value, "transforms")
+    found = validation.floats(value, "transforms")
     wide = dims + 1
     if found.ndim == 2:
         found = found[None]
@@ -26,28 +26,28 @@ def matrices(value: Any, dims: int) -> Floats:
             "Instances.from_poses(geometry, positions, rotations=...)."
         )
     flat = found.reshape(len(found), found.shape[1] * wide)
-    validate.require_finite(flat, "transforms", "copy", "Drop those copies")
+    validation.require_finite(flat, "transforms", "copy", "Drop those copies")
     last = found[:, dims:]
     if last.size and (last != np.eye(wide)[dims]).any():
         bad = (last != np.eye(wide)[dims]).any(axis=(1, 2))
         way_out = "If the translation is in that row, transpose them: np.swapaxes(transforms, 1, 2)"
         rule = f"the last row of transforms must be {np.eye(wide)[dims].astype(int).tolist()}"
-        validate.refuse_rows(bad, rule, {"transforms": found}, "copy", way_out)
+        validation.refuse_rows(bad, rule, {"transforms": found}, "copy", way_out)
     placed = _embedded(found[:, :dims, :dims], found[:, :dims, dims])
     bad = _singular(placed)
     if bad.any():
         rule = "transforms must not flatten space: the determinant must not be 0"
         way_out = "Drop those copies, or give them some thickness"
-        validate.refuse_rows(bad, rule, {"transforms": found}, "copy", way_out)
+        validation.refuse_rows(bad, rule, {"transforms": found}, "copy", way_out)
     return placed
 
 
 def of_poses(positions: Any, turns: dict[str, Any], scales: Any) -> Floats:
     """Return the matrices (M, D, D + 1) of scaling first, then turning, then moving."""
-    at = validate.rows(positions, "positions")
-    validate.require_finite(at, "positions", "copy", "Drop those copies")
+    at = validation.rows(positions, "positions")
+    validation.require_finite(at, "positions", "copy", "Drop those copies")
     number, dims = at.shape
-    size = validate.floats(scales, "scales")
+    size = validation.floats(scales, "scales")
     if size.shape == (number,) and (number != dims or number == 1):
         size = size[:, None]
     if size.shape not in ((), (dims,), (number, 1), (number, dims)):
@@ -56,7 +56,7 @@ def of_poses(positions: Any, turns: dict[str, Any], scales: Any) -> Floats:
             f"({number}, {dims}); got shape {size.shape}. One for each copy goes in as shape ({number}, 1)."
         )
     size = np.broadcast_to(size, at.shape)
-    validate.require_finite(size, "scales", "copy", "Drop those copies")
+    validation.require_finite(size, "scales", "copy", "Drop those copies")
     turn = np.broadcast_to(_turns(turns, number, dims), (number, dims, dims))
     with np.errstate(over="ignore", under="ignore"):
         return np.concatenate([turn * size[:, None, :], at[:, :, None]], axis=2)
@@ -72,7 +72,7 @@ def _turns(given: dict[str, Any], number: int, dims: int) -> Floats:
             f"a turn must be given in one way; got {' and '.join(came)}. Leave out all but one."
         )
     ((name, value),) = came.items()
-    found = validate.floats(value, name)
+    found = validation.floats(value, name)
     shape = {"rotations": (dims, dims), "quaternions": (4,), "yaw": ()}[name]
     if found.shape not in (shape, (number, *shape)):
         raise InvalidInput(
@@ -80,7 +80,7 @@ def _turns(given: dict[str, Any], number: int, dims: int) -> Floats:
             f"got shape {found.shape}."
         )
     rows = found.reshape(-1, max(1, int(np.prod(shape))))
-    validate.require_finite(rows, name, "copy", "Drop those copies")
+    validation.require_finite(rows, name, "copy", "Drop those copies")
     if name == "rotations":
         return found
     if name == "yaw":
@@ -103,7 +103,7 @@ def _of_quaternions(q: Floats) -> Floats:
     zero = ~q.any(axis=1)
     if zero.any():
         way_out = "Pass [1, 0, 0, 0] for no turn"
-        validate.refuse_rows(zero, "quaternions must not be zero", {"quaternions": q}, "copy", way_out)
+        validation.refuse_rows(zero, "quaternions must not be zero", {"quaternions": q}, "copy", way_out)
     q = q / np.abs(q).max(axis=1, keepdims=True)
     w, x, y, z = (q / np.sqrt((q * q).sum(axis=1, keepdims=True))).T
     rows = (

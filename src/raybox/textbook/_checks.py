@@ -5,7 +5,7 @@ from math import inf, isfinite
 
 from numpy.typing import ArrayLike
 
-from raybox import validate
+from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes
 
@@ -15,13 +15,13 @@ AXES = "xyz"
 
 def vector(name: str, values: ArrayLike, size: int | None = None) -> Vector:
     """Take one finite point or vector, of `size` numbers where given, else two or three."""
-    found = validate.points(values, name, (2, 3) if size is None else (size,))
+    found = validation.points(values, name, (2, 3) if size is None else (size,))
     if found.ndim != 1:
         raise InvalidInput(
             f"{name} must be one row of numbers; got shape {found.shape}. "
             f"The textbook takes one at a time; raybox.intersect takes many."
         )
-    validate.require_finite(found, name, "vector", "Pass finite numbers")
+    validation.require_finite(found, name, "vector", "Pass finite numbers")
     return tuple(found.tolist())
 
 

@@ -5,8 +5,8 @@ from itertools import product
 from math import inf, isfinite
 from typing import NamedTuple
 
-from raybox import rational
-from raybox.rational import Ray1
+from raybox.exact import definition
+from raybox.exact.definition import Ray1
 from raybox.textbook._checks import AXES, Vector, number
 from raybox.textbook.bounded_plane import bounded_plane
 from raybox.textbook.candidate_planes import candidate_planes
@@ -85,7 +85,7 @@ def given_length(case: Case) -> float:
 
 def _meets(case: Case, t_max: float) -> bool:
     ray = Ray1(case.ray.origin, case.ray.direction, 0.0, t_max)
-    return rational.box(ray, case.lower, case.upper) is not None
+    return definition.box(ray, case.lower, case.upper) is not None
 
 
 def _ask_slab(case: Case) -> Verdict:
@@ -142,7 +142,7 @@ def _ask_bounded_plane(case: Case) -> Verdict:
     normal = tuple(0.0 if axis != face.axis else -1.0 if x > 0.0 else 1.0 for axis, x in enumerate(d))
     offset = face.at * normal[face.axis]
     found = bounded_plane(o, d, normal, offset, length=length)
-    exact = rational.plane(Ray1(o, d, 0.0, length), normal, offset, cull_back=True)
+    exact = definition.plane(Ray1(o, d, 0.0, length), normal, offset, cull_back=True)
     says = f"{_face(face)} at {found.t:.6g}" if found else f"{_face(face)} is not ahead"
     return Verdict(name, found.hit, says, convention, exact is not None)
 
@@ -157,7 +157,7 @@ def _ask_triangles(case: Case) -> Verdict:
         return Verdict(name, None, "an endless box has no triangles", convention, None)
     triangles = list(_surface(case.lower, case.upper))
     found = [answer.t for answer in (moller_trumbore(o, d, *corners) for corners in triangles) if answer]
-    exact = any(rational.triangle(Ray1(o, d), *corners) for corners in triangles)
+    exact = any(definition.triangle(Ray1(o, d), *corners) for corners in triangles)
     return Verdict(name, bool(found), f"t = {number(min(found))}" if found else "", convention, exact)
 
 

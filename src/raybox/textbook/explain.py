@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from raybox import rational
 from raybox.errors import InvalidInput
-from raybox.rational import Crossing, Ray1
+from raybox.exact import definition
+from raybox.exact.definition import Crossing, Ray1
 from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
 from raybox.textbook._verdicts import Case, Verdict, given_length, look, verdicts
 
@@ -95,7 +95,7 @@ def _exact(case: Case, exact: Crossing | None) -> list[str]:
     """Write the answer of rational arithmetic, or how the miss comes about."""
     ray, lower, upper, *_ = case
     if exact is None:
-        line = rational.box(ray._replace(t_min=-inf, t_max=inf), lower, upper)
+        line = definition.box(ray._replace(t_min=-inf, t_max=inf), lower, upper)
         if line is None:
             return ["EXACT: miss", "  the whole line misses the box"]
         stretch = f"t = {number(line.t_enter)} to {number(line.t_exit)}"
@@ -107,7 +107,7 @@ def _exact(case: Case, exact: Crossing | None) -> list[str]:
     lines = [
         f"EXACT: hit at t = {number(exact.t)}",
         f"  line   in the box for t = {number(exact.t_enter)} to {number(exact.t_exit)}",
-        f"  point  {numbers(rational.contact(ray, lower, upper))}",
+        f"  point  {numbers(definition.contact(ray, lower, upper))}",
     ]
     return [*lines, f"  face   {_entered(ray.direction, lower, upper, exact)}"]
 
@@ -234,7 +234,7 @@ def examine(ray: "Rays", box: "Boxes") -> Explanation:
     if nothing:
         return Explanation(Case(one, lower, upper, (), ()), (), None, nothing)
     case = look(one, lower, upper)
-    return Explanation(case, verdicts(case), rational.box(one, lower, upper))
+    return Explanation(case, verdicts(case), definition.box(one, lower, upper))
 
 
 def _one_of_each(ray: "Rays", box: "Boxes") -> tuple[Ray1, Vector, Vector]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.validate import Floats
-from raybox.viewer import looks
+from raybox.validation import Floats
+from raybox.viewer import appearance
 from raybox.viewer.model import Answer, Begun, Contact, Picked
 from raybox.viewer.stage import Stage
 
@@ -57,9 +57,9 @@ def draw_stage(page: Any, stage: Stage) -> Any:
 
 
 def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
-    lower, upper, worth = looks.drawn(boxes)
+    lower, upper, worth = appearance.drawn(boxes)
     low, high = (stage.place.to_page(end[worth]) for end in (lower, upper))
-    hues = looks.colors(stage, lower / 2 + upper / 2)[worth]
+    hues = appearance.colors(stage, lower / 2 + upper / 2)[worth]
     few = len(low) <= OPAQUE_FROM
     if few and len(low):
         page.add_line_segments("/edges", _edges(low, high), _INK, thickness=1.0, thickness_units="screen")

@@ -12,11 +12,12 @@ import numpy as np
 
 from raybox.errors import RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.scene import Scene
-from raybox.viewer import draw, guard, looks, opening, words
+from raybox.scene.scene import Scene
+from raybox.viewer import appearance, draw, open_file, server
+from raybox.viewer import html as words
+from raybox.viewer.html import point, written
 from raybox.viewer.model import Answer, Model, Picked
 from raybox.viewer.stage import Stage, rays_in_space, warm
-from raybox.viewer.words import point, written
 
 PICTURE_WAIT = 120.0  # seconds for a browser without a GPU to draw a large scene
 
@@ -31,11 +32,11 @@ class Viewer:
     def __init__(self, stage: Stage, rays: Rays | None, host: str, port: int) -> None:
         warm(type(stage.solid))
         self._model, self._lock = Model(stage), threading.RLock()
-        self._host, self._server = host, guard.serve(host, port)
+        self._host, self._server = host, server.serve(host, port)
         draw.light(self._server.scene)
         self._build_controls()
         self._show(stage, rays)
-        guard.bound_uploads(self._server, self._say)
+        server.bound_uploads(self._server, self._say)
         self._server.scene.on_click()(self._clicked)
 
     # What a program may ask
@@ -43,7 +44,7 @@ class Viewer:
     @property
     def url(self) -> str:
         """The address to open in a browser."""
-        return guard.url(self._host, self._server.get_port())
+        return server.url(self._host, self._server.get_port())
 
     @property
     def answer(self) -> Answer | None:
@@ -64,7 +65,7 @@ class Viewer:
 
     def open(self, name: str, content: bytes) -> None:
         """Show the scene in a file's bytes in place of what is shown; raises, and shows on, if it is none."""
-        stage = opening.stage_of_bytes(name, content)
+        stage = open_file.stage_of_bytes(name, content)
         warm(type(stage.solid))
         with self._lock:
             self._model.open(stage)
@@ -93,7 +94,7 @@ class Viewer:
 
     def stop(self) -> None:
         """Stop the server."""
-        guard.stop(self._server)
+        server.stop(self._server)
 
     def __enter__(self) -> "Viewer":
         return self
@@ -207,8 +208,8 @@ class Viewer:
                 draw.draw_shots(scene, draw.shots(stage, rays))
         self._summary.content, self._panel.content = words.summary(stage), words.panel(None)
         low, high = map(stage.place.to_page, stage.ends)
-        camera.position, camera.look_at = looks.eye(low, high), (low + high) / 2
-        camera.fov = looks.FOV
+        camera.position, camera.look_at = appearance.eye(low, high), (low + high) / 2
+        camera.fov = appearance.FOV
         self._opacity.value = 1.0 if self._drawn.opacity is None else self._drawn.opacity
         self._sighting.value = False
         self._scale_sliders(8.0 * stage.radius)
@@ -281,5 +282,5 @@ def view(
     ...     viewer.click([0, 0, 0], [1, 0, 0]).nearest
     0
     """
-    stage = opening.stage_of(scene, boxes=boxes)
+    stage = open_file.stage_of(scene, boxes=boxes)
     return Viewer(stage, None if rays is None else rays_in_space(rays), host, port)

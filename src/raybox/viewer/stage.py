@@ -7,8 +7,8 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.scene import Scene
-from raybox.validate import Floats
+from raybox.scene.scene import Scene
+from raybox.validation import Floats
 
 Labels = dict[str, list[str]]
 Solid = Boxes | Mesh

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.bench.data import BoxSet, RaySet
-from raybox.validate import Floats, Ints
+from raybox.validation import Floats, Ints
 
 Singles = NDArray[np.float32]
 QUESTIONS = ("nearest", "occluded", "count", "all")

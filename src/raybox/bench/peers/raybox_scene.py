@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 import raybox as rb
-from raybox.batches import Question, asked
 from raybox.bench.data import BoxSet, RaySet
+from raybox.bench.float32_only import ProposalOf
 from raybox.bench.peers.common import Engine
-from raybox.bench.proposals import ProposalOf
-from raybox.bvh.aim import frame_of
 from raybox.bvh.build import build as build_tree
-from raybox.bvh.traverse import Job
-from raybox.parallel import chunk_runner
+from raybox.queries.batches import Question, asked
+from raybox.threads.chunks import chunk_runner
+from raybox.traversal.ray_setup import frame_of
+from raybox.traversal.single import Job
 
 
 def form(boxes: BoxSet) -> rb.Boxes:

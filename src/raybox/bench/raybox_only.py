@@ -1,0 +1,156 @@
+"""raybox alone: builds, memory, cost against size, mixed batches, brute force; and what cores give."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import raybox as rb
+from raybox.bench import data, machine, peak_rates, peers, timing
+from raybox.bench.peers import raybox_scene
+from raybox.queries import all_pairs
+
+_BRUTE = 2**14  # rays, and boxes, of the brute force: a fifteenth of a second
+
+
+def builds(
+    size: int, names: Sequence[str], threads: int = 1, rounds: int = 5, boxes: str = "uniform"
+) -> dict[str, Any]:
+    """Time builds in turns, from what each peer wants to be given, until it could answer a first ray."""
+    given, calls, told = data.boxes(boxes, size), {}, []
+    for name in names:
+        peer = peers.BY_NAME[name]
+        facts: dict[str, Any] = {"name": name, "given": peer.given, "why_not": ""}
+        told.append(facts)
+        try:
+            adapter = peers.load(peer)
+            form, build = adapter.form(given), getattr(adapter, peer.build)
+            build(adapter.form(data.boxes(boxes, 64)), threads, **peer.options)
+        except Exception as error:
+            facts["why_not"] = f"{type(error).__name__}: {error}"
+            continue
+        calls[name] = partial(build, form, threads, **peer.options)
+        calls[name]()  # large scenes may take loops that small ones do not
+    seconds = timing.alternate(calls, rounds)
+    scene = rb.Scene(raybox_scene.form(given))
+    return {
+        "boxes": boxes,
+        "size": size,
+        "threads": threads,
+        "machine": machine.describe(),
+        "builds": [facts | {"seconds": seconds.get(facts["name"], [])} for facts in told],
+        "stats": scene.stats(),
+    }
+
+
+def memory(size: int, count: int) -> dict[str, Any]:
+    """Build a scene and ask it: the most memory held from when the boxes are there to when answers are."""
+    boxes = raybox_scene.form(data.boxes("uniform", size))
+    rays = raybox_scene.rays_of(data.rays("incoherent", count, data.boxes("uniform", 1)))
+    _forget_peak()
+    scene, build_seconds = timing.once(lambda: rb.Scene(boxes))
+    built = machine.peak_gb()
+    hits, seconds = timing.once(lambda: scene.nearest(rays))
+    return {
+        "size": size,
+        "rays": count,
+        "machine": machine.describe(),
+        "build_seconds": build_seconds,
+        "seconds": seconds,
+        "met": int(np.count_nonzero(hits.hit)),
+        "built_gb": built,
+        "peak_gb": machine.peak_gb(),
+        "stats": scene.stats(),
+    }
+
+
+def _forget_peak() -> None:
+    """Let the system count the peak from now on (Linux; elsewhere it counts from the start)."""
+    switch = Path("/proc/self/clear_refs")
+    if switch.exists():
+        switch.write_text("5")
+
+
+def sizes(sizes: Sequence[int], count: int, rounds: int = 5, kinds: Sequence[str] = data.RAY_KINDS) -> Any:
+    """Time the same rays on scenes of growing size, in turns: one thread."""
+    made = {size: data.boxes("uniform", size) for size in sizes}
+    scenes = {size: rb.Scene(raybox_scene.form(boxes)) for size, boxes in made.items()}
+    found = []
+    for kind in kinds:
+        rays = raybox_scene.rays_of(data.rays(kind, count, made[sizes[0]]))
+        calls: dict[str, Callable[[], Any]] = {
+            str(size): partial(scene.nearest, rays, workers=1) for size, scene in scenes.items()
+        }
+        for call in calls.values():
+            call()
+        for size, seconds in timing.alternate(calls, rounds).items():
+            found.append({"size": int(size), "rays": kind, "asked": len(rays), "seconds": seconds})
+    return {
+        "machine": machine.describe(),
+        "caches": machine.caches(),
+        "tree_bytes": {str(size): scene.stats()["bytes"] for size, scene in scenes.items()},
+        "times": found,
+    }
+
+
+def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
+    """Time a batch that is half camera, half inside rays, and each half alone: one thread."""
+    boxes = data.boxes("uniform", size)
+    scene = rb.Scene(raybox_scene.form(boxes))
+    halves = {kind: data.rays(kind, count // 2, boxes) for kind in ("camera", "inside")}
+    wholes = {kind: data.rays(kind, count, boxes) for kind in ("joined", "lines")}
+    calls: dict[str, Callable[[], Any]] = {}
+    for kind, some in (halves | wholes).items():
+        rays = raybox_scene.rays_of(some)
+        calls[kind] = partial(scene.nearest, rays, workers=1)
+        calls[kind]()
+    return {
+        "size": size,
+        "rays": count,
+        "machine": machine.describe(),
+        "seconds": timing.alternate(calls, rounds),
+    }
+
+
+def brute(rounds: int = 7) -> dict[str, Any]:
+    """Time the tests of all rays against all boxes, in turns with what the core can do at most."""
+    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
+    rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
+    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_desk()
+    out = all_pairs.make_answers(_BRUTE, np.empty(0, np.int64), np.empty(0))
+    run, steps = peak_rates.make(), 20_000_000
+    calls: dict[str, Callable[[], Any]] = {
+        "sweep": partial(all_pairs.sweep, task, (0, _BRUTE), desk, out),
+        "probe": partial(run, steps),
+        "slabs": partial(peak_rates.make_slabs(), steps),
+    }
+    for call in calls.values():
+        call()
+    out.state[:] = 0
+    calls["sweep"]()
+    return {
+        "tests": int(out.state[2]) * _BRUTE,
+        "fused": steps * peak_rates.CHAINS,
+        "lanes": peak_rates.LANES,
+        "slabs": steps * peak_rates.LANES,
+        "machine": machine.describe(),
+        "seconds": timing.alternate(calls, rounds),
+    }
+
+
+def cores(rounds: int = 7) -> dict[str, Any]:
+    """Time the probe of `brute` on one thread, and on two at once: what a second thread can give here."""
+    run, steps = peak_rates.make(), 20_000_000
+
+    def two() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(run, [steps, steps]))
+
+    two()
+    return {
+        "machine": machine.describe(),
+        "seconds": timing.alternate({"one": partial(run, steps), "two": two}, rounds),
+    }

@@ -1,0 +1,119 @@
+"""Where boxes' centres lie along a Hilbert curve of 2048 cells an axis.
+
+The curve's rule is that of Hamilton, "Compact Hilbert Indices" (2006), section 2: in each cube of an
+octree a state says in what order its eight cubes are visited. There are 24 states, so two levels at
+once are one table of 24 x 64 entries.
+"""
+
+import itertools
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh import sah_bins, sah_rows
+from raybox.bvh.frame import SAMPLE, Boxes, choose_frame, frozen
+from raybox.compiler.decorators import entry
+from raybox.compiler.struct_ref import held
+
+BITS = 33  # of a place along the curve
+_GROUP = 16  # boxes that `along_curve` takes
+
+
+def _turn(bits: int, by: int) -> int:
+    """Rotate three bits to the left."""
+    by %= 3
+    return (bits << by | bits >> (3 - by)) & 7
+
+
+def _step(entry_corner: int, way: int, octant: int) -> tuple[int, int, int]:
+    """Return (place of an octant along the curve, and the corner and direction in which it is entered)."""
+    gray = _turn(octant ^ entry_corner, -(way + 1))
+    place = gray ^ gray >> 1 ^ gray >> 2
+    before = 2 * ((place - 1) // 2)
+    corner = before ^ before >> 1 if place else 0
+    even = place - 1 if place % 2 == 0 else place
+    ones = (~even & even + 1).bit_length() - 1 if place else 0
+    return place, entry_corner ^ _turn(corner, way + 1), (way + ones + 1) % 3
+
+
+@cache
+def make_table() -> Any:
+    """Return for each state and two bits of x, y and z: next state * 64 + two digits of the code."""
+    table = np.empty((24, 64), np.int32)
+    for state in range(24):
+        for x, y, z in itertools.product(range(4), repeat=3):
+            first, corner, way = _step(state // 3, state % 3, x >> 1 << 2 | y >> 1 << 1 | z >> 1)
+            second, corner, way = _step(corner, way, (x & 1) << 2 | (y & 1) << 1 | z & 1)
+            table[state, x << 4 | y << 2 | z] = (corner * 3 + way) * 64 + first * 8 + second
+    table.flags.writeable = False
+    return table.reshape(-1)
+
+
+@held
+class Desk(NamedTuple):
+    """What places along a curve are found with: its grid and table, and room for 16 boxes."""
+
+    grid: Any
+    table: Any
+    rows: Any
+    places: Any
+
+
+def make_desk(grid: Any) -> Desk:
+    """Make what one thread needs to find places along a curve."""
+    return Desk(grid, make_table(), np.zeros((_GROUP, 8), np.float32), np.empty(_GROUP, np.int64))
+
+
+@entry
+def find_places(boxes: Boxes, span: Any, desk: Desk, shift: int, places: Any, counts: Any) -> None:
+    """Write each box's place along the curve; count boxes by their places, less the last `shift` bits."""
+    over = sah_rows.load(desk.grid, 0)
+    for begin in range(span[0], span[1], _GROUP):
+        stop = min(begin + _GROUP, span[1])
+        for i in range(begin, stop):
+            row = sah_rows.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
+            sah_rows.store(desk.rows, i - begin, row)
+        sah_bins.along_curve(desk.rows, over, desk.table, desk.places)
+        for i in range(begin, stop):
+            place = desk.places[i - begin] >> 3
+            places[i] = place
+            counts[place >> shift] += 1
+
+
+def make_grid(boxes: Boxes, reach: float) -> Any:
+    """Return (low x, y, z, _, cells per length x, y, z, _) for doubled centres: cubes over the bulk.
+
+    Boxes far from the bulk share the cells at its rim.
+    """
+    step = max(1, len(boxes.lower) // SAMPLE)
+    with np.errstate(over="ignore", invalid="ignore"):  # boxes may be unbounded
+        away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - boxes.center)
+        half = min(float(away[np.isfinite(away)].max(initial=0.0)), 4.0 * reach)
+        length = 4.0 * half * boxes.scale
+        low = np.full(3, -half * boxes.scale)
+    ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
+    grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
+    return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)
+
+
+class Curve(NamedTuple):
+    """The curve, laid over boxes that need not be in memory."""
+
+    center: Any
+    scale: float
+    grid: Any
+
+    def places(self, lower: Any, upper: Any) -> Any:
+        """Return where along the curve boxes are: uint64, of 33 bits."""
+        places = np.empty(len(lower), np.int64)
+        boxes = Boxes(frozen(lower), frozen(upper), self.center, self.scale)
+        find_places(boxes, (0, len(lower)), make_desk(self.grid), BITS, places, np.zeros(1, np.int64))
+        return places.view(np.uint64)
+
+
+def lay(lower: Any, upper: Any) -> Curve:
+    """Lay the curve over boxes, of which a sample is enough."""
+    center, exponent, reach = choose_frame(lower, upper)
+    boxes = Boxes(lower, upper, center, 2.0**exponent)
+    return Curve(center, boxes.scale, make_grid(boxes, reach))

@@ -1,0 +1,65 @@
+"""The node format, and the coordinates that nodes are held in.
+
+A node is one row of 56 four-byte words, 224 bytes, eight slots wide::
+
+    word   0      8      16     24     32     40     48     56
+           | low x| low y| low z| up x | up y | up z | child|      8 float32 each; child: 8 int32
+
+    child >= 0      the slot is an inner node: its row
+    child <  0      the slot *is* a box: number ~child. There is no leaf step.
+    child == EMPTY  the slot is free; its bounds are (+inf, -inf), which nothing meets
+
+Node 0 is the root and a node's children come after it. An inner slot's bounds are the exact
+union of the child's eight slots (min and max do not round).
+
+Nodes live in *tree coordinates*, so that map coordinates (5e5, 4e6) with millimetre boxes keep
+float32's full resolution: ``x' = (x - center) * scale``, scale a power of two that brings the
+bulk of the scene near [-1, 1], rounded *outward* to float32 by `outward_down` and `outward_up`.
+
+A large tree is a *top* and *parts* (subtrees that one thread grew, see `raybox.bvh.build`): the rows of
+the top come first, then those of each part, its root first. No child of a part's node is outside of it,
+so a part can be replaced (see `raybox.bvh.partial_rebuild`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device
+
+WIDTH = 8
+ROW = 7 * WIDTH
+CHILD = 6 * WIDTH
+EMPTY = -(2**31)
+MAX_DEPTH = 64  # of nodes; `raybox.bvh.build` keeps to it whatever the boxes
+STACK = MAX_DEPTH * (WIDTH - 1) + WIDTH
+FAR = 2.0**60  # finite planes beyond are moved here or to infinity, whichever is outward
+ULP = 2.0**-23  # twice what rounding to float32 can move a number
+NUDGE = 2.0**-100  # absolute outward slack: float32 underflow loses at most 2^-149
+
+
+class Tree(NamedTuple):
+    """A tree as kernels take it. All arrays are frozen."""
+
+    nodes: Any  # int32 (n, 56), see above
+    center: Any  # float64 (3,)
+    root: Any  # float64 (2, 3): bounds of everything, in tree coordinates
+    scale: float  # a power of two
+    exponent: int  # of scale
+    parts: Any  # int64: the first row of each part, ascending; empty for a tree that has none
+
+
+@device
+def outward_down(x: float) -> Any:
+    """Return a float32 below x: by 2^-24 of x, and by more than float32 arithmetic loses to underflow."""
+    if x > FAR:
+        return np.float32(FAR)
+    if x < -FAR:
+        return np.float32(-np.inf)
+    return np.float32(x - (abs(x) * ULP + NUDGE))
+
+
+@device
+def outward_up(x: float) -> Any:
+    """Return a float32 above x; the mirror image of `outward_down`."""
+    return -outward_down(-x)

@@ -1,0 +1,195 @@
+"""Grow a tree over boxes held as rows: binned surface-area splits, straight to eight slots a node.
+
+A node's boxes are split in two at the least cost, then the half with the largest area again, until
+the slots are full or no part has more boxes than a node has slots. Slots that are left open up
+small parts into single boxes.
+
+Cost: the sum over both halves of surface area times work (Goldsmith and Salmon 1987; see
+`raybox.bvh.sah_bins.cheapest`), over 15 cuts between 16 bins on each axis (Wald 2007). Depth is bounded:
+below level 48, or where centres coincide, parts are halved by number alone.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh import sah_bins as bins
+from raybox.bvh import sah_rows
+from raybox.bvh.node import EMPTY, MAX_DEPTH, WIDTH
+from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.struct_ref import held
+
+SAH_DEPTH = 48
+
+
+@held
+class Desk(NamedTuple):
+    """Scratch memory of a builder, made outside of compiled code (which then compiles in half the time).
+
+    Nodes waiting for their slots: task (begin, end, node, depth) and the bounds of their centres.
+    Parts of the node at hand: begin, end, area, bounds, and bounds of their centres.
+    """
+
+    task: Any
+    task_centers: Any
+    state: Any  # tasks waiting, nodes so far
+    begin: Any
+    end: Any
+    area: Any
+    bounds: Any
+    centers: Any
+    bins: Any
+    scratch: Any
+
+
+def make_desk(begin: int, end: int, depth: int, centers: Any) -> Desk:
+    """Make a desk whose only task is to grow a tree over rows begin:end, its root at this depth."""
+    room = MAX_DEPTH * WIDTH
+    desk = Desk(
+        task=np.empty((room, 4), np.int64),
+        task_centers=np.empty((room, 8), np.float32),
+        state=np.array([1, 1]),
+        begin=np.zeros(WIDTH, np.int64),
+        end=np.zeros(WIDTH, np.int64),
+        area=np.zeros(WIDTH, np.float32),
+        bounds=np.empty((WIDTH, 8), np.float32),
+        centers=np.empty((WIDTH, 8), np.float32),
+        bins=np.empty((bins.BINS, 3, 8), np.float32),
+        scratch=np.empty((bins.BINS, 4), np.float32),
+    )
+    desk.task[0] = begin, end, 0, depth
+    desk.task_centers[0] = centers
+    return desk
+
+
+@device
+def _choose(desk: Desk, count: int, deep: bool) -> int:
+    """Return the part to split next: the largest area (when deep: number) with more than a node's boxes."""
+    best = -1
+    most = np.float32(-1.0)
+    for p in range(count):
+        number = desk.end[p] - desk.begin[p]
+        weight = np.float32(number) if deep else desk.area[p]
+        if number > WIDTH and weight > most:
+            most = weight
+            best = p
+    return best
+
+
+@device
+def split(rows: Any, desk: Desk, p: int, count: int, deep: bool) -> None:
+    """Split part p in two, into itself and part `count`, at the least cost."""
+    begin, end = desk.begin[p], desk.end[p]
+    left = sah_rows.nothing()
+    right = sah_rows.nothing()
+    left_centers = sah_rows.load(desk.centers, p)
+    right_centers = left_centers
+    grid = bins.grid_over(left_centers)
+    cut = -1
+    if not deep:
+        # Sort into bins, and look where it costs least to cut.
+        bins.clear(desk.bins)
+        for i in range(begin, end):
+            row = sah_rows.load(rows, i)
+            bins.add(desk.bins, bins.cell(row, grid), row)
+        cut = bins.cheapest(desk.bins, desk.scratch)
+    if cut >= 0:
+        # Gather the bounds of both sides from their bins.
+        for b in range(bins.BINS):
+            here = sah_rows.load(desk.bins, 3 * b + (cut >> 4))
+            left = sah_rows.union_if(left, here, int(b <= cut & 15))
+            right = sah_rows.union_if(right, here, int(b > cut & 15))
+
+        # Move the left side's boxes to the front, without a branch.
+        last = bins.limits(cut)
+        left_centers = sah_rows.nothing()
+        right_centers = sah_rows.nothing()
+        middle = begin
+        for i in range(begin, end):
+            row = sah_rows.load(rows, i)
+            other = sah_rows.load(rows, middle)
+            side = bins.is_left(bins.cell(row, grid), last)
+            sah_rows.store(rows, i, other)
+            sah_rows.store(rows, middle, row)
+            center = bins.center(row)
+            left_centers = sah_rows.union_if(left_centers, center, side)
+            right_centers = sah_rows.union_if(right_centers, center, 1 - side)
+            middle += side
+    else:
+        middle = (begin + end) // 2
+        for i in range(begin, middle):
+            left = sah_rows.union(left, sah_rows.load(rows, i))
+        for i in range(middle, end):
+            right = sah_rows.union(right, sah_rows.load(rows, i))
+    desk.end[p] = middle
+    desk.begin[count], desk.end[count] = middle, end
+    desk.area[p], desk.area[count] = sah_rows.area(left), sah_rows.area(right)
+    sah_rows.store(desk.bounds, p, left)
+    sah_rows.store(desk.bounds, count, right)
+    sah_rows.store(desk.centers, p, left_centers)
+    sah_rows.store(desk.centers, count, right_centers)
+
+
+@device
+def _open_small(desk: Desk, count: int) -> int:
+    """Spend free slots on opening parts into single boxes: a node saved each, the most area a slot first."""
+    while True:
+        best = -1
+        most = np.float32(-1.0)
+        for p in range(count):
+            number = desk.end[p] - desk.begin[p]
+            if number > 1 and count + number - 1 <= WIDTH:
+                gain = desk.area[p] / np.float32(number - 1)
+                if gain > most:
+                    most = gain
+                    best = p
+        if best < 0:
+            return count
+        begin, end = desk.begin[best], desk.end[best]
+        desk.end[best] = begin + 1
+        for i in range(begin + 1, end):
+            desk.begin[count] = i
+            desk.end[count] = i + 1
+            count += 1
+
+
+@entry
+def grow(rows: Any, desk: Desk, words: Any) -> bool:
+    """Grow nodes top down while there is room for them in words; return whether all is done."""
+    waiting = desk.state[0]
+    nodes = desk.state[1]
+    while waiting > 0 and nodes <= words.shape[0]:
+        waiting -= 1
+        begin, end = desk.task[waiting, 0], desk.task[waiting, 1]
+        node, depth = desk.task[waiting, 2], desk.task[waiting, 3]
+        desk.begin[0], desk.end[0] = begin, end
+        sah_rows.store(desk.centers, 0, sah_rows.load(desk.task_centers, waiting))
+
+        # Split until the slots are full.
+        count = whole(1)
+        while count < WIDTH:
+            p = _choose(desk, count, depth > SAH_DEPTH)
+            if p < 0:
+                break
+            split(rows, desk, p, count, depth > SAH_DEPTH)
+            count += 1
+        count = _open_small(desk, count)
+
+        # Write the slots, and put what needs nodes of its own on the stack.
+        for p in range(WIDTH):
+            begin, end = desk.begin[p], desk.end[p]
+            if p >= count or begin == end:
+                sah_rows.write_slot(words, node, p, sah_rows.nothing(), EMPTY)
+            elif end - begin == 1:
+                row = sah_rows.load(rows, begin)
+                sah_rows.write_slot(words, node, p, row, ~sah_rows.number_of(row))
+            else:
+                sah_rows.write_slot(words, node, p, sah_rows.load(desk.bounds, p), nodes)
+                desk.task[waiting, 0], desk.task[waiting, 1] = begin, end
+                desk.task[waiting, 2], desk.task[waiting, 3] = nodes, depth + 1
+                sah_rows.store(desk.task_centers, waiting, sah_rows.load(desk.centers, p))
+                waiting += 1
+                nodes += 1
+    desk.state[0] = waiting
+    desk.state[1] = nodes
+    return waiting == 0

@@ -1,0 +1,1 @@
+"""Every contact with Numba and LLVM: decorators, code cache, linking, SIMD, structs."""

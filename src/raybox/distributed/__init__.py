@@ -1,0 +1,1 @@
+"""Scenes and rays spread over files and machines."""

@@ -1,0 +1,308 @@
+"""`SplitScene`: a scene in parts, and the questions rays ask of it."""
+
+import shutil
+import weakref
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from raybox import validation
+from raybox.bvh.build import QUALITIES
+from raybox.distributed.split import part_results
+from raybox.distributed.split.open_parts import OpenParts, Part, Routes, check_memory
+from raybox.distributed.split.part_results import Asked
+from raybox.distributed.split.partition import divide, make_folder, size_of
+from raybox.errors import FileFormatError, InvalidInput, RayboxError
+from raybox.geometry import Bounded, Boxes, Cull, Mesh, RayRows, Rays, facing
+from raybox.geometry.boxes import restored
+from raybox.hits import AllHits, Hits
+from raybox.hits.hit_ids import Source
+from raybox.queries.scheduler import check_k, check_rays
+from raybox.scene.scene import Scene
+from raybox.threads.chunks import bar, check_workers
+from raybox.validation import Bools, Floats, Ints
+
+A = TypeVar("A", bound=Asked)
+
+_EMPTY: dict[str, Bounded] = {
+    "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
+    "mesh": Mesh(np.empty((0, 3)), []),
+}
+
+
+@final
+class SplitScene:
+    """Boxes or triangles too many for memory: in parts, on disk, answers as of one `Scene`, bit for bit.
+
+    Boxes are dealt out along a Hilbert curve, so that a part is a region of space, with a tree of its own. A
+    small tree of the parts' bounds sends each ray only to parts whose bounds it enters, the nearest first,
+    and not to those that it enters after what it met. Files are mapped, not read: what is touched is in
+    memory, as long as there is room.
+
+    Parameters
+    ----------
+    geometry : Boxes, Mesh, or iterable of Boxes
+        What rays may meet. Pieces of boxes, say row groups of a file, are numbered in their order, and only
+        one is in memory at a time.
+    parts : int, optional
+        How many parts to make, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given.
+    max_boxes : int, optional
+        How many boxes a part may have, instead: a part takes about 100 bytes a box.
+    folder : path, optional
+        Where the parts are kept, new or empty; `open` takes it up again, from any machine that sees it. A
+        temporary one if left out, which goes away with the scene.
+    memory : int, optional
+        Bytes that open parts may take together; all stay open if left out, and the system drops what it
+        needs.
+    quality, workers
+        As for `Scene`; a part is built at a time.
+
+    Raises
+    ------
+    InvalidInput
+        If the geometry is something else, or an argument out of range, or `memory` below the largest part.
+    FileFormatError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> boxes = rb.Boxes([[2, -1, -1], [5, -1, -1], [8, -1, -1]], [[3, 1, 1], [6, 1, 1], [9, 1, 1]])
+    >>> scene = rb.SplitScene(boxes, max_boxes=1)
+    >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [-1, 0, 0]])
+    >>> scene.nearest(rays).index, scene.count(rays)
+    (array([ 0, -1]), array([3, 0]))
+    >>> scene.visits(rays)
+    array([1, 0])
+    """
+
+    def __init__(
+        self,
+        geometry: Bounded | Iterable[Boxes],
+        *,
+        parts: int | None = None,
+        max_boxes: int | None = None,
+        folder: Any = None,
+        memory: int | None = None,
+        quality: str = "balanced",
+        workers: int = -1,
+    ) -> None:
+        size = size_of(parts, max_boxes)
+        if quality not in QUALITIES:
+            raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
+        build = partial(Scene, quality=quality, workers=check_workers(workers))
+        if not isinstance(geometry, Boxes | Mesh | Iterable):
+            came = type(geometry).__name__
+            raise InvalidInput(f"a SplitScene is made of Boxes, a Mesh or pieces of Boxes; got {came}.")
+        check_memory(memory)
+        place = make_folder(folder)
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        try:
+            divide(geometry, place, size, build)
+        except BaseException as error:
+            shutil.rmtree(place, ignore_errors=True)
+            if isinstance(error, OSError):
+                problem = f"cannot be written ({error.strerror or error})"
+                raise FileFormatError(f"{place}: {problem}; make room, or give another folder") from error
+            raise
+        self._take_up(place, memory)
+
+    @classmethod
+    def open(cls, folder: Any, *, memory: int | None = None) -> "SplitScene":
+        """Take up a scene that was split before, in this process or another.
+
+        Parameters
+        ----------
+        folder : path
+            That was given to `SplitScene`.
+        memory : int, optional
+            As for `SplitScene`.
+
+        Raises
+        ------
+        FileFormatError
+            If the folder holds no whole split scene of this version of raybox.
+
+        Examples
+        --------
+        >>> import raybox as rb, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> _ = rb.SplitScene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]), parts=2, folder=folder)
+        >>> rb.SplitScene.open(folder).nearest(rb.Rays([4, 0], [1, 0])).index
+        array(1)
+        """
+        scene = object.__new__(cls)
+        scene._take_up(Path(folder), memory)
+        return scene
+
+    def _take_up(self, folder: Path, memory: int | None) -> None:
+        self._open_parts = OpenParts(folder, memory)
+        self._lock = RLock()
+        corners = self._open_parts.corners
+        self._top = Scene(restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1)
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts are kept."""
+        return self._open_parts.folder
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self._open_parts)
+
+    @property
+    def memory(self) -> int | None:
+        """How many bytes open parts may take together; None: any number."""
+        return self._open_parts.memory
+
+    @property
+    def kind(self) -> str:
+        """What it is made of: "boxes" or "mesh"."""
+        return str(self._open_parts.facts["kind"])
+
+    @property
+    def digest(self) -> str:
+        """A sum of all that the scene is made of: scenes of one sum answer alike."""
+        return str(self._open_parts.facts["digest"])
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        return int(self._open_parts.facts["dimension"])
+
+    @property
+    def bounds(self) -> Floats:
+        """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
+        return self._top.bounds
+
+    def __len__(self) -> int:
+        return int(self._open_parts.facts["size"])
+
+    def __repr__(self) -> str:
+        return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
+
+    def nearest(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Hits:
+        """Return what each ray meets first; see `Scene.nearest`."""
+        found = self._go(rays, part_results.Nearest, workers, progress, where, cull)
+        shape = rays.shape
+        source = Source(rays, (found.rows,), picked=True)
+        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
+
+    def occluded(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Bools:
+        """Tell which rays meet anything; see `Scene.occluded`."""
+        found = self._go(rays, part_results.Occluded, workers, progress, where, cull)
+        return found.met.reshape(rays.shape)
+
+    def count(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Ints:
+        """Tell how many each ray meets; see `Scene.count`."""
+        found = self._go(rays, part_results.Count, workers, progress, where, cull)
+        return found.number.reshape(rays.shape)
+
+    def all(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> AllHits:
+        """Return everything each ray meets, sorted by (t, index) along it; see `Scene.all`."""
+        found = self._go(rays, part_results.All, workers, progress, where, cull)
+        offsets, contacts = found.arranged()
+        return AllHits(offsets, contacts.index, contacts.t, Source(rays, (contacts.rows,), picked=True))
+
+    def first(
+        self,
+        rays: Rays,
+        k: int,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Hits:
+        """Return the k nearest contacts of each ray, in order, padded with misses; see `Scene.first`."""
+        found = self._go(rays, partial(part_results.First, k=check_k(k)), workers, progress, where, cull)
+        shape = (*rays.shape, int(k))
+        source = Source(rays, (found.rows,), inner=int(k), picked=True)
+        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
+
+    def visits(self, rays: Rays, query: str = "nearest", **how: Any) -> Ints:
+        """Tell how many parts each ray has to be asked of: int64, of the rays' shape.
+
+        For `nearest`, those whose bounds it enters no later than it meets a box; for `occluded`, up to one
+        where it meets any; for `count` and `all`, every part that it enters.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        query : {"nearest", "occluded", "count", "all"}
+            The question.
+        workers, progress, where, cull
+            As for `Scene.nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.SplitScene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]), parts=2)
+        >>> rays = rb.Rays([[0, 0], [4, 0]], [1, 0])
+        >>> scene.visits(rays), scene.visits(rays, "count")
+        (array([1, 1]), array([2, 1]))
+        """
+        if query not in part_results.QUESTIONS:
+            raise InvalidInput(f"query must be one of {', '.join(part_results.QUESTIONS)}; got {query!r}.")
+        asked: Asked = self._go(rays, part_results.QUESTIONS[query], **how)
+        return asked.visits.reshape(rays.shape)
+
+    def check(self) -> None:
+        """Raise `RayboxError` if the tree of a part is not sound, or a box is not in exactly one part."""
+        seen = np.zeros(len(self), np.int64)
+        for number in range(self.parts):
+            with self._lock:
+                part = self._open_parts.take(number)
+                part.scene.check()
+                np.add.at(seen, part.numbers, 1)
+                inside = part.scene.bounds == self._open_parts.corners[number]
+            if not inside.all() or (np.diff(part.numbers) <= 0).any():
+                raise RayboxError(f"part {number} of {self.folder} is not what was split; split it again.")
+        if not (seen == 1).all():
+            raise RayboxError(f"{self.folder} does not hold each box once; split it again.")
+
+    def _go(
+        self,
+        rays: Any,
+        ask: Callable[[RayRows, Any], A],
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> A:
+        """Ask parts until every ray has its answer."""
+        check_rays(rays, self.ndim_space)
+        threads = check_workers(workers)
+        allowed = None if where is None else validation.mask(where, len(self))
+        like = _EMPTY[self.kind].rows()
+        if cull is not None:
+            facing(_EMPTY[self.kind], like, cull)
+        flat = rays.reshape(-1)
+        question = ask(flat.rows(), like)
+
+        def visit(part: Part, which: Ints) -> None:
+            mask = None if allowed is None else allowed[part.numbers]
+            question.visit(
+                part, which, {"rays": flat[which], "workers": threads, "where": mask, "cull": cull}
+            )
+
+        routes = Routes(self._top.all(flat, workers=threads))
+        with bar(len(flat), progress) as advance:
+            routes.go(self._open_parts, self._lock, visit, question.limit, advance)
+        question.visits = routes.visits
+        return question

@@ -1,9 +1,0 @@
-"""Pictures on matplotlib: `plot` draws boxes and rays, `plot_slabs` how one ray comes to meet one box.
-
-matplotlib comes with an extra, `pip install "raybox[plot]"`, and is imported when something is drawn.
-"""
-
-from raybox.drawing.scenes import plot
-from raybox.drawing.slabs import plot_slabs
-
-__all__ = ["plot", "plot_slabs"]

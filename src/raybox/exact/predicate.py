@@ -1,0 +1,89 @@
+"""The one exact predicate: which of two crossing times comes first, and what time it is.
+
+A crossing time is ``(p - o) / d``: where the line ``o + t d`` meets the plane at ``p``, on one
+axis. Every decision about boxes is `order` of two of them; a bound of the ray's range is the
+time ``(t_min - 0) / 1``. Planes and triangles have times that are ratios of longer sums; their
+files filter them, and `raybox.exact.ratio` settles what the filters leave open.
+
+Three steps, each taken only where the one before cannot tell:
+
+1. *Filter*. ``q = fl(fl(p - o) / d)`` carries two roundings: relative error below 2^-52, and
+   2^-1074 where it underflows. Times further apart than both errors are in the order of their q.
+2. *Products*. Where p - o is exact, (p1 - o1) d2 against (p2 - o2) d1 is one comparison of two
+   exact products, head first (rounding is monotone), then tail.
+3. *Whole numbers* (`raybox.exact.bigint`): exact for all floats, so there is no fourth step.
+
+Times that are reported are the exact ones rounded once, to the nearest float, ties to even.
+Rounding is monotone: reported times are never out of the exact order, and exact comparison is
+needed only where two of them are equal.
+"""
+
+import math
+
+from raybox.compiler.decorators import device
+from raybox.exact.error_free import tame, two_prod, two_sum
+from raybox.exact.ratio import big_order, big_time
+
+_FILTER = 2.0**-51  # twice the relative error of a quotient
+_UNDERFLOW = 1e-300  # far more than an underflow loses, far less than any time that matters here
+_ZIV = 2.0**-49  # eight times the relative error of a quotient's correction
+
+
+@device
+def sign(x: float) -> int:
+    """Return -1, 0 or 1."""
+    return (x > 0.0) - (x < 0.0)
+
+
+@device
+def order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
+    """Compare (p1 - o1)/d1 with (p2 - o2)/d2 exactly: -1, 0 or 1. Only p may be infinite; d is not 0."""
+    if o1 == o2 and d1 == d2:
+        return sign(d1) * ((p1 > p2) - (p1 < p2))
+    if math.isinf(p1) or math.isinf(p2):
+        a = p1 * sign(d1) if math.isinf(p1) else 0.0
+        b = p2 * sign(d2) if math.isinf(p2) else 0.0
+        return (a > b) - (a < b)
+    q1 = (p1 - o1) / d1
+    q2 = (p2 - o2) / d2
+    if abs(q1 - q2) > (abs(q1) + abs(q2)) * _FILTER + _UNDERFLOW:
+        return sign(q1 - q2)
+    return _order_exact(p1, o1, d1, p2, o2, d2)
+
+
+@device
+def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
+    """Settle `order` of finite numbers without rounding."""
+    s1, e1 = two_sum(p1, -o1)
+    s2, e2 = two_sum(p2, -o2)
+    if e1 == 0.0 and e2 == 0.0 and tame(s1) and tame(d1) and tame(s2) and tame(d2):
+        head1, tail1 = two_prod(s1, d2)
+        head2, tail2 = two_prod(s2, d1)
+        difference = sign(head1 - head2) if head1 != head2 else sign(tail1 - tail2)
+        return difference * sign(d1) * sign(d2)
+    return big_order(p1, o1, d1, p2, o2, d2)
+
+
+@device
+def time(p: float, o: float, d: float) -> float:
+    """Return (p - o)/d rounded once. Only p may be infinite; d is not 0."""
+    t = quick_time(p, o, d)
+    return big_time(p, o, d) if math.isnan(t) else t
+
+
+@device
+def quick_time(p: float, o: float, d: float) -> float:
+    """Return what `time` does, or NaN where floats alone cannot tell how it rounds."""
+    if math.isinf(p):
+        return p * sign(d)
+    s, e = two_sum(p, -o)
+    if tame(s) and tame(d):
+        q = s / d
+        head, tail = two_prod(q, d)
+        # s - q d is a float (the remainder of a division), so only + e and / d round here
+        correction = (((s - head) - tail) + e) / d
+        slack = abs(correction) * _ZIV
+        low = q + (correction - slack)
+        if low == q + (correction + slack):
+            return low + 0.0  # -0.0 becomes 0.0
+    return math.nan

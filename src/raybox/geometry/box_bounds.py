@@ -1,0 +1,163 @@
+"""Lower and upper bounds, both (M, D): checked, or computed from centres, groups, triangles or a grid."""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from raybox import validation
+from raybox.errors import InvalidInput
+from raybox.geometry.mesh import Mesh
+from raybox.validation import Floats, Ints
+
+Bounds = tuple[Floats, Floats]
+
+
+def refuse(lower: Floats, upper: Floats) -> NoReturn:
+    """Raise for the first rule that bounds break, NaN before order."""
+    shown = {"lower": lower, "upper": upper}
+    nan = (np.isnan(lower) | np.isnan(upper)).any(axis=1)
+    if nan.any():
+        way_out = "Drop those boxes; where no bound is meant, pass -inf or inf"
+        validation.refuse_rows(nan, "lower and upper must not be NaN", shown, "box", way_out)
+    crossed = (lower > upper).any(axis=1)
+    way_out = "If the corners came in no order, pass np.minimum(lower, upper) and np.maximum(lower, upper)"
+    validation.refuse_rows(crossed, "lower must not exceed upper on any axis", shown, "box", way_out)
+
+
+def from_centers(centers: Any, sizes: Any) -> Bounds:
+    """Return the bounds of boxes of given centres and edge lengths."""
+    c = validation.rows(centers, "centers")
+    validation.require_finite(c, "centers", "box", "Drop those boxes")
+    s = _like_rows(sizes, "sizes", c)
+    if not (s >= 0).all():
+        bad = ~(s >= 0).all(axis=1)
+        validation.refuse_rows(
+            bad, "sizes must not be negative or NaN", {"sizes": s}, "box", "Drop those boxes"
+        )
+    with np.errstate(over="ignore"):
+        return c - s / 2, c + s / 2
+
+
+def expanded(bounds: Bounds, margin: Any) -> Bounds:
+    """Return bounds moved outwards by a margin."""
+    lower, upper = bounds
+    m = _like_rows(margin, "margin", lower)
+    validation.require_finite(m, "margin", "box", "Pass a finite number")
+    with np.errstate(over="ignore"):
+        low, high = lower - m, upper + m
+    inverted = (low > high).any(axis=1)
+    if inverted.any():
+        rule, shown = "margin must not turn a box inside out", {"margin": m, "lower": lower, "upper": upper}
+        validation.refuse_rows(inverted, rule, shown, "box", "Pass no less than -boxes.sizes / 2")
+    return low, high
+
+
+def around(points: Floats, groups: Ints) -> Bounds:
+    """Return the bounds of each group of finite points."""
+    if groups.shape != points.shape[:1]:
+        raise InvalidInput(
+            f"groups must have shape ({len(points)},), one whole number for each point; got shape "
+            f"{groups.shape} for points of shape {points.shape}."
+        )
+    if not len(groups):
+        return np.empty_like(points), np.empty_like(points)
+    _check_groups(groups)
+
+    # Put the points of each group side by side, and reduce from each group's start to the next.
+    order = np.argsort(groups, kind="stable")
+    counts = np.bincount(groups)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    sorted_points = points[order]
+    return np.minimum.reduceat(sorted_points, starts, axis=0), np.maximum.reduceat(
+        sorted_points, starts, axis=0
+    )
+
+
+def of_triangles(vertices: Any, faces: Any) -> Bounds:
+    """Return the bounds of each triangle."""
+    corners = Mesh(vertices, faces).corners()
+    return corners.min(axis=1), corners.max(axis=1)
+
+
+def of_voxels(occupancy: Any, origin: Any, pitch: Any) -> Bounds:
+    """Return the bounds of each occupied cell, in C order."""
+    cells = _occupied(occupancy)
+    start = validation.floats(origin, "origin")
+    step = validation.floats(pitch, "pitch")
+    _check_grid(start, step, cells.ndim)
+
+    # Compute every plane of the grid once, for both the cells on its sides.
+    with np.errstate(over="ignore", invalid="ignore"):
+        planes = [
+            o + p * np.arange(n + 1)
+            for o, p, n in zip(start, np.broadcast_to(step, start.shape), cells.shape, strict=True)
+        ]
+    if not all(np.isfinite(axis).all() for axis in planes):
+        raise InvalidInput(
+            f"origin + pitch * {cells.shape} must be finite; got origin = {start.tolist()}, "
+            f"pitch = {step.tolist()}. Choose a smaller pitch or another unit."
+        )
+    places = np.nonzero(cells)
+    lower = np.stack([axis[place] for axis, place in zip(planes, places, strict=True)], axis=1)
+    upper = np.stack([axis[place + 1] for axis, place in zip(planes, places, strict=True)], axis=1)
+    return lower, upper
+
+
+def _check_groups(groups: Ints) -> None:
+    if groups.min() < 0:
+        rule = "groups must be numbered from 0"
+        validation.refuse_rows(
+            groups < 0, rule, {"groups": groups}, "point", "Drop points that belong to no group"
+        )
+    # With G groups of at least one point each, no number reaches the number of points.
+    last = int(groups.max())
+    present = np.zeros(min(last, len(groups)) + 1, dtype=np.bool_)
+    present[groups[groups < len(present)]] = True
+    if last >= len(groups) or not present.all():
+        raise InvalidInput(
+            f"groups must use every number from 0 to {last}, since a box around no point has no place; "
+            f"number {int(present.argmin())} is the first without a point. "
+            f"Renumber them: np.unique(groups, return_inverse=True)[1]."
+        )
+
+
+def _occupied(occupancy: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    cells = validation.array(occupancy, "occupancy")
+    if cells.dtype.kind not in "biu" and cells.size:
+        raise InvalidInput(
+            f"occupancy must be of bools or integers, where 0 is empty; got {cells.dtype}. "
+            f"Choose what counts as occupied: grid > threshold."
+        )
+    if cells.ndim not in (2, 3):
+        raise InvalidInput(
+            f"occupancy must have 2 or 3 dimensions; got shape {cells.shape}. Reshape it to the grid."
+        )
+    return cells
+
+
+def _check_grid(start: Floats, step: Floats, dims: int) -> None:
+    if start.shape != (dims,) or step.shape not in ((), (dims,)):
+        raise InvalidInput(
+            f"origin must have shape ({dims},), and pitch must be a scalar or have shape ({dims},), as "
+            f"occupancy has {dims} dimensions; got shapes {start.shape} and {step.shape}. "
+            f"Give one number for each axis."
+        )
+    validation.require_finite(start, "origin", "point", "Pass finite numbers")
+    if not ((step > 0) & np.isfinite(step)).all():
+        raise InvalidInput(
+            f"pitch must be finite and above zero on every axis; got {step.tolist()}. "
+            f"If an axis runs the other way, flip the grid: occupancy[::-1]."
+        )
+
+
+def _like_rows(value: Any, name: str, rows: Floats) -> Floats:
+    """Return numbers for all, for each axis, or for each row and axis, in the shape of ``rows``."""
+    found = validation.floats(value, name)
+    try:
+        return np.broadcast_to(found, rows.shape)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} must be a scalar, or have shape ({rows.shape[1]},) for each axis, or {rows.shape} for "
+            f"each box and axis; got shape {found.shape}. "
+            f"One number for each box goes in as shape ({len(rows)}, 1)."
+        ) from None

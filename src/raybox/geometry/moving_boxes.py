@@ -1,0 +1,84 @@
+"""Movers: boxes, and how far each one goes."""
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from raybox import validation
+from raybox.errors import InvalidInput
+from raybox.geometry.boxes import Boxes
+from raybox.validation import Floats
+
+
+class MoverRows(NamedTuple):
+    """Moving boxes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+
+    lower: Floats
+    """(M, 3)"""
+    upper: Floats
+    """(M, 3)"""
+    directions: Floats
+    """(M, 3)"""
+
+
+@final
+class Movers:
+    """Boxes on their way: each from where it is to where it is displaced, t from 0 to 1.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        M, with finite bounds.
+    displacement : array_like, shape (D,) or (M, D)
+        How far each goes; one may serve all.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, or a number is not finite.
+    """
+
+    def __init__(self, boxes: Boxes, displacement: Any) -> None:
+        if not isinstance(boxes, Boxes):
+            raise InvalidInput(
+                f"boxes_moving must be raybox.Boxes; got {type(boxes).__name__}. "
+                "Make some: Boxes(lower, upper)."
+            )
+        way_out = "Clip those boxes, or sweep the others against them"
+        validation.require_finite(boxes.lower, "boxes_moving.lower", "box", way_out)
+        validation.require_finite(boxes.upper, "boxes_moving.upper", "box", way_out)
+        way = validation.floats(displacement, "displacement")
+        if way.shape not in ((boxes.ndim_space,), boxes.lower.shape):
+            raise InvalidInput(
+                f"displacement must have shape (D,), one for all, or (M, D), one for each box: "
+                f"({boxes.ndim_space},) or {boxes.lower.shape}; got {way.shape}."
+            )
+        self.boxes = boxes
+        self.directions = np.array(np.broadcast_to(way, boxes.lower.shape), order="C")
+        validation.require_finite(self.directions, "displacement", "box", "Drop those boxes")
+        validation.freeze(self.directions)
+
+    @property
+    def origins(self) -> Floats:
+        """The boxes' centres."""
+        return self.boxes.centers
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        return self.boxes.ndim_space
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(M,)."""
+        return (len(self.boxes),)
+
+    def rows(self) -> MoverRows:
+        """Return the boxes and their ways as the kernels read them."""
+        lower, upper = self.boxes.rows()
+        directions = self.directions
+        if directions.shape[1] == 2:
+            directions = np.zeros(lower.shape)
+            directions[:, :2] = self.directions
+            validation.freeze(directions)
+        return MoverRows(lower, upper, directions)

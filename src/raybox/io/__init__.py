@@ -1,0 +1,1 @@
+"""Files in and out: formats, and casts of files larger than memory."""

@@ -1,0 +1,78 @@
+"""Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin a new part.
+
+The polygons keep the file's order and larger ones become fans of triangles, so that the number of a triangle
+can be traced back. Everything but ``v f o g`` (normals, texture, materials, curves) is passed over.
+Not read through trimesh, which drops faces of two corners and the parts' names silently, and names no line.
+"""
+
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from raybox.io.formats.common import Loaded, Want, broken, shown
+from raybox.io.formats.mesh_parts import Ints, Part, to_scene, triangulate
+
+
+class _Polygons:
+    """The polygons of one part while it is read."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.sizes, self.corners = name, array("q"), array("q")
+
+    def triangles(self) -> Ints:
+        return triangulate(np.array(self.sizes, dtype=np.int64), np.array(self.corners, dtype=np.int64))
+
+
+def read(path: Path, want: Want) -> Loaded:
+    """Read the triangles of an OBJ file."""
+    numbers, parts = array("d"), [_Polygons(path.stem)]
+    for line, key, fields in _statements(path):
+        try:
+            if key == b"v":
+                numbers.extend(_vertex(fields))
+            elif key == b"f":
+                corners = _face(fields, len(numbers) // 3)
+                parts[-1].sizes.append(len(corners))
+                parts[-1].corners.extend(corners)
+            elif key in (b"o", b"g"):
+                parts.append(_Polygons(b" ".join(fields).decode(errors="replace") or path.stem))
+        except (ValueError, OverflowError) as error:
+            statement = shown((key + b" " + b" ".join(fields)).decode(errors="replace"))
+            raise broken(
+                path, f"{statement}: {error}", "the file may be cut off, or is no OBJ", f"line {line}"
+            ) from error
+    vertices = np.array(numbers).reshape(-1, 3)
+    return to_scene([Part(part.name, vertices, part.triangles()) for part in parts], path, want)
+
+
+def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
+    """Split the file into statements; a backslash at its end continues a line."""
+    with path.open("rb") as file:
+        held = b""
+        for number, raw in enumerate(file, 1):
+            line = held + raw
+            if raw.endswith((b"\\\n", b"\\\r\n")):
+                held = line.rstrip(b"\\\r\n") + b" "
+                continue
+            held = b""
+            fields = line.split()
+            if fields:
+                yield number, fields[0], fields[1:]
+
+
+def _vertex(fields: list[bytes]) -> Iterator[float]:
+    if len(fields) < 3:
+        raise ValueError(f"a vertex has 3 coordinates, this one {len(fields)}")
+    return map(float, fields[:3])
+
+
+def _face(fields: list[bytes], vertices: int) -> list[int]:
+    """Give the corners counted from 0; negative numbers count back from the latest vertex."""
+    corners = [int(field.partition(b"/")[0]) for field in fields]
+    if len(corners) < 3:
+        raise ValueError(f"a face has at least 3 corners, this one {len(corners)}")
+    if 0 in corners or min(corners) < -vertices:
+        raise ValueError(f"no such vertex; there are {vertices} so far, counted from 1")
+    return [corner - 1 if corner > 0 else vertices + corner for corner in corners]

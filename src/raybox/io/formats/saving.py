@@ -1,0 +1,197 @@
+"""``save``: geometry or answers into a file, whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Rays
+from raybox.hits import AllHits, Hits
+from raybox.io.formats import csv_table, parquet
+from raybox.io.formats import numpy_arrays as arrays
+from raybox.io.formats.assembly import KINDS, RANGES, names_of
+from raybox.io.formats.common import broken, require
+
+Columns = Mapping[str, NDArray[Any]]
+Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
+
+
+def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] | None = None) -> None:
+    """Write boxes, rays or answers into a file; the ending (``.npz .npy .csv .parquet``) tells the format.
+
+    The file is written beside its place under another name and then renamed: there is never half a file, and
+    an older one stays as it was until the new one is whole.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to; ``docs/files.md`` gives the columns of each kind of content.
+    content : Boxes, Rays, Hits, AllHits or dict
+        What to write; a dict of columns of one length is written as it is.
+    ids : sequence of str, optional
+        One for each box of the scene: a column ``id`` beside the boxes, or beside the ``index`` of answers.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be written there, or its ending is none of the four.
+    InvalidInput
+        The content is none of these, or there is not one id for each box.
+    RayboxError
+        Parquet is asked for and pyarrow is not installed; the text gives the command.
+
+    Examples
+    --------
+    >>> import raybox as rb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     boxes = rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]])
+    ...     rb.save(f"{folder}/two.csv", boxes, ids=["a", "b"])
+    ...     print(open(f"{folder}/two.csv").read())
+    min_x,min_y,min_z,max_x,max_y,max_z,id
+    0.0,0.0,0.0,1.0,1.0,1.0,a
+    2.0,0.0,0.0,3.0,1.0,1.0,b
+    <BLANKLINE>
+    """
+    target = Path(path)
+    check_target(target)
+    shape, write = WRITERS[target.suffix.lower()]
+    shaped = shape(content, ids)
+    with beside(target) as file:
+        write(file, shaped)
+
+
+def check_target(path: Path, endings: Sequence[str] = ()) -> None:
+    """Refuse, before long work, a place that cannot be written to."""
+    endings = endings or tuple(WRITERS)
+    if path.suffix.lower() not in endings:
+        raise broken(
+            path, f"cannot be written: unknown ending {path.suffix!r}", f"end it in {' '.join(endings)}"
+        )
+    if path.exists() and not path.is_file():
+        raise broken(path, "cannot be written: it is not a regular file", "give the path of a file")
+    if not path.resolve().parent.is_dir():
+        raise broken(path, f"cannot be written: there is no folder {path.parent}", "make the folder first")
+    if path.suffix.lower() == ".parquet":
+        require("pyarrow", "io", ".parquet")
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to that takes its place only once it is whole, and goes away if it fails."""
+    target = path.resolve()
+    part = target.with_name(f".{secrets.token_hex(6)}.raybox-part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        os.replace(part, target)
+    except OSError as error:
+        raise broken(
+            path, f"cannot be written: {error.strerror or error}", "check the disk and its permissions"
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
+    """Lay content out as named columns of one length."""
+    match content:
+        case Boxes() | Rays():
+            parts = arrays_of(content, ids)
+            columns: dict[str, NDArray[Any]] = {}
+            for name, array in parts.items():
+                columns |= _flat_columns(name, array)
+            return columns
+        case Hits():
+            rays = np.arange(content.index.size)
+            columns = {"ray": rays, "index": content.index.ravel(), **_named(content.index.ravel(), ids)}
+            points = content.points.reshape(-1, content.points.shape[-1])
+            return columns | {"t": content.t.ravel()} | dict(zip("xyz", points.T, strict=False))
+        case AllHits():
+            columns = {
+                "ray": content.ray,
+                "index": content.index,
+                **_named(content.index, ids),
+                "t": content.t,
+            }
+            return columns | {"t_enter": content.t_enter, "t_exit": content.t_exit, "length": content.lengths}
+        case Mapping():
+            return content
+    raise InvalidInput(
+        f"raybox saves boxes, rays, answers and dicts of columns; got {type(content).__name__}"
+    )
+
+
+def _gapped(content: Saveable, ids: Sequence[str] | None) -> Columns:
+    """Lay content out as named columns, with gaps: a ray that meets nothing has no point."""
+    columns = columns_of(content, ids)
+    if not isinstance(content, Hits):
+        return columns
+    missed = ~content.hit.ravel()
+    return {
+        name: np.ma.array(column, mask=missed) if name in {"x", "y", "z"} else column
+        for name, column in columns.items()
+    }
+
+
+def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
+    """Lay content out as the arrays it is made of; answers are their columns."""
+    if isinstance(content, Boxes):
+        if ids is not None and len(ids) != len(content):
+            raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
+        return {"lower": content.lower, "upper": content.upper} | (
+            {} if ids is None else {"id": np.array(ids, dtype=str)}
+        )
+    if isinstance(content, Rays):
+        ranges = {"t_min": content.t_min, "t_max": content.t_max}
+        usual = (content.t_min == 0.0).all() and (content.t_max == np.inf).all()
+        return {"origins": content.origins, "directions": content.directions} | ({} if usual else ranges)
+    return columns_of(content, ids)
+
+
+def table_of(content: Saveable, ids: Sequence[str] | None) -> NDArray[Any]:
+    """Lay content out as one table: of numbers for geometry, with named columns for answers."""
+    if isinstance(content, Boxes | Rays):
+        parts = arrays_of(content, None)
+        width = content.ndim_space if isinstance(content, Rays) else content.lower.shape[1]
+        if "t_min" in parts and width == 2:
+            raise InvalidInput("an .npy table has no room for the ranges of rays in 2D; save them as .npz")
+        return np.column_stack(
+            [a.reshape(-1) if n in RANGES else a.reshape(-1, width) for n, a in parts.items()]
+        )
+    columns = columns_of(content, ids)
+    table = np.empty(
+        len(next(iter(columns.values()), ())), dtype=[(name, c.dtype) for name, c in columns.items()]
+    )
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def _flat_columns(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    if not any(name in arrays for arrays in KINDS.values()):
+        return {name: array.reshape(-1)}
+    flat = array.reshape(-1, array.shape[-1])
+    return dict(zip(names_of(name, flat.shape[1]), flat.T, strict=True))
+
+
+def _named(index: NDArray[np.int64], ids: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+    """Give the ids of the boxes met; a miss has none."""
+    if ids is None:
+        return {}
+    return {"id": np.array([*ids, ""], dtype=str)[index]}
+
+
+WRITERS: dict[
+    str, tuple[Callable[[Saveable, Sequence[str] | None], Any], Callable[[BinaryIO, Any], None]]
+] = {
+    ".npz": (arrays_of, arrays.write_npz),
+    ".npy": (table_of, arrays.write_npy),
+    ".csv": (columns_of, csv_table.write),
+    ".parquet": (_gapped, parquet.write),
+}

@@ -1,1 +1,0 @@
-"""Compiled arithmetic: exact comparisons, vector operations and one file per primitive."""

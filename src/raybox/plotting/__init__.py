@@ -1,0 +1,9 @@
+"""Pictures on matplotlib: `plot` draws boxes and rays, `plot_slabs` how one ray comes to meet one box.
+
+matplotlib comes with an extra, `pip install "raybox[plot]"`, and is imported when something is drawn.
+"""
+
+from raybox.plotting.scene_plot import plot
+from raybox.plotting.slab_plot import plot_slabs
+
+__all__ = ["plot", "plot_slabs"]

@@ -1,0 +1,284 @@
+"""Boxes: the slab test (Kay and Kajiya 1986) in float64, decided exactly.
+
+Closed boxes, closed ranges: touching is a hit. A bound may be infinite. On an axis where the
+direction is 0 the origin must lie between the faces; elsewhere the line is between them from
+the near face's time to the far face's, and it meets the box where all axes and the range agree.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined
+from raybox.compiler.intrinsics import prefetch
+from raybox.exact.predicate import order, time
+from raybox.primitives.box_planes import enter
+from raybox.primitives.box_simd import screen, settle
+from raybox.primitives.ray import extent
+
+__all__ = [
+    "bounds",
+    "enter",
+    "entry",
+    "fetch",
+    "intersect",
+    "normal",
+    "screen",
+    "settle",
+    "span",
+    "tie",
+    "weights",
+]
+
+FILLS = True
+
+_PAD = 2.0**-50  # four times the relative error of a quotient of a difference
+_UNDERFLOW = 1e-300
+_HUGE = 1e300
+
+
+def bounds(boxes: Any) -> tuple[Any, Any]:
+    """Return the corners of the boxes."""
+    return boxes.lower, boxes.upper
+
+
+@inlined
+def fetch(boxes: Any, i: int) -> None:
+    """Ask the machine for box i's numbers, soon to be read."""
+    for end_of_row in (0, 2):
+        prefetch(boxes.lower, 3 * i + end_of_row)
+        prefetch(boxes.upper, 3 * i + end_of_row)
+
+
+@device
+def together(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
+    """Tell whether a ray surely meets two boxes first at the very same time: in one plane.
+
+    exact: rows of rays, see `raybox.traversal.ray_setup`. Walls in line, cells of a grid, triangles that
+    share a corner: what lies side by side is mostly met so, and no longer arithmetic is needed.
+    """
+    axis = _entered(boxes, exact, r, i)
+    if axis < 0 or axis != _entered(boxes, exact, r, j):
+        return False
+    if exact[r, 3 + axis] < 0.0:
+        return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
+    return bool(boxes.lower[i, axis] == boxes.lower[j, axis])
+
+
+@device
+def _entered(boxes: Any, exact: Any, r: int, i: int) -> int:
+    """Return the axis of the face by which a ray surely enters a box that it meets; -1 if not sure of one."""
+    best, latest, others = -1, -np.inf, exact[r, 6]
+    for axis in range(3):
+        d = exact[r, 3 + axis]
+        if d != 0.0:
+            plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
+            t = (plane - exact[r, axis]) / d
+            if t > latest:
+                best, latest, others = axis, t, max(others, latest)
+            else:
+                others = max(others, t)
+    return best if latest - others > (abs(latest) + abs(others)) * _PAD + _UNDERFLOW else -1
+
+
+@device
+def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
+    """Return the planes that a line of this direction crosses first and last."""
+    return (lower, upper) if d > 0.0 else (upper, lower)
+
+
+@device
+def _starts(ray: Any, k: int) -> tuple[float, float]:
+    """Return what crosses the first plane of a slab, and the last: of a ray, its origin twice."""
+    low, high = extent(ray)
+    return (high[k], low[k]) if ray.direction[k] > 0.0 else (low[k], high[k])
+
+
+@device
+def _slab(lower: float, upper: float, ray: Any, k: int) -> tuple[float, float]:
+    """Return where the line enters and leaves one slab, rounded; a miss enters at +inf, leaves at -inf."""
+    d = ray.direction[k]
+    if d == 0.0:
+        low, high = extent(ray)
+        return (-np.inf, np.inf) if lower <= high[k] and low[k] <= upper else (np.inf, -np.inf)
+    near, far = _faces(lower, upper, d)
+    first, last = _starts(ray, k)
+    return (near - first) / d, (far - last) / d
+
+
+@device
+def _down(t: float) -> float:
+    """Return a bound below every exact time that may have been rounded to t."""
+    return min(t * (1.0 - _PAD), t * (1.0 + _PAD)) - _UNDERFLOW
+
+
+@device
+def _up(t: float) -> float:
+    """Return a bound above every exact time that may have been rounded to t."""
+    return max(t * (1.0 - _PAD), t * (1.0 + _PAD)) + _UNDERFLOW
+
+
+@device
+def _meets_exact(lower: Any, upper: Any, ray: Any) -> bool:
+    """Decide without rounding whether the slabs and the range have a time in common."""
+    d = ray.direction
+    for i in range(3):
+        if d[i] == 0.0:
+            if _slab(lower[i], upper[i], ray, i)[0] > 0.0:
+                return False
+            continue
+        near, far = _faces(lower[i], upper[i], d[i])
+        first, last = _starts(ray, i)
+        if near == far and math.isinf(near):
+            return False  # both faces at the same infinity: no point at all
+        if (
+            order(near, first, d[i], ray.t_max, 0.0, 1.0) > 0
+            or order(ray.t_min, 0.0, 1.0, far, last, d[i]) > 0
+        ):
+            return False
+        for j in range(3):
+            if j != i and d[j] != 0.0:
+                other = _faces(lower[j], upper[j], d[j])[1]
+                if order(near, first, d[i], other, _starts(ray, j)[1], d[j]) > 0:
+                    return False
+    return True
+
+
+@device
+def _entry_order(one: tuple[int, float], other: tuple[int, float], ray: Any) -> int:
+    """Compare when two planes, each the first of its slab, are crossed: (axis, plane)."""
+    (i, p), (j, q) = one, other
+    return order(p, _starts(ray, i)[0], ray.direction[i], q, _starts(ray, j)[0], ray.direction[j])
+
+
+@device
+def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
+    """Return (axis, plane) of the face where the line enters a box that it meets, exactly.
+
+    The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
+    """
+    axis = -1
+    plane = -np.inf
+    for i in range(3):
+        d = ray.direction[i]
+        if d == 0.0:
+            continue
+        near = _faces(lower[i], upper[i], d)[0]
+        if math.isinf(near):
+            continue
+        if axis < 0 or _entry_order((i, near), (axis, plane), ray) > 0:
+            axis = i
+            plane = near
+    return axis, plane
+
+
+@device
+def _overflows(lower: Any, upper: Any, ray: Any) -> bool:
+    """Tell whether a rounded time is (nearly) infinite though its plane is not: no bound holds then."""
+    for k in range(3):
+        d = ray.direction[k]
+        low, high = extent(ray)
+        for plane, start in ((lower[k], high[k]), (upper[k], low[k])):
+            if d != 0.0 and not math.isinf(plane) and not abs((plane - start) / d) < _HUGE:
+                return True
+    return False
+
+
+@device
+def _corner(rows: Any, i: int) -> tuple[float, float, float]:
+    return rows[i, 0], rows[i, 1], rows[i, 2]
+
+
+@device
+def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
+    """Return (is box i met, time of first contact); the ray's range is not empty."""
+    lower = _corner(boxes.lower, i)
+    upper = _corner(boxes.upper, i)
+    d = ray.direction
+    near0, far0 = _slab(lower[0], upper[0], ray, 0)
+    near1, far1 = _slab(lower[1], upper[1], ray, 1)
+    near2, far2 = _slab(lower[2], upper[2], ray, 2)
+    near = max(near0, near1, near2)
+    start = max(near, ray.t_min)
+    stop = min(far0, far1, far2, ray.t_max)
+    widest = max(abs(near0), abs(near1), abs(near2), abs(far0), abs(far1), abs(far2))
+    wild = widest > _HUGE and _overflows(lower, upper, ray)
+    if _down(start) > _up(stop) and not wild:
+        return False, np.inf
+    if (wild or not _up(start) < _down(stop)) and not _meets_exact(lower, upper, ray):
+        return False, np.inf
+    # rounding is monotone: the greatest rounded time is the greatest time, rounded
+    t = ray.t_min
+    bound = max(_down(near), ray.t_min)
+    if d[0] != 0.0 and (wild or _up(near0) >= bound):
+        t = max(t, time(_faces(lower[0], upper[0], d[0])[0], _starts(ray, 0)[0], d[0]))
+    if d[1] != 0.0 and (wild or _up(near1) >= bound):
+        t = max(t, time(_faces(lower[1], upper[1], d[1])[0], _starts(ray, 1)[0], d[1]))
+    if d[2] != 0.0 and (wild or _up(near2) >= bound):
+        t = max(t, time(_faces(lower[2], upper[2], d[2])[0], _starts(ray, 2)[0], d[2]))
+    return True, t
+
+
+@device
+def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
+    """Compare first contacts with boxes i and j, both met, exactly: -1, 0 or 1."""
+    axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
+    late_i = _after_start(ray, axis_i, plane_i)
+    late_j = _after_start(ray, axis_j, plane_j)
+    if not (late_i and late_j):
+        return int(late_i) - int(late_j)
+    return _entry_order((axis_i, plane_i), (axis_j, plane_j), ray)
+
+
+@device
+def _after_start(ray: Any, axis: int, plane: float) -> bool:
+    """Tell whether the line enters strictly after t_min."""
+    return axis >= 0 and _beside_start(ray, axis, plane) > 0
+
+
+@device
+def _beside_start(ray: Any, axis: int, plane: float) -> int:
+    """Compare when the first plane of a slab is crossed with t_min."""
+    return order(plane, _starts(ray, axis)[0], ray.direction[axis], ray.t_min, 0.0, 1.0)
+
+
+@device
+def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
+    """Return where the whole line enters and leaves box i, which it meets: each rounded once."""
+    near = -np.inf
+    far = np.inf
+    for k in range(3):
+        d = ray.direction[k]
+        if d != 0.0:
+            first, last = _faces(boxes.lower[i, k], boxes.upper[i, k], d)
+            near = max(near, time(first, _starts(ray, k)[0], d))
+            far = min(far, time(last, _starts(ray, k)[1], d))
+    return near, far
+
+
+@device
+def against(axis: int, d: float) -> tuple[float, float, float]:
+    """Return the outward normal of the face of this axis by which such a direction enters."""
+    outward = -1.0 if d > 0.0 else 1.0
+    return (
+        outward if axis == 0 else 0.0,
+        outward if axis == 1 else 0.0,
+        outward if axis == 2 else 0.0,
+    )
+
+
+@device
+def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
+    """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
+    axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    if axis < 0 or _beside_start(ray, axis, plane) < 0:
+        return 0.0, 0.0, 0.0
+    return against(axis, ray.direction[axis])
+
+
+@device
+def weights(_boxes: Any, _ray: Any, _i: int) -> tuple[float, float]:
+    """Return NaN: a box has no barycentric coordinates."""
+    return np.nan, np.nan

@@ -1,0 +1,234 @@
+"""Pairs of rays and boxes decided eight at a time, without a tree: hit or miss, and the time, rounded once.
+
+What floats can tell for sure is told here (the bounds of `raybox.primitives.box_simd`); the other pairs,
+touches mostly, are marked `DOUBT` and left to `raybox.primitives.box`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from raybox.compiler.decorators import device, entry, exact_entry
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps, transposed
+from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.simd_loops import Register, loop
+from raybox.primitives.box_simd import _down, _up, contact, inverse_of, numbers
+from raybox.primitives.pairs import Pairing, decide_pair, ray_of
+
+LANES = 8
+MISS = -1
+DOUBT = -2
+TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
+_ROW = 3 * LANES
+_TAME = 2.0**400  # sizes of numbers whose times, and the steps to them, stay within float64
+
+
+class Work(NamedTuple):
+    """Which pairs: of rows of rays and of boxes; and memory."""
+
+    rays: Any
+    boxes: Any
+    pairing: Pairing
+    tile: Any  # float64 (TILE,)
+
+
+def make_work(rays: Any, boxes: Any, pairing: tuple[int, int, int, int]) -> Work:
+    """Lay out pairs for the kernels."""
+    return Work(rays, boxes, Pairing(*pairing), np.empty(TILE))
+
+
+class _Ray(NamedTuple):
+    """Eight rays, axis by axis."""
+
+    o: list[Lanes]
+    d: list[Lanes]
+    inverse: list[Lanes]  # +inf where d is 0
+    t_min: Lanes
+    t_max: Lanes
+
+
+class _Judged(NamedTuple):
+    """Whether eight rays meet eight boxes, and about when they cross the near planes."""
+
+    verdict: Lanes  # int64: 0 met, MISS, or DOUBT
+    plane: list[Lanes]
+    near: list[Lanes]
+
+
+def _tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
+    """Tell where the numbers' sizes lie between `least` and `_TAME`, or are `special`."""
+    all_tame = None
+    for vector in vectors:
+        size = vector.magnitude()
+        tame = ((size < _TAME) & (size >= least)) | size.equals(special)
+        all_tame = tame if all_tame is None else all_tame & tame
+    assert all_tame is not None
+    return all_tame
+
+
+def _judge(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Judged:
+    """Decide as far as floats can tell."""
+    plane, near, far = [], [], []
+    for k in range(3):
+        backward = ray.inverse[k] < 0.0
+        plane.append(backward.choose(upper[k], lower[k]))
+        first = (plane[k] - ray.o[k]) * ray.inverse[k]
+        last = (backward.choose(lower[k], upper[k]) - ray.o[k]) * ray.inverse[k]
+        near.append((first > -np.inf).choose(first, -np.inf))  # NaN: the ray runs in the face
+        far.append((last < np.inf).choose(last, np.inf))
+    start = greater(greater(greater(near[0], near[1]), near[2]), ray.t_min)
+    stop = lesser(lesser(lesser(far[0], far[1]), far[2]), ray.t_max)
+    missed = _down(start) > _up(stop)
+    sure = (_down(stop) > ray.t_min) & (_up(start) < ray.t_max)
+    for k in range(3):
+        # a slab as thin as a sheet of paper is surely between its own two faces: ask of other axes only
+        sure = sure & (_up(near[k]) < _down(lesser(far[(k + 1) % 3], far[(k + 2) % 3])))
+    tame = _tame([*ray.o], 0.0, 0.0) & _tame([*lower, *upper], 0.0, np.inf) & _tame(ray.d, 1 / _TAME, 0.0)
+    real = (ray.t_min <= ray.t_max) & (ray.t_min < np.inf) & (ray.t_max > -np.inf)
+    whole = ray.t_min.bits(I64) * 0
+    verdict = tame.choose(missed.choose(whole + MISS, sure.choose(whole, whole + DOUBT)), whole + DOUBT)
+    return _Judged(real.choose(verdict, MISS), plane, near)
+
+
+def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
+    """Return (known, first contact rounded once) where the verdict is that the box is met."""
+    return contact((judged.plane, ray.o, ray.d, ray.inverse), judged.near, ray.t_min)
+
+
+def _columns(memory: Any, place: Any) -> list[Lanes]:
+    """Load eight rows of three numbers, as their columns."""
+    b = memory.b
+    parts = [memory.load(b.add(place, I64(LANES * k)), LANES) for k in range(3)]
+    columns = []
+    for k in range(3):
+        picks = [3 * lane + k for lane in range(LANES)]
+        two = parts[0].shuffled(parts[1], [p if p < 2 * LANES else 0 for p in picks])
+        rest = [lane if p < 2 * LANES else p - LANES for lane, p in enumerate(picks)]
+        columns.append(two.shuffled(parts[2], rest))
+    return columns
+
+
+@vector_code(types.int64)
+def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -> Any:
+    """Decide a run of at least eight pairs; return how many are in doubt.
+
+    `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: are the ray, t_min,
+    t_max and the box the same in all of them: then they are in the tile.
+    """
+    rays, boxes, _, tile = work
+    ray, item, pair, number = first
+    same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
+    doubts = Register(b, I64(0))
+    zero = I64(0)
+    with loop(b, number, LANES) as step:
+        last = b.sub(number, I64(LANES))
+        at = b.select(b.icmp_signed("<", step, last), step, last)
+
+        def rows(memory: Any, same: Any, place: int, begin: Any) -> tuple[Any, Any]:
+            data = b.select(same, tile.at(place), memory.data)
+            return Memory(b, F64, data), b.select(same, zero, begin)
+
+        def triples(memory: Any, same: Any, place: int, begin: Any) -> list[Lanes]:
+            chosen, start = rows(memory, same, place, begin)
+            return _columns(chosen, b.mul(start, I64(3)))
+
+        ray_at, item_at = b.add(ray, at), b.add(item, at)
+        low_t, low_at = rows(rays[2], same_low, 4 * _ROW, ray_at)
+        high_t, high_at = rows(rays[3], same_high, 4 * _ROW + LANES, ray_at)
+        d = triples(rays[1], same_ray, _ROW, ray_at)
+        one = _Ray(
+            triples(rays[0], same_ray, 0, ray_at),
+            d,
+            [inverse_of(x) for x in d],
+            low_t.load(low_at, LANES) + 0.0,
+            high_t.load(high_at, LANES),
+        )
+        lower = triples(boxes[0], same_box, 2 * _ROW, item_at)
+        upper = triples(boxes[1], same_box, 3 * _ROW, item_at)
+        judged = _judge(one, lower, upper)
+        met = judged.verdict >= 0
+        items = steps(b, b.select(same_box, zero, item_at), LANES)
+        items = splat(b, same_box, LANES).choose(splat(b, item, LANES), items)
+        to = b.add(pair, at)
+        index.store(met.choose(items, judged.verdict), to)
+        t.store(constant(b, F64, LANES, np.inf), to)
+        with b.if_then(met.any()):
+            known, time = _time(one, judged)
+            index.store(met.choose(known.choose(items, DOUBT), judged.verdict), to)
+            t.store((met & known).choose(time, np.inf), to)
+        unsure = index.load(to, LANES).equals(DOUBT)
+        doubts.value = b.add(doubts.value, b.ctpop(unsure.mask()))
+    return doubts.value
+
+
+@vector_code(types.void)
+def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+    """Decide pairs that are listed: verdict 0 met, MISS or DOUBT; the time goes to low.
+
+    `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.primitives.box_simd.Pairs`.
+    """
+    with loop(b, number, LANES) as at:
+        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in numbers(b, pairs[0], at)])
+        items = [b.mul(item, I64(3)) for item in numbers(b, pairs[1], at)]
+
+        def triples(memory: Any, starts: list[Any]) -> list[Lanes]:
+            return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
+
+        ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
+        judged = _judge(ray, triples(boxes[0], items), triples(boxes[1], items))
+        met = judged.verdict >= 0
+        pairs[2].store(judged.verdict.to(I32), at)
+        with b.if_then(met.any()):
+            known, time = _time(ray, judged)
+            pairs[2].store((met & ~known).choose(DOUBT, judged.verdict).to(I32), at)
+            pairs[3].store(time, at)
+
+
+@device
+def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
+    """Write to the tile one ray's origin, direction and range, and one box's corners, each eight times."""
+    for k in range(LANES):
+        for axis in range(3):
+            at = 3 * k + axis
+            tile[at] = rays.origins[ray, axis]
+            tile[_ROW + at] = rays.directions[ray, axis]
+            tile[2 * _ROW + at] = boxes.lower[item, axis]
+            tile[3 * _ROW + at] = boxes.upper[item, axis]
+        tile[4 * _ROW + k] = rays.t_min[ray if rays.t_min.size > 1 else 0]
+        tile[4 * _ROW + LANES + k] = rays.t_max[ray if rays.t_max.size > 1 else 0]
+
+
+@entry
+def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
+    """Write index (MISS, or DOUBT) and first contact of pairs span[0] <= k < span[1]; count the doubts."""
+    rays, boxes, pairing, tile = work
+    doubts = 0
+    same_ray, same_box = pairing.column == 0, pairing.step == 0
+    same_low, same_high = same_ray or rays.t_min.size == 1, same_ray or rays.t_max.size == 1
+    fixed = (int(same_ray), int(same_low), int(same_high), int(same_box))
+    k = span[0]
+    while k < span[1]:
+        at = k % pairing.inner
+        number = min(span[1] - k, pairing.inner - at)
+        if number < LANES:
+            for pair in range(k, k + number):
+                index[pair] = DOUBT
+            doubts += number
+        else:
+            ray, item = ray_of(pairing, k), at * pairing.step
+            _fill(rays, boxes, ray, item, tile)
+            doubts += _decide_run(work, fixed, (ray, item, k, number), index, t)
+        k += number
+    return doubts
+
+
+@exact_entry
+def decide_doubts(work: Work, doubts: Any, index: Any, t: Any) -> None:
+    """Decide pairs, given by number, whatever they are."""
+    rays, boxes, pairing, _ = work
+    for k in doubts:
+        decide_pair(rays, boxes, pairing, k, index, t)

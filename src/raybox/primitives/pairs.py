@@ -1,0 +1,80 @@
+"""Loops over pairs of a ray and a primitive: no tree.
+
+Pair k of a call is ray ``(k // inner) * row + (k % inner) * column`` with primitive
+``(k % inner) * step``: every broadcast of rays against rows, in no memory but the answer's.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, exact_entry, inlined
+from raybox.primitives.ray import get_ray, is_empty
+from raybox.primitives.table import intersect, normal, span, weights
+
+
+class Pairing(NamedTuple):
+    """Which ray meets which primitive in pair k; see the module's head."""
+
+    inner: int
+    row: int
+    column: int
+    step: int
+
+
+@device
+def ray_of(pairing: Pairing, k: int) -> int:
+    """Return the number of pair k's ray."""
+    return (k // pairing.inner) * pairing.row + (k % pairing.inner) * pairing.column
+
+
+@inlined
+def decide_pair(rays: Any, rows: Any, pairing: Pairing, k: int, index: Any, t: Any) -> None:
+    """Write index (-1: miss) and first contact of pair k."""
+    ray = get_ray(rays, ray_of(pairing, k))
+    i = (k % pairing.inner) * pairing.step
+    index[k] = -1
+    t[k] = np.inf
+    if not is_empty(ray):
+        met, when = intersect(rows, ray, i)
+        if met:
+            index[k] = i
+            t[k] = when
+
+
+@exact_entry
+def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
+    """Write index (-1: miss) and first contact of the pairs span_of[0] <= k < span_of[1]."""
+    for k in range(span_of[0], span_of[1]):
+        decide_pair(rays, rows, pairing, k, index, t)
+
+
+@exact_entry
+def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit: Any) -> None:
+    """Write where each line enters and leaves the primitive it was found to meet; NaN for a miss."""
+    for k in range(index.size):
+        if index[k] < 0:
+            t_enter[k] = np.nan
+            t_exit[k] = np.nan
+        else:
+            t_enter[k], t_exit[k] = span(rows, get_ray(rays, ray_of[k]), index[k])
+
+
+@exact_entry
+def normals_of(rays: Any, rows: Any, ray_of: Any, index: Any, normals: Any) -> None:
+    """Write the unit normal at each first contact; NaN for a miss."""
+    for k in range(index.size):
+        if index[k] < 0:
+            normals[k, :] = np.nan
+        else:
+            normals[k, 0], normals[k, 1], normals[k, 2] = normal(rows, get_ray(rays, ray_of[k]), index[k])
+
+
+@exact_entry
+def weights_of(rays: Any, rows: Any, ray_of: Any, index: Any, uv: Any) -> None:
+    """Write the barycentric weights at each first contact; NaN for a miss."""
+    for k in range(index.size):
+        if index[k] < 0:
+            uv[k, :] = np.nan
+        else:
+            uv[k, 0], uv[k, 1] = weights(rows, get_ray(rays, ray_of[k]), index[k])

@@ -1,0 +1,86 @@
+"""One ray, or one box on its way, as jitted code passes it about: a tuple of numbers, in registers.
+
+A box from `low` to `high` that moves meets a standing one as a ray would that leaves from `high` for the
+standing one's lower planes, and from `low` for its upper ones: so kernels of boxes ask for the `extent` of
+what moves, which for a ray is its origin, twice.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, dispatch
+from raybox.geometry import MoverRows, RayRows
+
+
+class Ray(NamedTuple):
+    """The points o + t d with t_min <= t <= t_max; origin, direction: tuples of three."""
+
+    origin: Any
+    direction: Any
+    t_min: float
+    t_max: float
+
+
+class Mover(NamedTuple):
+    """The boxes from low + t d to high + t d with t_min <= t <= t_max; low, high: tuples of three."""
+
+    low: Any
+    high: Any
+    direction: Any
+    t_min: float
+    t_max: float
+
+
+@device
+def _get_ray(rays: RayRows, i: int) -> Ray:
+    o = rays.origins
+    d = rays.directions
+    return Ray(
+        (o[i, 0], o[i, 1], o[i, 2]),
+        (d[i, 0], d[i, 1], d[i, 2]),
+        rays.t_min[i if rays.t_min.size > 1 else 0] + 0.0,  # -0.0 becomes 0.0
+        rays.t_max[i if rays.t_max.size > 1 else 0],
+    )
+
+
+@device
+def _get_mover(movers: MoverRows, i: int) -> Mover:
+    low, high, d = movers.lower, movers.upper, movers.directions
+    return Mover(
+        (low[i, 0], low[i, 1], low[i, 2]),
+        (high[i, 0], high[i, 1], high[i, 2]),
+        (d[i, 0], d[i, 1], d[i, 2]),
+        0.0,
+        1.0,
+    )
+
+
+def get_ray(rays: Any, i: int) -> Any:
+    """Take ray (or moving box) i out of its rows; a range given once serves every ray."""
+    raise NotImplementedError("compiled code only")
+
+
+@device
+def _of_ray(ray: Ray) -> Any:
+    return ray.origin, ray.origin
+
+
+@device
+def _of_mover(mover: Mover) -> Any:
+    return mover.low, mover.high
+
+
+def extent(ray: Any) -> Any:
+    """Return the lower and the upper corner of what moves."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(get_ray, {RayRows: _get_ray, MoverRows: _get_mover}.get)
+dispatch(extent, {Ray: _of_ray, Mover: _of_mover}.get)
+
+
+@device
+def is_empty(ray: Any) -> bool:
+    """Tell whether no real t is in the range; such a ray's other numbers may be NaN."""
+    return not (ray.t_min <= ray.t_max and ray.t_min < np.inf and ray.t_max > -np.inf)

@@ -1,0 +1,267 @@
+"""Triangles, watertight and exact: three signed volumes decide, a ratio of two more tells when.
+
+With A, B, C the corners as seen from the origin, U = d . (C x B), V = d . (A x C) and
+W = d . (B x A) have one sign exactly where the line passes through the closed triangle; they are
+shared edge by edge with its neighbours, so no ray slips between two triangles. Divided by their
+sum they are the barycentric weights. U = V = W = 0 (the line lies in the plane, or the triangle
+has no area) is a miss: there is no single crossing. Their sum is -d . n: negative for rays from behind.
+
+Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Benthin and Wald 2013,
+here with exact signs in place of a float32 fallback.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.compiler.decorators import allocating, device
+from raybox.compiler.intrinsics import prefetch
+from raybox.exact import bigint, double_double
+from raybox.exact.bigint import Big
+from raybox.exact.double_double import DD
+from raybox.exact.predicate import sign
+from raybox.exact.ratio import beyond, ratio, ratio_order
+from raybox.primitives.ray import Ray
+from raybox.primitives.triangle_simd import screen, settle
+
+__all__ = ["bounds", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "together", "weights"]
+
+FILLS = False
+_FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
+
+
+def bounds(mesh: Any) -> tuple[Any, Any]:
+    """Return the corners of the boxes round the triangles."""
+    a, b, c = mesh.corners.transpose(1, 0, 2)
+    lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+    lower.flags.writeable = upper.flags.writeable = False
+    return lower, upper
+
+
+@device
+def fetch(mesh: Any, i: int) -> None:
+    """Ask the machine for triangle i's numbers, soon to be read."""
+    prefetch(mesh.corners, 9 * i)
+    prefetch(mesh.corners, 9 * i + 8)
+
+
+@device
+def together(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
+    """Tell whether two triangles are one and the same."""
+    same = True
+    for k in range(3):
+        same = same and _point(mesh, i, k) == _point(mesh, j, k)
+    return same
+
+
+@device
+def _volume(p: Any, q: Any, o: Any, d: Any) -> int:
+    """Return the sign of d . ((p - o) x (q - o)) where float64 is sure of it, else 2."""
+    px, py, pz = p[0] - o[0], p[1] - o[1], p[2] - o[2]
+    qx, qy, qz = q[0] - o[0], q[1] - o[1], q[2] - o[2]
+    value = d[0] * (py * qz - pz * qy) + d[1] * (pz * qx - px * qz) + d[2] * (px * qy - py * qx)
+    size = (
+        abs(d[0]) * (abs(py * qz) + abs(pz * qy))
+        + abs(d[1]) * (abs(pz * qx) + abs(px * qz))
+        + abs(d[2]) * (abs(px * qy) + abs(py * qx))
+    )
+    return sign(value) if abs(value) > size * _FILTER + 1e-300 else 2
+
+
+@allocating
+def _big_dot_cross(d: Any, p: Any, q: Any) -> Big:
+    """Return d . (p x q) of three tuples of whole numbers."""
+    total = bigint.mul(d[0], bigint.sub(bigint.mul(p[1], q[2]), bigint.mul(p[2], q[1])))
+    total = bigint.add(total, bigint.mul(d[1], bigint.sub(bigint.mul(p[2], q[0]), bigint.mul(p[0], q[2]))))
+    return bigint.add(total, bigint.mul(d[2], bigint.sub(bigint.mul(p[0], q[1]), bigint.mul(p[1], q[0]))))
+
+
+@allocating
+def _big_diff(p: Any, o: Any) -> tuple[Big, Big, Big]:
+    return bigint.difference(p[0], o[0]), bigint.difference(p[1], o[1]), bigint.difference(p[2], o[2])
+
+
+@allocating
+def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
+    """Return d . ((p - o) x (q - o)), exactly."""
+    d = ray.direction
+    direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
+    return _big_dot_cross(direction, _big_diff(p, ray.origin), _big_diff(q, ray.origin))
+
+
+@allocating
+def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
+    """Return the sign of d . ((p - o) x (q - o)), exactly."""
+    guess = _volume(p, q, ray.origin, ray.direction)
+    if guess != 2 and safe:
+        return guess
+    if safe:
+        cross = double_double.cross(double_double.diff3(p, ray.origin), double_double.diff3(q, ray.origin))
+        value = double_double.inner(double_double.lift3(ray.direction), cross)
+        if double_double.signed(value):
+            return sign(value.head)
+    return _big_volume(p, q, ray).sign
+
+
+@device
+def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
+    return mesh.corners[i, k, 0], mesh.corners[i, k, 1], mesh.corners[i, k, 2]
+
+
+@device
+def _safe(a: Any, b: Any, c: Any, ray: Ray) -> bool:
+    corners = double_double.tame3(a) and double_double.tame3(b) and double_double.tame3(c)
+    return corners and double_double.tame3(ray.origin) and double_double.tame3(ray.direction)
+
+
+@allocating
+def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
+    """Return the crossing time as a numerator and a denominator, exactly."""
+    d = ray.direction
+    direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
+    ab = _big_diff(b, a)
+    ac = _big_diff(c, a)
+    return _big_dot_cross(_big_diff(a, ray.origin), ab, ac), _big_dot_cross(direction, ab, ac)
+
+
+@device
+def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
+    """Return the crossing time as a numerator and a denominator."""
+    n = double_double.cross(double_double.diff3(b, a), double_double.diff3(c, a))
+    return double_double.inner(double_double.diff3(a, ray.origin), n), double_double.inner(
+        double_double.lift3(ray.direction), n
+    )
+
+
+@device
+def _is_surely(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+    """Tell whether the crossing time is t, not rounded, as far as double-double can tell."""
+    if not (_safe(a, b, c, ray) and double_double.tame(t)):
+        return False
+    num, den = _dd_ratio(a, b, c, ray)
+    rest = double_double.sub(num, double_double.mul(den, double_double.lift(t)))
+    return rest.head == 0.0 and rest.slack == 0.0
+
+
+@allocating
+def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
+    """Return the time of the crossing with the triangle's plane, rounded once."""
+    if safe:
+        t = double_double.divide(*_dd_ratio(a, b, c, ray))
+        if t == t:
+            return t
+    num, den = _ratio(a, b, c, ray)
+    return ratio(num, den)
+
+
+@device
+def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
+    """Return (is triangle i met, time); the ray's range is not empty."""
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
+    safe = _safe(a, b, c, ray)
+    u = _side(c, b, ray, safe)
+    v = _side(a, c, ray, safe)
+    if u * v < 0 or (mesh.cull_back and (u < 0 or v < 0)):
+        return False, np.inf
+    w = _side(b, a, ray, safe)
+    if u * w < 0 or v * w < 0 or (u == 0 and v == 0 and w == 0) or (mesh.cull_back and w < 0):
+        return False, np.inf
+    t = _crossing(a, b, c, ray, safe)
+    if t < ray.t_min or t > ray.t_max:
+        return False, np.inf
+    at_end = (t == ray.t_min or t == ray.t_max) and np.isfinite(t)
+    if at_end and not _in_range(a, b, c, ray, t):
+        return False, np.inf
+    return True, t
+
+
+@allocating
+def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+    """Decide t_min <= t <= t_max exactly, where t rounded once equals one of them."""
+    if _is_surely(a, b, c, ray, t):
+        return True
+    num, den = _ratio(a, b, c, ray)
+    early = t == ray.t_min and beyond(num, den, t) < 0
+    late = t == ray.t_max and beyond(num, den, t) > 0
+    return not (early or late)
+
+
+@device
+def _is_surely_of(mesh: Any, ray: Ray, i: int, t: float) -> bool:
+    return _is_surely(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray, t)
+
+
+@device
+def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
+    """Compare the crossings of triangles i and j, both met, exactly: -1, 0 or 1."""
+    return _tie_exact(mesh, ray, i, j)
+
+
+@allocating
+def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
+    t = span(mesh, ray, i)[0]
+    if _is_surely_of(mesh, ray, i, t) and _is_surely_of(mesh, ray, j, t):
+        return 0
+    num_i, den_i = _ratio(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray)
+    num_j, den_j = _ratio(_point(mesh, j, 0), _point(mesh, j, 1), _point(mesh, j, 2), ray)
+    return ratio_order(num_i, den_i, num_j, den_j)
+
+
+@device
+def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+    """Return the crossing time twice: a triangle has no inside."""
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
+    t = _crossing(a, b, c, ray, _safe(a, b, c, ray))
+    return t, t
+
+
+@device
+def normal(mesh: Any, _ray: Any, i: int) -> tuple[float, float, float]:
+    """Return the geometric normal (b - a) x (c - a), of length 1."""
+    a = _point(mesh, i, 0)
+    ab = double_double.unit(_halved_diff(_point(mesh, i, 1), a))
+    ac = double_double.unit(_halved_diff(_point(mesh, i, 2), a))
+    n = double_double.cross(double_double.lift3(ab), double_double.lift3(ac))
+    x, y, z = double_double.rounded(n[0]), double_double.rounded(n[1]), double_double.rounded(n[2])
+    if x == x and y == y and z == z:
+        return double_double.unit((x, y, z))
+    return double_double.unit(_cross_exact(ab, ac))
+
+
+@allocating
+def _cross_exact(p: Any, q: Any) -> tuple[float, float, float]:
+    """Return p x q, each part rounded once."""
+    one = bigint.from_float(1.0)
+    zero = (0.0, 0.0, 0.0)
+    p_big, q_big = _big_diff(p, zero), _big_diff(q, zero)
+    x = bigint.sub(bigint.mul(p_big[1], q_big[2]), bigint.mul(p_big[2], q_big[1]))
+    y = bigint.sub(bigint.mul(p_big[2], q_big[0]), bigint.mul(p_big[0], q_big[2]))
+    z = bigint.sub(bigint.mul(p_big[0], q_big[1]), bigint.mul(p_big[1], q_big[0]))
+    return ratio(x, one), ratio(y, one), ratio(z, one)
+
+
+@device
+def _halved_diff(p: Any, o: Any) -> tuple[float, float, float]:
+    """Return (p - o)/2, which cannot overflow."""
+    return 0.5 * p[0] - 0.5 * o[0], 0.5 * p[1] - 0.5 * o[1], 0.5 * p[2] - 0.5 * o[2]
+
+
+@device
+def weights(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+    """Return the barycentric weights of the second and third corner, each rounded once."""
+    return _weights_exact(mesh, ray, i)
+
+
+@allocating
+def _weights_exact(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+    a = _point(mesh, i, 0)
+    b = _point(mesh, i, 1)
+    c = _point(mesh, i, 2)
+    v = _big_volume(a, c, ray)
+    w = _big_volume(b, a, ray)
+    total = bigint.add(bigint.add(_big_volume(c, b, ray), v), w)
+    return ratio(v, total), ratio(w, total)

@@ -1,0 +1,248 @@
+"""Triangles, eight pairs with rays at a time: what floats can tell for sure, and what they cannot.
+
+With A, B, C the corners less the origin (each rounded once), P = d x C and Q = d x B, the volumes of
+`raybox.primitives.triangle` are U = B . P, V = -A . P and W = A . Q: six products of at most dm M^2 each,
+where dm and M are the largest parts of d and of A, B, C. Roundings cost less than 33 of 2^-53 of that, so
+a volume beyond 2^-47 dm M^2 has its sign for sure.
+
+The time is n . A / n . d with n = (b - a) x (c - a). With e the largest part of these two edges,
+roundings cost the numerator less than 39, and the denominator less than 33, of 2^-53 e^2 M and e^2 dm:
+2^-47 again.
+
+M and dm are *tame*, 2^-200 to 2^200, or nothing is sure. A time needs e to be above 2^-200, too; it is at
+most 2 M. So nothing overflows, and what underflows is less than 2^-200 of any bound.
+
+The exact time T of a ray that meets its triangle brings it to a mean of the corners: abs(T) dm <= M. So the
+computed quotient is off by less than 72 of 2^-53 e^2 M over the computed denominator, however small that
+is, and 96 are taken. Of a ray that misses, no bound is needed.
+
+Times are settled in double-double. Differences are exact in it; sums and products are off by less than 2^-100
+of the sizes of what they are of (`raybox.exact.double_double`), 28 of these for the numerator, fewer for the
+denominator, of sizes as above: 2^-95 is taken. Only pairs that were judged to meet are settled, so dm and e
+are tame; abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is
+beyond 2^-47 dm M^2 too, thus far from 0.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from numba import types
+
+from raybox.compiler.decorators import inlined
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import I32, I64, Lanes, fused, greater, transposed
+from raybox.compiler.simd_loops import loop
+from raybox.primitives.box_simd import LANES, Pairs, fill_up, look_ahead, numbers
+
+_OFF = 2.0**-47
+_OFF_TWOFOLD = 2.0**-95
+_ROUND = 2.0**-50
+_ZIV = 2.0**-48  # of a quotient's correction: what its roundings may cost
+_TAME = 2.0**200
+
+Vector = list[Lanes]
+
+
+class Sight(NamedTuple):
+    """Rays and triangles, lane by lane."""
+
+    o: Vector
+    d: Vector
+    t_min: Lanes
+    t_max: Lanes
+    corners: list[Vector]
+
+
+class Judged(NamedTuple):
+    """What floats tell of rays and triangles."""
+
+    met: Lanes
+    missed: Lanes
+    low: Lanes  # bounds of the time, where it is met
+    high: Lanes
+
+
+def judge(sight: Sight, culled: Any) -> Judged:
+    """Tell which rays surely meet, or miss, their triangles. culled: whether back sides are not there."""
+    o, d, t_min, t_max, corners = sight
+    a, b, c = (_minus(corner, o) for corner in corners)
+    p, q = _cross(d, c), _cross(d, b)
+    volumes = _dot(b, p), _dot(a, p) * -1.0, _dot(a, q)
+    size, step = _largest(*a, *b, *c), _largest(*d)
+    slack = step * size * size * _OFF
+    above = [volume > slack for volume in volumes]
+    below = [volume < slack * -1.0 for volume in volumes]
+    front, back = above[0] & above[1] & above[2], below[0] & below[1] & below[2]
+    some_above, some_below = above[0] | above[1] | above[2], below[0] | below[1] | below[2]
+    culls = _everywhere(front, culled)
+    tame = _is_tame(size) & _is_tame(step)
+
+    edges = _minus(corners[1], corners[0]), _minus(corners[2], corners[0])
+    normal, side = _cross(*edges), _largest(*edges[0], *edges[1])
+    den, off = _dot(normal, d), side * side * _OFF
+    time = _dot(normal, a) / den
+    known = tame & (side > 1 / _TAME)
+    pad = (size + time.magnitude() * step) * off * 1.5 / den.magnitude() + time.magnitude() * _ROUND
+    low, high = time - pad, time + pad
+    out = known & ((high < t_min) | (low > t_max))
+    return Judged(
+        known & (front | (back & ~culls)) & (low > t_min) & (high < t_max),
+        out | (tame & some_below & (some_above | culls)),
+        low,
+        high,
+    )
+
+
+def _everywhere(like: Lanes, bit: Any) -> Lanes:
+    """Return one bit in all lanes."""
+    b = like.b
+    kind = like.value.type
+    mask = b.select(bit, kind([1] * like.count), kind([0] * like.count))
+    return Lanes(b, mask)
+
+
+def _minus(p: Vector, q: Vector) -> Vector:
+    return [x - y for x, y in zip(p, q, strict=True)]
+
+
+def _cross(p: Vector, q: Vector) -> Vector:
+    return [fused(p[k - 2], q[k - 1], p[k - 1] * q[k - 2] * -1.0) for k in range(3)]
+
+
+def _dot(p: Vector, q: Vector) -> Lanes:
+    return fused(p[2], q[2], fused(p[1], q[1], p[0] * q[0]))
+
+
+def _largest(*parts: Lanes) -> Lanes:
+    sizes = [part.magnitude() for part in parts]
+    largest = sizes[0]
+    for size in sizes[1:]:
+        largest = greater(size, largest)
+    return largest
+
+
+def _is_tame(size: Lanes) -> Lanes:
+    return (size > 1 / _TAME) & (size < _TAME)
+
+
+def _sight(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> Sight:
+    """Load eight pairs."""
+    rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
+    rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
+    places = [b.mul(item, I64(9)) for item in items]
+    first = transposed([mesh.corners.load(place, 8) for place in places])
+    last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
+    return Sight(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
+
+
+@vector_code(types.void)
+def _screen(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+    with loop(b, number, LANES) as at:
+        said = judge(_sight(b, mesh, exact, pairs, at), mesh.cull_back)
+        pairs.verdict.store(said.missed.choose(said.met.to(I32) * 0, said.met.to(I32) * 2 - 1), at)
+        pairs.low.store(said.low, at)
+        pairs.high.store(said.high, at)
+
+
+@inlined
+def screen(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Judge pairs of rays and triangles: fill verdict, low and high."""
+    fill_up(pairs, number)
+    _screen(mesh, exact, pairs, number)
+
+
+class Twofold(NamedTuple):
+    """Numbers as sums of a head and a tail."""
+
+    head: Lanes
+    tail: Lanes
+
+
+def _sum(x: Lanes, y: Lanes) -> Twofold:
+    """Return x + y, exactly (Knuth)."""
+    s = x + y
+    z = s - x
+    return Twofold(s, (x - (s - z)) + (y - z))
+
+
+def _renewed(x: Lanes, y: Lanes) -> Twofold:
+    """Return x + y, exactly, where x is the larger (Dekker)."""
+    s = x + y
+    return Twofold(s, y - (s - x))
+
+
+def _plus(x: Twofold, y: Twofold) -> Twofold:
+    s, t = _sum(x.head, y.head), _sum(x.tail, y.tail)
+    s = _renewed(s.head, s.tail + t.head)
+    return _renewed(s.head, s.tail + t.tail)
+
+
+def _times(x: Twofold, y: Twofold) -> Twofold:
+    p = x.head * y.head
+    e = fused(x.head, y.head, p * -1.0)
+    return _renewed(p, e + fused(x.head, y.tail, x.tail * y.head))
+
+
+def _negative(x: Twofold) -> Twofold:
+    return Twofold(x.head * -1.0, x.tail * -1.0)
+
+
+def _apart(p: Vector, q: Vector) -> list[Twofold]:
+    """Return p - q, exactly."""
+    return [_sum(x, y * -1.0) for x, y in zip(p, q, strict=True)]
+
+
+def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
+    first, second, third = (_times(x, y) for x, y in zip(p, q, strict=True))
+    return _plus(_plus(first, second), third)
+
+
+def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
+    """Return (known, time rounded once) of rays and triangles that were judged to meet."""
+    a, b, c = sight.corners
+    to_b, to_c, to_a = _apart(b, a), _apart(c, a), _apart(a, sight.o)
+    normal = [
+        _plus(_times(to_b[k - 2], to_c[k - 1]), _negative(_times(to_b[k - 1], to_c[k - 2]))) for k in range(3)
+    ]
+    d = [Twofold(x, x * 0.0) for x in sight.d]
+    num, den = _dot_twofold(normal, to_a), _dot_twofold(normal, d)
+    side = _largest(*(x.head for x in (*to_b, *to_c)))
+    size, step = _largest(*(x.head for x in to_a)), _largest(*sight.d)
+    off = side * side * _OFF_TWOFOLD
+    width = den.head.magnitude()
+
+    # The remainder of the first quotient is exact in its first two terms.
+    q = num.head / den.head
+    product = q * den.head
+    error = fused(q, den.head, product * -1.0)
+    rest = ((num.head - product) - error) + num.tail - q * den.tail
+    correction = rest / den.head
+    slack = (size + q.magnitude() * step) * off * 1.1 / width + correction.magnitude() * _ZIV
+    slack = slack + q.magnitude() * 2.0**-100
+    t = q + (correction - slack)
+    return t.equals(q + (correction + slack)), t + 0.0
+
+
+@vector_code(types.void)
+def _settle(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+    with loop(b, number, LANES) as at:
+        look_ahead(b, pairs, at, number, partial(_fetch, b, mesh))
+        known, time = _time_of(_sight(b, mesh, exact, pairs, at))
+        pairs.verdict.store(known.to(I32), at)
+        pairs.low.store(time, at)
+
+
+def _fetch(b: Any, mesh: Any, item: Any) -> None:
+    """Ask for the corners of a triangle."""
+    place = b.mul(item, I64(9))
+    for number in (0, 8):
+        mesh.corners.prefetch(b.add(place, I64(number)))
+
+
+@inlined
+def settle(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+    """Write the times of pairs judged to meet, rounded once, to `low`; verdict 0 where floats cannot tell."""
+    fill_up(pairs, number)
+    _settle(mesh, exact, pairs, number)

@@ -1,0 +1,86 @@
+"""Sort a ray's contacts: insertion in short runs, then merging."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, dispatch
+
+_RUN = 8  # shorter runs are sorted by insertion
+
+
+class Contacts(NamedTuple):
+    """Room for contacts of many rays, and as much again for sorting them."""
+
+    index: Any
+    t: Any
+    spare_index: Any
+    spare_t: Any
+
+
+def make_contacts(size: int) -> Contacts:
+    """Make room for so many contacts."""
+    return Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+
+
+class ByTime(NamedTuple):
+    """Order by time, then by number."""
+
+    dummy: int
+
+
+@device
+def _before_by_time(_how: ByTime, one: tuple[int, float], other: tuple[int, float]) -> bool:
+    return one[1] < other[1] or (one[1] == other[1] and one[0] < other[0])
+
+
+ORDERS: dict[type, Any] = {ByTime: _before_by_time}
+
+
+def before(how: Any, one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Tell whether one contact (index, t) comes before another, by the order that `how` stands for."""
+    raise NotImplementedError("compiled code only")
+
+
+dispatch(before, ORDERS.get)
+
+
+@device
+def sort(how: Any, room: Contacts, start: int, stop: int) -> None:
+    """Sort contacts start <= k < stop."""
+    index, t = room.index, room.t
+    for begin in range(start, stop, _RUN):
+        for k in range(begin + 1, min(begin + _RUN, stop)):
+            i, when = index[k], t[k]
+            place = k
+            while place > begin and before(how, (i, when), (index[place - 1], t[place - 1])):
+                index[place] = index[place - 1]
+                t[place] = t[place - 1]
+                place -= 1
+            index[place] = i
+            t[place] = when
+    width = _RUN
+    while width < stop - start:
+        for begin in range(start, stop, 2 * width):
+            _merge(how, room, (begin, min(begin + width, stop), min(begin + 2 * width, stop)))
+        width *= 2
+
+
+@device
+def _merge(how: Any, room: Contacts, bounds: tuple[int, int, int]) -> None:
+    """Merge two neighbouring sorted runs, by way of the spare room."""
+    index, t = room.index, room.t
+    begin, middle, end = bounds
+    for k in range(begin, end):
+        room.spare_index[k] = index[k]
+        room.spare_t[k] = t[k]
+    i, j = begin, middle
+    for k in range(begin, end):
+        one = (room.spare_index[min(i, end - 1)], room.spare_t[min(i, end - 1)])
+        other = (room.spare_index[min(j, end - 1)], room.spare_t[min(j, end - 1)])
+        if j >= end or (i < middle and not before(how, other, one)):
+            index[k], t[k] = one
+            i += 1
+        else:
+            index[k], t[k] = other
+            j += 1

@@ -1,0 +1,1 @@
+"""`Scene`, its results, and queries without a tree."""

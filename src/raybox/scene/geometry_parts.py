@@ -1,0 +1,207 @@
+"""The geometries of a scene, each with rows for the kernels and a tree of its own."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox import validation
+from raybox.bvh.build import QUALITIES
+from raybox.bvh.node import Tree
+from raybox.bvh.refit_policy import Keeper
+from raybox.bvh.validate import check as check_tree
+from raybox.bvh.validate import slots_below, stats
+from raybox.errors import InvalidInput
+from raybox.exact import instance_definition
+from raybox.exact.double_double import TAME_LOW
+from raybox.exact.matrix_inverse import invert
+from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing, noting
+from raybox.primitives.instance_ray import TAME_HIGH
+from raybox.primitives.table import bounds, screens
+from raybox.threads.chunks import check_workers
+from raybox.traversal.ray_setup import Frame, frame_of
+from raybox.traversal.single import Job
+from raybox.validation import Bools, Floats, freeze
+
+_PIECES = 1_000_000  # boxes round pieces of copies that are taken to the world, at most
+
+
+class Part(NamedTuple):
+    """One geometry of a scene as it is now."""
+
+    geometry: Geometry
+    rows: Any
+    tree: Tree
+    box_rows: tuple[Floats, Floats]
+    frame: Frame | None  # for primitives that are screened many at a time
+    keeper: Keeper
+    inner: Any = None  # of copies: the part that is copied
+
+    @property
+    def size(self) -> int:
+        """How many numbers it needs for its contacts."""
+        return len(self.geometry) * (self.rows.size if isinstance(self.rows, CopyRows) else 1)
+
+
+def listed(geometry: Any) -> list[Any]:
+    """Return the geometries of a scene, of one D."""
+    made = list(geometry) if isinstance(geometry, list | tuple) else [geometry]
+    if not made:
+        raise InvalidInput("a Scene of a list wants at least one geometry; got none. Boxes may be empty.")
+    dims = {one.ndim_space for one in made if isinstance(one, Geometry)}
+    if len(dims) > 1:
+        raise InvalidInput(
+            f"geometries of a Scene must have the same dimensions; got {', '.join(map(repr, made))}. "
+            "Add or drop a coordinate."
+        )
+    return made
+
+
+def alike(given: list[Any], old: tuple[Any, ...]) -> bool:
+    """Tell whether geometries are of the same kinds, D and numbers of rows."""
+    return len(given) == len(old) and all(
+        type(one) is type(other) and one.ndim_space == other.ndim_space and len(one) == len(other)
+        for one, other in zip(given, old, strict=True)
+    )
+
+
+def make(geometry: Any, quality: str, workers: int) -> Part:
+    """Build a geometry's part of a scene."""
+    if not isinstance(geometry, Geometry):
+        raise InvalidInput(
+            f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of such; got "
+            f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
+        )
+    if len(geometry) >= 2**31:
+        raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
+    if quality not in QUALITIES:
+        raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
+    keeper = Keeper(quality, check_workers(workers))
+    inner = make(geometry.geometry, quality, workers) if isinstance(geometry, Instances) else None
+    rows = _rows(geometry, inner)
+    box_rows = bounds(rows)
+    return _made(geometry, rows, keeper.build(*box_rows), box_rows, keeper, inner)
+
+
+def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
+    """Return a geometry's part whose tree was built before."""
+    rows = geometry.rows()
+    return _made(geometry, rows, tree, bounds(rows), Keeper(quality, check_workers(-1)), None)
+
+
+def moved(part: Part, geometry: Geometry) -> Part:
+    """Return a part with the same rows elsewhere; its tree is refitted."""
+    inner = part.inner
+    if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
+        inner = make(geometry.geometry, part.keeper.quality, part.keeper.threads)
+    rows = _rows(geometry, inner)
+    box_rows = bounds(rows)
+    tree = part.keeper.move(part.tree, part.box_rows, box_rows)
+    return _made(geometry, rows, tree, box_rows, part.keeper, inner)
+
+
+def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
+    """Lay out a question for the kernels."""
+    rows = facing(part.geometry, part.rows, cull)
+    return Job(part.tree, rows, rays.rows(), allowed, part.frame)
+
+
+def masks(where: Any, made: tuple[Part, ...]) -> list[Bools]:
+    """Return a mask for each geometry."""
+    each = [None] * len(made) if where is None else where
+    if not isinstance(each, list | tuple) or len(each) != len(made):
+        raise InvalidInput(
+            f"where must be a list of {len(made)}, a mask or None for each geometry of the scene; "
+            f"got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
+        )
+    return [validation.mask(one, len(part.geometry)) for one, part in zip(each, made, strict=True)]
+
+
+def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
+    """Return for each geometry what of it is culled: of several, those without sides are not."""
+    if cull != "back" or len(made) == 1:
+        return [cull] * len(made)
+    sides: list[Cull] = ["back" if _has_sides(part.rows) else None for part in made]
+    if not any(sides):
+        raise InvalidInput('cull="back" is for Planes and Mesh; there are none here. Leave cull out.')
+    return sides
+
+
+def _has_sides(rows: Any) -> bool:
+    return hasattr(rows.rows if isinstance(rows, CopyRows) else rows, "cull_back")
+
+
+def check(part: Part) -> None:
+    """Raise `RayboxError` if a tree is not sound."""
+    check_tree(part.tree, *part.box_rows)
+    if part.inner:
+        check(part.inner)
+
+
+def measured(parts: tuple[Part, ...]) -> dict[str, float]:
+    """Return what the trees are like, all together."""
+    parts = (*parts, *(part.inner for part in parts if part.inner))
+    each = [stats(part.tree, *part.box_rows) for part in parts]
+    if len(each) == 1:
+        return each[0]
+    total = {key: sum(one[key] for one in each) for key in each[0]}
+    total["depth"] = max(one["depth"] for one in each)
+    total["bytes_per_box"] = total["bytes"] / max(1, total["boxes"])
+    total["fill"] = sum(one["fill"] * one["nodes"] for one in each) / total["nodes"]
+    return total
+
+
+def _made(
+    geometry: Geometry, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats], keeper: Keeper, inner: Any
+) -> Part:
+    frame = frame_of(tree) if screens(rows) else None
+    return Part(geometry, rows, tree, box_rows, frame, keeper, inner)
+
+
+def _rows(geometry: Geometry, inner: Part | None) -> Any:
+    """Return a geometry's rows for the kernels."""
+    if not isinstance(geometry, Instances):
+        return geometry.rows()
+    assert inner is not None  # as `make` sees to
+    size = len(inner.geometry)
+    if len(geometry) * max(1, size) >= 2**62:
+        raise InvalidInput(
+            f"copies may have up to 2**62 - 1 rows in all; got {len(geometry)} times {size}. "
+            "Split them by space."
+        )
+    placed = geometry.rows()
+    high, low = _inverses(placed)
+    tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
+    lower, upper = around(placed, *_pieces(inner, len(geometry)))
+    freeze(high, low, tame, lower, upper)
+    none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
+    made = CopyRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
+    return noting(made, 0)
+
+
+def _inverses(placed: Floats) -> tuple[Floats, Floats]:
+    """Return the inverses of the first three columns as sums of two arrays."""
+    high, low = np.empty((len(placed), 3, 3)), np.empty((len(placed), 3, 3))
+    sure = np.empty(len(placed), np.bool_)
+    invert(placed, high, low, sure)
+    for k in np.flatnonzero(~sure).tolist():
+        high[k], low[k] = instance_definition.inverse(tuple(map(tuple, placed[k].tolist())))
+    return high, low
+
+
+def _is_tame(placed: Floats) -> Bools:
+    size = np.abs(placed)
+    tame: Bools = ((size == 0.0) | ((size > TAME_LOW) & (size < TAME_HIGH))).all(axis=(1, 2))
+    return tame
+
+
+def _pieces(part: Part, copies: int) -> tuple[Floats, Floats]:
+    """Return boxes that hold all of what is copied: the more, the closer are the boxes round its copies."""
+    lower, upper = part.box_rows
+    if not len(lower):
+        return np.zeros((1, 3)), np.zeros((1, 3))  # a point in place of nothing
+    whole = lower.min(axis=0, keepdims=True), upper.max(axis=0, keepdims=True)
+    for levels in (2, 1):
+        low, up = slots_below(part.tree, levels)
+        if len(low) * copies <= _PIECES:
+            return np.maximum(low, whole[0]), np.minimum(up, whole[1])
+    return whole

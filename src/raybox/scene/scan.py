@@ -1,0 +1,81 @@
+"""One ray against many boxes or triangles without a tree: what a single pick needs.
+
+A tree pays from some hundred rays on; one ray is answered sooner by a look at everything: NumPy
+drops what is surely missed, `raybox.exact.definition` decides the rest. Nothing is compiled.
+"""
+
+from functools import cmp_to_key
+
+import numpy as np
+
+from raybox.errors import InvalidInput
+from raybox.exact import definition
+from raybox.exact.definition import Ratio, Ray1
+from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows
+from raybox.hits import AllHits
+from raybox.hits.hit_ids import Source
+from raybox.primitives import small_batch
+from raybox.validation import Bools, Floats, Ints
+
+_SLACK = 1e-12  # of a time: thousands of times what rounding can move it
+_HUGE = 1e300  # times from here on may have overflowed: no bound holds for them
+
+
+def scan(ray: Rays, geometry: Bounded) -> AllHits:
+    """Return everything that one ray meets, sorted by (t, index), exactly as `Scene.all` does.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not exactly one ray, or its D is another.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scan(rb.Rays([0, 0], [1, 0]), rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]])).index
+    array([1, 0])
+    """
+    if ray.origins.size != ray.ndim_space or ray.ndim_space != geometry.ndim_space:
+        raise InvalidInput(
+            f"a scan takes one ray of the scene's D = {geometry.ndim_space}; "
+            f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
+        )
+    one, rows = small_batch.ray_at(ray.rows(), 0), geometry.rows()
+    met: list[tuple[Ratio, int]] = []
+    if one.t_min <= one.t_max:
+        for i in _candidates(one, *_bounds(rows)).tolist():
+            time = small_batch.moment(rows, one, i)
+            if time is not None:
+                met.append((time, i))
+    met.sort(key=cmp_to_key(small_batch.in_order))
+    index = np.array([i for _, i in met], np.int64)
+    t = np.array([definition.rounded(time) for time, _ in met], np.float64)
+    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), (rows,)))
+
+
+def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
+    """Return the corners of the boxes round the rows."""
+    if isinstance(rows, BoxRows):
+        return rows.lower, rows.upper
+    return rows.corners.min(axis=1), rows.corners.max(axis=1)
+
+
+def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
+    """Return the boxes that float64 is not sure the ray misses."""
+    start = np.full(len(lower), ray.t_min)
+    stop = np.full(len(lower), ray.t_max)
+    unsure: Bools = np.zeros(len(lower), np.bool_)
+    inside: Bools = np.ones(len(lower), np.bool_)
+    for k, (o, d) in enumerate(zip(ray.origin, ray.direction, strict=True)):
+        low, up = lower[:, k], upper[:, k]
+        if d == 0.0:
+            inside &= (low <= o) & (o <= up)
+            continue
+        near, far = (low, up) if d > 0.0 else (up, low)
+        with np.errstate(over="ignore", invalid="ignore"):
+            enter, leave = (near - o) / d, (far - o) / d
+        unsure |= ~((np.abs(enter) < _HUGE) & (np.abs(leave) < _HUGE))
+        start, stop = np.maximum(start, enter), np.minimum(stop, leave)
+    with np.errstate(over="ignore", invalid="ignore"):
+        missed = start - np.abs(start) * _SLACK > stop + np.abs(stop) * _SLACK + 1 / _HUGE
+    return np.flatnonzero(inside & (unsure | ~missed))

@@ -1,0 +1,289 @@
+"""`Scene`: boxes, triangles, planes and moved copies, held in trees, and the questions rays ask of them."""
+
+from functools import partial
+from itertools import accumulate
+from threading import Lock
+from typing import Any, final
+
+import numpy as np
+
+from raybox.bvh.node import Tree
+from raybox.errors import InvalidInput
+from raybox.geometry import Bounded, Cull, Geometry, Rays
+from raybox.hits import AllHits, Hits
+from raybox.hits.hit_ids import Source
+from raybox.queries import scheduler
+from raybox.scene import geometry_parts, multi_geometry
+from raybox.scene.geometry_parts import Part
+from raybox.scene.multi_geometry import Asked
+from raybox.validation import Bools, Floats, Ints
+
+
+@final
+class Scene:
+    """What rays may meet, built once and asked many times.
+
+    Every answer is exact: what rational arithmetic says of the very numbers given. A tree in float32
+    only proposes candidates, padded so that it can lose none; float64 with an exact fallback decides.
+    Touching is a hit. Answers depend neither on threads, nor on the order of the rays, nor on how the
+    tree was built. Questions may be asked from several threads at once.
+
+    Parameters
+    ----------
+    geometry : Boxes, Mesh, Planes, Instances, or a list of them
+        What rays may meet. Numbers in answers are rows of it. Of a list, `Hits.geometry` tells which was
+        met; each has a tree of its own (planes are unbounded: each of them is looked at).
+    quality : {"balanced", "fast", "best"}
+        What the tree is made for, no answer depends on it. "fast": a scene that is asked little, or made
+        anew all the time. "best": one that is asked for minutes.
+    workers : int
+        Threads that build, and that `update` uses; -1 for all cores. The tree does not depend on it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else, of different D, or has 2**31 rows or more, or there is no such quality.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scene = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]))
+    >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [-1, 0, 0]])
+    >>> scene.nearest(rays).index, scene.count(rays)
+    (array([ 0, -1]), array([2, 0]))
+    >>> scene = rb.Scene([rb.Boxes([2, -1, -1], [3, 1, 1]), rb.Planes([1, 0, 0], -4)])
+    >>> scene.nearest(rays).geometry
+    array([0, 1])
+    """
+
+    def __init__(
+        self, geometry: Geometry | list[Geometry], *, quality: str = "balanced", workers: int = -1
+    ) -> None:
+        made = tuple(geometry_parts.make(one, quality, workers) for one in geometry_parts.listed(geometry))
+        self._take(isinstance(geometry, list | tuple), quality, made)
+
+    def _take(self, several: bool, quality: str, made: tuple[Part, ...]) -> None:
+        self._several, self._quality, self._lock, self._parts = several, quality, Lock(), made
+
+    @property
+    def geometry(self) -> Any:
+        """What the scene is made of; of several, a tuple."""
+        made = tuple(part.geometry for part in self._parts)
+        return made if self._several else made[0]
+
+    @property
+    def bounds(self) -> Floats:
+        """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
+        lower, upper = (
+            np.concatenate(ends) for ends in zip(*(part.box_rows for part in self._parts), strict=True)
+        )
+        corners = np.array([lower.min(axis=0, initial=np.inf), upper.max(axis=0, initial=-np.inf)])
+        return corners[:, : self._parts[0].geometry.ndim_space]
+
+    def __len__(self) -> int:
+        return sum(len(part.geometry) for part in self._parts)
+
+    def __repr__(self) -> str:
+        made = self.geometry
+        return f"Scene({list(made) if self._several else made!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self.geometry
+        return partial(Scene, quality=self._quality), (list(made) if self._several else made,)
+
+    def nearest(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Hits:
+        """Return what each ray meets first.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        workers : int
+            Threads; -1 for all cores.
+        progress : bool
+            Show a bar on stderr when it takes long.
+        where : array_like of bool, shape (len(scene),), optional
+            What may be met; the rest is not there. Of several geometries: a list, with a mask or None for
+            each. Of `Instances`, a bool for each copy.
+        cull : None or "back"
+            "back" drops what rays meet from behind: triangles along (b - a) x (c - a), planes along their
+            normal. Boxes have no such side.
+
+        Returns
+        -------
+        Hits
+            Of the rays' shape. Of several first met at exactly the same t: the lowest index; the lowest
+            (geometry, index, primitive).
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
+        array(2.)
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
+        array(1)
+        """
+        asked, source = self._ask(rays, where, cull)
+        index, t = multi_geometry.nearest(asked, workers=workers, progress=progress)
+        return Hits(index.reshape(rays.shape), t.reshape(rays.shape), source)
+
+    def occluded(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Bools:
+        """Tell which rays meet anything: bool, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
+        >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
+        array([False,  True])
+        """
+        asked, _ = self._ask(rays, where, cull)
+        return multi_geometry.occluded(asked, workers=workers, progress=progress).reshape(rays.shape)
+
+    def count(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> Ints:
+        """Tell how many each ray meets: int64, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
+        array([2, 1])
+        """
+        asked, _ = self._ask(rays, where, cull)
+        return multi_geometry.count(asked, workers=workers, progress=progress).reshape(rays.shape)
+
+    def all(
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
+    ) -> AllHits:
+        """Return everything each ray meets, sorted by (t, index) along it. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
+        >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
+        >>> all_hits.offsets, all_hits.index, all_hits.lengths
+        (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
+        """
+        asked, source = self._ask(rays, where, cull)
+        return AllHits(*multi_geometry.everything(asked, workers=workers, progress=progress), source)
+
+    def first(
+        self,
+        rays: Rays,
+        k: int,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Hits:
+        """Return the k nearest contacts of each ray, in order, padded with misses.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        k : int
+            How many, at least 1.
+        workers, progress, where, cull
+            As for `nearest`.
+
+        Returns
+        -------
+        Hits
+            Of shape ``(*rays.shape, k)``.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [3, 1]]))
+        >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
+        array([ 1,  0, -1])
+        """
+        k = scheduler.check_k(k)
+        asked, source = self._ask(rays, where, cull)
+        index, t = multi_geometry.first(asked, k, workers=workers, progress=progress)
+        shape = (*rays.shape, k)
+        return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=k))
+
+    def update(self, geometry: Geometry | list[Geometry]) -> None:
+        """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
+
+        Refits the tree, which costs a fraction of a build. Where boxes have travelled so far across each
+        other that it has become poor (its cost, see `stats`, 1.4 times what it was), the parts that these
+        were in are built anew; the whole, where that is half of it or would not do, or the scene is small.
+        Questions under way in other threads are answered on the boxes as they were when they began; none
+        waits. For that there is memory for a second tree, from the first update on. Hits given out before
+        keep what they were found on.
+
+        Parameters
+        ----------
+        geometry : Boxes, Mesh, Planes, Instances, or a list of them
+            Of the kind, D and number of rows that the scene has. Of a list, what is the same object as
+            before costs nothing; of `Instances` the same copied object spares a tree.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
+        >>> scene.update(rb.Boxes([7, -1], [8, 1]))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
+        array(7.)
+        """
+        given = geometry_parts.listed(geometry)
+        old = tuple(part.geometry for part in self._parts)
+        if isinstance(geometry, list | tuple) != self._several or not geometry_parts.alike(given, old):
+            raise InvalidInput(
+                f"update wants what the scene is made of, moved: {self!r}; got {geometry!r}. "
+                "Build a new Scene instead."
+            )
+        with self._lock:
+            pairs = zip(self._parts, given, strict=True)
+            self._parts = tuple(
+                part if part.geometry is one else geometry_parts.moved(part, one) for part, one in pairs
+            )
+
+    def check(self) -> None:
+        """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
+        for part in self._parts:
+            geometry_parts.check(part)
+
+    def stats(self) -> dict[str, float]:
+        """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
+
+        fill is the share of slots in use. cost is how many nodes a line through the bulk of the scene meets,
+        on average: the surface area of all nodes, over that of the root (Goldsmith and Salmon 1987).
+        """
+        return geometry_parts.measured(self._parts)
+
+    def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Asked, Source]:
+        """Check a question and lay it out for the kernels, all of one state."""
+        made = self._parts
+        scheduler.check_rays(rays, made[0].geometry.ndim_space)
+        masks = geometry_parts.masks(where if self._several or where is None else [where], made)
+        asked = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
+        jobs = tuple(geometry_parts.job(part, rays, mask, side) for part, mask, side in asked)
+        starts = tuple(accumulate((part.size for part in made[:-1]), initial=0))
+        return Asked(jobs, starts), Source(rays, tuple(part.rows for part in made), starts)
+
+
+def state_of(scene: Scene) -> tuple[Part, str]:
+    """Return what a scene of one geometry is, and the quality of its tree."""
+    (part,) = scene._parts
+    return part, scene._quality
+
+
+def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
+    """Return a scene whose tree was built before."""
+    scene = object.__new__(Scene)
+    scene._take(False, quality, (geometry_parts.restored(geometry, tree, quality),))
+    return scene

@@ -1,0 +1,1 @@
+"""Threads: the pool, chunks of work, progress, interruption."""

@@ -1,0 +1,164 @@
+"""Thread pools: one pool serves one query at a time, chunk loop by chunk loop, and is then reused.
+
+Starting a thread costs 0.3 ms, and the chunk loops of a query follow each other within a millisecond. So a
+worker spins for a moment before it sleeps. The calling thread spins at the end of a loop, too.
+"""
+
+import os
+from collections.abc import Callable
+from threading import Condition, Thread
+from typing import Any
+
+import numpy as np
+
+from raybox.threads import affinity
+
+Drain = Callable[
+    [int], list[Any]
+]  # runs chunks as thread number k until none are left; returns their results
+
+_LOOP, _BUSY = 0, 1  # indices in the signal array: number of the current loop, and of workers running it
+_WORKER_READS = 8192  # reads of a signal before a worker sleeps, 20 to 50 ns each
+_CALLER_READS = 16 * _WORKER_READS
+_POOLS: dict[int, list["ThreadPool"]] = {}  # idle pools by number of workers
+
+if hasattr(os, "register_at_fork"):  # a child process has only the thread that forked
+    os.register_at_fork(after_in_child=_POOLS.clear)
+
+
+def acquire(number: int) -> "ThreadPool":
+    """Return a pool of so many workers, in exclusive use until `ThreadPool.release`."""
+    try:
+        return _POOLS.setdefault(number, []).pop()
+    except IndexError:
+        return ThreadPool(number)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _spin(signal: Any, index: int, span: tuple[int, int], reads: int) -> None:
+    """Wait while signal[index] is within the span, for at most so many reads."""
+    from raybox.compiler.spin_wait import (
+        spin_while,  # compiled code: a query of one or two pairs runs without
+    )
+
+    spin_while(signal, index, *span, reads)
+
+
+class ThreadPool:
+    """Worker threads that run one query's chunks beside the calling thread."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._threads: list[Thread] | None = None
+        self._signal, self._change = np.zeros(2, np.int64), Condition()
+        self._ready, self._spins = False, False
+        self._cores: frozenset[int] = frozenset()
+        self._reset()
+
+    def run(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
+        """Run one loop of chunks on so many threads; return the results of all.
+
+        The calling thread is number 0. Workers that have not begun by the time it is done are not waited
+        for. After an error in any thread `stop` is called, which must end `drain` soon.
+        """
+        results = []
+        try:
+            self._prepare()
+            self._wake(drain, threads, stop)
+            results = drain(0)
+        except BaseException as error:
+            self._errors.insert(0, error)
+        self._finish()
+        if self._errors:
+            raise self._errors[0]
+        return results + self._results
+
+    def release(self) -> None:
+        """Return the pool to the idle ones, for the next query."""
+        self._ready = False
+        self._reset()
+        _POOLS.setdefault(self._number, []).append(self)
+
+    def _reset(self) -> None:
+        self._drain: Drain | None = None
+        self._wanted, self._stop = 0, _nothing
+        self._results: list[Any] = []
+        self._errors: list[BaseException] = []
+
+    def _prepare(self) -> None:
+        """Start the workers if needed, and keep them off the caller's core; once a query."""
+        if self._ready:
+            return
+        self._ready = True
+        self._spins = self._number < affinity.cores()  # a spinning thread must not hold up another
+        self._cores = affinity.other_cores() if self._spins else frozenset()
+        affinity.pin([thread.native_id or 0 for thread in self._threads or ()], self._cores)
+        if self._threads is None:
+            self._threads = list(filter(None, map(self._start, range(1, self._number + 1))))
+
+    def _start(self, number: int) -> Thread | None:
+        # a daemon: the interpreter does not wait for it at exit
+        thread = Thread(target=self._serve, args=(number,), name=f"raybox_{number}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the system's limit of threads
+            return None
+        return thread
+
+    def _wake(self, drain: Drain, threads: int, stop: Callable[[], None]) -> None:
+        """Wake the workers for a loop."""
+        with self._change:
+            self._reset()
+            self._drain, self._wanted, self._stop = drain, threads, stop
+            self._signal[_LOOP] += 1
+            self._change.notify_all()
+
+    def _finish(self) -> None:
+        """Let no more workers join the loop, and wait for those in it, whatever is raised meanwhile."""
+        while True:
+            try:
+                with self._change:
+                    self._drain = None
+                if self._errors:
+                    self._stop()
+                else:
+                    _spin(self._signal, _BUSY, (1, self._number), self._spins * _CALLER_READS)
+                with self._change:
+                    while self._signal[_BUSY] > 0:
+                        self._change.wait(0.1)  # without a timeout, some systems hold Ctrl-C back
+            except BaseException as error:
+                self._errors.insert(0, error)
+            else:
+                return
+
+    def _serve(self, number: int) -> None:
+        """Run one loop after the other, as worker of this number."""
+        affinity.pin((0,), self._cores)  # a new thread inherits the affinity of the calling thread
+        loop = 0
+        while True:
+            loop = self._join(number, loop)
+            _spin(self._signal, _LOOP, (loop, loop), self._spins * _WORKER_READS)
+
+    def _join(self, number: int, last: int) -> int:
+        """Wait for a loop after the last, run it if it needs this worker, and return its number."""
+        with self._change:
+            while self._signal[_LOOP] == last:
+                self._change.wait()
+            loop, drain = int(self._signal[_LOOP]), self._drain
+            if drain is None or number >= self._wanted:
+                return loop
+            self._signal[_BUSY] += 1
+        results = []
+        try:
+            results = drain(number)
+        except BaseException as error:
+            self._errors.append(error)
+            self._stop()
+        with self._change:
+            self._results += results
+            self._signal[_BUSY] -= 1
+            self._change.notify_all()
+        return loop

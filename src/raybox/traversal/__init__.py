@@ -1,0 +1,1 @@
+"""Going through the tree with one ray, with a stream of rays, or with packets."""

@@ -1,0 +1,117 @@
+"""Walk the tree of moved copies: each copy that is proposed is a tree itself, walked with the ray it sees.
+
+The tree of copies is walked nearest first, copies too: their nearest contacts spare the others. A copy's own
+tree is proposed to by a ray that is off by a little (`raybox.primitives.instance_ray`), and so is given a
+blur: at time t, the ray as the copy sees it is within ``blur + abs(t) sway`` of its image in float64, on each
+axis, and t is no larger than the times at which the ray is within the box round the copy. So no primitive is
+lost.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.node import CHILD, EMPTY, ROW
+from raybox.compiler import simd_single as simd
+from raybox.compiler.decorators import inlined
+from raybox.geometry import CopyRows
+from raybox.primitives.instance_ray import Seen, look
+from raybox.primitives.ray import Ray
+from raybox.queries.exact_recorders import offer
+from raybox.traversal.single import WALKS, Job, Scratch, descend, meet_slots, push
+from raybox.traversal.single_ray_setup import Probe, latest, make_probe
+
+_MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
+_LESS = 1.0 - 2.0**-49
+_TINY = 1e-300
+
+
+@inlined
+def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
+    """Return times between which a ray may be within a slab: no later, no earlier than it is."""
+    if d == 0.0:
+        return (-np.inf, np.inf) if low <= o <= up else (np.inf, -np.inf)
+    a, b = (low - o) / d, (up - o) / d
+    near, far = min(a, b), max(a, b)
+    return min(near * _LESS, near * _MORE) - _TINY, max(far * _LESS, far * _MORE) + _TINY
+
+
+@inlined
+def _range(rows: Any, seen: Seen, limit: float) -> tuple[float, float]:
+    """Return times between which a copy may be met and is of interest."""
+    o, d, i = seen.origin, seen.direction, seen.copy
+    if not seen.sure:
+        return -np.inf, np.inf
+    ax, bx = _clip(rows.lower[i, 0], rows.upper[i, 0], o[0], d[0])
+    ay, by = _clip(rows.lower[i, 1], rows.upper[i, 1], o[1], d[1])
+    az, bz = _clip(rows.lower[i, 2], rows.upper[i, 2], o[2], d[2])
+    last = min(seen.t_max, max(limit * _LESS, limit * _MORE) + _TINY)
+    return max(ax, ay, az, seen.t_min), min(bx, by, bz, last)
+
+
+@inlined
+def _blur(blur: float, sway: float, longest: float) -> float:
+    """Return how far beside its image a ray may be on one axis, until a time as long as this."""
+    return (blur + sway * longest) * _MORE if sway != 0.0 else blur
+
+
+@inlined
+def _enter(rows: Any, seen: Seen, limit: float, sink: Any, scratch: Scratch) -> float:
+    """Offer the sink what may be met in one copy; see `descend`."""
+    begin, end = _range(rows, seen, limit)
+    if not begin <= end:
+        return np.inf
+    if rows.size == 1:
+        return offer(sink, rows, seen, seen.base)
+    longest = max(abs(begin), abs(end))
+    x = _blur(seen.blur[0], seen.sway[0], longest) if seen.sure else np.inf
+    y = _blur(seen.blur[1], seen.sway[1], longest) if seen.sure else np.inf
+    z = _blur(seen.blur[2], seen.sway[2], longest) if seen.sure else np.inf
+    meets, probe = make_probe(rows.tree, Ray(seen.local, seen.heading, begin, end), (x, y, z))
+    if not meets:
+        return np.inf
+    job = Job(rows.tree, rows, (), rows.unsure[:0], None, seen.base)
+    return descend(rows, job, probe, seen, sink, scratch)
+
+
+@inlined
+def descend_copies(rows: Any, job: Job, probe: Probe, ray: Ray, sink: Any, scratch: Scratch) -> float:
+    """Offer the sink what may be met in every allowed copy whose box the ray may meet; see `descend`."""
+    nodes = job.tree.nodes
+    allowed = job.allowed
+    stop = probe.stop
+    limit = np.inf
+    scratch.node[0] = 0
+    scratch.time[0] = probe.start
+    top = 1
+    while top > 0:
+        # Take the nearest node or copy that is not too late by now.
+        top -= 1
+        if scratch.time[top] > stop:
+            continue
+        node = int(scratch.node[top])
+        if node < 0:
+            above = Scratch(scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited)
+            interest = _enter(rows, look(rows, ray, ~node), limit, sink, above)
+            if math.isnan(interest):
+                return interest
+            if interest < limit:
+                limit = interest
+                stop = min(stop, latest(limit, probe.exponent, probe.shift))
+            continue
+
+        # Keep what the ray may meet among its slots: copies too.
+        mask = meet_slots(nodes, node * ROW, probe, stop, scratch.slots)
+        scratch.visited[0] += 1
+        base = top
+        while mask != 0:
+            slot = simd.lowest_bit(mask)
+            mask &= mask - 1
+            child = nodes[node, CHILD + slot]
+            if child >= 0 or (child != EMPTY and (allowed.size == 0 or allowed[~child])):
+                top = push(scratch, base, top, child, scratch.slots[slot])
+    return limit
+
+
+WALKS[CopyRows] = descend_copies

@@ -1,0 +1,230 @@
+"""The node test: many rays against every slot of a node, or one ray against all of them at once.
+
+One fused multiply-add a plane: near and far planes are picked once a node by the octant that the rays
+run into. See `raybox.traversal.ray_setup` for why no box is lost.
+
+**Boxes met for sure.** A slot's near times are early by 7u of themselves and the margin M at most, far ones
+late by 16u and M (`raybox.traversal.ray_setup`), so a ray for which ``near (1 + 24u) + 2 M <= far`` meets the
+slot's box, with room to spare, within its range. All but one in a thousand boxes that rays meet need not be
+looked up and calculated in float64 at all.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from raybox.bvh.node import CHILD, EMPTY, WIDTH
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, splat, steps
+from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.simd_loops import Register, bits, loop
+from raybox.traversal.ray_setup import LANES, PASSES, PROBE, STOP, at_a_time
+from raybox.traversal.slab_coefficients import Lines, alone, read
+
+GROWTH = 1.0 + 1.5 * 2.0**-20
+_TAME = 2.0**50  # slots' planes beyond were moved who knows how far
+
+
+def _backward(b: Any, octant: Any, axis: int) -> Any:
+    """Return 1 where rays of an octant run towards smaller coordinates on an axis, else 0."""
+    return b.and_(b.lshr(octant, I64(axis)), I64(1))
+
+
+def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
+    """Return where the near and far planes on one axis are of a node, or of any row of so many boxes."""
+    up = b.mul(_backward(b, octant, axis), I64(3 * width))
+    near = b.add(row, b.add(I64(axis * width), up))
+    far = b.add(row, b.sub(I64((axis + 3) * width), up))
+    return near, far
+
+
+def clip(planes: Any, lines: Lines, stop: Lanes) -> tuple[Lanes, Lanes]:
+    """Return when rays enter and leave boxes.
+
+    planes: the near and far planes, of an axis' number. Stops come last: where they change from slot to slot,
+    they are waited for (2 % of `nearest`, measured).
+    """
+    near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
+    for axis in range(2, -1, -1):
+        first, last = planes(axis)
+        near = greater(fused(first, lines.steep[axis], lines.near[axis]), near)
+        far = lesser(fused(last, lines.flat[axis], lines.far[axis]), far)
+    return near, lesser(far, stop)
+
+
+def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
+    """Return which of the lanes from `at` on are among a list's."""
+    left = b.trunc(b.sub(number, at), I32)
+    return steps(b, I64(0), count).to(I32) < splat(b, left, count)
+
+
+def surely(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
+    """Tell who meets a slot's box for sure, and not at its edge; all of them have `near <= far`.
+
+    room: two margins; or one, if near is what near times `reach`.
+    """
+    return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, _TAME))
+
+
+def unsure(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
+    """Tell who may meet a slot's box, but not for sure.
+
+    As one comparison: logic of sixteen lanes that are true or false takes AVX2 several times as long.
+    """
+    return sure.choose(np.nan, near) <= far
+
+
+def reach(near: Lanes, margin: Lanes) -> Lanes:
+    """Return times that are no sooner than the true ones, and by more than those may be off besides."""
+    return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
+
+
+class Together:
+    """Rays of a list that are tested at a node together: their lines, margins and stops."""
+
+    def __init__(self, b: Any, sink: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
+        self.b = b
+        self.begin = b.add(begin, at)
+        self.count = at_a_time()
+        self.rays = desk.arena.load(self.begin, self.count)
+        self.lines, stop, self.margin = read(b, sink, desk, self.rays)
+        self.room = self.margin + self.margin
+        self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
+
+    def meet(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
+        """Return when the rays enter and leave a slot's box; who may meet it enters first."""
+
+        def planes_of(axis: int) -> list[Lanes]:
+            return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
+
+        return clip(planes_of, self.lines, self.stop.lanes)
+
+    def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
+        """Add some of the rays to a slot's list, and when they enter it if that is given."""
+        to = slots.ends.get(slot)
+        desk.arena.squeeze(self.rays, met, to)
+        if near is not None:
+            desk.times.squeeze(near, met, to)
+        slots.ends.put(self.b.add(to, self.b.ctpop(met.mask())), slot)
+
+
+class Slots:
+    """A node's slots, copied to the stack: found from one register, where there would be nine."""
+
+    def __init__(self, b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+        self._nodes, self._row, self.octant = nodes, row, octant
+        self._planes, self.ends = (
+            Memory(b, item, cgutils.alloca_once(b, ir.ArrayType(item, size * WIDTH)))
+            for item, size in ((F32, 6), (I64, 1))
+        )
+        planes = nodes.as_items(F32)
+        sides = [side for axis in range(3) for side in sides_of(b, row, octant, axis)]
+        for k, side in enumerate(sides):
+            self._planes.store(planes.load(side, WIDTH), k * WIDTH)
+        self.ends.store(desk.starts.load(0, WIDTH) + desk.lengths.load(0, WIDTH), 0)
+
+    def plane(self, number: int, slot: Any, count: int) -> Lanes:
+        """Return a plane of a slot's: near x, far x, near y and so on."""
+        return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
+
+    def item(self, slot: Any) -> Any:
+        """Return the number of the box that a slot is."""
+        b = self._planes.b
+        return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
+
+    def close(self, desk: Any) -> None:
+        """Say how long the lists are now."""
+        desk.lengths.store(self.ends.load(0, WIDTH) - desk.starts.load(0, WIDTH), 0)
+
+
+def sift_with(make_hand: Any, b: Any, of: Any, desk: Any, node: Any, span: Any) -> None:
+    """Write to the lists of a node's slots the rays of a list that may meet them, and when.
+
+    of: (whose answers, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that
+    is a node); span: where the list begins and ends. What `make_hand` makes, for rays that are tested
+    together, deals with the boxes that are met for sure.
+    """
+    (sink, nodes), (row, octant, boxes, inner) = of, node
+    begin, number = span[0], b.sub(span[1], span[0])
+    slots = Slots(b, nodes, desk, row, octant)
+    with loop(b, number, at_a_time()) as at:
+        rays = Together(b, sink, desk, begin, at, number)
+        taken = make_hand(rays, slots)
+        with bits(b, boxes) as slot:
+            near, far = rays.meet(slots, slot)
+            left = taken.take(slot, near, far)
+            with b.if_then(left.any()) if taken.takes else nullcontext():
+                rays.enlist(desk, slots, slot, near if taken.timed else None, left)
+        taken.finish()
+        with bits(b, inner) as slot:
+            near, far = rays.meet(slots, slot)
+            rays.enlist(desk, slots, slot, near if taken.timed else None, near <= far)
+    slots.close(desk)
+
+
+@vector_code(types.int64)
+def used(b: Any, nodes: Any, row: Any) -> Any:
+    """Return a bit for each slot that is not free."""
+    return (nodes.load(b.add(row, I64(CHILD)), WIDTH) > EMPTY).mask()
+
+
+@vector_code(types.int64)
+def boxes(b: Any, nodes: Any, row: Any) -> Any:
+    """Return a bit for each slot that is a box."""
+    return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
+
+
+@vector_code(types.int64)
+def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
+    """Return a bit for each slot that one ray may meet before its stop, and store their near times.
+
+    The ray is the one that went alone last (`raybox.traversal.slab_coefficients`). Another eight bits say
+    which of them it meets for sure, as far as they are boxes.
+    """
+    return _meet(b, nodes, desk, (row, octant, ray), lambda near, _: near)
+
+
+@vector_code(types.int64)
+def meet_longest(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
+    """Do as `meet`, but store how long the ray is in each slot, negative: the longest is the least."""
+    return _meet(b, nodes, desk, (row, octant, ray), lambda near, far: near - far)
+
+
+def _meet(b: Any, nodes: Any, desk: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
+    """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
+    row, octant, ray = at
+    planes = nodes.as_items(F32)
+    lines, margin = alone(desk, WIDTH)
+
+    def planes_of(axis: int) -> list[Lanes]:
+        return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
+
+    stop = desk.probes.splat(b.add(b.mul(ray, I64(PROBE)), I64(STOP)), WIDTH)
+    near, far = clip(planes_of, lines, stop)
+    desk.slots.store(order(near, far), I64(0))
+    sure = surely(near, far, margin + margin)
+    return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
+
+
+@vector_code(types.void)
+def rank(b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+    """Store how far along the octant's diagonal each slot begins."""
+    planes = nodes.as_items(F32)
+    total = constant(b, F32, WIDTH, 0.0)
+    for axis in range(3):
+        near = planes.load(sides_of(b, row, octant, axis)[0], WIDTH)
+        flip = splat(b, b.icmp_signed("!=", _backward(b, octant, axis), I64(0)), WIDTH)
+        total = total + flip.choose(near * -1.0, near)
+    desk.slots.store(total, I64(0))
+
+
+@vector_code(types.void)
+def rank_fullest(b: Any, desk: Any) -> None:
+    """Store how many rays are in each slot's list, negative: the fullest is the least."""
+    desk.slots.store(desk.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))

@@ -1,0 +1,144 @@
+"""Probes, written: see `raybox.traversal.ray_setup` for what they are and why they hold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import types
+
+from raybox.bvh.node import NUDGE
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    fused,
+    greater,
+    joined,
+    lesser,
+    transposed,
+)
+from raybox.compiler.simd_loops import loop
+from raybox.traversal.ray_bounds import Given, Seen, largest, see
+from raybox.traversal.ray_setup import DOUBT, LATER, MISS, NOTES, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
+from raybox.traversal.slab_coefficients import packed
+from raybox.traversal.workspace import FIRST
+
+_ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
+_LEAST = 2.0**-38  # slack
+_LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
+_AHEAD = 64  # rays, to be fetched from memory in time
+
+
+class Words(NamedTuple):
+    """The words of probes, column by column, answers to begin with, and where rays are."""
+
+    c: list[Lanes]
+    inverse: list[Lanes]
+    slack: Lanes
+    stop: Lanes
+    answer: Lanes
+    x: list[Lanes]  # at time 0, on each axis
+
+    def columns(self) -> list[Lanes]:
+        """Return the eight words of a row."""
+        return [*self.c, *self.inverse, self.slack, self.stop]
+
+
+def words_of(seen: Seen) -> Words:
+    """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
+    length = seen.stop - seen.start
+    length = length + length.magnitude() * LATER + NUDGE
+    start = seen.start.to(F64)
+    places = [fused(start, w, v) for v, w in zip(seen.v, seen.w, strict=True)]
+    c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, seen.inverse, strict=True)]
+    x = [place.to(F32) for place in places]
+    slack = packed(largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
+    return Words(c, seen.inverse, slack, *_ends(seen, length), x)
+
+
+def _ends_off(seen: Seen, length: Lanes) -> Lanes:
+    """Return how long before the range times begin, and how long after it they end, both at most.
+
+    But for what is before, or after, all boxes: most ranges are wider than the scene.
+    """
+    none = constant(length.b, F32, length.count, 0.0)
+    first = greater(seen.first * _MORE, seen.first * _LESS)
+    last = lesser(seen.last * _MORE, seen.last * _LESS)
+    return greater(first - seen.start, none) + greater(length - (last - seen.start), none)
+
+
+def _ends(seen: Seen, length: Lanes) -> tuple[Lanes, Lanes]:
+    """Return stops, and answers to begin with."""
+    b, count, wild = length.b, length.count, seen.alive & ~seen.tame
+    none = wild.choose(constant(b, F32, count, UNAIMED), PASSES)
+    stop = (seen.alive & seen.tame).choose(length, none)
+    return stop, wild.choose(constant(b, I32, count, DOUBT), MISS)
+
+
+@vector_code(types.void)
+def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> None:
+    """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
+
+    place: (begin, end), or with whether those numbers are to be spared: who needs some can `bring` them.
+    """
+    begin, end, *spared = place
+    count = at_a_time()
+    with loop(b, b.sub(end, begin), count) as at:
+        first = b.add(begin, at)
+        for soon in _places(b, b.add(first, I64(_AHEAD)), end, count):
+            rows.prefetch(_row(b, where.get(soon)))
+        given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
+        with b.if_then(b.not_(spared[0] if spared else I1(0))):
+            for k, row in enumerate(given):
+                desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        seen = see(b, _columns_of(given), frame)
+        words = words_of(seen)
+        desk.power.store(seen.size, at)
+        desk.shift.store(seen.start, at)
+        eights = zip(*(column.eights() for column in words.columns()), strict=True)
+        for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
+            desk.probes.store(row, b.mul(b.add(at, I64(k)), I64(PROBE)))
+        untimed = constant(b, I32, count, MISS)
+        turns = [lane for k in range(count) for lane in (k, count + k)]
+        desk.answers.store(words.answer.shuffled(untimed, turns), b.mul(at, I64(NOTES)))
+
+
+@vector_code(types.void)
+def bring(b: Any, desk: Any, number: Any) -> None:
+    """Write the numbers of the rays of so many pairs, where `aim` has spared them."""
+    first = desk.work.get(FIRST)
+    with loop(b, number) as p:
+        r = b.sext(desk.pairs.ray.get(p), I64)
+        row = desk.rows.load(_row(b, desk.where.get(b.add(first, r))), NUMBERS)
+        desk.exact.store(row, b.mul(r, I64(NUMBERS)))
+
+
+def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:
+    """Return the numbers of some rays from begin on; past the end, the last again."""
+    last = b.sub(end, I64(1))
+    lanes = [b.add(begin, I64(k)) for k in range(count)]
+    return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
+
+
+def _row(b: Any, number: Any) -> Any:
+    return b.mul(b.sext(number, I64), I64(NUMBERS))
+
+
+def _columns_of(rows: list[Lanes]) -> Given:
+    """Turn rows of origin, direction, t_min and t_max into columns."""
+    parts = [transposed(rows[k : k + NUMBERS]) for k in range(0, len(rows), NUMBERS)]
+    columns = [joined(list(column)) for column in zip(*parts, strict=True)]
+    return Given(columns[:3], columns[3:6], columns[6], columns[7])
+
+
+def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
+    """Store sixteen rays as rows of origin, direction, t_min, t_max."""
+    columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
+    eights = zip(*(column.eights() for column in columns), strict=True)
+    for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
+        exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))

@@ -1,0 +1,240 @@
+"""By what rays are sorted: the octant that they run into, and the cell of the scene in which they enter.
+
+A glance in float32 is enough here: a ray is `LOST` where that is safe to say, and `CAREFUL` where its
+direction is out of reach of float32. `raybox.traversal.ray_setup` finds the rest of those that meet nothing,
+or are not for vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from raybox.bvh.node import NUDGE
+from raybox.compiler.cpu import has
+from raybox.compiler.decorators import device
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    greater,
+    joined,
+    lesser,
+    lined_up,
+    steps,
+)
+from raybox.compiler.simd_loops import Register, loop
+from raybox.traversal.ray_setup import CELLS, LANES, NUMBERS
+
+CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
+LOST = CAREFUL + 1  # the key of rays that meet nothing
+_ROUGH = 2.0**-20  # many times what float32 rounds off
+_SLOW = 2.0**-40  # direction parts below this share of the largest constrain nothing here
+_REACH = 2.0**80
+_AHEAD = 176  # rays that are asked for before their turn: 4 KB of origins
+_LINE = 8  # numbers in a cache line
+
+
+def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
+    """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
+    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
+        with many:
+            each = bound.load(at, LANES).value
+            there = b.block
+        with once:
+            same = bound.splat(0, LANES).value
+            here = b.block
+    chosen = b.phi(each.type)
+    chosen.add_incoming(each, there)
+    chosen.add_incoming(same, here)
+    return Lanes(b, chosen)
+
+
+def columns_of(rows: Lanes) -> list[Lanes]:
+    """Return the columns of sixteen rows of three."""
+    return [rows.shuffled(rows, list(range(k, 3 * LANES, 3))) for k in range(3)]
+
+
+def load_columns(b: Any, vectors: Any, at: Any) -> list[Lanes]:
+    """Load sixteen neighbouring vectors, axis by axis."""
+    row = b.mul(at, I64(3))
+    if has("avx512f"):
+        return columns_of(vectors.load(row, 3 * LANES))
+    fours = [_load_four(b, vectors, b.add(row, I64(3 * k))) for k in range(0, LANES, 4)]
+    return [joined(list(parts)) for parts in zip(*fours, strict=True)]
+
+
+def _load_four(b: Any, vectors: Any, row: Any) -> list[Lanes]:
+    """Load four, by shuffles that AVX2 has: of longer ones LLVM goes lane by lane there."""
+    one, two, three = (vectors.load(b.add(row, I64(4 * k)), 4) for k in range(3))
+    picks = [0, 1, 6, 7]
+    xy, zx, yz = one.shuffled(two, picks), one.shuffled(three, [2, 3, 4, 5]), two.shuffled(three, picks)
+    return [xy.shuffled(zx, [0, 5, 2, 7]), xy.shuffled(yz, [1, 4, 3, 6]), zx.shuffled(yz, [0, 5, 2, 7])]
+
+
+@device
+def sort_by(keys: Any, number: int, starts: Any, order: Any) -> None:
+    """Write so many rays in the order of their keys, and where each key begins.
+
+    Key k has starts[k] <= place < starts[k + 1]; there is room in starts for two more than the largest key.
+    """
+    starts[:] = 0
+    for k in range(number):
+        starts[keys[k] + 1] += 1
+    for key in range(1, starts.size - 1):
+        starts[key + 1] += starts[key]
+    for k in range(number):
+        order[starts[keys[k]]] = k
+        starts[keys[k]] += 1
+    for key in range(starts.size - 1, 0, -1):
+        starts[key] = starts[key - 1]
+    starts[0] = 0
+
+
+@vector_code(types.void)
+def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
+    """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
+
+    keys[0] is that of ray begin. There are 16 rays at least.
+    """
+    number = b.sub(end, begin)
+    last = b.sub(number, I64(LANES))
+    look = _Look(b, frame.numbers)
+    with loop(b, number, LANES) as step:
+        at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
+        _ask_ahead(b, rays, b.add(begin, at))
+        keys.store(look.key(rays, b.add(begin, at)), at)
+
+
+def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
+    """Ask for the memory of sixteen rays to come: a core by itself fetches too few lines at once."""
+    row = b.mul(b.add(at, I64(_AHEAD)), I64(3))
+    for vectors in (rays.origins, rays.directions):
+        for item in range(0, 3 * LANES, _LINE):
+            vectors.prefetch(b.add(row, I64(item)))
+
+
+@vector_code(types.int64)
+def keep_keys(b: Any, keys: Any, span: Any, row: Any, kept: Any, numbers: Any) -> Any:
+    """List the rays begin <= k < end that are not lost, their keys and their numbers; return where they end.
+
+    span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `kept` may be the memory
+    that keys are in, if begin is not before row.
+    """
+    begin, end = span
+    free, number = Register(b, row), b.sub(end, begin)
+    whole = b.and_(number, I64(-LANES))
+    with loop(b, whole, LANES) as at:
+        some = keys.load(at, LANES)
+        left = some < LOST
+        kept.squeeze(some, left, free.value)
+        numbers.squeeze(steps(b, b.add(begin, at), LANES).to(I32), left, free.value)
+        free.value = b.add(free.value, b.ctpop(left.mask()))
+    with loop(b, b.sub(number, whole)) as step:
+        at = b.add(whole, step)
+        key = keys.get(at)
+        kept.put(key, free.value)
+        numbers.put(b.trunc(b.add(begin, at), I32), free.value)
+        free.value = b.add(free.value, b.zext(b.icmp_signed("<", key, I32(LOST)), I64))
+    return free.value
+
+
+@vector_code(types.void)
+def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) -> None:
+    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: (begin, end), or with `past`.
+
+    While rays are at hand: a row is a cache line, and is found again in one fetch, where an origin and a
+    direction lie in two or three, among those of rays that are lost. past: whether rows, then whole cache
+    lines, go past the caches (`raybox.traversal.ray_groups`).
+    """
+    begin, end, *past = span
+    with loop(b, b.sub(end, begin)) as step:
+        row = b.add(begin, step)
+        copied = _row_of(b, rays, b.add(base, b.sext(numbers.get(row), I64)))
+        to = b.mul(row, I64(NUMBERS))
+        with b.if_else(past[0] if past else I1(0)) as (far, near):
+            with far:
+                rows.store_past(copied, to)
+            with near:
+                rows.store(copied, to)
+
+
+@vector_code(types.void)
+def copy_ray(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
+    """Copy one ray to a row."""
+    rows.store(_row_of(b, rays, ray), b.mul(row, I64(NUMBERS)))
+
+
+def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
+    """Return the numbers of a ray, side by side."""
+    first = b.mul(ray, I64(3))
+    ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
+    low, high = (
+        bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
+        for bound in (rays.t_min, rays.t_max)
+    )
+    return lined_up(b, [*ways, b.fadd(low, F64(0.0)), high])  # -0.0 becomes 0.0
+
+
+class _Look:
+    """What sorting takes of a frame, in float32, and a glance at sixteen neighbouring rays."""
+
+    def __init__(self, b: Any, numbers: Any) -> None:
+        self.b = b
+        three = numbers.load(0, 4)
+        self.center = three.shuffled(three, list(range(3)) * LANES)
+        self.scale = numbers.splat(3, 3 * LANES)
+        self.unit = numbers.splat(3, LANES)
+        self.low, self.up, self.corner, self.each = (
+            [numbers.splat(begin + k, LANES).to(F32) for k in range(3)] for begin in (4, 7, 10, 13)
+        )
+
+    def key(self, rays: Any, at: Any) -> Lanes:
+        """Return the keys of rays from `at` on."""
+        b, row = self.b, self.b.mul(at, I64(3))
+        o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))
+        o, d = ((o - self.center) * self.scale).to(F32), d.to(F32)
+        v, w = columns_of(o), columns_of(d)
+        low_t, high_t = (bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
+        real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
+        longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
+        start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))
+        start, stop = self._clip(v, w, longest, start, stop)
+        lost = ~real | (start > stop)
+        calm = (longest > 1 / _REACH) & (longest < _REACH)
+        return lost.choose(constant(b, I32, LANES, LOST), calm.choose(self._cell(v, w, start), CAREFUL))
+
+    def _clip(
+        self, v: list[Lanes], w: list[Lanes], longest: Lanes, start: Lanes, stop: Lanes
+    ) -> tuple[Lanes, Lanes]:
+        """Clip a range to the bounds of everything, outward; what overflows is NaN, and is no bound."""
+        start = start - start.magnitude() * _ROUGH - NUDGE
+        stop = stop + stop.magnitude() * _ROUGH + NUDGE
+        for k in range(3):
+            moves = w[k].magnitude() > longest * _SLOW
+            inverse = constant(self.b, F32, LANES, 1.0) / moves.choose(w[k], 1.0)
+            one, other = (self.low[k] - v[k]) * inverse, (self.up[k] - v[k]) * inverse
+            size = greater(self.low[k].magnitude(), self.up[k].magnitude()) + v[k].magnitude()
+            pad = size * _ROUGH * inverse.magnitude()
+            start = moves.choose(greater(lesser(one, other) - pad, start), start)
+            stop = moves.choose(lesser(greater(one, other) + pad, stop), stop)
+        return start, stop
+
+    def _cell(self, v: list[Lanes], w: list[Lanes], start: Lanes) -> Lanes:
+        """Return the octant that rays run into and the cell in which they enter."""
+        zero, last = (constant(self.b, F32, LANES, edge) for edge in (0.0, CELLS - 1.0))
+        key = constant(self.b, I32, LANES, 0)
+        for k in range(3):
+            cell = (v[k] + start * w[k] - self.corner[k]) * self.each[k]
+            whole = lesser(greater(cell, zero), last).to(I32)
+            for bit in range(3):
+                key = key | ((whole & (1 << bit)) << (2 * bit + k))
+            key = key | ((w[k] < 0.0).to(I32) << (9 + k))
+        return key

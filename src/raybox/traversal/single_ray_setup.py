@@ -1,0 +1,165 @@
+"""A ray as the tree sees it: in tree coordinates, in float32, and never too strict.
+
+**Why no box is lost.** Let a plane at p be met at the exact time T, in tree units. The slot holds
+a plane b beyond p, outward; for a near plane the origin o_near is shifted along the direction,
+for a far plane o_far against it, by more than all rounding so far. So N = (b - o_near)/w is at
+most T for near planes, and at least T for far ones, by 2^-100 or more. What float32 computes is
+``fl(fl(b - o) * inv) = N (1 + e)``, abs(e) <= 3.01 * 2^-24 (two roundings, and inv's own), off by
+2^-149 where it underflows. `raybox.traversal.single` therefore takes near times smaller, and far
+times larger, by the factor 1 +- 2^-22 (`PAD`). A parent's planes lie outside its child's, and
+rounding is monotone: ``b <= b'  =>  fl(fl(b - o) * inv) <= fl(fl(b' - o) * inv)`` for inv > 0, so
+a parent never refuses what its child accepts.
+
+Axes along which the ray (nearly) stands still have inv = inf: the times are then -inf and +inf
+for a slab round the origin. ``0 * inf`` is NaN, which constrains nothing.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.bvh.node import FAR, Tree, outward_down, outward_up
+from raybox.compiler.decorators import device, inlined
+from raybox.exact.powers_of_two import exponent_of, scaled
+from raybox.primitives.ray import extent
+
+_SLOW = 2.0**-60  # direction parts below this share of the largest: the ray stands still
+_ROUND = 2.0**-50
+_SMALLEST = 5e-324  # lost in any normal float
+_LARGEST = 1.7976931348623157e308
+_INF32 = np.float32(np.inf)
+SHARP = (0.0, 0.0, 0.0)
+
+
+class Probe(NamedTuple):
+    """What the node test needs, and how to take times to tree units: t * 2^exponent - shift."""
+
+    near: Any  # origins for near planes, one for each axis
+    far: Any  # origins for far planes
+    inverse: Any
+    backward: Any  # does the ray run towards smaller coordinates
+    start: Any  # the range, in tree units, rounded outward
+    stop: Any
+    exponent: int
+    shift: float
+
+
+@device
+def latest(t: float, exponent: int, shift: float) -> Any:
+    """Take a time to tree units, rounded up to float32.
+
+    The time was rounded once: -inf stands for all that overflows, and a denormal may be half of itself off.
+    """
+    x = scaled(max(t + _SMALLEST, -_LARGEST), exponent)
+    if x < -FAR:
+        return np.float32(-FAR)
+    return outward_up(x - shift + (abs(x) + abs(shift)) * _ROUND) if x < FAR else _INF32
+
+
+@device
+def _place(low: float, high: float, center: float, scale: float) -> tuple[Any, float]:
+    """Return the two ends of what moves in tree coordinates, and how far off they may be."""
+    x = (low - center) * scale
+    y = (high - center) * scale
+    return (x, y), max(abs(x), abs(y)) * _ROUND
+
+
+@device
+def _farther(v: Any) -> float:
+    return max(abs(v[0]), abs(v[1]))
+
+
+@inlined
+def _clip(v: Any, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return times on one axis before which the ray is surely outside of bounds, and after which."""
+    low, up = bounds
+    if not moves and (v[1] + slack < low or v[0] - slack > up):
+        return np.inf, -np.inf
+    if abs(w) < _SLOW or not _near(v):
+        return -np.inf, np.inf
+    a = (low - v[1]) / w
+    b = (up - v[0]) / w
+    near = min(a, b)
+    far = max(a, b)
+    pad = slack / abs(w)
+    return near - abs(near) * _ROUND - pad, far + abs(far) * _ROUND + pad
+
+
+@inlined
+def _near(v: Any) -> bool:
+    return abs(v[0]) < FAR and abs(v[1]) < FAR
+
+
+@inlined
+def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
+    """Return (origin for near planes, for far planes, inverse) of one axis; see the module's head."""
+    if abs(w) < _SLOW:
+        if moves:
+            slack += length * max(abs(w), 2.0**-900)
+        if _near(v) and slack < FAR:
+            return outward_up(v[1] + slack), outward_down(v[0] - slack), _INF32
+        return _INF32, -_INF32, np.float32(1.0)
+    if not (_near(v) and slack < FAR):
+        return (_INF32, -_INF32, np.float32(1.0)) if w > 0.0 else (-_INF32, _INF32, np.float32(-1.0))
+    inverse = np.float32(1.0 / w)
+    if w > 0.0:
+        return outward_up(v[1] + slack), outward_down(v[0] - slack), inverse
+    return outward_down(v[0] - slack), outward_up(v[1] + slack), inverse
+
+
+@inlined
+def make_probe(tree: Tree, ray: Any, blur: Any) -> tuple[bool, Probe]:
+    """Return (may the ray, or the moving box, meet anything, the probe).
+
+    blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
+    """
+    o, p = extent(ray)
+    d = ray.direction
+    root = tree.root
+
+    # Take the ray to tree coordinates, its longest direction part to [1/2, 1).
+    vx, sx = _place(o[0], p[0], tree.center[0], tree.scale)
+    vy, sy = _place(o[1], p[1], tree.center[1], tree.scale)
+    vz, sz = _place(o[2], p[2], tree.center[2], tree.scale)
+    if blur[0] != 0.0 or blur[1] != 0.0 or blur[2] != 0.0:
+        sx, sy, sz = sx + blur[0] * tree.scale, sy + blur[1] * tree.scale, sz + blur[2] * tree.scale
+    size = exponent_of(max(abs(d[0]), abs(d[1]), abs(d[2])))
+    wx, wy, wz = scaled(d[0], -size), scaled(d[1], -size), scaled(d[2], -size)
+    exponent = size + tree.exponent
+
+    # Clip it to the bounds of everything.
+    ax, bx = _clip(vx, sx, wx, d[0] != 0.0, (root[0, 0], root[1, 0]))
+    ay, by = _clip(vy, sy, wy, d[1] != 0.0, (root[0, 1], root[1, 1]))
+    az, bz = _clip(vz, sz, wz, d[2] != 0.0, (root[0, 2], root[1, 2]))
+    first = scaled(ray.t_min, exponent)
+    last = scaled(ray.t_max, exponent)
+    start = max(ax, ay, az, first - abs(first) * _ROUND if first < FAR else FAR)
+    stop = min(bx, by, bz, last + abs(last) * _ROUND if last > -FAR else -FAR)
+
+    # Move a far origin to where the ray comes in: float32 is fine only near the scene.
+    shift = 0.0
+    if max(_farther(vx), _farther(vy), _farther(vz)) > 4.0 and -FAR < start < FAR:
+        shift = start
+        sx += (_farther(vx) + abs(shift * wx)) * _ROUND
+        sy += (_farther(vy) + abs(shift * wy)) * _ROUND
+        sz += (_farther(vz) + abs(shift * wz)) * _ROUND
+        vx = (vx[0] + shift * wx, vx[1] + shift * wx)
+        vy = (vy[0] + shift * wy, vy[1] + shift * wy)
+        vz = (vz[0] + shift * wz, vz[1] + shift * wz)
+
+    length = max(abs(start - shift), abs(stop - shift))
+    near_x, far_x, inverse_x = _axis(vx, sx, wx, d[0] != 0.0, length)
+    near_y, far_y, inverse_y = _axis(vy, sy, wy, d[1] != 0.0, length)
+    near_z, far_z, inverse_z = _axis(vz, sz, wz, d[2] != 0.0, length)
+    pad = abs(shift) * _ROUND
+    probe = Probe(
+        (near_x, near_y, near_z),
+        (far_x, far_y, far_z),
+        (inverse_x, inverse_y, inverse_z),
+        (inverse_x < 0.0, inverse_y < 0.0, inverse_z < 0.0),
+        outward_down(start - shift - pad),
+        outward_up(stop - shift + pad),
+        exponent,
+        shift,
+    )
+    return start <= stop, probe

@@ -1,0 +1,143 @@
+"""HTML of answers, and points as text.
+
+Ids and names come from files: everything is escaped, nothing is Markdown.
+"""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from raybox.errors import InvalidInput
+from raybox.viewer import appearance
+from raybox.viewer.model import Answer, Begun, Contact, Picked, Sight
+from raybox.viewer.stage import Stage
+
+
+def point(name: str, text: str) -> list[float]:
+    """Read three numbers, apart by commas or spaces.
+
+    >>> point("origin", "1, 2.5 -3e2")
+    [1.0, 2.5, -300.0]
+    """
+    words = re.split(r"[,;\s]+", text.strip(" \t()[]"))
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3:
+        raise InvalidInput(f"{name}: three numbers, such as 1, 2.5, -3; got {text[:40]!r}")
+    return numbers
+
+
+def written(values: np.ndarray) -> str:
+    """Write a point so that it can be read back bit by bit.
+
+    >>> written(np.array([0.1, 2.0, -3.0]))
+    '0.1, 2.0, -3.0'
+    """
+    return ", ".join(map(repr, values.tolist()))
+
+
+_CELL = 'style="padding:1px 8px 1px 0;vertical-align:top;overflow-wrap:anywhere"'
+_NUMBER = 'style="padding:1px 8px 1px 0;vertical-align:top;white-space:nowrap;text-align:right"'
+_NAME = 'style="padding:1px 10px 1px 0;vertical-align:top;white-space:nowrap;color:#666"'
+_TABLE = 'style="border-collapse:collapse"'
+_LIST = 'style="font-size:0.86em;border-collapse:collapse"'
+ROWS = 60  # contacts in the table; the answer tells of the rest
+
+
+def summary(stage: Stage) -> str:
+    """Say what is shown."""
+    what = "boxes" if type(stage.solid).__name__ == "Boxes" else "triangles"
+    low, high = stage.scene.bounds.tolist() if len(stage.scene) else ([], [])
+    rows = [("from", numbers(low)), ("to", numbers(high))] if low else []
+    swatches = "".join(
+        f'<span style="white-space:nowrap;margin-right:10px"><span style="display:inline-block;width:9px;'
+        f'height:9px;margin-right:4px;background:rgb({r},{g},{b})"></span>{escape(name)}</span> '
+        for name, (r, g, b) in appearance.legend(stage)
+    )
+    head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
+    return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"
+
+
+def message(text: str) -> str:
+    """Say that something did not work."""
+    return f'<div {_STYLE} class="raybox-message"><b style="color:#cc3311">{escape(text)}</b></div>'
+
+
+def panel(answer: Answer | None) -> str:
+    """Spell an answer out."""
+    if answer is None:
+        return f"<div {_STYLE}>Click on the scene: a ray goes from the eye through that pixel.</div>"
+    if isinstance(answer, Begun):
+        text = "<b>Line of sight</b>: now click on its other end" + _pairs(_about(answer.end))
+        return f'<div {_STYLE} class="raybox-answer" data-index="{answer.end.index}">{text}</div>'
+    body = _picked(answer) if isinstance(answer, Picked) else _sight(answer)
+    ray = f'data-origin="{_exact(answer.ray.origins)}" data-direction="{_exact(answer.ray.directions)}"'
+    index = answer.nearest if isinstance(answer, Picked) else -1
+    return f'<div {_STYLE} class="raybox-answer" data-index="{index}" {ray}>{body}</div>'
+
+
+def _picked(answer: Picked) -> str:
+    if not answer.contacts:
+        return "<b>Nothing</b> is met on this ray in this range of t."
+    first = answer.contacts[0]
+    what = "Triangle" if answer.face.startswith("normal") else "Box"
+    return f"<b>{what} {first.index}</b>{_pairs([*_about(first), ('face', answer.face)])}{_list(answer)}"
+
+
+def _sight(answer: Sight) -> str:
+    one, other = answer.ends
+    distance = float(np.linalg.norm(answer.ray.directions))
+    if answer.clear:
+        verdict = '<b style="color:#0077bb">The line of sight is clear</b>'
+    else:
+        verdict = f'<b style="color:#cc3311">The line of sight is blocked</b> by {answer.total:,}'
+    rows = [("from", _called(one)), ("to", _called(other)), ("distance", f"{distance:.6g}")]
+    return f"{verdict}{_pairs(rows)}{_list(answer) if answer.contacts else ''}"
+
+
+def _called(contact: Contact) -> str:
+    return f"{contact.index}" if contact.id is None else f"{contact.index} ({contact.id})"
+
+
+def _about(contact: Contact) -> list[tuple[str, str]]:
+    named = [] if contact.id is None else [("id", contact.id)]
+    return [*named, *contact.labels, ("t", f"{contact.t:.9g}"), ("point", numbers(contact.point))]
+
+
+def _list(answer: Picked | Sight) -> str:
+    """Lay everything along the ray out, in order."""
+    named = any(contact.id is not None for contact in answer.contacts)
+    columns = [("", _NUMBER), ("box", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
+    columns.append(("inside", _NUMBER))
+    rows = "<tr>" + "".join(f"<th {style}>{name}</th>" for name, style in columns) + "</tr>"
+    for k, contact in enumerate(answer.contacts[:ROWS], 1):
+        id_ = [contact.id or ""] if named else []
+        cells = (str(k), str(contact.index), *id_, f"{contact.t:.6g}", f"{contact.length:.3g}")
+        pairs = zip(cells, columns, strict=True)
+        rows += "<tr>" + "".join(f"<td {style}>{escape(cell)}</td>" for cell, (_, style) in pairs) + "</tr>"
+    more = answer.total - min(ROWS, len(answer.contacts))
+    rest = f"<div>and {more:,} more</div>" if more else ""
+    title = f"<div style='margin-top:6px'>Along the ray, in order: {answer.total:,}</div>"
+    return f"{title}<table class='raybox-along' {_LIST}>{rows}</table>{rest}"
+
+
+def _pairs(rows: Sequence[tuple[str, str]]) -> str:
+    lines = (f"<td {_NAME}>{escape(name)}</td><td {_CELL}>{escape(value)}</td>" for name, value in rows)
+    return f"<table {_TABLE}>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def numbers(values: Sequence[float]) -> str:
+    """Write a point for reading."""
+    return ", ".join(f"{value:.9g}" for value in values)
+
+
+def _exact(values: np.ndarray) -> str:
+    """Write a point so that it can be read back bit by bit."""
+    return ",".join(repr(value) for value in values.tolist())
+
+
+_STYLE = 'style="font-size:0.82em;line-height:1.35;padding:2px 12px;font-variant-numeric:tabular-nums"'

@@ -1,0 +1,616 @@
+"""raybox.bench: turns, medians, answers compared and settled, absent peers named, tables; no times judged."""
+
+import gc
+import inspect
+import json
+import sys
+import types
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import exact
+import raybox as rb
+from raybox.bench import (
+    checks,
+    data,
+    jobs,
+    machine,
+    peak_rates,
+    peers,
+    raybox_only,
+    report,
+    runner,
+    timing,
+    truth,
+    worker,
+)
+from raybox.bench.peers import common, numpy_brute, raybox_scene
+from raybox.cli import main
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind tests/, which has a compare.py too
+
+import aims
+import own_aims
+import own_tables
+import page
+import parts
+
+QUICK = {"size": 300, "asked": 400, "rounds": 2, "patience": 9.0}
+TINY = runner.Spec(**QUICK, names=("raybox", "numpy"), questions=("nearest", "count"))
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Give boxes that overlap, rays of which many start inside, and a judge."""
+    boxes = data.boxes("uniform", 400)
+    return boxes, data.rays("inside", 300, boxes), checks.Judge(boxes, scene_of(boxes))
+
+
+def scene_of(boxes):
+    return rb.Scene(rb.Boxes(boxes.lower, boxes.upper))
+
+
+# Turns and medians
+
+
+def test_everyone_takes_a_turn_in_each_round_and_the_order_alternates():
+    order, now = [], [0.0]
+    takes = {"a": 1.0, "b": 10.0, "c": 100.0}
+
+    def call(name):
+        assert not gc.isenabled()
+        order.append(name)
+        now[0] += takes[name] * len(order)
+
+    calls = {name: lambda name=name: call(name) for name in takes}
+    seconds = timing.alternate(calls, 3, clock=lambda: now[0])
+    assert "".join(order) == "abccbaabc"
+    assert seconds == {"a": [1.0, 6.0, 7.0], "b": [20.0, 50.0, 80.0], "c": [300.0, 400.0, 900.0]}
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("least", "rounds"), [(0.0, 2), (2.0, 2), (2.5, 3), (7.0, 7), (1e9, 10)])
+def test_short_rounds_are_more(least, rounds):
+    now = [0.0]
+
+    def call():
+        now[0] += 1.0
+
+    seconds = timing.alternate({"a": call}, 2, clock=lambda: now[0], least=least)
+    assert seconds == {"a": [1.0] * rounds}
+
+
+def test_a_ratio_is_of_the_same_round():
+    assert timing.ratio([1.0, 10.0, 2.0], [5.0, 20.0, 2.0]) == (2.0, 1.0, 5.0)
+
+
+def test_who_is_slow_is_given_fewer_rays_but_not_fewer_than_the_fewest(monkeypatch):
+    rays = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3))))
+    engine = common.Engine(lambda rays: len(rays.origins), {}, {})
+    for pace, want in ((1e-6, 5000), (1e-3, 400), (0.1, 64)):
+        monkeypatch.setattr(timing, "once", lambda call, pace=pace: (None, call() * pace))
+        assert runner.ration(engine, lambda count: count, rays, runner.Spec()) == pytest.approx(
+            want, rel=0.01
+        )
+
+
+def test_compiling_is_not_part_of_a_pace(monkeypatch):
+    """Some compiled code is first needed by a batch: that call takes seconds, and the next does not."""
+    rays, compiled = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3)))), []
+
+    def once(call):
+        count = call()
+        slow = count > 1000 and not compiled
+        compiled.extend([count] * slow)
+        return None, 9.0 if slow else 1e-6 * count
+
+    monkeypatch.setattr(timing, "once", once)
+    engine = common.Engine(lambda rays: len(rays.origins), {}, {})
+    assert runner.ration(engine, lambda count: count, rays, runner.Spec()) == 5000
+    assert compiled == [4096]
+
+
+# Data
+
+
+@pytest.mark.parametrize("kind", data.BOX_KINDS)
+def test_boxes_are_of_the_size_asked_and_fit_float32(kind):
+    boxes = data.boxes(kind, 1500)
+    assert boxes.lower.shape == boxes.upper.shape == (1500, 3)
+    assert (boxes.lower < boxes.upper).all()
+    for corner in (boxes.lower, boxes.upper):
+        np.testing.assert_array_equal(corner, corner.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", data.RAY_KINDS)
+def test_rays_are_unit_vectors_that_fit_float32(kind):
+    rays = data.rays(kind, 900, data.boxes("uniform", 10))
+    assert rays.origins.shape == rays.directions.shape == (900, 3)
+    np.testing.assert_allclose(np.linalg.norm(rays.directions, axis=1), 1.0, atol=1e-6)
+    for array in rays:
+        np.testing.assert_array_equal(array, array.astype(np.float32))
+    inside = ((rays.origins >= 0) & (rays.origins <= 1)).all(axis=1)
+    assert inside.all() if kind == "inside" else inside.mean() < 0.3
+
+
+def test_mixed_batches_hold_the_halves_they_are_compared_with():
+    boxes = data.boxes("uniform", 10)
+    halves = [data.rays(kind, 4096, boxes) for kind in ("camera", "inside")]
+    joined, lines = (data.rays(kind, 8192, boxes) for kind in ("joined", "lines"))
+    np.testing.assert_array_equal(joined.directions, np.concatenate([half.directions for half in halves]))
+    np.testing.assert_array_equal(lines.origins[1024:2048], halves[1].origins[:1024])
+    assert sorted(map(tuple, joined.directions)) == sorted(map(tuple, lines.directions))
+
+
+def test_a_file_is_moved_to_the_origin_and_rays_with_it(tmp_path):
+    corner = np.array([84616.5, 447423.0, -0.5])
+    rb.save(tmp_path / "b.npz", rb.Boxes([corner, corner + 2], [corner + 1, corner + 3]))
+    rb.save(tmp_path / "r.npz", rb.Rays(corner - [1, 0, 0], [[5, 1, 0], [5, 0, 1]]))
+    boxes = data.boxes(str(tmp_path / "b.npz"), 0)
+    np.testing.assert_array_equal(boxes.lower, [[0, 0, 0], [2, 2, 2]])
+    np.testing.assert_array_equal(boxes.around, [[0, 0, 0], [3, 3, 3]])
+    rays = data.rays(str(tmp_path / "r.npz"), 9, boxes)
+    np.testing.assert_array_equal(rays.origins, [[-1, 0, 0]] * 2)
+    np.testing.assert_allclose(rays.directions * 26**0.5, [[5, 1, 0], [5, 0, 1]], atol=1e-6)
+
+
+def test_a_part_of_the_rays_is_spread_over_all_of_them():
+    rays = data.RaySet(np.arange(30.0).reshape(10, 3), np.ones((10, 3)))
+    assert rays.spread(3).origins[:, 0].tolist() == [0, 9, 18]
+    assert len(rays.spread(99).origins) == 10
+
+
+# Do answers agree?
+
+
+def test_truth_is_the_oracles(scene):
+    boxes, rays, _ = scene
+    ranges = np.zeros(300), np.full(300, np.inf)
+    found = list(exact.along(*rays, *ranges, boxes.lower, boxes.upper))
+    for origin, direction, want in zip(*rays, found, strict=True):
+        met = truth.contacts(boxes, origin, direction)
+        assert [(m.box, m.t) for m in met] == [(f.index, f.plain[1]) for f in want]
+        assert [m.crossings for m in met] == [1 + (f.plain[2] >= 0) for f in want]
+        assert [m.surface for m in met] == [f.plain[2] if f.plain[2] >= 0 else f.plain[3] for f in want]
+    inside = [f for row in found for f in row if f.plain[2] < 0]
+    assert len(inside) > 20
+    assert sum(map(len, found)) > 5 * len(inside)
+
+
+def answers_of(boxes, rays):
+    engine = raybox_scene.engine(scene_of(boxes), 1)
+    return {q: engine.read[q](ask(engine.prepare(rays))) for q, ask in engine.ask.items()}
+
+
+def test_right_answers_agree_and_are_proved(scene):
+    boxes, rays, judge = scene
+    for question, answer in answers_of(boxes, rays).items():
+        same = judge.compare(question, "solid", rays, answer, prove=True)
+        assert (same.compared, same.near, same.differ) == (300, 0, 0)
+        assert (same.settled, same.raybox_right, same.peer_right) == (16, 16, 16)
+        assert 100 < same.met < 300
+
+
+def planted(question, answer, miss, hit):
+    """Give an answer that is wrong for a ray that meets nothing, and for one that meets something."""
+    if question == "nearest":
+        index, t = (part.copy() for part in answer)
+        index[miss], t[miss] = 7, 0.5
+        index[hit], t[hit] = (index[hit] + 1) % 400, t[hit] + 0.01
+        return index, t
+    if question == "all":
+        ray, index = answer
+        keep = ~((ray == hit) & (index == index[ray == hit][0]))
+        return np.append(ray[keep], miss), np.append(index[keep], 399)
+    wrong = answer.copy()
+    wrong[[miss, hit]] = ~wrong[[miss, hit]] if wrong.dtype == bool else wrong[[miss, hit]] + 1
+    return wrong
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
+def test_planted_wrong_answers_are_caught_and_settled(scene, question):
+    boxes, rays, judge = scene
+    answers = answers_of(boxes, rays)
+    miss, hit = (int(np.flatnonzero(answers["occluded"] == met)[9]) for met in (False, True))
+    wrong = judge.compare(question, "solid", rays, planted(question, answers[question], miss, hit))
+    assert (wrong.differ, wrong.settled, wrong.raybox_right, wrong.peer_right) == (2, 2, 2, 0)
+    assert "2 differ: of 2 settled 2 raybox's, 0 its" in report.agreement(wrong._asdict())
+
+
+@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
+def test_a_raybox_that_is_wrong_is_found_out(scene, question):
+    boxes, rays, _ = scene
+    gone = boxes._replace(lower=boxes.lower + 9.0, upper=boxes.upper + 9.0)
+    judge = checks.Judge(boxes, scene_of(gone))
+    found = judge.compare(question, "solid", rays, answers_of(boxes, rays)[question])
+    assert found.differ > 100
+    assert (found.settled, found.raybox_right, found.peer_right) == (24, 0, 24)
+    own_words = judge.compare(question, "solid", rays, answers_of(gone, rays)[question], prove=True)
+    assert own_words.differ == 0
+    assert own_words.peer_right < own_words.settled
+    assert report.agreement(own_words._asdict()).startswith("WRONG")
+
+
+def test_another_box_at_the_same_t_is_a_near_tie(scene):
+    boxes, rays, judge = scene
+    index, t = answers_of(boxes, rays)["nearest"]
+    other = np.where(index == 399, 0, index + 1)
+    found = judge.compare("nearest", "solid", rays, (np.where(index >= 0, other, -1), t * (1 + 1e-7)))
+    assert (found.near, found.differ) == (found.met, 0)
+
+
+def test_a_surface_is_met_where_the_ray_leaves_the_box(scene):
+    """Written from the definition: of each box the least t >= 0 at which the ray is on its surface."""
+    boxes, rays, judge = scene
+    with np.errstate(divide="ignore"):
+        one, two = (
+            (c - rays.origins[:, None]) / rays.directions[:, None] for c in (boxes.lower, boxes.upper)
+        )
+    near, far = np.minimum(one, two).max(axis=-1), np.maximum(one, two).min(axis=-1)
+    met = (near <= far) & (far >= 0)
+    assert (met & (near < 0)).sum() > 20
+    t = np.where(met, np.where(near >= 0, near, far), np.inf)
+    index = np.where(met.any(axis=1), t.argmin(axis=1), -1)
+    assert judge.compare("nearest", "surface", rays, (index, t.min(axis=1))).differ == 0
+    crossings = (met * (1 + (near >= 0))).sum(axis=1)
+    assert judge.compare("count", "surface", rays, crossings).differ == 0
+    assert judge.compare("count", "solid", rays, crossings).differ > 100
+
+
+@pytest.mark.parametrize("build", [numpy_brute.build, numpy_brute.build_recipe])
+def test_brute_force_in_numpy_agrees(scene, build):
+    boxes, rays, judge = scene
+    engine = build(numpy_brute.form(boxes), 1)
+    for question, ask in engine.ask.items():
+        found = judge.compare(question, "solid", rays, engine.read[question](ask(engine.prepare(rays))))
+        assert found.differ <= 1  # float32 may lose a grazing ray
+
+
+# Peers that are there, and those that are not
+
+
+def test_triangles_are_the_boxes():
+    boxes = data.boxes("uniform", 5)
+    a, b, c = common.corners(boxes)[common.faces(boxes, np.int64)].transpose(1, 0, 2)
+    area = np.linalg.norm(np.cross(b - a, c - a), axis=1).reshape(5, 12).sum(axis=1) / 2
+    x, y, z = (boxes.upper - boxes.lower).T
+    np.testing.assert_allclose(area, 2 * (x * y + y * z + z * x), rtol=1e-4)
+    assert common.box_of(np.array([-1, 0, 11, 12])).tolist() == [-1, 0, 0, 1]
+
+
+def stand_in(name, build, monkeypatch, **facts):
+    """Put a peer of ours into the table."""
+    adapter = types.SimpleNamespace(form=lambda boxes: boxes, build=build)
+    monkeypatch.setitem(sys.modules, f"{peers.MODULES}.{name}", adapter)
+    monkeypatch.setitem(peers.BY_NAME, name, peers.Peer(name, "numpy", name, "a stand-in", **facts))
+
+
+def test_who_takes_much_memory_is_given_no_more_than_so_many_rays(monkeypatch):
+    def build(boxes, _threads):
+        return raybox_scene.build(raybox_scene.form(boxes), 1)
+
+    stand_in("hungry", build, monkeypatch, rays=70)
+    spec = TINY._replace(names=("raybox", "hungry"), rays=("inside",), questions=("nearest",), rounds=1)
+    times = runner.measure(spec)["times"]
+    assert [(facts["name"], facts["asked"]) for facts in times] == [("raybox", 400), ("hungry", 70)]
+
+
+def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
+    def lying(boxes, _threads):
+        engine = raybox_scene.build(raybox_scene.form(boxes), 1)
+        return engine._replace(read=engine.read | {"count": lambda number: np.asarray(number) + 1})
+
+    def broken(_boxes, _threads):
+        raise ValueError("no such boxes")
+
+    def mute(boxes, _threads):
+        engine = raybox_scene.build(raybox_scene.form(boxes), 1)
+        return engine._replace(ask=engine.ask | {"nearest": lambda rays: {}["no"]})
+
+    for name, build in (("liar", lying), ("broken", broken), ("mute", mute)):
+        stand_in(name, build, monkeypatch)
+    stand_in("small", lying, monkeypatch, most=10)
+    ghost = peers.Peer("ghost", "no-such-distribution", "ghost", "")
+    monkeypatch.setitem(peers.BY_NAME, "ghost", ghost)
+    monkeypatch.setitem(peers.BY_NAME, "torn", ghost._replace(name="torn", distribution="numpy"))
+    names = ("raybox", "ghost", "torn", "liar", "broken", "mute", "small")
+    result = runner.measure(TINY._replace(names=names, rays=("inside",), rounds=1))
+    absent = "\n".join(report.absent(result))
+    for words in (
+        "ghost: not installed",
+        "torn: not installed (No module named",
+        "broken: failed to build: ValueError: no such boxes",
+        "mute, nearest, inside rays: failed: KeyError",
+        "small: not given more than 10 boxes",
+    ):
+        assert words in absent
+    rows = report.rows(result)
+    assert {(row.name, row.question) for row in rows} == {
+        *(("raybox", q) for q in TINY.questions),
+        *(("liar", q) for q in TINY.questions),
+        ("mute", "count"),
+    }
+    (lie,) = report.differing(rows)
+    assert lie.startswith(
+        "liar, 300 uniform boxes, inside rays, count: of 400 rays 400 differ: of 24 settled 24"
+    )
+    head, lines = report.pivot(rows)
+    assert head[5:] == ["raybox M rays/s", "liar /", "mute /"]
+    assert lines[0][-1] == "-"
+    assert lines[1][-2].endswith("!")
+
+
+def test_adapters_of_installed_peers_agree(scene):
+    boxes, rays, judge = scene
+    for peer in peers.PEERS:
+        if peer.adapter in ("raybox_scene", "warp_bvh", "open3d_mesh") or peers.version(peer) is None:
+            continue
+        if peer.name.startswith("trimesh") and not all(map(find_spec, ("trimesh", "rtree", "embreex"))):
+            continue
+        adapter = peers.load(peer)
+        engine = getattr(adapter, peer.build)(adapter.form(boxes), 1)
+        for question, ask in engine.ask.items():
+            read = engine.read[question](ask(engine.prepare(rays)))
+            assert judge.compare(question, peer.meaning, rays, read).differ <= 1, (peer.name, question)
+
+
+# The command, and processes of their own
+
+
+def test_the_command_measures_prints_and_names_who_is_absent(tmp_path):
+    out = tmp_path / "raw.json"
+    options = [
+        "--size",
+        "300",
+        "--peer",
+        "numpy",
+        "--peer",
+        "mujoco",
+        "--question",
+        "count",
+        "--rays",
+        "camera",
+    ]
+    done = CliRunner().invoke(main, ["bench", *options, "--rounds", "2", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    head, line = done.stdout.splitlines()[:2]
+    assert head.split()[-2:] == ["numpy", "/"] or "mujoco /" in head
+    assert line.split()[:5] == ["300", "uniform", "1", "camera", "count"]
+    if find_spec("mujoco") is None:
+        assert "not asked: mujoco: not installed" in done.stdout
+    for words in ("cores", "numpy 2", "noisy", machine.cpu_model()):
+        assert words in done.stdout
+    (result,) = json.loads(out.read_text())
+    assert [len(told["seconds"]) for told in result["times"]] == [2, 2]
+    assert result["times"][0]["agreement"]["raybox_right"] == 16
+
+
+def test_the_command_refuses_what_it_does_not_know():
+    for option, words in (("--peer", "Known are raybox"), ("--boxes", "neither a kind")):
+        done = CliRunner().invoke(main, ["bench", option, "no-such"])
+        assert done.exit_code == 2
+        assert words in done.output
+
+
+def test_a_job_that_fails_says_so():
+    with pytest.raises(RuntimeError, match="versus ended with exit code"):
+        worker.run_apart("versus", {"no_such": 1}, threads=1)
+
+
+def test_the_machine_is_described():
+    facts = machine.describe()
+    words = machine.in_words(facts)
+    for fact in (
+        facts["date"],
+        facts["cpu"],
+        f"{facts['cores']} cores",
+        f"numba {facts['versions']['numba']}",
+    ):
+        assert str(fact) in words
+    json.dumps(facts)
+
+
+# raybox alone
+
+
+def test_the_probe_does_what_it_counts():
+    run, chains = peak_rates.make(), np.arange(1, peak_rates.CHAINS + 1, dtype=np.float32) / 2
+    for _ in range(3):
+        chains = chains * np.float32(0.5) + np.float32(0.5)
+    assert run(3) == pytest.approx(peak_rates.LANES * chains.sum(), rel=1e-5)
+    assert peak_rates.fused_per_second(run, 1000) > 0
+
+
+def test_the_probe_of_tests_meets_what_it_should():
+    """Of sixteen boxes in a row along the diagonal, those that are not moved aside."""
+    run = peak_rates.make_slabs()
+    assert [run(steps) for steps in (1, 2, 17)] == [8, 16, 136]
+
+
+def test_jobs_about_raybox_alone_tell_what_the_page_wants():
+    results = {
+        "sizes": raybox_only.sizes([100, 200], 500, rounds=1),
+        "builds-1": raybox_only.builds(200, ["raybox", "numpy"], rounds=1),
+        "memory-1e7": raybox_only.memory(200, 100),
+        "mixed-1e5": raybox_only.mixed(200, 4000, rounds=1),
+        "first-use": {kind: [{"import": 1.0, "Scene": 2.5}] for kind in ("compiled", "loaded")},
+        "brute": {"tests": 8e9, "fused": 1e9, "slabs": 8e9, "lanes": 16, "seconds": {}},
+    }
+    results["brute"]["seconds"] = {"sweep": [4.0], "probe": [0.5], "slabs": [2.5]}
+    text = "\n".join(own_tables.sections(json.loads(json.dumps(results))))
+    for words in ("| 200 |", "bytes a box", "| numpy |", "in turns of 1024 rays", "| all of it | 3.50 |"):
+        assert words in text
+    assert "2 G tests" in text
+    assert "reaches 62.5% of that" in text
+    assert results["sizes"]["times"][0]["asked"] == 500
+    assert {len(laps) for laps in raybox_only.cores(rounds=1)["seconds"].values()} == {1}
+    told = own_tables._cores({"cores": {"seconds": {"one": [1.0] * 3, "two": [1.25, 1.6, 1.0]}}})
+    assert "do 1.60 times the work" in told[0]
+
+
+def test_every_part_is_a_job_that_takes_what_it_is_told(tmp_path):
+    todo = parts.parts(Path("data"), tmp_path)
+    assert {size for part in todo.values() for size in [part.how.get("size")] if size} == {
+        10**3,
+        10**5,
+        10**6,
+        10**7,
+    }
+    for part in todo.values():
+        told = json.loads(json.dumps(part.told()))
+        if part.job == "versus":
+            assert set(told) <= set(runner.Spec._fields)
+            assert set(told["names"]) <= set(peers.BY_NAME)
+        else:
+            inspect.signature(jobs.JOBS[part.job]).bind(**told)
+
+
+def test_parts_are_done_once_and_one_that_fails_stops_no_other(tmp_path, monkeypatch):
+    asked = []
+
+    def answer(job, _how, *, threads):
+        asked.append(job)
+        if job == "brute":
+            raise RuntimeError("no luck")
+        return {"threads": threads, "seconds": [1.23456789]}
+
+    monkeypatch.setattr(worker, "run_apart", answer)
+    todo = {"a": parts.Part("brute", {}), "b": parts.Part("mixed", {}, 2)}
+    parts.run(todo, tmp_path, [])
+    parts.run(todo, tmp_path, [])
+    parts.run(todo, tmp_path, ["b"])
+    assert asked == ["brute", "mixed", "brute", "mixed"]
+    assert json.loads((tmp_path / "b.json").read_text())["seconds"] == [1.23457]
+
+
+# Tables and plots
+
+
+def made_up(size=10**5, names=("raybox", "embreex", "open3d", "warp"), threads=1):
+    """Give a result in which peer k takes 2 k times raybox's time (3 k for inside rays); rounds vary."""
+    times = []
+    for kind in data.RAY_KINDS:
+        for question in ("nearest", "count"):
+            for k, name in enumerate(names):
+                longer = (3.0 if kind == "inside" else 2.0) * k or 1.0
+                seconds = [len(question) / 7 * longer * turn for turn in (1.0, 1.5, 1.2)]
+                facts = {"rays": kind, "question": question, "name": name, "asked": 1000, "seconds": seconds}
+                times.append(facts | {"agreement": dict.fromkeys(checks.Agreement._fields, 0)})
+    spec = {"boxes": "uniform", "threads": threads, "names": names}
+    told = [{"name": name, "why_not": ""} for name in names] + [
+        {"name": "mujoco", "why_not": "not installed"}
+    ]
+    machine_of = machine.describe()
+    return {"spec": spec, "size": size, "times": times, "contestants": told, "machine": machine_of}
+
+
+def test_tables_hold_medians_of_ratios():
+    rows = report.rows(made_up())
+    assert [round(row.ratio, 9) for row in rows[:4]] == [1, 2, 4, 6]
+    head, lines = report.pivot(rows)
+    assert lines[0] == ["100,000", "uniform", "1", "incoherent", "nearest", "0.000833", "2", "4", "6"]
+    marked = report.markdown(head, lines).splitlines()
+    assert marked[1] == "| ---: | --- | ---: | --- | --- | ---: | ---: | ---: | ---: |"
+    assert len(marked) == 2 + 6
+    plain = report.text(head, lines).splitlines()
+    assert {line.index("uniform") for line in plain[1:]} == {len("100,000") + 2}
+
+
+def test_aims_are_held_against_the_worst():
+    results = {"versus-a": made_up(), "versus-b": made_up(10**3, threads=2)}
+    found = {aim.words.split(" (")[0]: (aim.measured, aim.met) for aim in aims.aims(results)}
+    assert found["embreex 3 times slower"] == ("2 times", False)
+    assert found["embreex 1.5 times slower"] == ("2 times", True)
+    assert found["open3d 8 times slower"] == ("4 times", False)
+    assert "trimesh rtree 1,000 times slower" not in found
+
+
+def test_raybox_is_held_against_itself():
+    results = {
+        "workers-a": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
+        "exactness-a": made_up(names=("raybox proposals", "raybox")),
+    }
+    found = {aim.words: (aim.measured, aim.met) for aim in aims.aims(results)}
+    for words in ("two threads: 1.6 times one (streams)", "two threads: 1.8 times one (packets)"):
+        assert found[words] == ("2.00 times", True)
+    assert found["exact: proposals alone + 15 %"] == ("3.00 times", False)
+    text = "\n".join(own_tables.sections(results))
+    assert "| 100,000 | inside | nearest | +200.0% |" in text
+    assert "| 100,000 | camera | count | 2.00 | 2.00 to 2.00 |" in text
+
+
+def test_a_mixed_batch_is_held_against_its_halves():
+    seconds = {
+        "camera": [1.0, 1.0, 2.0],
+        "inside": [3.0, 3.0, 2.0],
+        "joined": [4.4, 4.0, 9.0],
+        "lines": [4.0] * 3,
+    }
+    assert own_aims.mixed_cost({"seconds": seconds}, "joined") == pytest.approx(0.1)
+
+
+def test_builds_memory_and_kernels_are_held_against_their_aims():
+    def built(size, threads, **seconds):
+        builds = [{"name": name.replace("_", " "), "seconds": each} for name, each in seconds.items()]
+        return {"size": size, "threads": threads, "builds": builds, "stats": {}}
+
+    results = {
+        "builds-a": built(10**6, 1, raybox_fast=[0.2, 0.1, 0.1], raybox_balanced=[0.9], warp=[9.0]),
+        "builds-b": built(10**6, 2, raybox_fast=[0.1], raybox_balanced=[0.4], embreex=[]),
+        "memory-1e7": {"peak_gb": 3.5, "stats": {"bytes_per_box": 41.0}},
+        "brute": {
+            "tests": 10**9,
+            "fused": 10**9,
+            "slabs": 10**9,
+            "seconds": {"sweep": [2.0, 4.0, 2.0], "probe": [1.0, 1.0, 1.0], "slabs": [1.0]},
+        },
+        "first-use": {
+            "compiled": [{"import": 9, "Scene": 9, "nearest": 7.5}],
+            "loaded": [{"import": 0.3, "Scene": 0.3, "nearest": 0.2}],
+        },
+    }
+    found = {aim.words: aim[1:] for aim in aims.aims(results)}
+    assert {words: (measured, met) for words, (measured, _, met) in found.items()} == {
+        "balanced: 1 million boxes built a second a thread": ("1.11 million", True),
+        "fast: 8 million boxes built a second a thread": ("5.00 million", False),
+        "10⁷ boxes built and asked within 3 GB": ("3.50 GB", False),
+        "nodes: 45 bytes a box": ("41.0", True),
+        "brute force: 0.52 tests for each fused multiply-add of 16 lanes": ("0.50", False),
+        "kernels of `nearest`: compiled within 8 s": ("7.5 s", True),
+        "kernels of `nearest`: loaded within 0.7 s": ("0.80 s", False),
+    }
+    where = [where for words, (_, where, _) in found.items() if words.split(":")[0] in ("fast", "balanced")]
+    assert where == [f"1,000,000 boxes, {threads} thread(s)" for threads in (1, 2)]
+
+
+def test_the_page_and_its_plots_are_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    sized = raybox_only.sizes([1000, 100_000][:1], 200, rounds=1)
+    page.write({"versus-a": made_up(), "versus-b": made_up(threads=2), "sizes": sized}, tmp_path)
+    text = (tmp_path / "performance.md").read_text()
+    for words in (
+        "## What was aimed at",
+        "### One thread",
+        "### 2 threads",
+        "mujoco: not installed",
+        "noisy",
+    ):
+        assert words in text
+    for name in ("peers", "size"):
+        picture = (tmp_path / "images" / f"{name}.svg").read_text()
+        assert picture.count("<path") > 20
+        assert f"images/{name}.svg" in text
+
+    # A page of another machine stands beside it.
+    page.write({"versus-a": made_up()}, tmp_path, "elsewhere", "Performance elsewhere")
+    other = (tmp_path / "elsewhere.md").read_text()
+    assert other.startswith("# Performance elsewhere\n")
+    assert "(images/elsewhere-peers.svg)" in other
+    assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
+    assert (tmp_path / "performance.md").read_text() == text
+    page.write({"versus-b": made_up(threads=2)}, tmp_path, "elsewhere")
+    assert "peers.svg" not in (tmp_path / "elsewhere.md").read_text()  # it is of one thread

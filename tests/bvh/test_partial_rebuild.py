@@ -1,0 +1,395 @@
+"""Parts of a tree built anew while others stay: chosen rightly, sound, and as good as a whole new tree."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.bvh import partial_rebuild
+from raybox.bvh.build import QUALITIES, build, grow_part
+from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH
+from raybox.bvh.partial_rebuild import Costs, measure
+from raybox.bvh.refit import copy_nodes, refit_into
+from raybox.bvh.validate import check, cost
+from raybox.errors import RayboxError
+from raybox.queries import exact_loops, exact_recorders
+from raybox.traversal.single import make_scratch
+from test_build import FAMILIES, clustered, same_tree, small_tasks, uniform
+from test_build_deep import levels
+from test_scene_update import assert_as_fresh, cast, last_first
+
+__all__ = ["small_tasks"]
+INF = np.inf
+
+
+def stray(boxes, who, step, seed):
+    """Take a step with some of the boxes, not beyond the unit cube."""
+    to = np.clip(boxes[0][who] + np.random.default_rng(seed).standard_normal((len(who), 3)) * step, 0, 1)
+    by = np.zeros_like(boxes[0])
+    by[who] = to - boxes[0][who]
+    return boxes[0] + by, boxes[1] + by
+
+
+def corner_of(boxes, number):
+    """Return the boxes nearest to a corner."""
+    return np.argsort(np.abs(boxes[0] - 0.1).max(axis=1), kind="stable")[:number]
+
+
+def moved_tree(tree, boxes):
+    return refit_into(copy_nodes(tree.nodes), tree, *boxes)[0]
+
+
+class Forced(NamedTuple):
+    tree: object
+    before: object
+    poor: list
+
+
+def force(tree, boxes, poor, monkeypatch, quality="balanced", **how):
+    """Have these parts grown anew, whatever they cost."""
+    monkeypatch.setattr(partial_rebuild, "_ENOUGH", INF)
+    excess = np.full(tree.parts.size, INF)
+    excess[poor] = -1.0
+    before = moved_tree(tree, boxes)
+    anew = partial_rebuild.regrow(before, boxes, Costs(0.5, excess), quality=quality, **how)
+    return anew and Forced(anew[0], before, poor)
+
+
+def part(tree, k):
+    """Return a part's nodes, children counted from its root, and whose slot it hangs from."""
+    begins = [*tree.parts.tolist(), len(tree.nodes)]
+    nodes = tree.nodes[begins[k] : begins[k + 1]].copy()
+    children = nodes[:, CHILD:]
+    children[children >= 0] -= begins[k]
+    return nodes, np.argwhere(tree.nodes[: begins[0], CHILD:] == begins[k]).tolist()
+
+
+def numbers_in(nodes):
+    children = nodes[:, CHILD:]
+    return np.sort(~children[(children < 0) & (children != EMPTY)])
+
+
+def assert_only_grown(forced, boxes):
+    """Hold that the tree is sound, parts hold what they held, and those not chosen are as they were."""
+    tree, before, poor = forced
+    check(tree, *boxes)
+    assert tree.parts.size == before.parts.size
+    assert tree.nodes.ctypes.data % 64 == 0
+    assert not tree.parts.flags.writeable
+    np.testing.assert_array_equal(tree.root, before.root)
+    first = tree.parts[0]
+    np.testing.assert_array_equal(tree.nodes[:first, :CHILD], before.nodes[:first, :CHILD])
+    for k in range(tree.parts.size):
+        (now, place), (then, old_place) = part(tree, k), part(before, k)
+        assert place == old_place
+        np.testing.assert_array_equal(numbers_in(now), numbers_in(then))
+        if k not in poor:
+            np.testing.assert_array_equal(now, then)
+
+
+# What parts are
+
+
+@pytest.mark.parametrize("quality", ["balanced", "best"])
+def test_parts_are_subtrees_side_by_side(quality, small_tasks):
+    boxes = clustered(3000)
+    tree = build(*boxes, quality=quality)
+    assert 8 <= tree.parts.size <= 500
+    assert tree.parts.dtype == np.int64
+    held = [numbers_in(part(tree, k)[0]) for k in range(tree.parts.size)]
+    assert max(map(len, held)) <= 3000 // 16
+    top = tree.nodes[: tree.parts[0], CHILD:]
+    np.testing.assert_array_equal(np.sort(np.concatenate([*held, ~top[top < 0]])), np.arange(3000))
+
+
+def test_trees_of_one_piece_have_no_parts():
+    assert build(*uniform(3000)).parts.size == 0
+    assert build(*uniform(0)).parts.size == 0
+    assert build(*uniform(70_000), quality="fast").parts.size == 0
+    assert build(*uniform(70_000)).parts.size == 8
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda p: np.delete(p, 2),
+        lambda p: p + 1,
+        lambda p: np.append(p, p[-1] + 1),
+        lambda p: np.append(p, p[-1]),
+    ],
+    ids=["one less", "next rows", "one more", "one twice"],
+)
+def test_check_finds_wrong_parts(wrong, small_tasks):
+    boxes = uniform(3000)
+    tree = build(*boxes)
+    check(tree, *boxes)
+    with pytest.raises(RayboxError, match="part"):
+        check(tree._replace(parts=wrong(tree.parts)), *boxes)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_costs_of_parts_and_of_the_whole(name, small_tasks):
+    """Of a part: what the nodes under its root add, counted one by one."""
+    boxes, moved = uniform(1500), FAMILIES[name](1500)
+    for quality in ("balanced", "fast"):
+        tree = moved_tree(build(*boxes, quality=quality), moved)
+        costs = measure(tree, *moved)
+        assert costs.whole == pytest.approx(cost(tree, *moved), rel=1e-4)
+        assert len(costs.parts) == tree.parts.size
+        for k in range(0, tree.parts.size if np.isfinite(costs.whole) else 0, 5):
+            begin, end = [*tree.parts, len(tree.nodes)][k : k + 2]
+            rest = np.delete(tree.nodes, slice(begin + 1, end), axis=0)
+            without = costs.whole - measure(tree._replace(nodes=rest, parts=np.zeros(0, int)), *moved).whole
+            assert costs.parts[k] == pytest.approx(without, rel=1e-6, abs=1e-6 * costs.whole)
+
+
+# Grown anew
+
+
+@pytest.mark.parametrize("quality", ["balanced", "best"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parts_of_any_boxes_are_sound(name, quality, small_tasks, monkeypatch):
+    boxes, start = FAMILIES[name](2500), uniform(2500)
+    for tree in (build(*start, quality=quality), build(*boxes, quality=quality)):
+        for poor in ([0], [1, tree.parts.size - 1]):
+            forced = force(tree, boxes, poor, monkeypatch, quality)
+            if np.isfinite(cost(tree, *boxes)):
+                assert_only_grown(forced, boxes)
+            else:  # these are no coordinates for such boxes
+                assert forced is None
+
+
+def test_parts_of_boxes_that_are_alike_are_sound(small_tasks, monkeypatch):
+    """Thousands of copies of one box in a part, and unbounded ones among them."""
+    monkeypatch.setattr("raybox.bvh.build._TASK", 4000)
+    lower, upper = uniform(20_000)
+    tree = build(lower, upper)
+    held = numbers_in(part(tree, 2)[0])
+    assert len(held) > 1000
+    lower[held], upper[held] = 0.25, 0.5
+    lower[held[:5]], upper[held[:5]] = -INF, INF
+    upper[held[5:9], 0] = INF
+    forced = force(tree, (lower, upper), [2], monkeypatch)
+    assert_only_grown(forced, (lower, upper))
+    assert levels(part(forced.tree, 2)[0]) <= 8
+
+
+def test_a_part_that_is_well_is_grown_as_it_was(monkeypatch):
+    boxes = uniform(70_000, size=0.01)
+    tree = build(*boxes)
+    forced = force(tree, boxes, [1, 3], monkeypatch)
+    assert_only_grown(forced, boxes)
+    assert measure(forced.tree, *boxes).parts == pytest.approx(measure(moved_tree(tree, boxes), *boxes).parts)
+
+
+def test_the_depth_of_a_part_goes_on_from_the_top(small_tasks, monkeypatch):
+    boxes = clustered(4000)
+    tree = build(*boxes)
+    told = {}
+
+    def note(rows, task, quality):
+        told[rows.view(np.int32)[:, 3].min()] = task.depth
+        return grow_part(rows, task, quality)
+
+    monkeypatch.setattr(partial_rebuild, "grow_part", note)
+    for k in range(tree.parts.size):
+        force(tree, boxes, [k], monkeypatch)
+    depth = {0: 1}
+    for node, slot in np.argwhere(tree.nodes[:, CHILD:] >= 0).tolist():
+        depth[int(tree.nodes[node, CHILD + slot])] = depth[node] + 1
+    want = {numbers_in(part(tree, k)[0])[0]: depth[int(tree.parts[k])] for k in range(tree.parts.size)}
+    assert told == want
+    assert len(set(want.values())) > 1
+    assert max(want.values()) < MAX_DEPTH
+
+
+@pytest.mark.parametrize("quality", ["balanced", "best"])
+def test_threads_do_not_change_what_is_grown(quality, small_tasks, monkeypatch):
+    boxes = clustered(3000)
+    tree = build(*boxes, quality=quality)
+    poor, moved = [0, 2, 5, 7], (boxes[0][::-1].copy(), boxes[1][::-1].copy())
+    alone = force(tree, moved, poor, monkeypatch, quality)
+    assert_only_grown(alone, moved)
+    for threads in (2, 3):
+        same_tree(force(tree, moved, poor, monkeypatch, quality, threads=threads).tree, alone.tree)
+    monkeypatch.setattr(partial_rebuild, "crew", last_first)
+    same_tree(force(tree, moved, poor, monkeypatch, quality).tree, alone.tree)
+
+
+# Which
+
+
+def chosen(tree, boxes, excess):
+    """Return which parts are chosen, by what they cost too much, of a tree that cost 10."""
+    excess = np.array(excess, float)
+    now = Costs(10.0 + excess.sum(), excess)
+    at = partial_rebuild._places(tree)
+    return list(
+        partial_rebuild._choose(tree.nodes, at, now, Costs(10.0, np.zeros_like(excess)), len(boxes[0]))
+    )
+
+
+def test_the_poorest_parts_are_chosen_as_many_as_it_takes():
+    boxes = uniform(70_000)
+    tree = build(*boxes)
+    assert chosen(tree, boxes, [0, 5, 0, 0, 9, 0, 0, 0]) == [4, 1]
+    assert chosen(tree, boxes, [0.01, 5, 0, 0, 9, 0, 0, 0]) == [4, 1]
+    assert chosen(tree, boxes, [0, 5, 0, -1, 9, 0, 0, 0]) == [4, 1]
+    assert chosen(tree, boxes, [0, 0, 0, 7, 0, 0, 0, 1]) == [3, 7]
+    # of four parts, a half; three, and what is left is not too much, or it is
+    assert chosen(tree, boxes, [1, 3, 3, 3, 0, 0, 0, 0]) == [1, 2, 3]
+    assert chosen(tree, boxes, [3, 3, 3, 3, 0, 0, 0, 0]) == []
+    assert chosen(tree, boxes, [2] * 8) == []
+
+
+# A scene that moves
+
+
+def visited(tree, boxes, rays):
+    """Count the nodes that rays visit on the way to the nearest box."""
+    job = exact_loops.Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
+    scratch, number, n = make_scratch(), np.empty(1, np.int64), len(rays)
+    out = np.full(n, -1), np.full(n, INF)
+    exact_loops.nearest(job, (0, n), scratch, exact_recorders.Nearest(number, np.empty(1)), *out)
+    return int(scratch.visited[0])
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Take a hundredth of 10^5 boxes, all from one corner, for a walk over the scene: 20 frames."""
+    boxes = uniform(100_000, size=0.01)
+    places, who = [boxes], corner_of(boxes, 1000)
+    for frame in range(20):
+        places.append(stray(places[-1], who, 0.05, frame))
+    return places
+
+
+def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
+    scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(1000)
+    keeper, grown = scene._parts[0].keeper, []
+    for boxes in frames[1:]:
+        times, built = keeper.regrowths, keeper.built
+        scene.update(rb.Boxes(*boxes))
+        scene.check()
+        new = build(*boxes)
+        assert scene.stats()["cost"] <= 1.4 * cost(new, *boxes)
+        if keeper.regrowths > times:
+            assert scene.stats()["cost"] <= 1.15 * cost(new, *boxes)
+            grown.append(visited(scene._parts[0].tree, boxes, rays) / visited(new, boxes, rays))
+            assert_as_fresh(scene, boxes, rays)
+            assert keeper.built.whole == built.whole
+            assert 0 < np.count_nonzero(keeper.built.parts != built.parts) < 4
+    assert keeper.rebuilds == 0
+    assert len(grown) == keeper.regrowths
+    assert 3 <= len(grown) <= 8
+    assert max(grown) <= 1.15, grown
+
+
+def test_the_first_part_grown_is_as_good_as_new(frames):
+    """Golden: nodes that rays visit after the refit alone, after its parts, in a whole new tree."""
+    tree, rays = build(*frames[0]), cast(1000)
+    built = measure(moved_tree(tree, frames[0]), *frames[0])
+    poor = moved_tree(tree, frames[6])
+    anew, costs = partial_rebuild.regrow(poor, frames[6], built, quality="balanced")
+    check(anew, *frames[6])
+    work = [visited(one, frames[6], rays) for one in (poor, anew, build(*frames[6]))]
+    assert work == [24_845, 16_626, 16_546]
+    assert np.flatnonzero(costs.parts != built.parts).tolist() == [0]
+    assert costs.whole == built.whole
+    assert costs.parts[0] == pytest.approx(measure(anew, *frames[6]).parts[0])
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_threads_do_not_change_a_scene_that_moves(frames, workers):
+    alone, many = (rb.Scene(rb.Boxes(*frames[0]), workers=n) for n in (1, workers))
+    for boxes in frames[1:9]:
+        for scene in (alone, many):
+            scene.update(rb.Boxes(*boxes))
+        same_tree(alone._parts[0].tree, many._parts[0].tree)
+    assert alone._parts[0].keeper.regrowths == many._parts[0].keeper.regrowths > 0
+
+
+def test_who_asked_before_keeps_tree_and_answers(frames):
+    scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(500)
+    held = []
+    for boxes in frames[1:]:
+        scene.update(rb.Boxes(*boxes))
+        state, hits = scene._parts[0], scene.nearest(rays)
+        held.append((state.tree, state.tree.nodes.copy(), hits, hits.t_exit.copy()))
+    assert scene._parts[0].keeper.regrowths > 1
+    for tree, nodes, hits, t_exit in held:
+        np.testing.assert_array_equal(tree.nodes, nodes)
+        np.testing.assert_array_equal(hits.t_exit, t_exit)
+
+
+def test_memory_of_the_tree_before_is_not_used_for_another_tree(frames):
+    """Trees of different size, given back late: a refit into such memory would be of other nodes."""
+    scene = rb.Scene(rb.Boxes(*frames[0]))
+    keeper, before, sizes = scene._parts[0].keeper, None, set()
+    for boxes in frames[1:]:
+        before = scene._parts[0].tree
+        times = keeper.regrowths
+        scene.update(rb.Boxes(*boxes))
+        sizes.add(len(scene._parts[0].tree.nodes))
+        if keeper.regrowths > times:
+            del before
+            for _ in range(3):
+                scene.update(rb.Boxes(*boxes))
+                assert all(len(nodes) == len(scene._parts[0].tree.nodes) for nodes in keeper.spare)
+                scene.check()
+    assert len(sizes) > 2
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_when_all_are_mixed_the_whole_is_built_anew(quality, small_tasks):
+    boxes = uniform(5000)
+    scene = rb.Scene(rb.Boxes(*boxes), quality=quality)
+    order = np.random.default_rng(10).permutation(5000)
+    mixed = boxes[0][order], boxes[1][order]
+    scene.update(rb.Boxes(*mixed))
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
+
+
+def test_when_all_go_far_away_the_whole_is_built_anew(small_tasks):
+    boxes = uniform(5000)
+    scene = rb.Scene(rb.Boxes(*boxes))
+    there = boxes[0] + 1e9, boxes[1] + 1e9
+    scene.update(rb.Boxes(*there))
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*there))
+
+
+def test_where_parts_turn_out_no_better_the_whole_is_built_anew(frames, monkeypatch):
+    tries = []
+
+    def poorly(rows, task, quality):
+        """Grow a part by number alone: neighbours are those that came one after the other."""
+        tries.append(len(rows))
+        rows[:] = rows[np.random.default_rng(0).permutation(len(rows))]
+        return grow_part(rows, task._replace(depth=49), quality)
+
+    monkeypatch.setattr(partial_rebuild, "grow_part", poorly)
+    scene = rb.Scene(rb.Boxes(*frames[0]))
+    scene.update(rb.Boxes(*frames[10]))
+    assert tries
+    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    same_tree(scene._parts[0].tree, build(*frames[10]))
+
+
+@pytest.mark.parametrize("quality", ["balanced", "best"])
+def test_answers_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
+    """Parts grown anew, the whole too; with copies of one box that stay, and a box without end that goes."""
+    monkeypatch.setattr("raybox.bvh.build._TASK", 1200)
+    boxes, rays = uniform(8000, size=0.003), cast(600)
+    who = corner_of(boxes, 320)
+    boxes[0][who[300:]], boxes[1][who[300:]] = 0.1, 0.11
+    boxes[1][who[0], 1] = INF
+    scene, who = rb.Scene(rb.Boxes(*boxes), quality=quality), who[:300]
+    for frame in range(15):
+        boxes = stray(boxes, who, 0.05, frame)
+        scene.update(rb.Boxes(*boxes))
+        assert_as_fresh(scene, boxes, rays)
+    assert scene._parts[0].keeper.regrowths > 0
+    assert scene._parts[0].keeper.rebuilds > 0

@@ -1,0 +1,396 @@
+"""The commands: what they print and write, how they end, and what they do not import."""
+
+import doctest
+import json
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from file_samples import BOXES, IDS, RAYS, samples
+from raybox.cli import main
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+DOCS = Path(__file__).parents[2] / "docs"
+real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in a folder with a scene and rays in it."""
+    monkeypatch.chdir(tmp_path)
+    rb.save("boxes.csv", BOXES, ids=IDS)
+    rb.save("rays.npz", RAYS)
+    return tmp_path
+
+
+def raybox(*arguments, code=0):
+    """Run a command in this process; no exception may reach the top."""
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="raybox")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done
+
+
+def process(*arguments, **options):
+    """Run a command as users do."""
+    command = [sys.executable, "-m", "raybox", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+# Documentation
+
+
+def examples():
+    """Give the examples of docs/cli.md: the command and what it prints."""
+    for block in re.findall(
+        r"^```console\n(.*?)^```", (DOCS / "cli.md").read_text(), re.MULTILINE | re.DOTALL
+    ):
+        for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            yield shlex.split(command), printed
+
+
+def test_documented_examples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    for (program, *arguments), printed in examples():
+        if program == "cat":
+            Path(arguments[0]).write_text(printed)
+            continue
+        stdout = raybox(*arguments).stdout
+        same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
+        assert same, f"{arguments}\nin docs/cli.md:\n{printed}\nnow:\n{stdout}"
+        seen.append(arguments[0])
+    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(seen)
+
+
+def test_every_command_has_help():
+    listed = raybox("--help").stdout
+    for command in main.commands:
+        assert re.search(rf"^  {command} +\w", listed, re.MULTILINE)
+        assert "raybox" in raybox(command, "--help").stdout
+    assert rb.__version__ in raybox("--version").stdout
+
+
+# Quick starts
+
+
+def modules_after(*arguments):
+    code = "import sys; from raybox.cli import main\n"
+    code += "try: main(sys.argv[1:])\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_help_imports_neither_numpy_nor_numba():
+    for arguments in (["--help"], ["--version"], ["cast", "--help"], ["demo", "--help"]):
+        assert not {"numpy", "numba"} & modules_after(*arguments)
+
+
+def test_one_ray_and_info_do_without_numba(folder):
+    ray_and_box = ["--origin", "0,0,0", "--direction", "1,1,1", "--lower", "1,1,1", "--upper", "2,2,2"]
+    assert "numba" not in modules_after("explain", *ray_and_box)
+    assert "numba" not in modules_after("info", "boxes.csv")
+    assert "numba" not in modules_after("pick", "boxes.csv", *ray_and_box[:4])
+
+
+# pick
+
+
+def test_pick(folder):
+    lines = raybox("pick", "boxes.csv", "--origin", "-1,0.5,0.5", "--direction", "2,0,0").stdout.splitlines()
+    assert lines[0].split() == ["index", "id", "t", "point", "face"]
+    assert lines[1].split() == ["0", "first", "0.5", "0,0.5,0.5", "-x"]
+    assert lines[2].split() == ["1", "second,", "of", "two", "1.75", "2.5,0.5,0.5", "-x"]
+    inside = raybox("pick", "boxes.csv", "--origin", "0.5,0.5,0.5", "--direction", "0,0,-1").stdout
+    assert inside.splitlines()[1].split() == ["0", "first", "0", "0.5,0.5,0.5", "inside"]
+
+
+def test_pick_for_programs(folder):
+    said = json.loads(raybox("pick", "boxes.csv", "--from=-1,0.5,0.5", "--to", "1,0.5,0.5", "--json").stdout)
+    assert (said["t_min"], said["t_max"], said["direction"]) == (0.0, 1.0, [2.0, 0.0, 0.0])
+    assert said["hits"] == [{"index": 0, "id": "first", "t": 0.5, "point": [0.0, 0.5, 0.5], "face": "-x"}]
+    said = json.loads(raybox("pick", "boxes.csv", "--origin=9,9,9", "--direction", "1,0,0", "--json").stdout)
+    assert (said["t_max"], said["hits"]) == (None, [])
+
+
+def test_pick_in_a_mesh(folder):
+    Path("parts.obj").write_bytes(samples()["parts.obj"][0])
+    ray = ["--origin", "0.5,0.5,9", "--direction", "0,0,-1"]
+    assert raybox("pick", "parts.obj", *ray).stdout.splitlines()[0].split() == ["index", "t", "point"]
+    assert "right" in raybox("pick", "parts.obj", "--boxes", *ray).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--origin", "0,0,0"],
+        ["--from", "0,0,0", "--direction", "1,0,0"],
+        ["--origin", "0,0,0", "--direction", "1,0"],
+        ["--origin", "0;0;0", "--direction", "1,0,0"],
+        ["--origin", "0,0,0,0", "--direction", "1,0,0"],
+        ["--origin", "0,0,nan", "--direction", "1,0,0"],
+        ["--origin", "0,0", "--direction", "1,0"],
+        ["--from", "0,0,0", "--to", "1,0,0", "--t-min", "2"],
+    ],
+)
+def test_wrong_rays(folder, arguments):
+    assert raybox("pick", "boxes.csv", *arguments, code=2).stdout == ""
+
+
+# cast
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "npy", "parquet"])
+def test_cast_reads_and_writes_every_table(folder, ending):
+    rb.save(f"rays.{ending}", RAYS)
+    done = raybox("cast", "boxes.csv", f"rays.{ending}", "-o", f"out.{ending}")
+    assert done.stdout == ""
+    assert "4 rays into a scene of 3" in done.stderr
+    wanted = rb.Scene(BOXES).nearest(RAYS)
+    if ending == "parquet":
+        table = pytest.importorskip("pyarrow.parquet").read_table(f"out.{ending}").to_pydict()
+    elif ending == "csv":
+        rows = np.genfromtxt(
+            "out.csv", delimiter=",", names=True, usecols=("ray", "index"), skip_footer=0, dtype=int
+        )
+        table = {"index": rows["index"], "t": wanted.t}
+    else:
+        table = np.load(f"out.{ending}")
+    np.testing.assert_array_equal(table["index"], wanted.index)
+    np.testing.assert_array_equal(table["t"], wanted.t)
+
+
+def test_cast_asks_every_question(folder):
+    scene = rb.Scene(BOXES)
+    answers = {}
+    for query in ("nearest", "occluded", "count", "all"):
+        said = json.loads(
+            raybox("cast", "boxes.csv", "rays.npz", "-o", "out.npz", "--query", query, "--json").stdout
+        )
+        assert (said["size"], said["cast"], said["query"], said["out"]) == (3, 4, query, "out.npz")
+        answers[query] = dict(np.load("out.npz"))
+    np.testing.assert_array_equal(answers["nearest"]["t"], scene.nearest(RAYS).t)
+    np.testing.assert_array_equal(answers["occluded"]["occluded"], scene.occluded(RAYS))
+    np.testing.assert_array_equal(answers["count"]["count"], scene.count(RAYS))
+    contacts = scene.all(RAYS)
+    for name, column in {"ray": contacts.ray, "index": contacts.index, "length": contacts.lengths}.items():
+        np.testing.assert_array_equal(answers["all"][name], column)
+
+
+def test_cast_from_points(folder):
+    Path("points.pcd").write_bytes(samples()["binary.pcd"][0])
+    said = raybox(
+        "cast", "boxes.csv", "points.pcd", "--origin", "-3,0.5,0.5", "-o", "-", "--query", "count"
+    ).stdout
+    assert len(said.splitlines()) == 41
+    Path("holes.csv").write_text("x,y,z\n1,2,3\nnan,nan,nan\n")
+    arguments = "cast", "boxes.csv", "holes.csv", "--origin", "0,0,0", "-o", "-"
+    assert "holes.csv, line 3, column x: nan" in raybox(*arguments, code=2).stderr
+    assert raybox(*arguments, "--invalid", "miss").stdout.splitlines()[2] == "1,-1,,inf,nan,nan,nan"
+
+
+@pytest.mark.parametrize("rows", ["", "0,0,0,1,0,0\n"])
+def test_cast_with_nothing_in_the_files(folder, rows):
+    Path("few.csv").write_text("origin_x,origin_y,origin_z,direction_x,direction_y,direction_z\n" + rows)
+    Path("none.csv").write_text("min_x,min_y,min_z,max_x,max_y,max_z\n")
+    for query in ("nearest", "occluded", "count", "all"):
+        for scene in ("none.csv", "boxes.csv"):
+            raybox("cast", scene, "few.csv", "-o", "out.csv", "--query", query)
+
+
+@real
+@pytest.mark.parametrize(
+    "name", ["delft_cityjson/delft.city.json", "voxel_store/scene_store8.vox", "skull_mesh/skull.obj"]
+)
+def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
+    """20,000 rays through the command; of 60, every box or triangle is tried by `rb.intersect`."""
+    geometry = rb.load(DATA / name)
+    around = (
+        geometry
+        if isinstance(geometry, rb.Boxes)
+        else rb.Boxes.of_triangles(geometry.vertices, geometry.faces)
+    )
+    lower, upper = around.bounds
+    rng = np.random.default_rng(11)
+    origins = rng.normal((lower + upper) / 2, 0.7 * (upper - lower), (20_000, 3))
+    rb.save("rays.npy", rb.Rays(origins, rng.uniform(lower, upper, (20_000, 3)) - origins))
+    raybox("cast", DATA / name, "rays.npy", "-o", "hits.npz")
+    hits, rays = np.load("hits.npz"), rb.load("rays.npy", kind="rays")
+    hit = hits["index"] >= 0
+    assert 0.5 < hit.mean() < 1.0
+    for k in rng.choice(20_000, 60, replace=False):
+        every = rb.intersect(rays[k], geometry)
+        assert hits["t"][k] == every.t.min()
+        assert hits["index"][k] == (every.t.argmin() if hit[k] else -1)
+
+
+# demo
+
+
+def test_demo(folder):
+    said = raybox("demo", "--out", "new/folder").stdout
+    assert "286 boxes" in said
+    assert 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0' in said
+    assert re.search(r"camera, .* 256,000 rays, [\d,]+ hit", said)
+    assert re.search(r"lidar, .* 65,536 rays, [\d,]+ hit", said)
+    assert sorted(path.name for path in Path("new/folder").iterdir()) == ["demo.html", "depth.png"]
+    page = Path("new/folder/demo.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert len(page) > 300_000
+    picture = read_png(Path("new/folder/depth.png").read_bytes())
+    assert picture.shape == (400, 640, 3)
+    background = (picture == picture[0, 0]).all(axis=-1).mean()
+    assert 0.4 < background < 0.8
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000
+
+
+def read_png(content):
+    """Read the plain RGB images that raybox writes; check every chunk's sum."""
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(content):
+        (size,) = struct.unpack_from(">I", content, at)
+        name, body = content[at + 4 : at + 8], content[at + 8 : at + 8 + size]
+        assert struct.unpack_from(">I", content, at + 8 + size)[0] == zlib.crc32(name + body)
+        chunks[name], at = body, at + 12 + size
+    width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert (depth, colour) == (8, 2)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
+    assert (rows[:, 0] == 0).all()
+    return rows[:, 1:].reshape(height, width, 3)
+
+
+def test_demo_needs_no_extra(folder):
+    extras = "['pyarrow', 'trimesh', 'laspy', 'ifcopenshell', 'viser']"
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras}))\n"
+    code += "from raybox.cli import main; main(['demo'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path("depth.png").is_file()
+    assert not Path("demo.html").exists()
+    assert 'pip install "raybox[view]"' in done.stdout
+
+
+def test_demo_where_it_cannot_write(folder):
+    Path("taken").write_text("a file")
+    assert "cannot make the folder taken" in raybox("demo", "--out", "taken", code=2).stderr
+
+
+# info
+
+
+def test_info(folder):
+    for name, (content, options) in samples().items():
+        Path(name).write_bytes(content)
+        kind = ["--kind", options["kind"]] if "kind" in options else []
+        facts = json.loads(raybox("info", name, "--json", *kind).stdout)
+        wanted = {"scene": ("boxes", "triangles"), "rays": ("rays",)}.get(options.get("kind"), ("points",))
+        assert facts["holds"] in wanted
+        assert facts["bytes"] == len(content)
+        assert facts["count"] > 0
+        assert facts["dimension"] == 3
+        assert "count" in raybox("info", name, *kind).stdout
+    assert "left  right" in raybox("info", "parts.obj", "--boxes").stdout
+
+
+def test_info_of_labels(folder):
+    said = raybox("info", Path(rb.__file__).parent / "data" / "duplex_aabb.csv").stdout
+    assert "IfcWallStandardCase 56" in said
+    assert "distinct ids   286" in said
+
+
+# Ends
+
+
+def one_line(done):
+    """Check that a refusal is one line on stderr and nothing else; give it."""
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("raybox: ")
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", samples())
+def test_broken_files_end_as_one_line(folder, name):
+    content, options = samples()[name]
+    path = Path("broken_" + name)
+    path.write_bytes(content[: len(content) // 2] if not name.endswith(".obj") else content + b"f 1 2\n")
+    if options.get("kind") == "scene":
+        done = raybox("cast", path, "rays.npz", "-o", "out.csv", code=2)
+    else:
+        origin = ["--origin", "0,0,0"] if "origin" in options else []
+        done = raybox("cast", "boxes.csv", path, "-o", "out.csv", *origin, code=2)
+    assert one_line(done).startswith(f"raybox: {path}")
+    assert not Path("out.csv").exists()
+    assert one_line(raybox("info", path, "--kind", options.get("kind", "rays"), code=2))
+
+
+def test_refusals(folder):
+    assert "nowhere.csv" in one_line(
+        raybox("pick", "nowhere.csv", "--from", "0,0,0", "--to", "1,1,1", code=2)
+    )
+    assert "unknown ending" in one_line(raybox("cast", "boxes.csv", "rays.npz", "-o", "out.txt", code=2))
+    assert "no folder" in one_line(raybox("cast", "boxes.csv", "rays.npz", "-o", "no/out.csv", code=2))
+    assert "not rays" in one_line(raybox("cast", "boxes.csv", "boxes.csv", "-o", "out.csv", code=2))
+    assert "not a scene" in one_line(raybox("cast", "rays.npz", "rays.npz", "-o", "out.csv", code=2))
+    assert "also an input" in raybox("cast", "boxes.csv", "rays.npz", "-o", "rays.npz", code=2).stderr
+    assert "workers" in one_line(
+        raybox("cast", "boxes.csv", "rays.npz", "-o", "out.csv", "--workers", "-3", code=2)
+    )
+    assert raybox("throw", code=2).stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["boxes.csv", "rays.npz"]
+
+
+def test_a_broken_file_in_a_process_of_its_own(folder):
+    Path("cut.ply").write_bytes(samples()["ascii.ply"][0][:-9])
+    done = process("pick", "cut.ply", "--from", "0,0,0", "--to", "1,1,1")
+    assert done.returncode == 2
+    assert one_line(done).startswith("raybox: cut.ply, row 3 of face: ")
+
+
+def test_no_memory(folder, monkeypatch):
+    def swell(self, *_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(rb.Scene, "all", swell)
+    assert "not enough memory" in one_line(
+        raybox("cast", "boxes.csv", "rays.npz", "-o", "o.csv", "--query", "all", code=2)
+    )
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    rays = np.random.default_rng(1).normal(size=(2, 50_000, 3))
+    rb.save("many.npz", rb.Rays(*rays))
+    command = [sys.executable, "-m", "raybox", "cast", "boxes.csv", "many.npz", "-o", "-"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "ray,index,id,t,x,y,z\n"
+    running.stdout.close()
+    said = running.stderr.read()
+    assert running.wait(timeout=60) == 0
+    assert "Traceback" not in said
+    assert "Broken" not in said
+
+
+def test_compiling_is_announced_once(folder):
+    fresh = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    many = "cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "count"
+    line = "raybox: compiling kernels for this machine (once, about 10 s) ...\n"
+    first, second = (process(*many, env=fresh) for _ in range(2))
+    assert first.stderr.startswith(line)
+    assert (first.stderr.count(line), second.stderr.count(line)) == (1, 0)
+    assert first.stdout == second.stdout

@@ -1,0 +1,231 @@
+"""Vector code against NumPy: every operation, in one compiled function."""
+
+import math
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from aim import INF
+from raybox.compiler import simd, simd_arrays
+from raybox.compiler.cpu import has
+from raybox.compiler.decorators import FLAGS, entry
+from raybox.compiler.intrinsics import larger, smaller, vector_code
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    fused,
+    greater,
+    joined,
+    lesser,
+    splat,
+    steps,
+    transposed,
+)
+from raybox.traversal import ray_keys
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
+NAN = math.nan
+
+
+@vector_code(types.void)
+def _operate(b, floats, wide, words, out, out64, out32):
+    x, y, z = (floats.load(16 * k, 16) for k in range(3))
+    for k, row in enumerate(
+        [
+            *transposed([floats.load(16 * k, 16) for k in range(16)]),
+            *(lesser(x, y), greater(x, y), fused(x, y, z), x.magnitude(), x / y - z * 2.0 + 1.0),
+            *((x < y).choose(x, 7.0), (x >= y).choose(0.0, y), (x.equals(y) | ~(x <= y)).choose(y, x)),
+            floats.gather([I64((7 * k + 3) % 48) for k in range(16)]),
+            *(
+                floats.splat(5, 16),
+                constant(b, F32, 16, 2.5),
+                splat(b, x.lane(3), 16),
+                x.shuffled(y, SHUFFLED),
+            ),
+        ]
+    ):
+        out.store(row, 16 * k)
+    u, v = wide.load(0, 8), wide.load(8, 8)
+    for k, row in enumerate(
+        [
+            *transposed([wide.load(8 * k, 8) for k in range(8)]),
+            *(lesser(u, v), greater(u, v), fused(u, v, u), u.magnitude(), u / v, u.to(F32).to(F64)),
+            *((u > v).choose(u, v), words.load(0, 8).to(I64).bits(F64)),
+        ]
+    ):
+        out64.store(row, 8 * k)
+    i, j = words.load(0, 16), words.load(16, 16)
+    numbers = Lanes(b, b.trunc(steps(b, I64(40), 16).value, i.to(I64).to(I32).value.type))
+    for k, row in enumerate(
+        [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, i >> 3, (i < j).to(I32), (x.to(I32)), numbers]
+    ):
+        out32.store(row, 16 * k)
+    words.squeeze(i, x < y, I64(100))
+    words.put(b.trunc((x < y).mask(), I32), 99)
+
+
+SHUFFLED = [31, 0, 16, 15, 1, 17, *range(2, 12)]
+
+
+@loop
+def operate(floats, wide, words, out, out64, out32):
+    _operate(floats, wide, words, out, out64, out32)
+
+
+def test_lanes_do_what_numpy_does():
+    rng = np.random.default_rng(1)
+    f, w = rng.uniform(-9, 9, (16, 16)).astype(np.float32), rng.uniform(-9, 9, (8, 8))
+    f[0, 3:8], f[1, 3:8] = [NAN, 1.0, NAN, 2.0, -0.0], [1.0, NAN, NAN, 2.0, 0.0]
+    w[0, 2:5], w[1, 2:5] = [NAN, 1.0, INF], [1.0, NAN, -INF]
+    words = rng.integers(-1000, 1000, 128).astype(np.int32)
+    i, j = words[:16].copy(), words[16:32].copy()
+    out, out64, out32 = np.zeros((29, 16), np.float32), np.zeros((16, 8)), np.zeros((11, 16), np.int32)
+    with np.errstate(all="ignore"):
+        operate(f, w, words, out, out64, out32)
+        (x, y, z), (u, v) = f[:3], w[:2]
+        both = x.astype(float) * y + z  # exact in float64, but for the rounding to float32
+        want = [*f.T, np.where(x < y, x, y), np.where(x > y, x, y), both, np.abs(x)]
+        want += [x / y - z * np.float32(2) + np.float32(1), np.where(x < y, x, 7), np.where(x >= y, 0, y)]
+        want += [np.where((x == y) | ~(x <= y), y, x), f.ravel()[(7 * np.arange(16) + 3) % 48]]
+        want += [f[0, [5] * 16], [2.5] * 16, x[[3] * 16], np.concatenate([x, y])[SHUFFLED]]
+        want64 = [
+            *w.T,
+            np.where(u < v, u, v),
+            np.where(u > v, u, v),
+            [fused_once(*p) for p in zip(u, v, u, strict=True)],
+        ]
+        want64 += [
+            np.abs(u),
+            u / v,
+            u.astype(np.float32),
+            np.where(u > v, u, v),
+            i[:8].astype(np.int64).view(float),
+        ]
+        want32 = [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, (i.view(np.uint32) >> 3).view(np.int32)]
+    want32 += [i < j, np.trunc(np.nan_to_num(x)), np.arange(40, 56)]
+    out32[9] = np.where(np.isnan(x), 0, out32[9])
+    for k, (got, row) in enumerate(zip([*out, *out64, *out32], [*want, *want64, *want32], strict=True)):
+        np.testing.assert_array_equal(got, np.asarray(row).astype(got.dtype), err_msg=f"operation {k}")
+    less = x < y
+    np.testing.assert_array_equal(words[100 : 100 + less.sum()], i[less])
+    assert np.signbit(out[19, 7]) == np.signbit(np.float32(0.0))  # the magnitude of -0.0
+    assert words[99] == sum(1 << k for k in np.flatnonzero(less).tolist())
+
+
+MASKS = [
+    0,
+    0xFFFF,
+    0xFF,
+    0xFF00,
+    1,
+    0x8000,
+    0x180,
+    *np.random.default_rng(5).integers(0, 1 << 16, 200).tolist(),
+]
+
+
+def go(way, monkeypatch):
+    """Do as this machine does, as one with AVX2 and no more, or as LLVM does without either."""
+    if way == "avx2" and not has("avx2"):
+        pytest.skip("this machine cannot do as AVX2 does")
+    if way != "own":
+        for module in (simd_arrays, ray_keys, simd):
+            monkeypatch.setattr(module, "has", lambda instructions: instructions == way)
+
+
+WAYS = ["own", "avx2", "none"]
+
+
+@pytest.mark.parametrize("count", [8, 16])
+@pytest.mark.parametrize("way", WAYS)
+def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
+    go(way, monkeypatch)
+
+    @vector_code(types.void)
+    def write(b, floats, words, chosen, out, out32, place):
+        some = chosen.load(0, count) > 0
+        out.squeeze(floats.load(0, count), some, place)
+        out32.squeeze(words.load(0, count), some, place)
+        out32.put(b.trunc(some.mask(), I32), 40)
+        out32.put(b.zext(some.any(), I32), 41)
+
+    @loop
+    def squeeze(floats, words, chosen, out, out32, place):
+        write(floats, words, chosen, out, out32, place)
+
+    rng = np.random.default_rng(6)
+    floats, words = rng.random(count).astype(np.float32), rng.integers(-1000, 1000, count).astype(np.int32)
+    for mask in MASKS:
+        chosen = np.array([mask >> k & 1 for k in range(count)], np.int32)
+        out, out32, number = np.full(42, -5, np.float32), np.full(42, -5, np.int32), chosen.sum()
+        squeeze(floats, words, chosen, out, out32, 7)
+        for got, value in ((out, floats), (out32, words)):
+            np.testing.assert_array_equal(got[7 : 7 + number], value[chosen > 0])
+            assert (got[:7] == -5).all()
+            assert (got[7 + count : 40] == -5).all()
+        assert (out32[40], out32[41]) == (mask & (1 << count) - 1, chosen.any())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
+    go(way, monkeypatch)
+
+    @vector_code(types.void)
+    def write(b, vectors, at, out):
+        for k, column in enumerate(ray_keys.load_columns(b, vectors, at)):
+            out.store(column, b.mul(I64(k), I64(16)))
+
+    @loop
+    def load(vectors, at, out):
+        write(vectors, at, out)
+
+    vectors, out = np.random.default_rng(7).random((40, 3)), np.zeros((3, 16))
+    load(vectors, 5, out)
+    np.testing.assert_array_equal(out, vectors[5:21].T)
+
+
+@pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])
+def test_rows_become_columns(count, dtype):
+    @vector_code(types.void)
+    def write(_b, rows, out, parts):
+        columns = transposed([rows.load(count * k, count) for k in range(count)])
+        for k, column in enumerate(columns):
+            out.store(column, count * k)
+            parts.store(joined([eight for eight in column.eights() for _ in range(2)]), 2 * count * k)
+
+    @loop
+    def turn(rows, out, parts):
+        write(rows, out, parts)
+
+    rows = np.random.default_rng(8).random((count, count)).astype(dtype)
+    out, parts = np.zeros_like(rows), np.zeros((count, 2 * count), dtype)
+    turn(rows, out, parts)
+    np.testing.assert_array_equal(out, rows.T)
+    np.testing.assert_array_equal(
+        parts, np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1).reshape(count, -1)
+    )
+
+
+def fused_once(x, y, z) -> float:
+    if not all(map(math.isfinite, (x, y, z))):
+        return x * y + z
+    return float(Fraction(x) * Fraction(y) + Fraction(z))
+
+
+@entry
+def _ends(one, other):
+    return smaller(one, other), larger(one, other)
+
+
+@pytest.mark.parametrize("one", [2, -3, np.int32(-7), 0.5, -0.0, np.inf, np.nan])
+@pytest.mark.parametrize("other", [2, -4, 0.25, 0.0, np.nan])
+def test_the_smaller_and_the_larger_are_what_python_says(one, other):
+    if isinstance(one, float) == isinstance(other, float):
+        np.testing.assert_array_equal(_ends(one, other), (min(one, other), max(one, other)))

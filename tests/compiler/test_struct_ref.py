@@ -1,0 +1,111 @@
+"""Named tuples that compiled code takes as a pointer: what is read and written there is the tuple's own."""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from raybox.compiler.decorators import device, entry
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.struct_ref import Held, held
+
+
+class Inner(NamedTuple):
+    """Arrays of one type: to Numba an array of them."""
+
+    one: Any
+    other: Any
+
+
+@held
+class Outer(NamedTuple):
+    """Of everything that held tuples have."""
+
+    inner: Inner
+    words: Any
+    rows: Any
+    cube: Any
+    flag: bool
+    number: int
+    time: float
+    nothing: Any
+    none: tuple[()]
+
+
+@device
+def _pick(tuple_: Outer, i: int, j: int, k: int) -> Any:
+    return tuple_.rows[i, j], tuple_.cube[i, j, k], tuple_.cube[-1, -1, k]
+
+
+@entry
+def _read(given: Outer, place: Any, out: Any) -> Any:
+    out[:3] = 0.0
+    row, cell, last = _pick(given, place[0], place[1], place[2])
+    out[0], out[1], out[2] = row, cell, last
+    sizes = given.rows.shape, given.cube.shape, given.words.size, given.cube.size, given.inner.other.size
+    return sizes, given.flag, given.number, given.time, given.cube.strides, given.cube.itemsize
+
+
+@entry
+def _write(given: Outer) -> int:
+    """Read what was just written, where a load that was kept would be out of date."""
+    total = 0
+    for k in range(given.words.size):
+        given.words[k] += 1
+        given.inner.one[0] += given.words[k]
+        total += given.inner.one[0]
+    return total
+
+
+@vector_code(types.int64)
+def _sizes(b: Any, given: Any) -> Any:
+    return b.add(given.words.size, b.mul(given.inner.other.size, given.number))
+
+
+@entry
+def _measure(given: Outer) -> int:
+    return _sizes(given)
+
+
+def make(shape=(3, 4, 5), words=7, *, flag=True):
+    random = np.random.default_rng(0)
+    inner = Inner(np.zeros(2, np.int64), np.zeros(5, np.int64))
+    rows, cube = random.random(shape[:2]), random.random(shape).astype(np.float32)
+    return Outer(inner, np.arange(words, dtype=np.int32), rows, cube, flag, 11, 0.25, None, ())
+
+
+def test_it_is_taken_as_a_pointer_and_so_is_what_is_in_it():
+    kind = numba.typeof(make())
+    assert isinstance(kind, Held)
+    assert isinstance(kind.types[0], Held)
+    assert kind == numba.typeof(make((9, 9, 9)))
+    assert len(kind.mangling_args[0]) < 30
+    assert kind != numba.typeof(make()._replace(words=np.zeros(3)))
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 1, 5), (1, 6, 1), (4, 2, 3)])
+@pytest.mark.parametrize("flag", [False, True])
+def test_what_is_read_is_what_is_there(shape, flag):
+    given, out = make(shape, flag=flag), np.empty(3)
+    for place in np.ndindex(shape):
+        sizes, *rest = _read(given, place, out)
+        at = [given.rows[place[:2]], given.cube[place], given.cube[-1, -1, place[2]]]
+        np.testing.assert_array_equal(out, at)
+        assert sizes == (shape[:2], shape, 7, given.cube.size, 5)
+        assert rest == [flag, 11, 0.25, given.cube.strides, 4]
+
+
+def test_what_is_written_is_seen():
+    given = make(words=3)
+    assert _write(given) == 1 + 3 + 6
+    assert given.words.tolist() == [1, 2, 3]
+    assert given.inner.one[0] == 6
+    assert _write(given) == 8 + 11 + 15
+    assert _write(make(words=0)) == 0
+
+
+def test_each_call_has_its_own():
+    for words in (0, 5, 2, 9):
+        assert _measure(make(words=words)) == words + 5 * 11

@@ -1,0 +1,160 @@
+"""rb.cluster.cast: real worker processes write what one machine writes, byte for byte."""
+
+import pickle
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from clustering import QUERIES, Log, both, distributed
+from raybox.cli import main
+from raybox.distributed.dask import heartbeat
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, put
+
+# The same bytes
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_one_machine_writes(cluster, tmp_path, query):
+    rays, met = put(tmp_path / "rays.parquet", RAYS), 0
+    for ending in ENDINGS:
+        how = {"query": query, "ids": IDS if query in ("nearest", "all") else None}
+        found, done = both(cluster, rays, ending, **how)
+        assert (done.rays, done.resumed) == (103, 0)
+        if ending != "zarr":
+            check(found, answer(SCENE, RAYS, query), ids=how["ids"])
+        met += done.met
+    assert met > 100
+
+
+@pytest.mark.parametrize("source", ENDINGS)
+def test_rays_of_every_format(cluster, tmp_path, source):
+    both(cluster, put(tmp_path / f"rays.{source}", RAYS), "npy", chunk=10)
+
+
+def test_points_and_compressed_rays(cluster, tmp_path):
+    np.savez_compressed(tmp_path / "points.npz", points=RAYS.directions)
+    both(cluster, tmp_path / "points.npz", "npy", origin=(0.5, 0.5, -2.0))
+
+
+def test_a_mesh_and_no_rays_and_no_contacts(cluster, tmp_path):
+    mesh = rb.Scene(rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]))
+    rays = put(tmp_path / "rays.npz", rb.Rays([[0.2, 0.2, -1]] * 5, [[0, 0, 1]] * 5))
+    for query in ("nearest", "all"):
+        done = rb.cluster.cast(mesh, rays, tmp_path / "m.csv", cluster=cluster, query=query, chunk=2)
+        assert (done.rays, done.met) == (5, 5)
+    away = put(tmp_path / "away.npz", rb.Rays([[9, 9, 9]] * 5, [[1, 0, 0]] * 5))
+    none = put(tmp_path / "none.npz", rb.Rays(np.empty((0, 3)), np.empty((0, 3))))
+    for ending in ENDINGS:
+        for rays in (away, none):
+            found, done = both(cluster, rays, ending, query="all", chunk=2)
+            assert (done.rays, done.rows) == (len(np.load(rays)["origins"]), 0)
+            for path in (found, tmp_path / f"wanted.{ending}"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_many_threads_in_one_process(tmp_path):
+    rays = put(tmp_path / "rays.npz", RAYS)
+    how = {"n_workers": 1, "threads_per_worker": 6, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**how) as threads:
+        both(threads, rays, "parquet", query="all", chunk=3)
+        both(threads, rays, "csv", chunk=3, workers=2)
+
+
+def test_a_split_scene(cluster, tmp_path):
+    split = rb.SplitScene(BOXES, parts=8, folder=tmp_path / "scene", memory=20_000)
+    for query in QUERIES:
+        how = {"ids": IDS if query in ("nearest", "all") else None, "query": query}
+        both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
+    rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
+
+
+def test_workers_let_go_of_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):
+    sent = []
+    submit = cluster.submit
+    monkeypatch.setattr(
+        cluster, "submit", lambda *a, **k: sent.append(pickle.dumps(a[1:])) or submit(*a, **k)
+    )
+    both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
+    assert len(sent) == 6
+    assert max(map(len, sent)) < 1000
+    assert set(cluster.run(held).values()) == {0}
+
+
+def held():
+    return len(sys.modules["raybox.distributed.dask.worker"]._HELD)
+
+
+def test_the_command(cluster, tmp_path):
+    rays = put(tmp_path / "rays.parquet", RAYS)
+    rb.save(tmp_path / "boxes.csv", BOXES, ids=IDS)
+    command = ["cast", f"{tmp_path}/boxes.csv", str(rays), "-o"]
+    address = ["--cluster", cluster.scheduler.address]
+    done = CliRunner().invoke(main, [*command, f"{tmp_path}/a.csv", *address])
+    assert done.exit_code == 0, done.output
+    assert "103 rays into a scene of 40" in done.stderr
+    assert CliRunner().invoke(main, [*command, f"{tmp_path}/b.csv"]).exit_code == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    done = CliRunner().invoke(main, [*command, "-", *address])
+    assert done.exit_code == 2
+    assert "A cluster writes to a file" in done.stderr
+
+
+# Who looks after workers
+
+
+class Watch(Log):
+    """Notes how often Dask looks after a worker that begins a task."""
+
+    name = "watch"
+
+    def setup(self, worker):
+        self.worker = worker
+
+    def transition(self, key, start, finish, **_):
+        if "raybox" in str(key) and finish == "executing":
+            self.note(*paces(self.worker))
+
+
+def paces(dask_worker):
+    return [dask_worker.periodic_callbacks[name].callback_time for name in ("profile", "tick")]
+
+
+def test_workers_are_looked_after_less_while_they_hold_a_scene(cluster, tmp_path):
+    before = cluster.run(paces)
+    cluster.register_plugin(Watch(tmp_path / "watch"))
+    both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
+    cluster.unregister_worker_plugin("watch")
+    assert set((tmp_path / "watch").read_text().splitlines()) == {"500.0 500.0"}
+    assert cluster.run(paces) == before
+    assert {pace < 100 for each in before.values() for pace in each} == {True}
+
+
+def test_the_last_scene_that_goes_has_a_worker_looked_after_as_before():
+    class Timer:
+        def __init__(self, milliseconds):
+            self.callback_time = milliseconds
+
+    class Worker:
+        def __init__(self, **timers):
+            self.periodic_callbacks = timers
+
+    worker = Worker(profile=Timer(10), tick=Timer(2000), heartbeat=Timer(7))
+
+    def times():
+        return [timer.callback_time for timer in worker.periodic_callbacks.values()]
+
+    for change, wanted in (
+        (heartbeat.slow, 500),
+        (heartbeat.slow, 500),
+        (heartbeat.hasten, 500),
+        (heartbeat.hasten, 10),
+    ):
+        change(worker)
+        assert times() == [wanted, 2000, 7]
+    heartbeat.hasten(worker)  # one that could not take its scene
+    heartbeat.slow(object())  # a Dask that has no such timers
+    assert times() == [10, 2000, 7]

@@ -1,0 +1,161 @@
+"""raybox.exact.definition against the definitions in exact.py: which points lie in the primitive."""
+
+import random
+from fractions import Fraction
+from math import inf, isfinite, isnan, nextafter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact_surfaces
+from exact import by_membership, rounded
+from raybox.exact import definition
+from raybox.exact.definition import Crossing, Ray1
+
+TINY = 5e-324
+POOL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 0.1, 1 / 3, nextafter(1.0, 2.0), 1e-9, TINY, -TINY, 1e-310]
+HUGE = [1e300, -1e300, 1.7976931348623157e308, -1.7976931348623157e308, 1e-300]
+
+# ---------------------------------------------------------------- what the definition says
+
+
+def span(ray):
+    return ray.t_min, ray.t_max
+
+
+def define_box(ray, lower, upper):
+    """Membership of points decides; the entry face is the lowest one that the entry point lies on."""
+    met = by_membership(*ray, lower, upper)
+    if met is None:
+        return None
+    faces = [low if d > 0 else high for d, low, high in zip(ray.direction, lower, upper, strict=True)]
+    entered = abs(met.t_enter) < inf and met.t_enter >= ray.t_min
+    on = [
+        entered and d != 0 and Fraction(o) + met.t_enter * Fraction(d) == face
+        for o, d, face in zip(ray.origin, ray.direction, faces, strict=True)
+    ]
+    return Crossing(
+        rounded(met.t), rounded(met.t_enter), rounded(met.t_exit), on.index(True) if entered else -1
+    )
+
+
+def define_plane(ray, normal, offset, cull_back):
+    met = exact_surfaces.plane(ray.origin, ray.direction, span(ray), normal, offset, cull_back=cull_back)
+    return met and Crossing(*map(rounded, met[:3]), -1)
+
+
+def define_triangle(ray, a, b, c):
+    """The signs at the three edges decide; Cramer's rule gives the weights."""
+    met = exact_surfaces.triangle_by_signs(ray.origin, ray.direction, span(ray), a, b, c)
+    solved = exact_surfaces.triangle(ray.origin, ray.direction, span(ray), a, b, c)
+    assert (met is None) == (solved is None)
+    return met and (Crossing(*map(rounded, met[:3]), -1), rounded(solved[1]), rounded(solved[2]))
+
+
+def facing(ray, a, b, c):
+    """Whether the ray comes from where a, b, c are seen to run counterclockwise: the normal is towards it."""
+    p, q = ([Fraction(y) - Fraction(x) for x, y in zip(a, other, strict=True)] for other in (b, c))
+    n = [p[k - 2] * q[k - 1] - p[k - 1] * q[k - 2] for k in range(3)]
+    return sum(x * Fraction(y) for x, y in zip(n, ray.direction, strict=True)) < 0
+
+
+def same(a, b):
+    """Equal bit for bit, signs of zero and all."""
+    return repr(a) == repr(b)
+
+
+# ---------------------------------------------------------------- random input
+
+numbers = st.one_of(
+    st.sampled_from(POOL), st.sampled_from(POOL + HUGE), st.floats(allow_nan=False, allow_infinity=False)
+)
+bounds = st.one_of(numbers, numbers, numbers, st.sampled_from([inf, -inf]))
+
+
+@st.composite
+def rays(draw, sizes=(2, 3)):
+    size = draw(st.sampled_from(sizes))
+    vector = st.tuples(*[numbers] * size)
+    t_min, t_max = sorted([draw(bounds), draw(bounds)])
+    if draw(st.booleans()):
+        t_min, t_max = 0.0, inf
+    return Ray1(draw(vector), draw(vector), t_min, t_max)
+
+
+@st.composite
+def boxes(draw, ray):
+    """A box near the ray more often than not: bounds may be coordinates of points on the ray."""
+    lower, upper = [], []
+    for o, d in zip(ray.origin, ray.direction, strict=True):
+        near = st.sampled_from([o, o + d, o + 2 * d, o - d])
+        coordinate = st.one_of(bounds, near).filter(lambda x: not isnan(x))
+        low, high = sorted([draw(coordinate), draw(coordinate)])
+        lower.append(low)
+        upper.append(high)
+    return tuple(lower), tuple(upper)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.data())
+def test_box_is_its_definition(data):
+    ray = data.draw(rays())
+    lower, upper = data.draw(boxes(ray))
+    assert same(definition.box(ray, lower, upper), define_box(ray, lower, upper))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_plane_is_its_definition(data):
+    ray = data.draw(rays())
+    normal = data.draw(st.tuples(*[numbers] * len(ray.origin)))
+    start = sum(n * o for n, o in zip(normal, ray.origin, strict=True))
+    offset = data.draw(st.one_of(numbers, st.just(start if isfinite(start) else 0.0)))
+    cull = data.draw(st.booleans())
+    assert same(definition.plane(ray, normal, offset, cull), define_plane(ray, normal, offset, cull))
+
+
+@settings(max_examples=300, deadline=None)
+@given(rays((3,)), st.tuples(*[st.tuples(*[numbers] * 3)] * 3))
+def test_triangle_is_its_definition(ray, corners):
+    met = define_triangle(ray, *corners)
+    assert same(definition.triangle(ray, *corners), met)
+    assert definition.triangle(ray, *corners, cull_back=True) == (met if facing(ray, *corners) else None)
+
+
+def test_many_small_numbers_see_every_kind_of_case():
+    """Whole numbers from -2 to 2 make touches and ties common; the counts prove that they were seen."""
+    rng = random.Random(5)
+    seen = dict.fromkeys(["hit", "miss", "inside", "touch", "tie", "flat", "parallel", "end"], 0)
+    for _ in range(8000):
+        size = rng.choice([2, 3])
+        o, d = ([float(rng.randint(-2, 2)) for _ in range(size)] for _ in "od")
+        t_min, t_max = rng.choice([(0.0, inf), (0.0, 1.0), (-inf, inf), (-1.0, 0.5), (0.5, 2.0)])
+        ray = Ray1(tuple(o), tuple(d), t_min, t_max)
+        spans = [sorted([float(rng.randint(-2, 2)), float(rng.randint(-2, 2))]) for _ in range(size)]
+        lower, upper = zip(*spans, strict=True)
+        got, expected = definition.box(ray, lower, upper), define_box(ray, lower, upper)
+        assert same(got, expected), (ray, lower, upper)
+        seen["hit" if got else "miss"] += 1
+        if got:
+            seen["inside"] += got.t > got.t_enter
+            seen["touch"] += got.t_enter == got.t_exit
+            seen["end"] += got.t in (t_max, got.t_exit)
+            seen["flat"] += lower[0] == upper[0]
+            seen["parallel"] += 0.0 in d
+            at = [a + got.t * b for a, b in zip(o, d, strict=True)]
+            seen["tie"] += sum(x in (a, b) for x, a, b in zip(at, lower, upper, strict=True)) > 1
+    assert min(seen.values()) > 200, seen
+
+
+def test_random_triangles_are_hit_and_missed():
+    rng = random.Random(6)
+    hits = edges = 0
+    for _ in range(2000):
+        o, d, a, b, c = (tuple(float(rng.randint(-3, 3)) for _ in range(3)) for _ in "odabc")
+        ray = Ray1(o, d, -inf, inf)
+        got = definition.triangle(ray, a, b, c)
+        assert same(got, define_triangle(ray, a, b, c)), (ray, a, b, c)
+        hits += got is not None
+        edges += got is not None and (got[1] == 0 or got[2] == 0 or got[1] + got[2] == 1)
+    assert hits > 100
+    assert edges > 20

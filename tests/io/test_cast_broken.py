@@ -1,0 +1,296 @@
+"""Bad input, full disks and Ctrl-C under rb.stream.cast: one line, what is done is kept, and it goes on."""
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.io.chunked import part_files, passing_kernels, pipeline
+from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, check, content, get, pq, put, run
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(autouse=True)
+def noted_at_once(monkeypatch):
+    """Have every chunk noted in the journal."""
+    monkeypatch.setattr(pipeline, "SECONDS", 0.0)
+
+
+def with_nan(row):
+    columns = {
+        f"{n}_{x}": a[:, k].copy()
+        for n, a in (("origin", RAYS.origins), ("direction", RAYS.directions))
+        for k, x in enumerate("xyz")
+    }
+    if row is not None:
+        columns["direction_y"][row] = np.nan
+    return columns
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("way_out", ["miss", "mended"])
+def test_nan(tmp_path, ending, way_out):
+    rays, out = tmp_path / f"rays.{ending}", tmp_path / "out.npy"
+    rb.save(rays, with_nan(67))
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    place = "line 69" if ending == "csv" else "row 67 (the first is 0)"
+    assert str(caught.value).startswith(
+        f"{rays}, {place}, column direction_y: nan is not a finite number; correct"
+    )
+    kept = json.loads((tmp_path / "out.npy.raybox-part" / "journal.json").read_text())["done"]["place"][
+        "first"
+    ]
+    assert kept == 60
+    if way_out == "mended":
+        rb.save(rays, with_nan(None))
+    done = rb.stream.cast(SCENE, rays, out, chunk=10, invalid="miss" if way_out == "miss" else "raise")
+    assert (done.rays, done.resumed) == (103, kept)
+    rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=103, invalid="miss")
+    assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert (get(out)["index"][67] == -1) == (
+        way_out == "miss" or SCENE.nearest(rb.load(rays)).index[67] == -1
+    )
+
+
+def test_nulls(tmp_path):
+    """Tables from databases have null where a sensor saw nothing."""
+    rays, out = tmp_path / "rays.parquet", tmp_path / "out.parquet"
+    columns = with_nan(67)
+    gaps = {
+        name: pa.array(column, mask=np.arange(103) == 67 if name == "direction_y" else None)
+        for name, column in columns.items()
+    }
+    pq.write_table(pa.table(gaps), rays, row_group_size=25)
+    told = r"row 67 .*, column direction_y: 1 values are missing; fill .* or read with invalid='miss'"
+    with pytest.raises(rb.FileFormatError, match=told):
+        rb.load(rays)
+    with pytest.raises(rb.FileFormatError, match=told):
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    done = rb.stream.cast(SCENE, rays, out, chunk=10, invalid="miss")
+    assert (done.rays, done.resumed) == (103, 50)
+    rb.save(tmp_path / "nan.parquet", columns)
+    wanted = SCENE.nearest(rb.load(tmp_path / "nan.parquet", invalid="miss"))
+    assert (wanted.index[67], wanted.hit.any()) == (-1, True)
+    assert SCENE.nearest(rb.load(rays, invalid="miss")).t.tolist() == wanted.t.tolist()
+    check(out, wanted)
+
+
+def test_misses_are_not_taken_for_sound_rays(tmp_path, monkeypatch):
+    rays, out = begun(tmp_path, monkeypatch, invalid="miss")
+    with pytest.raises(rb.FileFormatError, match="invalid miss there, raise now"):
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+
+
+@pytest.mark.parametrize("change", ["a number", "two rows", "fewer"])
+def test_rays_that_are_done_may_not_change(tmp_path, change):
+    rays, out = tmp_path / "rays.parquet", tmp_path / "out.csv"
+    rb.save(rays, with_nan(67))
+    with pytest.raises(rb.FileFormatError):
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    columns = with_nan(None)
+    if change == "a number":
+        columns["origin_z"][3] = np.nextafter(columns["origin_z"][3], 1)
+    if change == "two rows":
+        columns = {name: column[[1, 0, *range(2, 103)]] for name, column in columns.items()}
+    if change == "fewer":
+        columns = {name: column[:15] for name, column in columns.items()}
+    rb.save(rays, columns)
+    with pytest.raises(rb.FileFormatError, match=r"has changed: its first \d+ rays are not those") as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    assert f"remove the folder {tmp_path / 'out.csv.raybox-part'}" in str(caught.value)
+
+
+def sum_of(table, total=0, step=10**9):
+    """Weave a table, some rows at a time."""
+    for start in range(0, len(table), step):
+        some = table[start : start + step].view(np.uint64)
+        rows = np.empty(some.shape, np.uint64)
+        _, total = passing_kernels.weave(tuple(some.T), rows, np.uint64(total))
+        assert (rows == some).all()
+    return total
+
+
+def test_sums_tell_any_change():
+    table = np.array(RAYS.origins)
+    was = sum_of(table)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        a, b = rng.choice(table.size, 2, replace=False)
+        bent = table.copy().reshape(-1)
+        bent[a] = rng.choice([0.0, -0.0, 1.0, 2.0, np.nextafter(bent[a], 2)])
+        assert (sum_of(bent.reshape(table.shape)) == was) == (bent.tobytes() == table.tobytes())
+        plain = np.array([1.0, 2.0, 0.5, 4.0, 3.0, 8.0] * 200)
+        swapped = plain.copy()
+        swapped[[a, b]] = swapped[[b, a]]
+        same = swapped.tobytes() == plain.tobytes()
+        assert (sum_of(swapped.reshape(-1, 3)) == sum_of(plain.reshape(-1, 3))) == same
+    assert sum_of(table, was) != was != sum_of(table[:-1])
+    assert sum_of(table, step=7) == was
+
+
+def test_weaving_tells_what_is_not_finite():
+    for bad in (np.nan, -np.nan, np.inf, -np.inf):
+        for place in np.ndindex(5, 2):
+            table = np.full((5, 2), np.finfo(float).max)
+            assert passing_kernels.weave(
+                tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
+            )[0]
+            table[place] = bad
+            assert not passing_kernels.weave(
+                tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
+            )[0]
+
+
+def test_a_damaged_row_group(tmp_path):
+    rays, out = tmp_path / "rays.parquet", tmp_path / "out.parquet"
+    rb.save(tmp_path / "whole.parquet", RAYS)
+    table = pq.read_table(tmp_path / "whole.parquet")
+    pq.write_table(table, rays, row_group_size=25, use_dictionary=False)
+    sound = rays.read_bytes()
+    column = pq.read_metadata(rays).row_group(2).column(3)
+    bent = bytearray(sound)
+    bent[column.data_page_offset : column.data_page_offset + column.total_compressed_size] = bytes(
+        column.total_compressed_size
+    )
+    rays.write_bytes(bent)
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    assert str(caught.value).startswith(f"{rays}, row group 2: cannot be read (")
+    assert "\n" not in str(caught.value)
+    rays.write_bytes(sound)
+    done = rb.stream.cast(SCENE, rays, out, chunk=10)
+    assert done.resumed == 50
+    rb.stream.cast(SCENE, rays, tmp_path / "wanted.parquet", chunk=10)
+    assert content(out).popitem()[1] == (tmp_path / "wanted.parquet").read_bytes()
+
+
+def test_a_column_with_a_slip(tmp_path):
+    columns = with_nan(None)
+    columns["orign_x"] = columns.pop("origin_x")
+    rb.save(tmp_path / "rays.parquet", columns)
+    with pytest.raises(
+        rb.FileFormatError, match=r"rays.parquet, header: lacks the column origin_x; name the columns"
+    ):
+        rb.stream.cast(SCENE, tmp_path / "rays.parquet", tmp_path / "out.npy")
+    assert not list(tmp_path.glob("out*"))
+
+
+# Disks and memory
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_full_disk(tmp_path, monkeypatch, ending):
+    """From some piece on, nothing more fits."""
+    rays, out, whole = (
+        put(tmp_path / "rays.npz", RAYS),
+        tmp_path / f"out.{ending}",
+        tmp_path / f"whole.{ending}",
+    )
+    write, room, written = part_files.Part.write, float("inf"), []
+
+    def full(part, data):
+        if len(written) >= room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(len(data))
+        write(part, data)
+
+    monkeypatch.setattr(part_files.Part, "write", full)
+    rb.stream.cast(SCENE, rays, whole, chunk=10)
+    room = 1.6 * len(written)
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=10)
+    told = str(caught.value)
+    assert told.startswith(f"{out}: cannot be written: No space left on device; make room")
+    assert "rays are done and kept" in told
+    folder = tmp_path / f"{out.name}.raybox-part"
+    noted = json.loads((folder / "journal.json").read_text())["done"]["files"].values()
+    sizes = [path.stat().st_size for path in folder.iterdir() if path.name not in ("lock", "journal.json")]
+    assert sorted(sizes) == sorted(noted)  # what cannot be used takes no room
+    room = float("inf")
+    assert rb.stream.cast(SCENE, rays, out, chunk=10).resumed > 20
+    assert list(content(out).values()) == list(content(whole).values())
+
+
+def test_a_small_disk(tmp_path):
+    """The same, on a file system of its own; only root can make one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        many = rb.Rays(np.tile(RAYS.origins, (200, 1)), np.tile(RAYS.directions, (200, 1)))
+        rays, out = put(tmp_path / "rays.npy", many), disk / "out.npy"
+        with pytest.raises(rb.FileFormatError, match="No space left on device") as caught:
+            rb.stream.cast(SCENE, rays, out, chunk=500)
+        assert "rays are done and kept" in str(caught.value)
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        assert rb.stream.cast(SCENE, rays, out, chunk=500).resumed >= 500
+        rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=500)
+        assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    finally:
+        subprocess.run(["umount", disk], check=False)
+
+
+PEAK = """
+    import re, sys
+    from pathlib import Path
+    import raybox as rb
+    from streaming import SCENE
+    done = rb.stream.cast(SCENE, sys.argv[1], sys.argv[2], query=sys.argv[3], chunk=20_000, workers=1)
+    print(done.rays, re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "ending", "query"),
+    [("parquet", "npy", "nearest"), ("npy", "parquet", "all"), ("csv", "npz", "count")],
+)
+def test_memory_does_not_grow(tmp_path, source, ending, query):
+    """Ten times the rays (of CSV, which is slow, three), a few megabytes more at most; they are 48 MB."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("getrusage would tell the peak of this process, too")
+    peaks = []
+    for times in (1, 10) if source != "csv" else (2, 6):
+        rays = tmp_path / f"rays{times}.{source}"
+        put(
+            rays,
+            rb.Rays(np.tile(RAYS.origins, (1000 * times, 1)), np.tile(RAYS.directions, (1000 * times, 1))),
+        )
+        said = run(PEAK, rays, tmp_path / f"out.{ending}", query)
+        number, peak = map(int, said.split())
+        assert number == 103_000 * times
+        peaks.append(peak * 1024)
+    assert peaks[1] - peaks[0] < 20e6
+
+
+def test_ctrl_c_in_a_process_of_its_own(tmp_path):
+    """The command ends within a second or so, says what is kept, and goes on from there."""
+    rays, out = tmp_path / "rays.npy", tmp_path / "out.csv"
+    put(rays, rb.Rays(np.tile(RAYS.origins, (60_000, 1)), np.tile(RAYS.directions, (60_000, 1))))
+    rb.save(tmp_path / "boxes.npz", BOXES)
+    command = [sys.executable, "-m", "raybox", "cast", str(tmp_path / "boxes.npz"), str(rays), "-o", str(out)]
+    running = subprocess.Popen([*command, "--query", "count"], stderr=subprocess.PIPE, text=True)
+    told = tmp_path / "out.csv.raybox-part" / "journal.json"
+    while running.poll() is None and not (
+        told.exists() and json.loads(told.read_text())["done"]["place"]["first"]
+    ):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    said = running.communicate(timeout=60)[1].splitlines()
+    assert time.monotonic() - started < 10
+    assert running.returncode == 130
+    assert said[-1] == "raybox: stopped"
+    assert "rays are done and kept in out.csv.raybox-part" in said[-2]
+    assert not out.exists()

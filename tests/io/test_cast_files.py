@@ -1,0 +1,304 @@
+"""rb.stream.cast writes what load, the question and save give, whatever the formats and chunks."""
+
+import io
+import re
+import shutil
+import time
+import zipfile
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from file_samples import POINTS, samples
+from raybox.io.chunked import QUERIES, chunks, csv_chunks, parquet, pipeline, readers, result_columns
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("source", ENDINGS)
+def test_every_pair_of_formats(tmp_path, source, query):
+    rays = put(tmp_path / f"rays.{source}", RAYS)
+    wanted = answer(SCENE, RAYS, query)
+    named = IDS if query in ("nearest", "all") else None
+    for ending in ENDINGS:
+        out = tmp_path / f"out.{ending}"
+        done = rb.stream.cast(SCENE, rays, out, query=query, ids=IDS, chunk=10, workers=1)
+        check(out, wanted, named)
+        assert (done.rays, done.resumed) == (103, 0)
+        assert done.rows == len(wanted.index if query in ("nearest", "all") else wanted["ray"])
+    assert not list(tmp_path.glob("*part*"))
+    assert 0 < done.met < 103 or query == "all"
+
+
+@pytest.mark.parametrize("size", [1, 2, 51, 102, 103, 104, 10**9])
+def test_chunks_change_nothing(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(chunks, "PIECE", 17)
+    monkeypatch.setattr("raybox.io.chunked.tables.PIECE", 17)
+    monkeypatch.setattr(csv_chunks, "BLOCK", 400)
+    for source in ENDINGS:
+        rays = put(tmp_path / f"rays.{source}", RAYS)
+        rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=size)
+        check(tmp_path / "out.npy", SCENE.nearest(RAYS))
+
+
+@pytest.mark.parametrize("source", ENDINGS)
+@pytest.mark.parametrize("dims", [2, 3])
+def test_no_rays_and_two_dimensions(tmp_path, source, dims):
+    scene = rb.Scene(rb.Boxes.from_centers(BOXES.centers[:, :dims], 0.2))
+    for number in (0, 5):
+        rays = rb.Rays(RAYS.origins[:number, :dims], RAYS.directions[:number, :dims])
+        path = put(tmp_path / f"rays{number}.{source}", rays)
+        for query in QUERIES:
+            for ending in ENDINGS:
+                out = tmp_path / f"{number}{query}.{ending}"
+                assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
+                check(out, answer(scene, rays, query))
+    assert not list(tmp_path.glob("*part*"))
+
+
+@pytest.mark.parametrize("name", ["points.las", "points.laz", "binary.pcd", "ascii.pcd", "points.ply"])
+def test_points(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("raybox.io.chunked.readers.PIECE", 7)
+    path = tmp_path / name
+    path.write_bytes(samples()[name][0])
+    origin = (0.5, 0.25, 0.0)
+    rays = rb.load(path, kind="rays", origin=origin)
+    assert rb.stream.cast(SCENE, path, tmp_path / "out.csv", origin=origin, chunk=9).rays == len(rays)
+    check(tmp_path / "out.csv", SCENE.nearest(rays))
+    with pytest.raises(rb.FileFormatError, match="holds points, not rays; say where the rays start"):
+        rb.stream.cast(SCENE, path, tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_points_of_tables(tmp_path, ending):
+    path, table = tmp_path / f"points.{ending}", dict(zip("xyz", POINTS.T, strict=True))
+    if ending == "zarr":
+        zarr.open_group(path, mode="w").create_array("points", data=POINTS)
+    elif ending == "npy":
+        np.save(path, POINTS)
+    else:
+        rb.save(path, {"points": POINTS} if ending == "npz" else table)
+    rb.stream.cast(SCENE, path, tmp_path / "out.npz", query="all", origin=(0, 0, 2), chunk=7)
+    check(tmp_path / "out.npz", SCENE.all(rb.Rays([0, 0, 2], POINTS - [0.0, 0.0, 2.0])))
+
+
+def test_all_is_bounded_in_contacts_too(tmp_path, monkeypatch):
+    """No more than CONTACTS at a time, unless a single ray has more."""
+    monkeypatch.setattr(result_columns, "CONTACTS", 6)
+    seen, ask = [], rb.Scene.all
+    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: seen.append(ask(*a, **k)) or seen[-1])
+    path = put(tmp_path / "rays.npz", RAYS)
+    rb.stream.cast(SCENE, path, tmp_path / "out.parquet", query="all", chunk=50)
+    sizes = [(len(found), len(found.index)) for found in seen[1:]]
+    assert sum(rays for rays, _ in sizes) == 103
+    assert all(contacts <= 6 or rays == 1 for rays, contacts in sizes)
+    assert max(contacts for _, contacts in sizes) > 6
+    assert len(sizes) > 10
+    monkeypatch.undo()
+    check(tmp_path / "out.parquet", SCENE.all(RAYS))
+
+
+def test_csv_of_people(tmp_path, monkeypatch):
+    """Quoted fields over several lines, empty lines, Windows' ends, a byte order mark; cut anywhere."""
+    head = '\ufeff"a\nnote", origin_x,origin_y,direction_x,direction_y,\'\r\n'
+    rows = [
+        f'"{"x" * k}\n""{k}"", ,",{k / 7}, {k}e-1,1,{k % 3 - 1},\r\n' + "\r\n" * (k % 4 == 0)
+        for k in range(40)
+    ]
+    path = tmp_path / "by_hand.csv"
+    path.write_bytes((head + "".join(rows).removesuffix("\r\n")).encode())
+    rays = rb.load(path)
+    assert len(rays) == 40
+    scene = rb.Scene(rb.Boxes([[1.0, -1.0]], [[4.0, 3.0]]))
+    for block in (1, 7, 60, 1 << 20):
+        monkeypatch.setattr(csv_chunks, "BLOCK", block)
+        rb.stream.cast(scene, path, tmp_path / "out.npy", chunk=11)
+        check(tmp_path / "out.npy", scene.nearest(rays))
+    path.write_bytes(b"origin_x,origin_y,direction_x,direction_y\r0,0,1,0\r0,9,1,0\r")
+    assert rb.stream.cast(scene, path, tmp_path / "out.npy").met == 1
+
+
+def test_tables_of_other_kinds(tmp_path):
+    """Float32, whole numbers, Fortran's order, odd row groups, other columns, compressed arrays."""
+    o, d = RAYS.origins.astype(np.float32), RAYS.directions.astype(np.int8)
+    rays, path = rb.Rays(o, d), tmp_path / "rays.npy"
+    np.save(path, np.asfortranarray(np.hstack([o, d.astype(np.float32)])))
+    columns = {f"{n}_{x}": a[:, k] for n, a in (("direction", d), ("origin", o)) for k, x in enumerate("xyz")}
+    table = pa.table({"note": ["n"] * 103, **columns})
+    pq.write_table(table, tmp_path / "rays.parquet", row_group_size=9)
+    np.savez_compressed(tmp_path / "small.npz", origins=o, directions=d)
+    np.savez(tmp_path / "rays.npz", origins=np.asfortranarray(o), directions=d)
+    for name in ("rays.npy", "rays.parquet", "small.npz", "rays.npz"):
+        rb.stream.cast(SCENE, tmp_path / name, tmp_path / "out.npy", chunk=10)
+        check(tmp_path / "out.npy", SCENE.nearest(rays))
+    camera = rb.Rays.pinhole((0, 0, 3), (0.5, 0.5, 0), up=(0, 1, 0), fov=40, width=9, height=5)
+    rb.save(tmp_path / "camera.npz", camera)
+    np.savez(tmp_path / "one.npz", origins=camera.origins[0, 0], directions=camera.directions)
+    for name in ("camera.npz", "one.npz"):
+        rb.stream.cast(SCENE, tmp_path / name, tmp_path / "out.npy", chunk=10)
+        check(tmp_path / "out.npy", SCENE.nearest(camera))
+
+
+def test_what_is_loaded_whole(tmp_path):
+    """Only what docs/files.md names; all else is read piece by piece."""
+    want = readers.Want("rays", (0.0, 0.0, 0.0))
+    whole = []
+    for name in (
+        "rays.npy",
+        "rays.npz",
+        "rays.csv",
+        "rays.parquet",
+        "points.las",
+        "points.ply",
+        "binary.pcd",
+    ):
+        path = tmp_path / name
+        path.write_bytes(samples()[name][0])
+        found = readers.open_source(path, want._replace(origin=None) if "rays" in name else want)
+        whole += [path.suffix] if found.want.origin is None and "rays" not in name else []
+    assert whole == [".ply", ".pcd"]
+
+
+def test_a_file_that_is_open(tmp_path):
+    out = io.BytesIO()
+    path = put(tmp_path / "rays.npz", RAYS)
+    assert rb.stream.cast(SCENE, path, out, query="count", chunk=20).rows == 103
+    rb.save(tmp_path / "wanted.csv", answer(SCENE, RAYS, "count"))
+    assert out.getvalue() == (tmp_path / "wanted.csv").read_bytes()
+
+
+def test_arguments_are_checked(tmp_path):
+    path, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
+    for scene, how, told in (
+        (BOXES, {}, "scene must be a raybox.Scene; got Boxes"),
+        (SCENE, {"query": "first"}, "query must be one of nearest, occluded, count, all; got 'first'"),
+        (SCENE, {"ids": ["a"]}, "ids must name every box: got 1 for 40 boxes"),
+        (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),
+        (SCENE, {"workers": 0}, "workers must be"),
+        (SCENE, {"invalid": "drop"}, "invalid must be"),
+        (rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), {}, "rays must have the scene's dimensions"),
+    ):
+        with pytest.raises(rb.InvalidInput, match=told):
+            rb.stream.cast(scene, path, out, **how)
+    (tmp_path / "there.zarr").mkdir()
+    for place, told in (
+        ("out.txt", "unknown ending"),
+        ("no/out.zarr", "no folder"),
+        ("there.zarr", "there already"),
+    ):
+        with pytest.raises(rb.FileFormatError, match=told):
+            rb.stream.cast(SCENE, path, tmp_path / place)
+    shutil.rmtree(tmp_path / "there.zarr")
+    assert [item.name for item in tmp_path.iterdir()] == ["rays.npz"]
+
+
+def test_zarr_that_is_not_rays(tmp_path):
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w")
+    with pytest.raises(rb.FileFormatError, match="no arrays of rays or points"):
+        rb.stream.cast(SCENE, tmp_path / "a.zarr", tmp_path / "out.csv")
+    group.create_array("origins", data=np.zeros((4, 3)))
+    group.create_array("directions", data=np.zeros((5, 3)))
+    with pytest.raises(rb.FileFormatError, match=r"origins \(4, 3\), directions \(5, 3\)"):
+        rb.stream.cast(SCENE, tmp_path / "a.zarr", tmp_path / "out.csv")
+    for name, told in (("none.zarr", "No such file"), ("file.zarr", "not a folder")):
+        (tmp_path / "file.zarr").touch()
+        with pytest.raises(rb.FileFormatError, match=told):
+            rb.stream.cast(SCENE, tmp_path / name, tmp_path / "out.csv")
+
+
+def test_a_bar_tells_rate_and_time_left(tmp_path, capsys):
+    for name in ("rays.npz", "rays.csv"):  # the second does not say how many rays it holds
+        source = readers.open_source(put(tmp_path / name, RAYS), readers.Want("rays"))
+        with pipeline.progress(source, 20, True) as advance:
+            time.sleep(0.6)
+            advance(30, 0.5)
+        told = capsys.readouterr().err.split("\r")[-1]
+        assert re.search(r"49%|50%", told)
+        assert re.search(r"50\.0/10[03] \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", told), told
+    with pipeline.progress(source, 20, False) as advance:
+        time.sleep(0.6)
+        advance(30, 0.5)
+    assert capsys.readouterr().err == ""
+
+
+def test_archives_do_not_tell_the_time(tmp_path):
+    rb.save(tmp_path / "a.npz", RAYS)
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def written(folder, columns, times=1):
+    """Append columns to a Parquet file some times, and return its path."""
+    kinds = {name: result_columns.laid_out(column).dtype for name, column in columns.items()}
+    with closing(parquet.Parquet(result_columns.Task(folder, kinds, None), {})) as writer:
+        for _ in range(times):
+            writer.add(columns)
+        writer.finish(times * len(columns["ray"]))
+    return folder / "answers.parquet"
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 32, 33, 128, 129, 161, 1000])
+@pytest.mark.parametrize("page", [7, 129, 1 << 17])
+def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
+    """Whole numbers with differences of every width, floats of every kind, truths, columns with gaps."""
+    monkeypatch.setattr(parquet, "_PAGE", page)
+    rng = np.random.default_rng(rows)
+    ends = np.iinfo(np.int64)
+    columns = {"ray": range(12345678901, 12345678901 + rows), "same": np.full(rows, -1)}
+    columns |= {f"w{w}": rng.integers(0, 2**w, rows, np.uint64, True).view(np.int64) for w in range(64)}
+    columns["ends"] = rng.choice([ends.min, ends.max, 0, -1], rows)
+    columns["real"] = rng.choice([np.nan, np.inf, -0.0, 1.5], rows)
+    columns["yes"] = rng.random(rows) < 0.5
+    gaps = {f"gap {share}": rng.random(rows) < share for share in (0.0, 0.25, 0.9, 1.0)}
+    for name, there in gaps.items():
+        numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
+        columns[name] = result_columns.Sparse(there, numbers)
+        laid = result_columns.laid_out(columns[name])
+        assert laid[there].tobytes() == numbers.tobytes()
+        assert np.isnan(laid[~there]).all()
+    table = pq.read_table(written(tmp_path, columns, times=3))
+    assert table.num_rows == 3 * rows
+    for name, column in columns.items():
+        read = table[name].combine_chunks()
+        if name in gaps:
+            assert (~np.asarray(read.is_null())).tolist() == gaps[name].tolist() * 3
+            assert read.drop_null().to_numpy().tobytes() == column.numbers.tobytes() * 3
+        else:
+            assert np.asarray(read).tobytes() == result_columns.laid_out(column).tobytes() * 3, name
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
+    """`save` writes the same: null, of which databases make no mean; other formats have NaN."""
+    scene = rb.Scene(rb.Boxes(np.zeros((1, dimension)), np.ones((1, dimension))))
+    origins = np.random.default_rng(3).random((50, dimension)) * 3 - 1
+    rays = rb.Rays(origins, np.eye(dimension)[0])
+    hits = scene.nearest(rays)
+    assert 0 < hits.hit.sum() < 50
+    rb.save(tmp_path / "saved.parquet", hits)
+    rb.stream.cast(scene, put(tmp_path / "rays.npy", rays), tmp_path / "cast.parquet")
+    for name in ("saved", "cast"):
+        table = pq.read_table(tmp_path / f"{name}.parquet")
+        for axis, points in zip("xyz", hits.points.T, strict=False):
+            assert (~np.asarray(table[axis].is_null())).tolist() == hits.hit.tolist()
+            np.testing.assert_array_equal(np.asarray(table[axis]), points)
+        assert np.asarray(table["t"]).tolist() == hits.t.tolist()
+        assert table["t"].null_count == 0
+    rb.save(tmp_path / "own.parquet", {"index": [-1, 2], "x": [0.5, np.nan]})  # written as it is
+    own = pq.read_table(tmp_path / "own.parquet")
+    assert (own["x"].null_count, own["index"].to_pylist(), own["x"][0].as_py()) == (0, [-1, 2], 0.5)
+
+
+def test_row_groups_tell_the_range_of_rays_and_pack_what_ascends(tmp_path):
+    columns = {"ray": np.arange(7, 300_000), "index": np.tile([-1, 99_999], 149_997)[:299_993]}
+    group = pq.read_metadata(written(tmp_path, columns)).row_group(0)
+    ray, index = map(group.column, range(2))
+    assert (ray.statistics.min, ray.statistics.max) == (7, 299_999)
+    assert not index.is_stats_set
+    assert ray.total_compressed_size < 300_000 / 20
+    assert index.total_compressed_size < 300_000 * 2.5
+    assert group.num_rows == 299_993

@@ -1,0 +1,230 @@
+"""What stops rb.stream.cast leaves no half file; the same call goes on, to the very bytes."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.io.chunked import journal, part_files, pipeline
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, begun, content, fail_at, put, run
+
+
+@pytest.fixture(autouse=True)
+def noted_at_once(monkeypatch):
+    """Have every chunk noted in the journal."""
+    monkeypatch.setattr(pipeline, "SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_the_same_call_goes_on(tmp_path, monkeypatch, ending, query):
+    for source in ENDINGS:
+        rays, whole, out = (
+            tmp_path / f"{name}-{source}.{e}" for name, e in (("r", source), ("w", ending), ("o", ending))
+        )
+        how = {"query": query, "ids": IDS, "chunk": 20}
+        put(rays, RAYS)
+        rb.stream.cast(SCENE, rays, whole, **how)
+        with monkeypatch.context() as patch:
+            fail_at(patch, 60, KeyboardInterrupt())
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                rb.stream.cast(SCENE, rays, out, **how)
+        kept = int(stopped.value.__notes__[0].split()[0])
+        assert kept in (20, 40, 60)
+        assert not out.exists()
+        done = rb.stream.cast(SCENE, rays, out, **how)
+        assert (done.rays, done.resumed) == (103, kept)
+        assert list(content(out).values()) == list(content(whole).values())
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
+    given_up = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: given_up.append(what), raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "done with", raising=False)
+    put(tmp_path / "r.npz", RAYS)
+    for limit, name in ((part_files.CACHED, "short.npy"), (2000, "long.npy")):
+        monkeypatch.setattr(part_files, "CACHED", limit)
+        assert not given_up
+        rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
+    assert set(given_up) == {(0, 0, "done with")}
+    assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
+
+
+KILLING = """
+    import os, random, signal, sys, time
+    from pathlib import Path
+    import raybox as rb
+    from raybox.io.chunked import journal, pipeline
+    from streaming import IDS, RAYS, SCENE
+    pipeline.SECONDS = 0
+    source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    random.seed(5)
+    for ending in sys.argv[4:]:
+        def cast(name):
+            return rb.stream.cast(SCENE, source, folder / f"{name}.{ending}", query=query, ids=IDS, chunk=3)
+        started = time.perf_counter()
+        cast("whole")
+        took = time.perf_counter() - started
+        kills = resumed = 0
+        for tries in range(60):
+            child = os.fork()
+            if not child:
+                done = cast("out")
+                os._exit(40 if done.resumed else 0)
+            time.sleep(random.random() * took * 0.4)
+            os.kill(child, signal.SIGKILL)
+            code = os.waitpid(child, 0)[1]
+            kills += os.WIFSIGNALED(code)
+            if not os.WIFSIGNALED(code):
+                resumed += os.WEXITSTATUS(code) == 40
+                assert os.WEXITSTATUS(code) in (0, 40), code
+                break
+        else:
+            cast("out")
+        print(ending, kills, resumed)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of one process, to be quick")
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_kill_at_random_moments(tmp_path, query):
+    rays = put(tmp_path / "rays.parquet", RAYS)
+    said = run(KILLING, rays, query, tmp_path, *ENDINGS)
+    kills = [int(line.split()[1]) for line in said.splitlines()]
+    assert len(kills) == len(ENDINGS)
+    assert sum(kills) > 10
+    for ending in ENDINGS:
+        wanted, found = content(tmp_path / f"whole.{ending}"), content(tmp_path / f"out.{ending}")
+        assert list(found.values()) == list(wanted.values()), ending
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_an_error_tells_what_is_kept(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError) as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert "rays are done and kept in out.npy.raybox-part, from where the same command goes on" in str(
+        caught.value
+    )
+    fail_at(monkeypatch, 0, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError) as caught:
+        rb.stream.cast(SCENE, rays, tmp_path / "other.npy", chunk=20)
+    assert str(caught.value) == "enough"
+    assert not list(tmp_path.glob("other*"))
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"query": "count"}, "query nearest there, count now"),
+        ({"chunk": 21}, "chunk 20 there, 21 now"),
+        ({"ids": IDS}, "ids none there, sum "),
+        ({"scene": rb.Scene(BOXES[:39])}, "scene 40 boxes, sum "),
+        ({"scene": rb.Scene(BOXES[::-1])}, "scene 40 boxes, sum "),
+    ],
+)
+def test_another_command_is_refused(tmp_path, monkeypatch, how, told):
+    rays, out = begun(tmp_path, monkeypatch)
+    before = content(tmp_path)
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(how.pop("scene", SCENE), rays, out, **{"chunk": 20, **how})
+    assert told in str(caught.value)
+    assert "another command has begun it, in out.npy.raybox-part" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert content(tmp_path) == before
+    assert rb.stream.cast(SCENE, rays, out, chunk=20, workers=2).resumed > 0
+
+
+def test_another_origin_is_another_command(tmp_path, monkeypatch):
+    points, out = tmp_path / "points.npz", tmp_path / "out.npy"
+    np.savez_compressed(points, points=RAYS.origins + 1)  # loaded whole
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError, match="enough"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0))
+    monkeypatch.undo()
+    with pytest.raises(rb.FileFormatError, match=r"origin \[0.0, 0.0, 0.0\] there, \[0.0, 0.0, 1.0\] now"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 1))
+    assert rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0)).resumed > 0
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    folder = tmp_path / "out.npy.raybox-part"
+    folder.mkdir()
+    (folder / "letter").write_text("dear")
+    with pytest.raises(rb.FileFormatError, match="is there, but holds no journal; rename or remove it"):
+        rb.stream.cast(SCENE, rays, out)
+    (folder / "journal.json").write_text('{"done": 1')
+    with pytest.raises(rb.FileFormatError, match="holds a journal that cannot be read"):
+        rb.stream.cast(SCENE, rays, out)
+    assert (folder / "letter").read_text() == "dear"
+
+
+def test_answers_shorter_than_the_journal_says(tmp_path, monkeypatch):
+    rays, out = begun(tmp_path, monkeypatch)
+    os.truncate(tmp_path / "out.npy.raybox-part" / "answers.npy", 5)
+    with pytest.raises(rb.RayboxError, match="is shorter than its journal says; remove the folder"):
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+
+
+def test_two_at_once(tmp_path):
+    pytest.importorskip("fcntl")
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with (
+        journal.opened(out, {}, {}),
+        pytest.raises(rb.FileFormatError, match="another process is writing it"),
+    ):
+        rb.stream.cast(SCENE, rays, out)
+    assert rb.stream.cast(SCENE, rays, out).rays == 103
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("stage", ["finish", "replace", "remove"])
+def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
+    rays, out, whole = (
+        put(tmp_path / "rays.npz", RAYS),
+        tmp_path / f"out.{ending}",
+        tmp_path / f"whole.{ending}",
+    )
+    rb.stream.cast(SCENE, rays, whole, chunk=20)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if stage == "finish":
+            patch.setattr(journal.Journal, "place_output", stop)
+        elif stage == "remove":
+            patch.setattr(journal.Journal, "remove", stop)
+        else:
+            replace = os.replace
+            patch.setattr(os, "replace", lambda a, b: stop() if Path(b) == out else replace(a, b))
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert out.exists() == (stage == "remove")
+    fail_at(monkeypatch, 0, AssertionError("asked again"))
+    done = rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
+    assert list(content(out).values()) == list(content(whole).values())
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_an_output_that_was_taken_away_is_made_again(tmp_path, monkeypatch):
+    """Killed after the output took its place, before the journal went."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.Journal, "remove", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(SCENE, rays, out, chunk=20)
+    wanted = out.read_bytes()
+    out.unlink()
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
+    assert out.read_bytes() == wanted

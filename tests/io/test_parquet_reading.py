@@ -1,0 +1,153 @@
+"""Rays in Parquet, however they are encoded: every bit arrives, or the file is refused."""
+
+import re
+from collections import Counter
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from raybox.errors import FileFormatError
+from raybox.io.chunked import tables
+from raybox.io.chunked.chunks import Place, Rooms, read
+from raybox.io.chunked.readers import open_source
+from raybox.io.formats.common import Want
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+NAMES = [f"{vector}_{axis}" for vector in ("origin", "direction") for axis in "xyz"]
+PLAIN = {"compression": "none", "use_dictionary": False}
+
+
+def numbers(count: int) -> dict[str, np.ndarray]:
+    """Return columns of any bits but for NaN's many, with zeros of both signs, denormals and infinities."""
+    rng = np.random.default_rng(count)
+    columns = {name: rng.integers(0, 2**64, count, np.uint64).view(np.float64) for name in NAMES}
+    for column in columns.values():
+        column[np.isnan(column)] = np.nan
+        column[rng.integers(0, count, 5)] = [0.0, -0.0, np.inf, -np.inf, 5e-324]
+    return columns
+
+
+def table(columns, nullable=True):
+    fields = [pa.field(name, pa.float64(), nullable) for name in columns]
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+def read_from(path, row=0, at=0):
+    """Return the columns of a file from a row group on, and the row of each piece."""
+    read: list = [[] for _ in NAMES]
+    starts = []
+    for piece in open_source(path, Want("rays")).pieces(row, at):
+        starts.append(piece.row)
+        for column, values in zip(read, [*piece.arrays["origins"], *piece.arrays["directions"]], strict=True):
+            assert len(values) == piece.rows
+            column.append(np.array(values))
+    return [np.concatenate(column) for column in read], starts
+
+
+WAYS = {
+    "plain": {},
+    "version 2": {"data_page_version": "2.0"},
+    "small pages": {"data_page_size": 1000, "write_batch_size": 10},
+    "small pages, version 2": {"data_page_size": 1000, "write_batch_size": 10, "data_page_version": "2.0"},
+    "several groups": {"row_group_size": 7001},
+    "no statistics": {"write_statistics": False},
+    "checksums": {"write_page_checksum": True},
+    "indexed": {"write_page_index": True},
+    "compressed": {"compression": "snappy"},
+    "dictionary": {"use_dictionary": True},
+    "byte stream split": {"use_byte_stream_split": True},
+}
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("batch", [999, 1 << 17])
+def test_numbers_are_read_bit_for_bit(tmp_path, monkeypatch, way, nullable, batch):
+    monkeypatch.setattr(tables, "_BATCH", batch)
+    path, columns = tmp_path / "rays.parquet", numbers(30_011)
+    parquet.write_table(table(columns, nullable), path, **PLAIN | WAYS[way])
+    found, starts = read_from(path)
+    for name, values in zip(NAMES, found, strict=True):
+        np.testing.assert_array_equal(values.view(np.uint64), columns[name].view(np.uint64))
+    assert len(starts) >= 30_011 // batch
+
+
+def test_other_types_columns_and_empty_groups(tmp_path):
+    path, columns = tmp_path / "rays.parquet", {name: np.arange(500) + 0.5 for name in NAMES}
+    rows = table(columns).set_column(2, NAMES[2], pa.array(columns[NAMES[2]].astype(np.float32)))
+    rows = rows.append_column("other", pa.array(["text"] * 500))
+    with parquet.ParquetWriter(path, rows.schema) as writer:
+        writer.write_table(rows.slice(0, 0))
+        writer.write_table(rows)
+    for values in read_from(path)[0]:
+        assert values.tolist() == columns[NAMES[0]].tolist()
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("pages", [1, 3])
+@pytest.mark.parametrize("every", [False, True])
+def test_page_headers_in_which_any_bit_is_wrong(tmp_path, version, pages, every):
+    """The file is refused, or every row arrives: Arrow alone returns fewer rows for some of these."""
+    path, rows = tmp_path / "rays.parquet", 40 * pages
+    columns = {name: np.arange(rows) + 0.5 for name in NAMES}
+    small = PLAIN | {"write_statistics": False, "data_page_size": 320, "write_batch_size": 40}
+    parquet.write_table(table(columns), path, **small, data_page_version=version)
+    sound, group = path.read_bytes(), parquet.read_metadata(path).row_group(0)
+    headers = []
+    for chunk in map(group.column, range(6 if every else 1)):
+        start = chunk.data_page_offset + (pages > 1) * (chunk.total_compressed_size // pages)
+        headers.append((start, sound.index(np.float64(40.5 if pages > 1 else 0.5).tobytes(), start)))
+    seen = Counter[str]()
+    for bit in range(8 * (headers[0][1] - headers[0][0])):
+        damaged = bytearray(sound)
+        for start, _ in headers:
+            damaged[start + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with suppress(OSError, ValueError):
+            seen["fewer rows from Arrow"] += parquet.read_table(path, columns=NAMES).num_rows < rows
+        try:
+            found = read_from(path)[0]
+        except FileFormatError as error:
+            said = str(error)
+            short = re.search(rf", row group 0: holds \d+ of {rows} rows;", said)
+            assert short or ", row group 0: cannot be read (" in said or " are missing;" in said
+            seen["fewer rows" if short else "refused"] += 1
+        else:
+            assert [len(values) for values in found] == [rows] * 6
+            seen["all rows"] += 1
+    assert seen["refused"] > 50
+    assert seen["all rows"] > 10  # of fields that readers have no use for
+    assert not every or min(seen["fewer rows"], seen["fewer rows from Arrow"]) > 0
+
+
+@pytest.mark.parametrize("keep", [4, 20, 60, 70, 300])
+def test_a_file_that_becomes_shorter_is_refused(tmp_path, keep):
+    path = tmp_path / "rays.parquet"
+    parquet.write_table(table(numbers(40)), path, **PLAIN)
+    source = open_source(path, Want("rays"))
+    with path.open("r+b") as file:
+        file.truncate(parquet.read_metadata(path).row_group(0).column(0).data_page_offset + keep)
+    with pytest.raises(FileFormatError, match=r"row group 0: cannot be read|cannot be read"):
+        list(source.pieces(0, 0))
+
+
+def test_chunks_go_on_within_a_row_group(tmp_path, monkeypatch):
+    """Each chunk's place and checksum are the same whatever the batches, and reading resumes from each."""
+    path, columns = tmp_path / "rays.parquet", {name: np.random.default_rng(1).random(9000) for name in NAMES}
+    parquet.write_table(table(columns), path, **PLAIN, row_group_size=3500)
+    source, rounds = open_source(path, Want("rays")), []
+    for batch in (700, 1 << 17):
+        monkeypatch.setattr(tables, "_BATCH", batch)
+        rounds.append(list(read(source, 1000, Place(), Rooms())))
+    for chunks in rounds:
+        assert [c.after._replace(row=0) for c in chunks] == [c.after._replace(row=0) for c in rounds[0]]
+        for axis, name in enumerate(NAMES[:3]):
+            found = np.concatenate([chunk.rays.origins[:, axis] for chunk in chunks])
+            np.testing.assert_array_equal(found, columns[name])
+        for k in range(len(chunks) - 1):
+            again = next(read(source, 1000, chunks[k].after, Rooms()))
+            assert again.first == chunks[k + 1].first
+            np.testing.assert_array_equal(again.rays.directions, chunks[k + 1].rays.directions)

@@ -1,0 +1,184 @@
+"""Copies whose images are primitives of floats: decided in the loop, exactly, where all things touch."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact_copies
+import raybox as rb
+from raybox.queries import exact_fallback
+from test_instances_scene import GEOMETRIES, held, on_grid, regular
+from test_scene_mesh import TETRAHEDRON
+
+CELL = rb.Boxes([0.0] * 3, [1.0] * 3)
+SIGNED = [np.diag(signs)[list(order)] for order in itertools.permutations(range(3)) for signs in
+          itertools.product([-1.0, 1.0], repeat=3)]  # fmt: skip
+
+
+def plain(rng, count) -> np.ndarray:
+    """Give moves, mirror images, quarter turns, powers of two: axes go to axes, and nothing is rounded."""
+    sizes = rng.choice([0.5, 1.0, 2.0], (count, 1, 3))
+    turned = np.array(SIGNED)[rng.integers(0, len(SIGNED), count)] * sizes
+    return np.concatenate([turned, rng.integers(-4, 5, (count, 3, 1)) / 2], axis=2)
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Return a list that rays are noted in which are left to whole numbers."""
+    noted, contacts = [], exact_fallback._contacts
+
+    def note(job, k):
+        noted.append(k)
+        return contacts(job, k)
+
+    monkeypatch.setattr(exact_fallback, "_contacts", note)
+    return noted
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_plain_copies_are_exact_and_leave_nothing_to_whole_numbers(kind, late):
+    rng = np.random.default_rng(40)
+    maps = plain(rng, 14)
+    assert 4 < (np.linalg.det(maps[:, :, :3]) < 0).sum() < 10
+    seen = held(rb.Instances(GEOMETRIES[kind], maps), on_grid(rng, 250))
+    assert seen["hits"] > 60, seen
+    assert seen["ties"] > 60, seen
+    assert kind == "mesh" or (seen["touches"] > 100 and seen["inside"] > 40), seen
+    assert not late
+
+
+def test_sheared_triangles_stand_in_the_world_and_sheared_boxes_do_not(late):
+    rng = np.random.default_rng(41)
+    maps = regular(rng, 8, [-1.0, 0.0, 0.5, 1.0, 2.0])
+    turned = (maps[:, :, :3] != 0).sum(axis=(1, 2)) > 3
+    rays = on_grid(rng, 120)
+    assert held(rb.Instances(GEOMETRIES["mesh"], maps[turned]), rays)["ties"] > 20
+    assert not late
+    assert held(rb.Instances(GEOMETRIES["boxes"], maps[turned]), rays)["touches"] > 5
+    assert late
+
+
+def test_a_grid_of_cells_with_rays_in_its_walls_and_edges(late):
+    places = np.array([*itertools.product(range(4), repeat=3)], dtype=float)
+    cells = rb.Instances.from_poses(CELL, places)
+    rng = np.random.default_rng(42)
+    origins, ways = rng.integers(-1, 6, (150, 3)) + rng.choice([0.0, 0.25], (150, 3)), np.zeros((150, 3))
+    ways[np.arange(150), rng.integers(0, 3, 150)] = rng.choice([-1.0, 1.0, 3.0], 150)
+    seen = held(cells, rb.Rays(origins, ways))
+    assert seen["ties"] > 80, seen
+    assert seen["touches"] > 150, seen
+    assert not late
+
+
+@pytest.mark.parametrize("mesh", [TETRAHEDRON, None])
+def test_back_sides_of_plain_copies_are_culled_in_their_own_sense(mesh, late):
+    rng = np.random.default_rng(43)
+    geometry = rb.Mesh(*mesh) if mesh else GEOMETRIES["mesh"]
+    instances = rb.Instances(geometry, plain(rng, 12))
+    scene, rays = rb.Scene(instances), on_grid(rng, 200)
+    answers = exact_copies.along(rays, instances, cull=True)
+    assert exact_copies.hold(scene, rays, answers, cull="back")["hits"] > 25
+    assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 25
+    assert not late
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_images_that_are_no_floats_are_left_to_whole_numbers(kind, late):
+    """Steps of a tenth: each image is off its neighbour's by less than the bounds, and is not rounded."""
+    rng = np.random.default_rng(44)
+    maps = plain(rng, 10)
+    maps[:, :, 3] *= 0.1
+    maps[::2, :, :3] *= 0.1
+    rays = on_grid(rng, 120)
+    touching = rb.Rays(rays.origins * 0.1, rays.directions, t_min=rays.t_min, t_max=rays.t_max)
+    assert held(rb.Instances(GEOMETRIES[kind], maps), touching)["hits"] > 30
+    assert len(late) > 5
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+@pytest.mark.parametrize("size", [2.0**-300, 2.0**-190, 2.0**190])
+def test_numbers_too_small_or_too_large_for_products(kind, size):
+    """Maps and points whose products could be lost on the way to the image."""
+    rng = np.random.default_rng(45)
+    geometry, maps = GEOMETRIES[kind], plain(rng, 6)
+    if kind == "mesh":
+        small = rb.Mesh(geometry.vertices * size, geometry.faces)
+    else:
+        small = rb.Boxes(geometry.lower * size, geometry.upper * size)
+    maps[::2, :, 3] = 0.0
+    maps[::3, :, :3] *= 1 + 2.0**-52
+    rays = on_grid(rng, 80)
+    scaled = rb.Rays(rays.origins * size, rays.directions, t_min=rays.t_min * size, t_max=rays.t_max * size)
+    assert held(rb.Instances(small, maps), scaled)["hits"] > 5
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_corners_too_small_to_be_multiplied_without_loss(kind):
+    """Rays exactly through corners of images that are no floats, though they look like some."""
+    rng = np.random.default_rng(47)
+    geometry, size = GEOMETRIES[kind], 2.0**-1030
+    ways = 1 + rng.integers(1, 9, (6, 3)) * 2.0**-52
+    maps = np.concatenate([ways[:, :, None] * np.eye(3), np.zeros((6, 3, 1))], axis=2)
+    if kind == "mesh":
+        small, points = rb.Mesh(geometry.vertices * size, geometry.faces), geometry.vertices
+    else:
+        small = rb.Boxes(geometry.lower * size, geometry.upper * size)
+        points = np.concatenate([geometry.lower, geometry.upper])
+    goals = points[rng.integers(0, len(points), 80)] * rng.choice([-1, 1, 1], (80, 1))
+    rays = rb.Rays(np.zeros(3), goals * ways[rng.integers(0, 6, 80)])
+    assert held(rb.Instances(small, maps), rays)["hits"] > 20
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_normals_and_spans_at_edges_are_those_of_whole_numbers(kind):
+    """Of many contacts at once, which is compiled, and of each alone, which is not."""
+    rng = np.random.default_rng(46)
+    maps = plain(rng, 12)
+    maps[:4, :, :3] = np.eye(3) * rng.choice([-1.0, 1.0, 2.0], (4, 1, 3))
+    scene, rays = rb.Scene(rb.Instances(GEOMETRIES[kind], maps)), on_grid(rng, 300)
+    many = scene.nearest(rays)
+    assert many.hit.sum() > 100
+    for k in np.flatnonzero(many.hit):
+        one = scene.nearest(rays[k])
+        np.testing.assert_array_equal(many.normals[k], one.normals)
+        assert (many.t_enter[k], many.t_exit[k]) == (one.t_enter, one.t_exit)
+
+
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_what_is_met_at_one_rounded_time_is_told_apart(kind, late):
+    """Walls closer together than double-double tells, the first of them with the largest number."""
+    steps = [2.0**-118, 2.0**-119, 2.0**-120, 0.0]
+    maps = np.tile(np.eye(3, 4), (4, 1, 1))
+    maps[:, 2, 3] = steps
+    wall = (
+        rb.Boxes([0.0] * 3, [1.0, 1.0, 0.0])
+        if kind == "boxes"
+        else rb.Mesh([[0, 0, 0], [3, 0, 0], [0, 3, 0]], [[0, 1, 2]])
+    )
+    rng = np.random.default_rng(48)
+    rays = rb.Rays(np.append(rng.uniform(0.1, 0.9, (30, 2)), np.full((30, 1), -1.0), axis=1), [0, 0, 1])
+    assert held(rb.Instances(wall, maps), rays)["unlike"] == 90
+    assert not late
+
+
+def test_boxes_entered_by_their_edges_at_one_rounded_time_are_told_apart(late):
+    maps = np.tile(np.eye(3, 4), (3, 1, 1))
+    maps[:, :2, 3] = np.array([2.0**-39, 2.0**-40, 0.0])[:, None]
+    heights = np.linspace(0.1, 0.9, 20)
+    origins = np.stack([np.full(20, -(2.0**20)), np.full(20, -(2.0**20)), heights], axis=1)
+    assert held(rb.Instances(CELL, maps), rb.Rays(origins, [1, 1, 0]))["unlike"] == 40
+    assert not late
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_plain_copies(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    count = data.draw(st.integers(1, 4))
+    maps = plain(rng, count)
+    maps[:, :, 3] += rng.choice([0.0, 2.0**-53, 2.0**52, 1e16, 0.1], (count, 3))
+    kind = data.draw(st.sampled_from(sorted(GEOMETRIES)))
+    held(rb.Instances(GEOMETRIES[kind], maps), on_grid(rng, 8))

@@ -1,0 +1,385 @@
+"""Rays in groups, from outside: every question on a scene full of ties, however the rays are grouped."""
+
+import threading
+import time
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import exact
+import raybox as rb
+from aim import INF, Pairs
+from raybox.bench import data
+from raybox.bvh.build import build
+from raybox.queries import batches, scheduler
+from raybox.threads import chunks
+from raybox.traversal import ray_groups
+from raybox.traversal.ray_setup import frame_of
+from raybox.traversal.single import Job
+from raybox.traversal.workspace import make_desk
+from scenes import random_scene
+
+QUESTIONS = ("nearest", "occluded", "count", "first", "all")
+SIZES = (1, 15, 16, 17, 63, 64, 65, 4096, 4097, 10_000)
+
+
+def ties(seed) -> tuple[np.ndarray, np.ndarray]:
+    """A grid of cells, half of them twice, boxes one in another, plates, and boxes here and there."""
+    rng = np.random.default_rng(seed)
+    cell = np.stack(np.meshgrid(*[np.arange(-2.0, 2.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    nested = np.arange(1.0, 13.0)[:, None] * [0.25, 0.25, 0.25]
+    plates = rng.integers(-2, 3, (20, 3)) * 1.0
+    loose = rng.uniform(-4, 4, (100, 3))
+    lower = np.concatenate([cell, cell[::2], -nested, plates, loose])
+    upper = np.concatenate([cell + 1, cell[::2] + 1, nested, plates + np.array([1.0, 0.0, 1.0]), loose + 0.7])
+    order = rng.permutation(len(lower))
+    return lower[order], upper[order]
+
+
+def many_rays(seed, n) -> tuple[np.ndarray, ...]:
+    """Rays from inside and outside: most from anywhere, a few along faces and diagonals of the grid."""
+    rng = np.random.default_rng(seed)
+    origins, goals = rng.uniform(-5, 5, (n, 3)), rng.uniform(-3, 3, (n, 3))
+    inside = rng.random((n, 1)) < 0.3
+    origins = np.where(inside, goals * 0.5, origins)
+    directions = goals - origins
+    grid = rng.random((n, 1)) < 0.15
+    origins = np.where(grid, rng.integers(-6, 7, (n, 3)) * 0.5, origins)
+    directions = np.where(grid, rng.integers(-1, 2, (n, 3)) * 1.0, directions)
+    kind = rng.integers(0, 8, n)
+    low = np.select([kind == 0, kind == 1, kind == 2], [-INF, 0.4, -1.0], 0.0)
+    high = np.select([kind == 2, kind == 3], [1.0, 0.6], INF)
+    lost = rng.random(n) < 0.02
+    return origins, directions, np.where(lost, INF, low), np.where(lost, -INF, high)
+
+
+@cache
+def world() -> tuple[Pairs, list[list[exact.Found]]]:
+    """The scene, 499 rays, and what each meets in truth."""
+    pairs = Pairs(*many_rays(72, 499), *ties(71))
+    return pairs, list(exact.along(*pairs))
+
+
+def ask(question, pairs, k=3, where=None, workers=1):
+    """Ask of all rays in one span; give the answers as lists, ray by ray."""
+    boxes = rb.Boxes(*pairs[4:])
+    tree = build(*boxes.rows())
+    allowed = np.zeros(0, np.bool_) if where is None else where.copy()
+    allowed.flags.writeable = False
+    rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss").rows()
+    job = Job(tree, boxes.rows(), rays, allowed, frame_of(tree))
+    if question == "first":
+        return [x.tolist() for x in scheduler.first(job, k, workers=workers)]
+    if question == "all":
+        offsets, index, t = (x.tolist() for x in scheduler.everything(job, workers=workers))
+        return [list(zip(index[a:b], t[a:b], strict=True)) for a, b in pairwise(offsets)]
+    got = getattr(scheduler, question)(job, workers=workers)
+    return [x.tolist() for x in got] if question == "nearest" else got.tolist()
+
+
+def truth(question, found, k=3):
+    """The same from what is met in truth."""
+    flat = [[(f.index, f.plain[1]) for f in row] for row in found]
+    if question == "all":
+        return flat
+    if question in ("count", "occluded"):
+        return [len(row) if question == "count" else bool(row) for row in flat]
+    k = 1 if question == "nearest" else k
+    full = [(row + [(-1, INF)] * k)[:k] for row in flat]
+    index, t = [[i for i, _ in row] for row in full], [[t for _, t in row] for row in full]
+    return [[x for (x,) in rows] for rows in (index, t)] if question == "nearest" else [index, t]
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """Do each step in one piece, and sort so many rays as these; lend no memory of before."""
+    monkeypatch.setattr(scheduler, "chunk_runner", at_once)
+    monkeypatch.setattr(ray_groups, "FEW", 64)
+    monkeypatch.setattr(batches, "_DESKS", {})
+    monkeypatch.setattr(batches, "_FEW", [])
+    monkeypatch.setattr(scheduler, "_CONTACTS", [])
+    return monkeypatch
+
+
+@contextmanager
+def at_once(_total, **_):
+    """Lend a thread that does any work in one piece."""
+    yield chunks.InlineRun()
+
+
+def repeated(pairs, found, order):
+    return Pairs(*(x[order] for x in pairs[:4]), *pairs[4:]), [found[k] for k in order]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_any_number_of_rays_in_a_span(question, whole):
+    pairs, found = world()
+    for n in SIZES:
+        rays, want = repeated(pairs, found, np.arange(n) % len(found))
+        assert ask(question, rays) == truth(question, want), n
+    seen = {"many": sum(len(f) > 8 for f in found), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    seen["missed"] = sum(not f for f in found)
+    assert min(seen.values()) > 15, seen
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_thousand_rays_are_not_worth_sorting(question, monkeypatch):
+    """Walked one by one; their memory is used again for fewer."""
+    pairs, found = world()
+    monkeypatch.setattr(batches, "_sort", None)
+    for n in (1, 65, 499, ray_groups.FEW, 7):
+        rays, want = repeated(pairs, found, np.arange(n) % len(found))
+        assert ask(question, rays) == truth(question, want), n
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("first", "batch"), [(64, 1000), (7, 1000), (100, 180), (1, 65)])
+def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeypatch):
+    """Chunks of a few rays, of all lengths, of several batches, on three threads that help each other."""
+    pairs, found = world()
+    monkeypatch.setattr(ray_groups, "FEW", 64)
+    monkeypatch.setattr(chunks, "_FIRST", first)
+    monkeypatch.setattr(chunks, "_SMALLEST", first)
+    monkeypatch.setattr(batches, "BATCH", batch)
+    monkeypatch.setattr(batches, "GROUP", 48)
+    monkeypatch.setattr(batches, "_NARROW", 12)
+    monkeypatch.setattr(batches, "_AT_ONCE", 70)
+    monkeypatch.setattr(batches, "_FAR", 400)
+    monkeypatch.setattr(batches, "_DESKS", {})
+    seen, mark, spreading, spread = set(), batches._mark, set(), ray_groups.spread
+
+    def slowly(job, span, *rest):
+        seen.add((threading.get_ident(), span[2] - span[1]))
+        time.sleep(1e-4)
+        return mark(job, span, *rest)
+
+    def spread_slowly(*of):
+        spreading.add(threading.get_ident())
+        time.sleep(1e-4)
+        spread(*of)
+
+    monkeypatch.setattr(batches, "_mark", slowly)
+    monkeypatch.setattr(ray_groups, "spread", spread_slowly)
+    for n in (499, 451, 66):
+        rays, want = repeated(pairs, found, np.arange(n))
+        for _ in range(4):
+            assert ask(question, rays, workers=3) == truth(question, want), n
+    threads, sizes = (set(some) for some in zip(*seen, strict=True))
+    assert len(threads) > 1
+    assert len(sizes) > 1
+    assert len(spreading) > 1
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_order_of_rays_is_that_of_answers(question, whole):
+    pairs, found = world()
+    shuffled = np.random.default_rng(73).permutation(len(found))
+    along = np.lexsort(pairs.origins.T)
+    for order in (shuffled, along, along[::-1], np.full(200, 5), np.tile([5, 99], 100)):
+        rays, want = repeated(pairs, found, order)
+        assert ask(question, rays) == truth(question, want)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
+def test_where(question, share, whole):
+    pairs, found = world()
+    where = np.random.default_rng(74).random(len(pairs.lower)) < share
+    left = [[f for f in row if where[f.index]] for row in found]
+    assert ask(question, pairs, where=where) == truth(question, left)
+    few, part = repeated(pairs, left, np.arange(60))
+    assert ask(question, few, where=where) == truth(question, part)
+
+
+@pytest.mark.parametrize("k", [1, 2, 8, 9, 400])
+def test_any_k(k, whole):
+    pairs, found = world()
+    assert ask("first", pairs, k) == truth("first", found, k)
+    assert max(map(len, found)) < 400
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("size", "arena"), [(65, None), (96, 1), (499, 200), (160, 2000)])
+def test_groups_and_memory_of_any_size(question, size, arena, whole):
+    """Groups smaller than the rays; no room for lists, so that rays are walked alone below some node."""
+    pairs, found = world()
+    whole.setattr(batches, "GROUP", size)
+    whole.setattr(batches, "make_desk", lambda rays: make_desk(rays, arena and rays + 32 + arena))
+    assert ask(question, pairs) == truth(question, found)
+
+
+@pytest.mark.parametrize(
+    ("wide", "rays", "threads", "times"),
+    [
+        (8, 1000, 1, 8),
+        (1, 1000, 1, 1),
+        (8, 1 << 20, 2, 8),
+        (8, 1 << 17, 2, 4),
+        (8, 100_000, 2, 2),
+        (4, 1 << 20, 16, 4),
+        (4, 1 << 17, 16, 1),
+        (4, 100_000, 16, 1 / 2),
+        (1, 1 << 20, 2, 1),
+        (1, 1 << 14, 2, 1),
+        (1, (1 << 14) - 1, 2, 1 / 2),
+        (4, 6000, 2, 1 / 4),
+        (8, 0, 2, 1 / 8),
+    ],
+)
+def test_groups_are_as_wide_as_threads_have_use_for(wide, rays, threads, times):
+    for keys, apart in ((2000, False), (2000, True), (3, False)):
+        starts = np.linspace(0, rays, keys + 1).astype(np.int64)
+        assert batches._group(wide_question(wide, apart), starts, threads) == times * batches.GROUP
+
+
+@pytest.mark.parametrize(("keys", "times"), [(97, 1), (98, 8)])
+def test_groups_of_rays_that_go_one_way_are_not_wide(keys, times):
+    starts = np.append(np.linspace(0, 100_000, keys + 1).astype(np.int64), [100_000] * 50)  # of no rays
+    assert batches._group(wide_question(8, True), starts, 1) == times * batches.GROUP
+
+
+def wide_question(wide, apart):
+    return batches.Question(lambda _: None, lambda _begin, _end: None, wide, apart=apart)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_wide_groups_of_a_tree_that_is_large(workers, whole):
+    pairs, found = world()
+    whole.setattr(scheduler, "_SIZES", (0, 0, 0))
+    whole.setattr(batches, "GROUP", 16)
+    whole.setattr(scheduler, "chunk_runner", chunks.chunk_runner)
+    assert ask("occluded", pairs, workers=workers) == [bool(contacts) for contacts in found]
+    assert set(batches._DESKS) == {16 * 16}
+
+
+@pytest.mark.parametrize(("size", "place"), [(0, 0), (99, 0), (100, 1), (399, 2), (400, 3), (10**9, 3)])
+def test_groups_are_as_wide_as_nodes_take_bytes(size, place, monkeypatch):
+    monkeypatch.setattr(scheduler, "_SIZES", (100, 300, 400))
+    tree = SimpleNamespace(nodes=SimpleNamespace(nbytes=size))
+    assert scheduler._wide(SimpleNamespace(frame=True, tree=tree), (1, 2, 3, 4)) == 1 + place
+    assert scheduler._wide(SimpleNamespace(frame=None), (1, 2, 3, 4)) == 1
+
+
+@pytest.mark.parametrize("room", [1, 24, 300])
+@pytest.mark.parametrize("n", [40, 499])
+def test_all_makes_room_as_it_goes(room, n, whole):
+    """Room for few contacts at first, and for few answers: both grow, and what was there stays."""
+    pairs, found = world()
+    whole.setattr(
+        scheduler,
+        "make_contacts",
+        lambda size, make=scheduler.make_contacts: make(room if size in ROOMS else size),
+    )
+    kept = scheduler.make_pairs
+    whole.setattr(scheduler, "make_pairs", lambda size: kept(room if size in PAIRS else size))
+    whole.setattr(scheduler, "_CONTACTS", [])
+    whole.setattr(batches, "GROUP", 65)
+    rays, want = repeated(pairs, found, np.arange(n))
+    assert ask("all", rays) == truth("all", want)
+
+
+ROOMS, PAIRS = (16 * 64, 16 * 65), (8 * 64, 8 * 65)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_few_rays_are_in_doubt(question, whole):
+    """Exact arithmetic decides where floats cannot, and only there."""
+    pairs, found = world()
+    sent = []
+    some = scheduler.exact_traversal.some
+    whole.setattr(scheduler.exact_traversal, "some", lambda job, rows: sent.append(rows) or some(job, rows))
+    assert ask(question, pairs) == truth(question, found)
+    doubts = max(len(rows) if isinstance(rows, np.ndarray) else 0 for rows in sent)
+    assert doubts == DOUBTS[question]
+    plain = random_scene(75, 300, 500, size=0.5)
+    sent.clear()
+    ask(question, plain)
+    assert not [rows for rows in sent if isinstance(rows, np.ndarray)]
+
+
+DOUBTS = {"nearest": 42, "occluded": 6, "count": 63, "first": 51, "all": 75}  # of 499 rays among ties
+
+
+# Work, counted: with the answers right, these numbers alone tell a good tree and a good walk from poor ones
+
+
+def camera(seed):
+    """Rays from one point through the pixels of a picture, row by row."""
+    pairs = random_scene(seed, 10_000, 1, size=0.05)
+    x, y = np.meshgrid(np.linspace(-0.7, 0.7, 100), np.linspace(-0.7, 0.7, 100))
+    ways = np.stack([x.ravel(), y.ravel(), np.ones(10_000)], axis=1)
+    origins = np.tile([0.013, 0.027, -3.0], (10_000, 1))
+    return Pairs(origins, ways, np.zeros(10_000), np.full(10_000, INF), *pairs[4:])
+
+
+def sparse():
+    """Boxes of which a ray passes many before it meets one: where it looks first decides what it looks at."""
+    boxes = data.boxes("uniform", 30_000)
+    origins, ways = data.rays("inside", 10_000, boxes)
+    return Pairs(origins, ways, np.zeros(len(ways)), np.full(len(ways), INF), boxes.lower, boxes.upper)
+
+
+SCALES = [
+    (-480, 0),
+    (-390, 0),
+    (390, 0),
+    (480, 0),
+    (390, -300),
+    (-390, 300),
+    (200, 700),
+    (-200, -700),
+    (0, -900),
+]
+
+
+@pytest.mark.parametrize(("places", "ways"), SCALES)
+def test_scenes_and_directions_of_every_size_are_answered_alike(places, ways):
+    """Scaled by powers of two, which rounds nothing: vector code goes as far as 2^400, and 2^500."""
+    lower, upper = ties(131)
+    o, d, low, high = many_rays(132, 2000)
+    plain = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
+    o, lower, upper = (np.ldexp(x, places) for x in (o, lower, upper))
+    d, low, high = np.ldexp(d, ways), np.ldexp(low, places - ways), np.ldexp(high, places - ways)
+    got = rb.Scene(rb.Boxes(lower, upper)).all(rb.Rays(o, d, t_min=low, t_max=high, invalid="miss"))
+    np.testing.assert_array_equal(got.offsets, plain.offsets)
+    np.testing.assert_array_equal(got.index, plain.index)
+    np.testing.assert_array_equal(got.t, np.ldexp(plain.t, places - ways))
+    assert len(got.index) > 2000
+
+
+CAST = {
+    "crowd": lambda: random_scene(76, 10_000, 10_000, size=0.05),
+    "camera": lambda: camera(77),
+    "sparse": sparse,
+}
+WORK = {
+    ("nearest", "crowd"): (132_708, 5395, 11),
+    ("occluded", "crowd"): (131_009, 5594, 7),
+    ("count", "crowd"): (292_713, 1775, 19),
+    ("first", "crowd"): (250_717, 2295, 18_772),
+    ("all", "crowd"): (292_713, 1775, 44),
+    ("nearest", "camera"): (48_225, 436, 1),
+    ("occluded", "camera"): (47_323, 471, 1),
+    ("count", "camera"): (74_807, 56, 1),
+    ("first", "camera"): (70_970, 85, 5053),
+    ("all", "camera"): (74_807, 56, 1),
+    ("nearest", "sparse"): (69_332, 23_837, 105),
+    ("occluded", "sparse"): (72_062, 11_642, 5),
+    ("count", "sparse"): (234_249, 21_036, 24),
+    ("first", "sparse"): (127_437, 27_926, 23_724),
+    ("all", "sparse"): (234_249, 21_036, 1018),
+}
+
+
+@pytest.mark.parametrize("name", CAST)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_nodes_and_boxes_looked_at(question, name, whole):
+    """Rays times nodes tested in lists, nodes tested for rays alone, boxes screened. Lower is good news."""
+    whole.setattr(batches, "_DESKS", {})
+    ask(question, CAST[name]())
+    ((desk,),) = batches._DESKS.values()
+    assert tuple(desk.work[:3].tolist()) == WORK[question, name]

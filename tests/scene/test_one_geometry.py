@@ -1,0 +1,68 @@
+"""What wants one geometry of boxes or triangles says so, given several, copies or planes."""
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.viewer.open_file import stage_of
+
+BOXES = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
+MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+COPIES = rb.Instances(BOXES, np.eye(4))
+PLANES = rb.Planes([1, 0, 0], 4)
+MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "copies": COPIES, "planes": PLANES}
+every = pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+
+
+@every
+def test_files_are_cast_at_boxes_or_a_mesh(made, tmp_path):
+    np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
+    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+        rb.stream.cast(rb.Scene(made), tmp_path / "rays.npy", tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
+
+
+@every
+def test_clusters_cast_at_boxes_or_a_mesh(made, tmp_path):
+    pytest.importorskip("distributed")
+    arrays = pytest.importorskip("dask.array")
+    np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
+    scene = rb.Scene(made)
+    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+        rb.cluster.cast(scene, tmp_path / "rays.npy", tmp_path / "out.csv", cluster=None)
+    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+        rb.cluster.ask(scene, arrays.ones((1, 6), chunks=(1, 6)))
+    assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
+
+
+@every
+def test_boxes_are_swept_against_boxes(made):
+    with pytest.raises(rb.InvalidInput, match="scene must be a Scene of boxes; got "):
+        rb.sweep(rb.Boxes([0, 0, 0], [1, 1, 1]), [1, 0, 0], rb.Scene(made))
+
+
+@every
+def test_scenes_are_split_before_they_are_built(made):
+    with pytest.raises(rb.InvalidInput, match=r"a SplitScene is made of Boxes, a Mesh or pieces.*got Scene"):
+        rb.SplitScene(rb.Scene(made), parts=1)
+
+
+@pytest.mark.parametrize("made", [COPIES, PLANES, [BOXES, MESH], [COPIES]])
+def test_what_cannot_be_split(made, tmp_path):
+    with pytest.raises(rb.InvalidInput, match=r"pieces of (a scene must be )?Boxes.*; got "):
+        rb.SplitScene(made, parts=1, folder=tmp_path / "split")
+    assert not list(tmp_path.iterdir())
+
+
+@every
+def test_one_geometry_is_shown_and_drawn(made):
+    with pytest.raises(rb.InvalidInput, match=r"a scene of Boxes or of a Mesh; got .*Show its parts one by"):
+        stage_of(rb.Scene(made))
+    with pytest.raises(rb.InvalidInput, match="view shows a file, Boxes, a Mesh or a Scene; got "):
+        stage_of(made)
+    pytest.importorskip("matplotlib")
+    for one in (made, rb.Scene(made)):
+        with pytest.raises(
+            rb.InvalidInput, match=r"a Scene, Boxes or a Mesh; got .*Draw the parts of a scene"
+        ):
+            rb.plot(one)

@@ -1,0 +1,263 @@
+"""rb.Scene on real scenes: a house, a city, a skull, a voxel shop, a street; held to oracle and rb.intersect.
+
+The data stand beside the repository (../shared/data), each with its own licence; without them the tests skip.
+"""
+
+import csv
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import exact
+import exact_surfaces
+import raybox as rb
+from aim import INF, Pairs
+from compare import EPS, assert_same, assert_scene
+from scenes import as_rays, build
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
+
+
+# What is in the files, read by the simplest means
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def duplex():
+    rows = read_csv(DATA / "duplex_ifc" / "duplex_aabb.csv")
+    return tuple(np.array([[float(r[f"{end}_{x}"]) for x in "xyz"] for r in rows]) for end in ("min", "max"))
+
+
+def delft():
+    """Give one box per city object with geometry."""
+    city = json.loads((DATA / "delft_cityjson" / "delft.city.json").read_text())
+    vertices = np.array(city["vertices"]) * city["transform"]["scale"] + city["transform"]["translate"]
+
+    def leaves(x):
+        return [i for part in x for i in leaves(part)] if isinstance(x, list) else [x]
+
+    parts = [
+        vertices[[i for g in body["geometry"] for i in leaves(g["boundaries"])]]
+        for body in city["CityObjects"].values()
+        if body.get("geometry")
+    ]
+    return np.array([p.min(axis=0) for p in parts]), np.array([p.max(axis=0) for p in parts])
+
+
+def skull():
+    lines = (DATA / "skull_mesh" / "skull.obj").read_text().splitlines()
+    vertices = np.array([line.split()[1:4] for line in lines if line.startswith("v ")], dtype=float)
+    faces = [[int(v.split("/")[0]) - 1 for v in line.split()[1:]] for line in lines if line.startswith("f ")]
+    return vertices, np.array(faces)
+
+
+def skull_boxes():
+    vertices, faces = skull()
+    return vertices[faces].min(axis=1), vertices[faces].max(axis=1)
+
+
+def voxels() -> np.ndarray:
+    """Give the filled cells of the .vox file: chunk XYZI holds a count, then bytes x, y, z, colour."""
+    raw = (DATA / "voxel_store" / "scene_store8.vox").read_bytes()
+    at = raw.index(b"XYZI") + 12
+    (count,) = struct.unpack_from("<i", raw, at)
+    return np.frombuffer(raw, np.uint8, 4 * count, at + 4).reshape(count, 4)[:, :3].astype(float)
+
+
+def voxel_boxes():
+    cells = voxels()
+    return cells, cells + 1
+
+
+def cuboids() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give centres, sizes and turns about z."""
+    rows = read_csv(DATA / "pandaset_frame" / "cuboids.csv")
+    centre, size = ([[float(r[f"{k}.{x}"]) for x in "xyz"] for r in rows] for k in ("position", "dimensions"))
+    return np.array(centre), np.array(size), np.array([float(r["yaw"]) for r in rows])
+
+
+def street():
+    """Give the axis-aligned boxes around the cuboids."""
+    centre, size, yaw = cuboids()
+    c, s = (np.abs(f(yaw)) for f in (np.cos, np.sin))
+    w, l, h = size.T  # noqa: E741
+    half = np.stack([w * c + l * s, w * s + l * c, h], axis=1) / 2
+    return centre - half, centre + half
+
+
+def sensor() -> np.ndarray:
+    """Give the place of the spinning lidar: fitted to its returns in its own frame, turned by the pose."""
+    pose = json.loads((DATA / "pandaset_frame" / "meta.json").read_text())["lidar_pose"]["heading"]
+    place, axis = np.array([0.04, 0.98, 1.78]), np.array([pose[x] for x in "xyz"])
+    twice = 2 * np.cross(axis, place)
+    return place + pose["w"] * twice + np.cross(axis, twice)
+
+
+def returns(spinning_only: bool) -> np.ndarray:
+    frame = np.load(DATA / "pandaset_frame" / "frame.npz")
+    return frame["xyz"][frame["sensor"] == 0 if spinning_only else slice(None)].astype(float)
+
+
+# Reader, how many boxes, rays for the oracle, rays for all pairs.
+SCENES = {
+    "duplex": (duplex, 286, 1500, 2000),
+    "delft": (delft, 570, 1500, 1000),
+    "skull": (skull_boxes, 100_002, 240, 25),
+    "voxels": (voxel_boxes, 441_118, 60, 8),
+    "street": (street, 151, 1500, 3000),
+}
+
+
+def cast(name, lower, upper, n) -> Pairs:
+    """Aim a third of the rays anywhere, a third at corners and faces of boxes; the rest run along an axis."""
+    rng = np.random.default_rng(len(name))
+    low, high = lower.min(axis=0), upper.max(axis=0)
+    third = n // 3
+    eyes = rng.uniform(low - (high - low) / 4, high + (high - low) / 4, (n, 3))
+    goals = rng.uniform(low, high, (n, 3))
+    kept = rng.integers(0, len(lower), n)
+    corner = np.where(rng.random((n, 3)) < 0.5, lower[kept], upper[kept])
+    goals[third:] = corner[third:]
+    eyes[third : 2 * third : 2] = np.round(eyes[third : 2 * third : 2])
+    along = np.arange(3) == rng.integers(0, 3, (n, 1))
+    eyes[2 * third :] = np.where(along, low - 1, corner)[2 * third :]
+    directions = np.where((np.arange(n) >= 2 * third)[:, None], along.astype(float), goals - eyes)
+    if name == "voxels":  # diagonals through corners
+        directions[third : third + third // 2] = rng.choice([-1.0, 0.0, 1.0], (third // 2, 3))
+    return Pairs(eyes, directions, np.zeros(n), np.full(n, INF), lower, upper)
+
+
+def near(o, d, lower, upper) -> np.ndarray:
+    """Number the boxes whose sphere, ten per cent too large, the line meets: no box met is left out."""
+    length = np.linalg.norm(d)
+    if length == 0:
+        return np.arange(len(lower))
+    to = (lower + upper) / 2 - o
+    radius = np.linalg.norm(upper - lower, axis=1) * 0.55 + 1e-6 * np.abs(to).max()
+    return np.nonzero(np.linalg.norm(np.cross(to, d / length), axis=1) <= radius)[0]
+
+
+def truth(pairs: Pairs) -> list[list[exact.Found]]:
+    found = []
+    for i in range(len(pairs.origins)):
+        kept = near(pairs.origins[i], pairs.directions[i], pairs.lower, pairs.upper)
+        (row,) = exact.along(*(x[i : i + 1] for x in pairs[:4]), pairs.lower[kept], pairs.upper[kept])
+        found.append([f._replace(index=int(kept[f.index])) for f in row])
+    return found
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_real_scene_is_answered_exactly(name):
+    read, count, n, _ = SCENES[name]
+    lower, upper = read()
+    assert len(lower) == count
+    pairs = cast(name, lower, upper, n)
+    found = truth(pairs)
+    scene, rays = build(lower, upper), as_rays(pairs)
+    assert_scene(scene, rays, found)
+    seen = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    assert seen["hit"] > n // 3, seen
+    assert seen["tied"] > 0, seen
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_many_rays_agree_with_all_pairs(name):
+    read, _, _, sample = SCENES[name]
+    lower, upper = read()
+    pairs = cast(name, lower, upper, 9000)
+    scene, rays, boxes = build(lower, upper), as_rays(pairs), rb.Boxes(lower, upper)
+    nearest, count = scene.nearest(rays), scene.count(rays)
+    np.testing.assert_array_equal(scene.occluded(rays), nearest.hit)
+    np.testing.assert_array_equal(count > 0, nearest.hit)
+    assert_same(scene.nearest(rays, workers=2), scene.nearest(rays, workers=1))
+    for i in np.random.default_rng(1).permutation(9000)[:sample]:
+        each = rb.intersect(rays[i], boxes)
+        assert each.hit.sum() == count[i]
+        assert each.t.min() == nearest.t[i]
+        assert not nearest.hit[i] or each.t[nearest.index[i]] == nearest.t[i]
+
+
+def test_beams_of_a_lidar_meet_the_boxes_that_they_returned_from():
+    xyz, eye = returns(spinning_only=True)[::11], sensor()
+    lower, upper = street()
+    rays = rb.Rays.segments(eye, xyz)
+    ends = rays.origins + rays.directions  # where the segments of rounded directions end
+    inside = ((lower + 1e-9 <= ends[:, None]) & (ends[:, None] <= upper - 1e-9)).all(axis=2).any(axis=1)
+    assert inside.sum() > 500
+    scene = build(lower, upper)
+    hit = scene.occluded(rays)
+    assert hit[inside].all()
+    origins, directions = np.tile(eye, (len(xyz), 1)), np.asarray(rays.directions)
+    pairs = Pairs(origins, directions, np.zeros(len(xyz)), np.ones(len(xyz)), lower, upper)
+    part = Pairs(*(x[:500] for x in pairs[:4]), lower, upper)
+    assert_scene(scene, rays[:500], list(exact.along(*part)))
+
+
+def test_cuboids_are_met_by_the_beams_whose_returns_they_hold():
+    """As turned boxes: 111 hold 31,915 returns; the spinning sensor's 106,886 beams end in 108 of them."""
+    centres, sizes, yaw = cuboids()
+    scene = rb.Scene(rb.Instances.oriented_boxes(centres, sizes, yaw=yaw))
+    scene.check()
+    points = returns(spinning_only=False)
+    held = scene.all(rb.Rays(points, np.zeros(3)))
+    assert (len(points), len(np.unique(held.index)), len(held.index)) == (169_171, 111, 31_915)
+
+    # turned back by hand, returns are in the same cuboids but for those on a face
+    cos, sin = np.cos(yaw[held.index]), np.sin(yaw[held.index])
+    x, y, z = (points[held.ray] - centres[held.index]).T
+    own = np.abs(np.stack([x * cos + y * sin, y * cos - x * sin, z], axis=1))
+    assert (own <= sizes[held.index] / 2 + 1e-9).all()
+
+    ends, eye = returns(spinning_only=True), sensor()
+    assert len(ends) == 106_886
+    beams = rb.Rays.segments(eye, ends)
+    here, met = scene.all(rb.Rays(ends, np.zeros(3))), scene.all(beams)
+    both = np.intersect1d(here.ray * 151 + here.index, met.ray * 151 + met.index)
+    assert (len(np.unique(here.index)), len(here.index)) == (108, 21_343)
+    assert len(both) >= len(here.index) - 3  # a return on a face may be a rounding of its beam away
+    first = scene.nearest(beams)
+    np.testing.assert_array_equal(first.hit, np.diff(met.offsets) > 0)
+    np.testing.assert_array_equal(first.index[first.hit], met.index[met.offsets[:-1][first.hit]])
+
+
+def test_a_skull_of_triangles_is_met_exactly():
+    vertices, faces = skull()
+    corners = vertices[faces]
+    pairs = cast("skull", corners.min(axis=1), corners.max(axis=1), 150)
+    vertex = vertices[faces[:75, 0]]
+    pairs.directions[75:] = vertex - pairs.origins[75:]  # at vertices: several triangles at once
+    found, uv = [], []
+    for o, d in zip(pairs.origins, pairs.directions, strict=True):
+        row = []
+        for i in near(o, d, corners.min(axis=1), corners.max(axis=1)):
+            met = exact_surfaces.triangle(o.tolist(), d.tolist(), (0.0, INF), *corners[i].tolist())
+            if met is not None:
+                t = exact.rounded(met[0].t)
+                row.append((met[0].t, int(i), (True, t, t, t, -1, True), met[1:]))
+        row.sort(key=lambda x: x[:2])
+        found.append([exact.Found(i, t, plain) for t, i, plain, _ in row])
+        uv.append([exact.rounded(x) for x in row[0][3]] if row else [np.nan] * 2)
+    scene = rb.Scene(rb.Mesh(vertices, faces))
+    scene.check()
+    rays = as_rays(pairs)
+    assert_scene(scene, rays, found)
+    hits = scene.nearest(rays)
+    np.testing.assert_allclose(hits.uv[hits.hit], np.array(uv)[hits.hit], rtol=0, atol=4 * EPS)
+    assert hits.hit.sum() > 50
+
+
+def test_voxels_from_their_occupancy():
+    cells = voxels().astype(int)
+    occupancy = np.zeros(cells.max(axis=0) + 1, dtype=bool)
+    occupancy[tuple(cells.T)] = True
+    boxes = rb.Boxes.of_voxels(occupancy, origin=(0, 0, 0), pitch=1)
+    assert len(boxes) == len(cells) == 441_118
+    assert {tuple(c) for c in boxes.lower.astype(int).tolist()} == {tuple(c) for c in cells.tolist()}
+    np.testing.assert_array_equal(boxes.upper, boxes.lower + 1)

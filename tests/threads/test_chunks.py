@@ -1,0 +1,203 @@
+"""Chunks on threads: complete, in order, stopped by errors and by Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.threads import chunks as parallel
+from raybox.threads.affinity import cores
+from raybox.threads.chunks import check_workers, run_chunks
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, -1])
+@pytest.mark.parametrize("total", [0, 1, 1024, 1025, 100_000])
+def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
+    chunks = run_chunks(lambda begin, end: (begin, end), total, workers=workers)
+    covered = [k for begin, end in chunks for k in range(begin, end)]
+    assert covered == list(range(total))
+
+
+def test_threads_finish_their_own_share_first(monkeypatch):
+    """One of two threads blocks in its first chunk; the other finishes its share, too, from the far end."""
+    seen, held = {}, threading.Event()
+
+    def work(begin, end):
+        seen.setdefault(threading.get_ident(), []).append(begin)
+        if begin == 0:
+            held.wait(30)
+        if sum(map(len, seen.values())) == 1 + (200_000 - 1024) // 1024 and begin:
+            held.set()
+        return end - begin
+
+    for name in ("_LARGEST", "_SMALLEST"):
+        monkeypatch.setattr(parallel, name, 1024)
+    monkeypatch.setattr(parallel, "_EACH", 1000)
+    with parallel.chunk_runner(200_000, workers=2) as run:
+        assert sum(run(work, 200_000, min_chunk=1024)) == 200_000
+    one, other = sorted(seen.values(), key=len)
+    assert one[0] == 0
+    middle = other[0]
+    assert 90_000 < middle < 110_000
+    late = [begin for begin in other if begin < middle]
+    assert late == sorted(late, reverse=True)
+    assert len(late) > 90
+
+
+@pytest.mark.parametrize("total", [65_536, 200_003])
+def test_chunks_begin_at_multiples_of_sixteen(total):
+    """At any speed, and from the far end of a share, too."""
+    chunks, taken = parallel._Chunks(total, 2, 1024), []
+    thread = 0
+    while (chunk := chunks.next_chunk(thread)) is not None:
+        taken.append(chunk)
+        thread = int(len(taken) > 3)  # thread 1 soon works on the share of thread 0
+        chunks.adjust_size(
+            chunk[1] - chunk[0], (chunk[1] - chunk[0]) * parallel._SECONDS / (777 + 1234 * len(taken))
+        )
+    assert sorted(k for chunk in taken for k in range(*chunk)) == list(range(total))
+    assert {begin % 16 for begin, _ in taken} == {0}
+    assert len({end - begin for begin, end in taken}) > 4
+    assert any(begin < 50_000 for begin, _ in taken[10:])
+
+
+def test_several_threads_take_part():
+    seen = set()
+    both = threading.Barrier(2, timeout=30)
+
+    def work(begin, end):
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            both.wait()
+
+    run_chunks(work, 100_000, workers=2)
+    assert len(seen) == 2
+
+
+def test_the_calling_thread_runs_chunks():
+    seen = set()
+
+    def work(begin, end):
+        seen.add(threading.current_thread())
+        time.sleep(0.001)
+
+    run_chunks(work, 200_000, workers=2)
+    assert threading.current_thread() in seen
+    assert len(seen) == 2
+
+
+def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk():
+    """No worker writes into memory of a finished query."""
+    started, late = threading.Event(), []
+
+    def work(begin, end):
+        if threading.current_thread() is threading.main_thread():
+            started.wait(30)
+            raise OSError("the disk is full")
+        started.set()
+        time.sleep(0.2)
+        late.append(begin)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 100_000, workers=2)
+    number = len(late)
+    assert number == 1
+    time.sleep(0.3)
+    assert len(late) == number
+
+
+def test_an_error_of_a_worker_stops_the_calling_thread():
+    mine, failed = [], threading.Event()
+
+    def work(begin, end):
+        if threading.current_thread() is not threading.main_thread():
+            failed.set()
+            raise OSError("the disk is full")
+        failed.wait(30)
+        time.sleep(0.01)
+        mine.append(begin)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 10_000_000, workers=2)
+    assert len(mine) < 5
+
+
+FORK = """
+import os, time, threading
+from raybox.threads.chunks import run_chunks
+def query():
+    seen = set()
+    run_chunks(lambda begin, end: (seen.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
+    return len(seen)
+assert query() == 2
+child = os.fork()
+if child == 0:
+    os._exit(0 if query() == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_child_starts_its_own_workers():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=60, check=True)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_stops_all_threads_and_is_raised(workers):
+    done = []
+
+    def work(begin, end):
+        done.append(begin)
+        if len(done) == 3:
+            raise OSError("the disk is full")
+        time.sleep(0.01)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 10_000_000, workers=workers)
+    assert len(done) < 100
+
+
+@pytest.mark.parametrize("workers", [0, -2, 1.5, "2", None, True])
+def test_invalid_workers_are_refused(workers):
+    with pytest.raises(rb.InvalidInput, match=r"workers must be .*-1 for all cores; got"):
+        check_workers(workers)
+
+
+def test_minus_one_is_all_cores():
+    assert check_workers(-1) == cores() >= 1
+    assert check_workers(np.int64(3)) == 3
+
+
+def test_progress_is_drawn_on_stderr_alone(capsys):
+    run_chunks(lambda begin, end: time.sleep((end - begin) / 4096), 4096, workers=1, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "rays" in shown.err
+
+
+CAST = """
+import numpy as np, raybox as rb
+scene = rb.Scene(rb.Boxes(np.zeros((2000, 3)), np.ones((2000, 3))))
+rays = rb.Rays(np.full((1_000_000, 3), -1.0), np.ones((1_000_000, 3)))
+scene.count(rays[:2000])
+print("ready", flush=True)
+scene.count(rays)  # minutes
+"""
+
+
+def test_ctrl_c_stops_compiled_loops():
+    with subprocess.Popen(
+        [sys.executable, "-c", CAST], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in error
+    assert process.returncode != 0

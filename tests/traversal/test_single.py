@@ -1,0 +1,303 @@
+"""The tree from inside: it proposes every box that is met, no ray is too strict, and work is counted."""
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+
+import exact
+import families
+import raybox as rb
+from aim import INF, Pairs
+from raybox.bvh.build import build
+from raybox.bvh.node import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward_up
+from raybox.bvh.refit import refit
+from raybox.compiler.decorators import FLAGS
+from raybox.primitives.ray import get_ray
+from raybox.queries import exact_loops, exact_recorders
+from raybox.traversal.single import make_scratch, meet_slots
+from raybox.traversal.single_ray_setup import SHARP, latest, make_probe
+from scenes import as_rays, random_scene
+
+loop = numba.njit(**(FLAGS | {"_nrt": True}))
+BASE = np.array([512345.678, 4123456.789, 17.3])  # a place on a map
+LARGEST, LEAST, MARGIN = Fraction(1.7976931348623157e308), Fraction(5e-324), Fraction(2) ** -101
+
+
+@loop
+def outward(x, down, up):
+    for k in range(x.size):
+        down[k], up[k] = outward_down(x[k]), outward_up(x[k])
+
+
+@loop
+def latest_of(t, exponent, shift, out):
+    for k in range(t.size):
+        out[k] = latest(t[k], exponent[k], shift[k])
+
+
+@loop
+def probe_of(tree, rays, out):
+    """Write near, far and inverse of three axes, the range, exponent and shift of each ray's probe."""
+    for k in range(out.shape[0]):
+        meets, probe = make_probe(tree, get_ray(rays, k), SHARP)
+        for i in range(3):
+            out[k, i], out[k, 3 + i], out[k, 6 + i] = probe.near[i], probe.far[i], probe.inverse[i]
+        out[k, 9], out[k, 10], out[k, 11], out[k, 12] = probe.start, probe.stop, probe.exponent, probe.shift
+        out[k, 13] = meets
+
+
+@loop
+def proposed(tree, rays, asked, t, slots, out):
+    """Write whether slots (ray, node, slot) are proposed, and still are where a contact at t is known."""
+    for k in range(asked.shape[0]):
+        _, probe = make_probe(tree, get_ray(rays, asked[k, 0]), SHARP)
+        row, bit = asked[k, 1] * ROW, 1 << asked[k, 2]
+        out[k, 0] = meet_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
+        stop = min(probe.stop, latest(t[k], probe.exponent, probe.shift))
+        out[k, 1] = meet_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
+
+
+# Rounding outward
+
+
+def test_outward_is_outward_and_not_by_much():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(1, 2, 4000) * np.ldexp(rng.choice([-1.0, 1.0], 4000), rng.integers(-160, 60, 4000))
+    ones = 1 + rng.integers(0, 4, 1000) * 2.0**-24  # floats of 32 bits, and middles between two
+    x = np.concatenate([x, ones, -ones, [0.0, -0.0, 5e-324, -5e-324, 2.0**-149, 2.0**60, -(2.0**60)]])
+    down, up = np.empty(x.size, np.float32), np.empty(x.size, np.float32)
+    outward(x, down, up)
+    for value, low, high in zip(x, down.tolist(), up.tolist(), strict=True):
+        for room in (Fraction(value) - Fraction(low), Fraction(high) - Fraction(value)):
+            assert MARGIN + Fraction(abs(value)) / 2**25 < room < 4 * MARGIN + Fraction(abs(value)) / 2**22
+
+
+def test_what_is_far_moves_outward():
+    far, (down, up) = np.array([np.nextafter(2.0**60, INF), 1e300, INF]), np.empty((2, 3), np.float32)
+    outward(far, down, up)
+    assert (down.tolist(), up.tolist()) == ([FAR] * 3, [INF] * 3)
+    outward(-far, down, up)
+    assert (down.tolist(), up.tolist()) == ([-INF] * 3, [-FAR] * 3)
+
+
+def test_the_latest_time_is_late():
+    rng = np.random.default_rng(2)
+    n = 3000
+    t = rng.uniform(1, 2, n) * np.ldexp(rng.choice([-1.0, 1.0], n), rng.integers(-60, 60, n))
+    exponent = rng.integers(-40, 40, n)
+    near = np.ldexp(t, exponent) * (1 + rng.choice([0.0, 2.0**-52, -(2.0**-40), 1.0], n))
+    shift = np.where((rng.random(n) < 0.5) | (abs(near) > 2.0**59) | (np.arange(n) < 400), 0.0, near)
+    t[:400] *= np.ldexp(1.0, rng.integers(-900, 900, 400))
+    t[:9] = [INF, 1e308, -1e308, 5e-324, -5e-324, 0.0, -INF, -INF, -INF]
+    exponent[:9] = [0, 900, 900, -900, -900, 0, 1500, -1040, -1020]
+    out = np.empty(n, np.float32)
+    latest_of(t, exponent, shift, out)
+    for when, e, moved, got in zip(t.tolist(), exponent.tolist(), shift.tolist(), out.tolist(), strict=True):
+        # what was rounded to this time is at most half a step of the least float later
+        exactly = (Fraction(when) if abs(when) < INF else -LARGEST) + LEAST / 2
+        want = exactly * Fraction(2) ** e - Fraction(moved)
+        loose = (abs(want) + abs(Fraction(moved)) / 2**24) / 2**20 + LEAST * Fraction(2) ** e + 8 * MARGIN
+        if got == INF:
+            assert when == INF or max(want, want + Fraction(moved)) > FAR * (1 - 2**-20)
+        else:
+            assert want + MARGIN <= Fraction(got) <= want + loose or got == -FAR > want
+
+
+# No box is lost
+
+
+def stray(seed, far):
+    """A bulk of boxes near zero, two far out, and rays that come from far along an axis, nearly."""
+    pairs = random_scene(seed, 60, 150, size=0.5)
+    rng = np.random.default_rng(seed)
+    lower, upper = pairs.lower + 0.1, pairs.upper + 0.1
+    lower[:2], upper[:2] = -far, [[-far * 0.5, far, far], [far, -far * 0.5, far]]
+    k = rng.integers(0, 3, (150, 1)) == np.arange(3)
+    slow = rng.uniform(-1, 1, (150, 3)) * np.ldexp(1.0, rng.integers(-66, -56, (150, 1)))
+    way = np.where(k, rng.choice([-1.0, 1.0], (150, 1)), slow)
+    goal = np.concatenate([lower[2:52], upper[2:52], pairs.origins[100:]])
+    reach = far * rng.choice([0.25, 1.0, 8.0, 1e6], (150, 1))
+    scale = np.ldexp(1.0, rng.integers(-30, 30, (150, 1)))
+    return Pairs(goal - way * reach, way * scale, np.full(150, -INF), pairs.t_max, lower, upper)
+
+
+def survey(seed, far):
+    """Boxes at map coordinates; rays from far off through their corners, as well as floats can say it."""
+    pairs = random_scene(seed, 60, 150, size=0.5)
+    goal = np.concatenate([pairs.lower, pairs.upper, pairs.origins])[:150] + BASE
+    low, high = np.zeros(150), np.full(150, INF)
+    low[::3], high[1::3] = far, far
+    boxes = pairs.lower + BASE, pairs.upper + BASE
+    return Pairs(goal - pairs.directions * far, pairs.directions, low, high, *boxes)
+
+
+def corners(seed, far):
+    """Boxes in a cube, all of it one node, and rays that touch the cube, where no float is."""
+    rng = np.random.default_rng(seed)
+    lower, upper = np.sort(rng.uniform(-3, 3, (2, 8, 3)), axis=0)
+    lower[0], upper[0] = np.array([-4.0, 4.0])[:, None] - rng.integers(0, 2**40) * 2.0**-42
+    goal, way = rng.choice([-4.0, 4.0], (150, 3)), rng.integers(0, 2, (150, 3)) * 1.0
+    return Pairs(way * (goal - far), way, np.zeros(150), np.full(150, INF), lower, upper)
+
+
+def tiny(seed):
+    """Boxes so small that points' ranges, and the rays' origins, are infinite in tree units."""
+    o, _, _, _, lower, upper = random_scene(seed, 8, 150, size=4.0)
+    way = np.array([1.0, 0.0, 0.0])
+    far, ends = np.arange(150) % 3 == 0, np.where(np.arange(150) % 2, 1e300, -1e300)
+    origins, directions = np.where(far[:, None] & (way > 0), -1e300, o * 1e-300), far[:, None] * way
+    ranges = np.where(far, -INF, ends), np.where(far, INF, ends)
+    return Pairs(origins, directions, *ranges, lower * 1e-300, upper * 1e-300)
+
+
+SCENES = {
+    "tiny": lambda: tiny(35),
+    **{name: lambda name=name: families.scene(name, 31, n_boxes=70, n_rays=60) for name in families.FAMILIES},
+    **{f"stray {far:.0e}": lambda far=far: stray(32, far) for far in (1e3, 1e12, 2.0**54, 1e19)},
+    **{f"survey {far:.0e}": lambda far=far: survey(33, far) for far in (1.0, 1e9, 1e14)},
+    **{f"corners {far:.0e}": lambda far=far: corners(34, far) for far in (5.0, 1e6, 1e13, 3e13)},
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_box_met_is_proposed_and_its_parents_too(name):
+    pairs = threed(SCENES[name]())
+    tree, rays = build(*pairs[4:]), as_rays(pairs).rows()
+    found = list(exact.along(*pairs))
+    above, asked, times = parents_of(tree), [], []
+    for ray, box in ((ray, box) for ray, row in enumerate(found) for box in row):
+        place = above[~box.index]
+        while place is not None:
+            asked.append((ray, *place))
+            times.append(box.plain[1])
+            place = above[place[0]]
+    out = np.zeros((len(asked), 2), np.bool_)
+    proposed(tree, rays, np.array(asked), np.array(times), np.empty(WIDTH, np.float32), out)
+    assert len(asked) > 50
+    assert out.all(), [asked[k] for k in np.flatnonzero(~out.all(axis=1))[:5]]
+    hold_probes(tree, pairs, rays, found)
+
+
+def threed(pairs):
+    """Pad two dimensions as raybox does."""
+    room = 3 - pairs.origins.shape[1]
+    return Pairs(*(np.pad(x, ((0, 0), (0, room))) if x.ndim == 2 else x for x in pairs))
+
+
+def parents_of(tree) -> dict:
+    """Say in which (node, slot) each node, and each box ~i, stands; the root in none."""
+    children = tree.nodes[:, CHILD:]
+    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
+
+
+def hold_probes(tree, pairs, rays, found) -> None:
+    """Hold each probe to what it stands for: every contact is in range, origins are outward."""
+    out, unit = np.empty((len(pairs.origins), 14)), Fraction(2) ** tree.exponent
+    probe_of(tree, rays, out)
+    for o, d, probe, row in zip(pairs.origins, pairs.directions, out.tolist(), found, strict=True):
+        start, stop, exponent, shift, meets = probe[9:]
+        turn = Fraction(2) ** int(exponent)
+        times = [box.t * turn - Fraction(shift) for box in row if box.t != -INF]
+        assert meets or not row
+        assert all(start <= t <= stop for t in times)
+        for i, (near, far, inverse) in enumerate(zip(probe[:3], probe[3:6], probe[6:9], strict=True)):
+            if not row or abs(near) == INF:
+                continue
+            w = Fraction(d[i]) * unit / turn
+            place = (Fraction(o[i]) - Fraction(tree.center[i])) * unit + Fraction(shift) * w
+            places = [place + t * w for t in times] if inverse == INF else [place]
+            way = 1 if inverse > 0 else -1
+            assert inverse == INF or way == np.sign(d[i])
+            assert all(way * (near - x) >= MARGIN and way * (x - far) >= MARGIN for x in places)
+
+
+# Work, counted: with the answers right, these numbers alone tell a good tree and a good walk from poor ones
+
+
+def ask(question, pairs):
+    """Ask a question of all rays in one go; give how many nodes and boxes were looked at."""
+    boxes = rb.Boxes(*pairs[4:])
+    job = exact_loops.Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
+    n, scratch, number = len(pairs.origins), make_scratch(), np.empty(1, np.int64)
+    index, t = np.full((n, 3), -1), np.full((n, 3), INF)
+    how = job, (0, n), scratch
+    if question == "nearest":
+        exact_loops.nearest(
+            *how, exact_recorders.Nearest(number, np.empty(1)), index[:, 0].copy(), t[:, 0].copy()
+        )
+    elif question == "occluded":
+        exact_loops.occluded(*how, exact_recorders.Occluded(np.empty(1, np.bool_)), np.empty(n, np.bool_))
+    elif question == "count":
+        exact_loops.count(*how, exact_recorders.Count(number), np.empty(n, np.int64))
+    else:
+        exact_loops.first(*how, number, index, t)
+    return tuple(scratch.visited.tolist())
+
+
+def unbounded(seed):
+    pairs = random_scene(seed, 2000, 1000, size=0.2)
+    low, up = np.random.default_rng(seed).random((2, 2000, 3)) < 0.003
+    return Pairs(*pairs[:4], np.where(low, -INF, pairs.lower), np.where(up, INF, pairs.upper))
+
+
+def town(seed):
+    """Millimetre boxes at map coordinates, and one that somebody left at the origin of the map."""
+    pairs = random_scene(seed, 2000, 1000, size=0.2)
+    lower, upper = pairs.lower * 10 + BASE, pairs.upper * 10 + BASE
+    lower[7], upper[7] = -1.0, 1.0
+    return Pairs(pairs.origins * 10 + BASE, pairs.directions, *pairs[2:4], lower, upper)
+
+
+def spread(seed):
+    """Boxes of sizes from 1e-6 to 1, denser and denser towards a corner."""
+    pairs = random_scene(seed, 2000, 1000)
+    rng = np.random.default_rng(seed)
+    # No powers of 10: NumPy's have other last bits on machines with AVX-512, and the tree other nodes.
+    size = np.ldexp(rng.uniform(0.5, 1, (2000, 1)), rng.integers(-19, 1, (2000, 1)))
+    lower = pairs.lower * size
+    return Pairs(pairs.origins, lower[:1000] - pairs.origins, *pairs[2:4], lower, lower + 0.02 * size)
+
+
+WORK = {
+    ("nearest", "crowd"): (79_219, 18_127),
+    ("occluded", "crowd"): (57_387, 9977),
+    ("count", "crowd"): (581_166, 349_076),
+    ("first", "crowd"): (106_580, 40_652),
+    ("nearest", "unbounded"): (9049, 1434),
+    ("nearest", "town"): (6445, 1290),
+    ("nearest", "spread"): (27_150, 1284),
+    ("nearest", "segments"): (2572, 465),
+}
+CAST = {
+    "crowd": lambda: random_scene(41, 10_000, 10_000, size=0.2),
+    "unbounded": lambda: unbounded(42),
+    "town": lambda: town(43),
+    "spread": lambda: spread(44),
+    "segments": lambda: random_scene(46, 2000, 1000, size=0.3)._replace(t_max=np.full(1000, 0.25)),
+}
+
+
+@pytest.mark.parametrize(("question", "name"), WORK)
+def test_nodes_and_boxes_looked_at(question, name):
+    """A change that lowers these is good news; put its numbers here."""
+    assert ask(question, CAST[name]()) == WORK[question, name]
+
+
+@pytest.mark.parametrize("scale", [2.0**-900, 2.0**-40, 2.0**900])
+def test_the_unit_of_length_costs_nothing(scale):
+    pairs = random_scene(47, 2000, 1000)
+    sized = Pairs(*(x if x.ndim == 1 else x * scale for x in pairs))
+    assert ask("nearest", sized) == ask("nearest", pairs)
+    assert ask("nearest", pairs._replace(directions=pairs.directions * scale)) == ask("nearest", pairs)
+
+
+def test_a_refit_leaves_the_tree_it_was_given():
+    before, after = random_scene(48, 300, 10), random_scene(49, 300, 10)
+    tree = build(*before[4:])
+    words, moved = tree.nodes.copy(), refit(tree, *after[4:])
+    np.testing.assert_array_equal(tree.nodes, words)
+    assert not (moved.root == tree.root).any()
+    assert tree.nodes.ctypes.data % 64 == 0
+    assert not any(x.flags.writeable for x in (moved.nodes, moved.root, tree.nodes, tree.root))

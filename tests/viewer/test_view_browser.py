@@ -1,0 +1,142 @@
+"""The page in a real browser, headless Chromium: a click on a known pixel, uploads, exports.
+
+The box that has to be named comes from the camera's pose, the pixel and a brute force over all boxes that
+knows nothing of raybox. RAYBOX_SCREENSHOTS names a folder that keeps the pictures, to be looked at.
+"""
+
+import math
+import re
+import time
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+from browser import CHROMIUM, Page, chromium, colored, orange, to_page, viewing
+from test_real_data import DATA, duplex, read_csv, voxel_boxes
+from view_truth import met, pixel_ray
+
+pytest.importorskip("viser")
+pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed: apt-get install chromium")
+real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
+HOUSE = (25.0, -30.0, 14.0), (4.0, -9.0, 3.0)  # eye and target
+SHOP = (100.0, 30.0, 30.0), (65.0, 63.0, 12.0)
+FOV = math.radians(50)
+NAMES = "min_x,min_y,min_z,max_x,max_y,max_z"
+TILES = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
+
+
+def steady_pixel(lower, upper, eye, target, size):
+    """Find a pixel, near the middle, whose neighbourhood shows one box; give the pixel and the box."""
+    for step in range(200):
+        pixel = size[0] * (0.5 + 0.13 * math.cos(step)), size[1] * (0.55 + 0.13 * math.sin(1.7 * step))
+        around = [(pixel[0] + dx, pixel[1] + dy) for dx, dy in ((0, 0), (-2, -2), (2, -2), (-2, 2), (2, 2))]
+        found = [met(lower, upper, eye, pixel_ray(eye, target, FOV, size, p))[:1] for p in around]
+        rows = {one[0][1] if one else -1 for one in found}
+        if len(rows) == 1 and rows != {-1}:
+            return tuple(map(round, pixel)), rows.pop()
+    raise AssertionError("no such pixel")
+
+
+def click_and_check(browser, url, boxes, pose, name):
+    """Click a known pixel from a known pose: the page must name and show the box that brute force names."""
+    (lower, upper), (eye, target) = boxes, pose
+    shift, scale = to_page(lower, upper)
+    at = [",".join(map(str, (np.array(p) - shift) / scale)) for p in pose]
+    page = Page(browser, f"{url}/?initialCameraPosition={at[0]}&initialCameraLookAt={at[1]}")
+    page.tab.get_by_text("Click on the scene").wait_for()
+    assert orange(page.drawn(f"{name}-before", 5_000, colored)) == 0
+    x, y, *size = page.box()
+    pixel, want = steady_pixel(lower, upper, np.array(eye), np.array(target), size)
+    page.tab.mouse.click(x + pixel[0], y + pixel[1])
+    row, origin, direction = page.answer()
+    assert np.abs(origin - eye).max() < 1e-3 * scale
+    assert np.abs(direction - pixel_ray(eye, target, FOV, size, pixel)).max() < 1 / size[1]
+    everything = met(lower, upper, origin, direction)
+    assert row == everything[0][1] == want
+    text = page.tab.locator(".raybox-answer").inner_text()
+    assert f"Along the ray, in order: {len(everything):,}" in text
+    listed = re.findall(r"^\d+\t(\d+)", text, re.MULTILINE)
+    assert list(map(int, listed)) == [row for _, row in everything[:60]]
+    column, line = pixel
+    page.drawn(f"{name}-after", 15, lambda p: orange(p[line - 12 : line + 13, column - 12 : column + 13]))
+    assert not page.strangers()
+    return page, pixel_ray(eye, target, FOV, size, pixel)
+
+
+@real
+def test_a_click_on_the_ifc_house():
+    """The table beside the IFC file, which another program made of it, must have the same box there."""
+    from raybox.io.formats import load
+
+    house = load(DATA / "duplex_ifc" / "duplex_a_20110907.ifc")
+    with viewing(DATA / "duplex_ifc" / "duplex_a_20110907.ifc") as url, chromium(seconds=150) as browser:
+        page, way = click_and_check(browser, url, (house.lower, house.upper), HOUSE, "duplex")
+        row = met(*duplex(), np.array(HOUSE[0]), way)[0][1]
+        name = read_csv(DATA / "duplex_ifc" / "duplex_aabb.csv")[row]["global_id"]
+        assert f"id\t{name}" in page.tab.locator(".raybox-answer").inner_text()
+
+
+@real
+def test_a_click_on_the_shop_of_441_118_voxels():
+    with viewing(DATA / "voxel_store" / "scene_store8.vox") as url, chromium(seconds=240) as browser:
+        click_and_check(browser, url, voxel_boxes(), SHOP, "shop")
+
+
+@pytest.fixture
+def tiles(tmp_path):
+    """Write sixteen blocks, two of them alone, and what is no scene; give the blocks' corners."""
+    upper = TILES + np.array([0.8, 0.8, 1.0])
+    for name, rows in (("tiles.csv", slice(None)), ("two.csv", slice(2))):
+        blocks = np.hstack([TILES, upper])[rows]
+        np.savetxt(tmp_path / name, blocks, delimiter=",", header=NAMES, comments="")
+    (tmp_path / "bad.csv").write_text("this,is\nno,scene\n")
+    return TILES, upper
+
+
+def test_bad_files_are_messages_and_exports_are_whole(tiles, tmp_path):
+    with chromium(seconds=150) as browser:
+        with viewing(tmp_path / "tiles.csv") as url:
+            page, _ = click_and_check(browser, url, tiles, ((7.0, -6.0, 6.0), (2.0, 2.0, 0.0)), "tiles")
+            chooser = page.tab.locator("input[type=file]")
+            chooser.set_input_files(tmp_path / "bad.csv")
+            page.tab.locator(".raybox-message", has_text="bad.csv").wait_for()
+            assert page.tab.get_by_text("tiles.csv").count() == 1
+
+            html = page.download(page.tab.get_by_text("HTML", exact=True).click)
+            picture = iio.imread(page.download(page.tab.get_by_text("PNG", exact=True).click))
+            assert orange(picture[..., :3].astype(int)) > 100
+            assert list(picture.shape[:2]) == [int(length) for length in page.box()[:1:-1]]
+
+            chooser.set_input_files(tmp_path / "two.csv")
+            page.tab.get_by_text("2 boxes").wait_for()
+            type_a_ray(page, "0.4, 0.4, 5", "0 0 -2")
+            assert page.answer()[0] == 0
+            assert "t\t2\n" in page.tab.locator(".raybox-answer").inner_text()
+            type_a_ray(page, "0.4, 0.4, 5", "0 0")
+            page.tab.locator(".raybox-message", has_text="direction: three numbers").wait_for()
+            assert not page.strangers()
+
+        # The server is gone: what is shown now is in the file.
+        (tmp_path / "view.html").write_bytes(html)
+        alone = Page(browser, (tmp_path / "view.html").as_uri())
+        alone.drawn("html", 3_000, colored)
+        alone.drawn("html", 100, orange)
+        assert not alone.strangers(known=())
+
+
+def type_a_ray(page, origin, direction):
+    """Type a ray into the page and cast it."""
+    if not page.tab.get_by_text("Cast this ray").is_visible():
+        page.tab.get_by_text("The ray", exact=True).click()
+    for name, text in (("origin", origin), ("direction", direction)):
+        page.tab.locator(f"xpath=//label[.='{name}']/following::input[1]").fill(text)
+    page.tab.get_by_text("Cast this ray").click()
+
+
+def test_a_browser_that_hangs_is_killed_in_time():
+    started = time.monotonic()
+    with pytest.raises(Exception, match="closed"), chromium(seconds=8) as browser:
+        browser.new_page().evaluate("() => { for (;;); }")
+    assert time.monotonic() - started < 40

@@ -1,0 +1,220 @@
+"""The viewer's server: where it listens, whom it answers, what it takes from whom."""
+
+import http.client
+import socket
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+import raybox as rb
+from raybox.viewer import open_file, server
+
+pytest.importorskip("viser")
+from viser import _messages
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+ROW = rb.Boxes([[2, -1, -1], [5, -1, -1], [8, -1, -1]], [[3, 1, 1], [6, 1, 1], [9, 1, 1]])
+SUBPROTOCOL = f"viser-v{__import__('viser').__version__}"
+TABLE = b"id,min_x,min_y,min_z,max_x,max_y,max_z\nalone,0,0,0,1,1,1\n"
+
+
+@pytest.fixture(scope="module")
+def served():
+    with rb.view(ROW, port=0) as viewer:
+        yield viewer
+
+
+@pytest.fixture
+def viewer(served):
+    served._server.scene.remove_by_name("/none")
+    served._model.look(False)
+    served._say("")
+    return served
+
+
+def port_of(viewer) -> int:
+    return viewer._server.get_port()
+
+
+def get(viewer, path):
+    line = http.client.HTTPConnection("127.0.0.1", port_of(viewer), timeout=10)
+    line.putrequest("GET", path, skip_accept_encoding=True)
+    line.endheaders()
+    reply = line.getresponse()
+    body = reply.read()
+    line.close()
+    return reply.status, body
+
+
+# Where it listens
+
+
+def test_it_listens_on_this_machine_only(viewer):
+    assert answers("127.0.0.1", port_of(viewer))
+    assert not answers("127.0.0.2", port_of(viewer))
+    assert viewer.url == f"http://127.0.0.1:{port_of(viewer)}"
+
+
+def answers(host, port) -> bool:
+    """Tell whether anything listens there: 127.0.0.2 is this machine too, but not the address 127.0.0.1."""
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 without set-up")
+def test_another_address_only_if_told_so():
+    with rb.view(ROW, host="0.0.0.0", port=0) as viewer:
+        assert answers("127.0.0.2", port_of(viewer))
+        assert viewer.url.startswith("http://127.0.0.1:")
+
+
+def test_a_taken_port_gives_the_next_one(viewer):
+    with rb.view(ROW, port=port_of(viewer)) as other:
+        assert port_of(other) > port_of(viewer)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "says"),
+    [
+        ("127.0.0.1", 65536, "port must be from 0 to 65535; got 65536"),
+        ("127.0.0.1", -1, "port must be"),
+        ("192.0.2.1", 8080, "cannot listen at 192.0.2.1"),
+        ("no such host", 8080, "cannot listen at no such host"),
+    ],
+)
+def test_an_address_that_cannot_be_had_is_an_error(host, port, says):
+    with pytest.raises(rb.RayboxError, match=says):
+        rb.view(ROW, host=host, port=port)
+
+
+def test_it_stops():
+    with rb.view(ROW, port=0) as other:
+        number = port_of(other)
+    deadline = time.time() + 10
+    while answers("127.0.0.1", number):
+        assert time.time() < deadline
+        time.sleep(0.1)
+
+
+# Whom it answers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/..%5c..%5c..%5cetc/passwd",
+        "//etc/passwd",
+        "/etc/passwd",
+        "/pyproject.toml",
+    ],
+)
+def test_no_file_of_the_machine_can_be_read(viewer, path):
+    status, body = get(viewer, path)
+    assert status == 404
+    assert b"root:" not in body
+    assert get(viewer, "/")[0] == 200
+
+
+def hears(viewer, **headers) -> bool:
+    """Tell whether a socket that says these headers is told anything."""
+    address = f"ws://127.0.0.1:{port_of(viewer)}"
+    with connect(address, subprotocols=[SUBPROTOCOL], max_size=None, compression=None, **headers) as line:
+        try:
+            return bool(line.recv(timeout=10))
+        except ConnectionClosed:
+            return False
+
+
+def test_only_its_own_page_hears_anything(viewer):
+    own = f"127.0.0.1:{port_of(viewer)}"
+    assert hears(viewer, origin=f"http://{own}")
+    assert hears(viewer)  # a program, not a page
+    for stranger in ("https://example.com", f"http://{own}.example.com", "null", "http://127.0.0.1:1"):
+        assert not hears(viewer, origin=stranger)
+    assert hears(viewer, origin=f"http://{own}"), "the server must live on"
+
+
+def test_a_foreign_name_that_leads_here_is_turned_away():
+    assert server.is_own_page("http://localhost:9", "localhost:9", "127.0.0.1")
+    assert server.is_own_page("http://[::1]:9", "[::1]:9", "127.0.0.1")
+    assert not server.is_own_page("http://evil.example:9", "evil.example:9", "127.0.0.1")
+    assert not server.is_own_page(None, "evil.example:9", "localhost")
+    assert server.is_own_page("http://lab.example:9", "lab.example:9", "0.0.0.0")
+    assert not server.is_own_page("http://evil.example:9", "lab.example:9", "0.0.0.0")
+
+
+def test_nobody_can_have_it_open_a_tunnel(viewer):
+    handled = viewer._server._websock_server._incoming_handlers
+    assert _messages.FileTransferStartUpload in handled
+    assert not {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect} & set(handled)
+
+
+# Uploads
+
+
+def upload(viewer, name, content):
+    """Have the upload button's handler called, as viser does."""
+    file = SimpleNamespace(name=name, content=content)
+    for act in viewer._upload._impl.update_cb:
+        act(SimpleNamespace(target=SimpleNamespace(value=file), client=None))
+
+
+def test_a_file_from_the_page_is_shown_and_a_bad_one_is_a_message(viewer):
+    upload(viewer, "one.csv", TABLE)
+    assert (viewer.stage.name, viewer.stage.ids) == ("one.csv", ["alone"])
+    assert "one.csv" in viewer._summary.content
+    for name, content in (("bad.csv", b"\xff\xfe"), ("x.exe", b"MZ"), ("cut.npz", b"PK\3\4"), ("e.ifc", b"")):
+        upload(viewer, name, content)
+        assert name in viewer._message.content
+        assert viewer.stage.name == "one.csv"
+    assert viewer.click([0.5, 0.5, 5], [0, 0, -1]).contacts[0].id == "alone"
+    viewer.open("row.csv", TABLE)
+    assert viewer._drawn.batched_positions.shape == (1, 3)
+
+
+def test_a_handler_that_breaks_is_a_message(viewer, monkeypatch):
+    monkeypatch.setattr(open_file, "stage_of_bytes", lambda *_: 1 / 0)
+    upload(viewer, "one.csv", TABLE)
+    assert "that did not work: ZeroDivisionError" in viewer._message.content
+    assert get(viewer, "/")[0] == 200
+
+
+def start(viewer, size, parts=1, name="big.csv"):
+    kind = _messages.FileTransferStartUpload
+    message = kind(viewer._upload._impl.uuid, f"transfer {size} {parts}", name, "text/csv", parts, size)
+    (handler,) = viewer._server._websock_server._incoming_handlers[kind]
+    handler(0, message)
+    return message.transfer_uuid
+
+
+def test_a_large_upload_is_refused_before_it_is_sent(viewer):
+    running = viewer._server.gui._current_file_upload_states
+    start(viewer, open_file.LARGEST + 1)
+    assert not running
+    assert "256 MiB" in viewer._message.content
+    start(viewer, 10, parts=1000)
+    start(viewer, -1)
+    assert not running
+
+
+def test_an_upload_may_not_send_more_than_it_announced(viewer):
+    running = viewer._server.gui._current_file_upload_states
+    number = start(viewer, 10, parts=2)
+    assert number in running
+    part = _messages.FileTransferPart(viewer._upload._impl.uuid, number, 0, b"0" * 11)
+    (handler,) = viewer._server._websock_server._incoming_handlers[_messages.FileTransferPart]
+    handler(0, part)
+    assert not running
+    assert "more than it announced" in viewer._message.content
+    for k in range(server.UPLOADS + 1):
+        start(viewer, 10 + k)
+    assert len(running) == server.UPLOADS
+    running.clear()
