@@ -11,11 +11,11 @@ import raybox as rb
 from aim import INF, Pairs, feature
 from raybox.bvh.build import build
 from raybox.compiler.decorators import FLAGS
-from raybox.queries.recorders import CountOf
-from raybox.traversal.packed_rays import aim
+from raybox.queries.count import CountRecorder
+from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
-from raybox.traversal.slab_coefficients import go_alone
-from raybox.traversal.workspace import make_desk
+from raybox.traversal.slab_coefficients import load_single_ray
+from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
@@ -135,12 +135,12 @@ def copied(rays, base, numbers, span, rows):
 
 @loop
 def _aim(frame, desk, rows, where, place):
-    aim(frame, desk, rows, where, (place[0], place[1]))
+    set_up_rays(frame, desk, rows, where, (place[0], place[1]))
 
 
 def aimed(frame, rays, ids):
     """Aim some rays; give the desk with their probes."""
-    desk, number = make_desk(len(ids)), len(rays.origins)
+    desk, number = make_workspace(len(ids)), len(rays.origins)
     rows = np.full((number, 8), np.nan)
     copied(rays, 0, np.arange(number, dtype=np.int32), (0, number), rows)
     where = np.concatenate([[-1, -1], ids]).astype(np.int32)
@@ -152,5 +152,5 @@ def aimed(frame, rays, ids):
 def unfolded(desk, rows):
     """Write the lines and the margins that walks make of probes."""
     for r in range(len(rows)):
-        go_alone(CountOf(()), desk, r)
-        rows[r] = desk.alone
+        load_single_ray(CountRecorder(()), desk, r)
+        rows[r] = desk.single

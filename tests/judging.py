@@ -5,24 +5,24 @@ from fractions import Fraction
 import numba
 
 from raybox.compiler.decorators import FLAGS
-from raybox.primitives.table import enter, screen, settle
+from raybox.primitives.table import classify, entry_times, first_contacts
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 
 @loop
 def screen_of(rows, exactly, pairs, number):
-    screen(rows, exactly, pairs, number)
+    classify(rows, exactly, pairs, number)
 
 
 @loop
 def enter_of(rows, exactly, pairs, number):
-    enter(rows, exactly, pairs, number)
+    entry_times(rows, exactly, pairs, number)
 
 
 @loop
 def settle_of(rows, exactly, pairs, number):
-    settle(rows, exactly, pairs, number)
+    first_contacts(rows, exactly, pairs, number)
 
 
 def planes_entered(o, d, lower, upper) -> list[tuple[Fraction, int]]:

@@ -103,14 +103,14 @@ def content(path):
 
 def fail_at(monkeypatch, rays, error):
     """Have the question of the chunk that begins with this ray fail."""
-    ask = stages.ask
+    ask = stages.run_query
 
     def failing(scene, query, chunk, first, workers):
         if first >= rays:
             raise error
         return ask(scene, query, chunk, first, workers)
 
-    monkeypatch.setattr(stages, "ask", failing)
+    monkeypatch.setattr(stages, "run_query", failing)
 
 
 def begun(tmp_path, monkeypatch, **how):

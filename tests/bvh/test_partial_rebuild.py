@@ -13,8 +13,8 @@ from raybox.bvh.partial_rebuild import Costs, measure
 from raybox.bvh.refit import copy_nodes, refit_into
 from raybox.bvh.validate import check, cost
 from raybox.errors import RayboxError
-from raybox.queries import exact_loops, exact_recorders
-from raybox.traversal.single import make_scratch
+from raybox.queries.nearest.query import ExactNearest
+from raybox.traversal.single import Job, make_scratch, traverse_rays
 from test_build import FAMILIES, clustered, same_tree, small_tasks, uniform
 from test_build_deep import levels
 from test_scene_update import assert_as_fresh, cast, last_first
@@ -248,10 +248,9 @@ def test_the_poorest_parts_are_chosen_as_many_as_it_takes():
 
 def visited(tree, boxes, rays):
     """Count the nodes that rays visit on the way to the nearest box."""
-    job = exact_loops.Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
-    scratch, number, n = make_scratch(), np.empty(1, np.int64), len(rays)
-    out = np.full(n, -1), np.full(n, INF)
-    exact_loops.nearest(job, (0, n), scratch, exact_recorders.Nearest(number, np.empty(1)), *out)
+    job = Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
+    scratch, n = make_scratch(), len(rays)
+    traverse_rays(job, (0, n), scratch, ExactNearest(np.full(n, -1), np.full(n, INF)))
     return int(scratch.visited[0])
 
 

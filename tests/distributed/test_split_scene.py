@@ -16,7 +16,7 @@ import raybox as rb
 from compare import assert_same, assert_scene
 from raybox.distributed.split import partition
 from raybox.distributed.split.open_parts import OpenParts
-from raybox.distributed.split.part_results import Nearest
+from raybox.queries.nearest.query import NearestParts
 from scenes import as_rays, random_scene, truth
 
 FULL = ("index", "t", "t_enter", "t_exit")
@@ -237,14 +237,14 @@ def test_only_rays_that_wait_are_asked(monkeypatch):
     """What `visits` tells is what parts were asked."""
     _, scene, rays = whole_and_split()
     asked = np.zeros(len(rays), np.int64)
-    visit = Nearest.visit
+    visit = NearestParts.visit
 
     def counted(question, part, which, how):
         assert len(how["rays"]) == len(which)
         np.add.at(asked, which, 1)
         visit(question, part, which, how)
 
-    monkeypatch.setattr(Nearest, "visit", counted)
+    monkeypatch.setattr(NearestParts, "visit", counted)
     visits = scene.visits(rays)
     np.testing.assert_array_equal(asked, visits)
     assert visits.max() > 2

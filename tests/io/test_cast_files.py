@@ -13,6 +13,8 @@ import pytest
 import raybox as rb
 from file_samples import POINTS, samples
 from raybox.io.chunked import QUERIES, chunks, csv_chunks, parquet, pipeline, readers, result_columns
+from raybox.queries.all_hits import query as all_query
+from raybox.queries.columns import Sparse
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
 
 pa = pytest.importorskip("pyarrow")
@@ -87,8 +89,8 @@ def test_points_of_tables(tmp_path, ending):
 
 
 def test_all_is_bounded_in_contacts_too(tmp_path, monkeypatch):
-    """No more than CONTACTS at a time, unless a single ray has more."""
-    monkeypatch.setattr(result_columns, "CONTACTS", 6)
+    """No more than CHUNK_HITS at a time, unless a single ray has more."""
+    monkeypatch.setattr(all_query, "CHUNK_HITS", 6)
     seen, ask = [], rb.Scene.all
     monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: seen.append(ask(*a, **k)) or seen[-1])
     path = put(tmp_path / "rays.npz", RAYS)
@@ -256,7 +258,7 @@ def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
     gaps = {f"gap {share}": rng.random(rows) < share for share in (0.0, 0.25, 0.9, 1.0)}
     for name, there in gaps.items():
         numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
-        columns[name] = result_columns.Sparse(there, numbers)
+        columns[name] = Sparse(there, numbers)
         laid = result_columns.laid_out(columns[name])
         assert laid[there].tobytes() == numbers.tobytes()
         assert np.isnan(laid[~there]).all()

@@ -23,7 +23,7 @@ def chunk(number: int) -> Chunk:
 def told(monkeypatch, ask, *, threads=3, last=None) -> tuple[list, Turns]:
     """Have chunks asked by threads, each as `ask` says; return what is handed on, in the order it comes."""
     line, read, answered = Line(), queue.Queue(1), queue.Queue(1)
-    monkeypatch.setattr(stages, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
+    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: ask(first))
     made, came = Turns(line, read, answered), []
 
     def give():
@@ -98,7 +98,7 @@ def test_who_waits_leaves_when_another_thread_has_failed(monkeypatch):
         yield first
 
     line, read, answered = Line(), queue.Queue(4), queue.Queue(1)
-    monkeypatch.setattr(stages, "ask", lambda _scene, _query, _rays, first, _workers: ask(first))
+    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: ask(first))
     made = Turns(line, read, answered)
     for item in map(chunk, range(4)):
         read.put(item)

@@ -42,7 +42,7 @@ def judged(pairs):
     again.ray[: met.size] = again.item[: met.size] = again.source[: met.size] = met
     if met.size:
         settle_of(boxes, exactly, again, met.size)
-    return verdict, low, high, met, again.verdict[: met.size], again.low[: met.size]
+    return verdict, low, high, met, again.status[: met.size], again.low[: met.size]
 
 
 def hold_verdicts(pairs) -> Counter:
@@ -115,15 +115,15 @@ def hold_entered(pairs, most=None) -> Counter:
     n, jobs = len(known), make_pairs(len(known))
     exactly = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
     for at, (k, plane, _) in enumerate(known):
-        jobs.ray[at], jobs.item[at], jobs.verdict[at] = k, k, plane
+        jobs.ray[at], jobs.item[at], jobs.status[at] = k, k, plane
     if n:
         enter_of(rb.Boxes(*pairs[4:]).rows(), exactly, jobs, n)
     for at, (k, _, want) in enumerate(known):
         got = float(jobs.low[at])
-        assert not jobs.verdict[at] or (
+        assert not jobs.status[at] or (
             got == want and math.copysign(1, got) == math.copysign(1, want + 0.0)
         ), k
-    return counts + Counter(entered=n, open=int((jobs.verdict[:n] == 0).sum()))
+    return counts + Counter(entered=n, open=int((jobs.status[:n] == 0).sum()))
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)

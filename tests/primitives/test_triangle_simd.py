@@ -14,14 +14,14 @@ from exact import Found, rounded
 from families_surfaces import TrianglePairs
 from judging import loop, screen_of, settle_of
 from raybox.primitives.box_simd import make_pairs
-from raybox.primitives.table import together
+from raybox.primitives.table import tie_is_certain
 
 INF = np.inf
 
 
 @loop
 def together_of(mesh, exactly, i, j):
-    return together(mesh, exactly, 0, i, j)
+    return tie_is_certain(mesh, exactly, 0, i, j)
 
 
 def as_mesh(corners) -> rb.Mesh:
@@ -41,7 +41,7 @@ def judged(pairs: TrianglePairs, cull: bool):
     again.ray[: met.size] = again.item[: met.size] = met
     if met.size:
         settle_of(mesh, exactly, again, met.size)
-    return verdict, low, high, met, again.verdict[: met.size], again.low[: met.size]
+    return verdict, low, high, met, again.status[: met.size], again.low[: met.size]
 
 
 def hold_verdicts(pairs: TrianglePairs, cull: bool = False) -> Counter:

@@ -13,20 +13,24 @@ from judging import planes_entered
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.primitives.box_simd import make_pairs
-from raybox.primitives.table import together
-from raybox.queries.certain_hits import sift, take
-from raybox.queries.recorders import CollectOf, CountOf, NearestOf, OccludedOf, propose
-from raybox.traversal.entry_plane import BY, WITHIN
-from raybox.traversal.node_test import GROWTH, boxes, meet
-from raybox.traversal.ray_setup import ANSWER, MISS, PASSES, STOP, TIMED, frame_of
+from raybox.primitives.table import tie_is_certain
+from raybox.queries.all_hits.recorder import AllHitsRecorder
+from raybox.queries.count import CountRecorder
+from raybox.queries.nearest.entry_plane import BY, WITHIN
+from raybox.queries.nearest.stream import NearestRecorder
+from raybox.queries.occluded import OccludedRecorder
+from raybox.traversal.certain_hits import intersect_lists
+from raybox.traversal.node_test import GROWTH, boxes, intersect_slots
+from raybox.traversal.protocol import add_candidate, record_certain
+from raybox.traversal.ray_setup import MISS, PASSES, RESULT, STOP, TIMED, frame_of
 from raybox.traversal.single import Job
-from raybox.traversal.slab_coefficients import go_alone
+from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
-from raybox.traversal.workspace import make_desk
+from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 from test_stream import EARLY, LATE
 
-SINKS = {"count": CountOf(()), "occluded": OccludedOf(()), "nearest": NearestOf((), (), ())}
+SINKS = {"count": CountRecorder(()), "occluded": OccludedRecorder(()), "nearest": NearestRecorder((), (), ())}
 ROOM = 4096
 
 
@@ -45,9 +49,9 @@ SCENES = PLACES | {"close": lambda: close(81)}
 def sifted(sink, job, desk, place, number):
     """Sort the rays of the desk's first list by the boxes of a node; place: node, octant."""
     row, octant = place[0] * ROW, place[1]
-    pad(desk.arena, desk.arena[0], number)
+    pad(desk.lists, desk.lists[0], number)
     open_lists(desk, number + 16, number + 16)
-    sift(sink, job, desk, (row, octant, place[2], 0), (0, number))
+    intersect_lists(sink, job, desk, (row, octant, place[2], 0), (0, number))
 
 
 @loop
@@ -56,14 +60,14 @@ def alone(sink, job, desk, place, number):
     row, octant = place[0] * ROW, place[1]
     open_lists(desk, number + 16, number + 16)
     for k in range(number):
-        r = np.int64(desk.arena[k])
-        go_alone(sink, desk, r)
-        met = meet(job.tree.nodes, desk, row, octant, r)
+        r = np.int64(desk.lists[k])
+        load_single_ray(sink, desk, r)
+        met = intersect_slots(job.tree.nodes, desk, row, octant, r)
         for slot in range(WIDTH):
             if (met & place[2]) >> slot & 1:
                 sure = met >> (WIDTH + slot) & 1
-                if not sure or not take(sink, job, desk, (place[0], octant, slot), r):
-                    desk.arena[desk.starts[slot] + desk.lengths[slot]] = r
+                if not sure or not record_certain(sink, job, desk, (place[0], octant, slot), r):
+                    desk.lists[desk.starts[slot] + desk.lengths[slot]] = r
                     desk.lengths[slot] += 1
 
 
@@ -82,8 +86,8 @@ class Asked:
         rays = as_rays_or_miss(self.pairs).rows()
         self.job = Job(self.tree, rb.Boxes(lower, upper).rows(), rays, (), frame_of(self.tree))
         self.desk = aimed(self.job.frame, rays, range(240))
-        self.fresh = self.desk.probes.copy()
-        self.unanswered = self.desk.answers.copy()
+        self.fresh = self.desk.packed_rays.copy()
+        self.unanswered = self.desk.state.copy()
         self.met = [{f.index: f for f in row} for row in exact.along(*self.pairs)]
         self.octant = (self.pairs.directions < 0) @ [1, 2, 4]
 
@@ -97,11 +101,11 @@ class Asked:
             for octant in range(8):
                 live = np.flatnonzero((self.octant == octant) & (self.fresh[:240, STOP] >= 0))
                 if leaves and live.size:
-                    self.desk.probes[:], self.desk.answers[:] = self.fresh, self.unanswered
-                    self.desk.arena[: live.size] = live
+                    self.desk.packed_rays[:], self.desk.state[:] = self.fresh, self.unanswered
+                    self.desk.lists[: live.size] = live
                     walk(sink, self.job, self.desk, (node, octant, leaves), live.size)
                     lists = zip(self.desk.starts.tolist(), self.desk.lengths.tolist(), strict=True)
-                    listed = [set(self.desk.arena[a : a + n].tolist()) for a, n in lists]
+                    listed = [set(self.desk.lists[a : a + n].tolist()) for a, n in lists]
                     yield {~c: s for s, c in enumerate(children) if leaves >> s & 1}, live.tolist(), listed
 
 
@@ -114,7 +118,7 @@ def test_sure_boxes_are_met_and_others_are_listed(place, walk):
             met = {i for i in items if i in asked.met[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
             counts["in doubt"] += len(left & met)
-            number = asked.desk.answers[r, ANSWER] + 1
+            number = asked.desk.state[r, RESULT] + 1
             assert number == len(met - left), (r, met, left)  # were one sure and not met, another would lack
             counts["sure"] += number
             counts["passed"] += len(left - met)
@@ -129,14 +133,14 @@ def test_a_ray_ends_at_a_sure_box(place, walk):
     for items, rays, listed in asked.ask(walk, SINKS["occluded"]):
         for r in rays:
             met = [asked.met[r][i] for i in items if i in asked.met[r]]
-            if asked.desk.answers[r, ANSWER] == 1:
+            if asked.desk.state[r, RESULT] == 1:
                 assert any(not f.plain[5] for f in met)
-                assert asked.desk.probes[r, STOP] == PASSES
+                assert asked.desk.packed_rays[r, STOP] == PASSES
                 ended += 1
             else:
-                assert asked.desk.answers[r, ANSWER] == MISS
+                assert asked.desk.state[r, RESULT] == MISS
                 assert all(r in listed[items[f.index]] for f in met)
-                assert asked.desk.probes[r, STOP] == asked.fresh[r, STOP]
+                assert asked.desk.packed_rays[r, STOP] == asked.fresh[r, STOP]
     assert (ended > 30) == (place not in {"plane", "cells"}), ended
 
 
@@ -148,14 +152,14 @@ def test_the_nearest_sure_box_is_before_all_that_are_not_listed(place, walk):
         for r in rays:
             met = {i: asked.met[r][i] for i in items if i in asked.met[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
-            answer = int(asked.desk.answers[r, ANSWER])
+            answer = int(asked.desk.state[r, RESULT])
             if answer == MISS:
                 assert set(met) <= left
-                assert asked.desk.answers[r, TIMED] == MISS
+                assert asked.desk.state[r, TIMED] == MISS
                 continue
             first = met[answer]
             counts[told_plane(asked, r, answer, first)] += 1
-            counts["upper" if asked.desk.answers[r, TIMED] <= BY - 3 else "lower or none"] += 1
+            counts["upper" if asked.desk.state[r, TIMED] <= BY - 3 else "lower or none"] += 1
             assert answer not in left
             for i in set(met) - left - {answer}:
                 assert first.t < met[i].t, (r, i)
@@ -164,7 +168,7 @@ def test_the_nearest_sure_box_is_before_all_that_are_not_listed(place, walk):
             limit = (first.t * 2 ** int(asked.desk.power[r]) if first.t < INF else INF) - exact.real(
                 float(asked.desk.shift[r])
             )
-            assert limit < exact.real(float(asked.desk.probes[r, STOP])) <= asked.fresh[r, STOP]
+            assert limit < exact.real(float(asked.desk.packed_rays[r, STOP])) <= asked.fresh[r, STOP]
     if place == "close":
         assert min(counts["in doubt"], counts["among others"]) > 20, counts
         assert counts["told"] > 5, counts
@@ -181,7 +185,7 @@ def rows_of(asked, r, i) -> list[list[float]]:
 
 def told_plane(asked, r, answer, first) -> str:
     """Hold what is said of the plane by which a ray enters its box to the truth; say what it was."""
-    told = int(asked.desk.answers[r, TIMED])
+    told = int(asked.desk.state[r, TIMED])
     planes = planes_entered(*rows_of(asked, r, answer))
     if told == WITHIN:
         assert first.t == asked.pairs.t_min[r]
@@ -204,7 +208,7 @@ def test_planes_are_not_guessed_where_rays_enter_by_an_edge(walk, monkeypatch):
         monkeypatch.setitem(SCENES, "box", lambda ends=(lower, lower + size): ends)
         asked = Asked("box")
         for _, rays, _ in asked.ask(walk, SINKS["nearest"]):
-            for r in (r for r in rays if asked.desk.answers[r, ANSWER] == 0):
+            for r in (r for r in rays if asked.desk.state[r, RESULT] == 0):
                 said = told_plane(asked, r, 0, asked.met[r][0])
                 second = planes_entered(*rows_of(asked, r, 0))[1][1] % 3 if said == "not told" else said
                 counts[second] += 1
@@ -220,7 +224,7 @@ def test_sure_boxes_are_contacts(place, walk, room):
     asked, counts, size = Asked(place), Counter(), np.zeros(2, np.int64)
     contacts = make_pairs(room)
     contacts.item[:] = contacts.ray[:] = -7
-    sink = CollectOf(contacts, size, (), (), (), ())
+    sink = AllHitsRecorder(contacts, size, (), (), (), ())
     for items, rays, listed in asked.ask(walk, sink):
         number, size[0] = int(size[0]), 0
         pairs = zip(contacts.ray[:number].tolist(), contacts.item[:number].tolist(), strict=False)
@@ -239,13 +243,13 @@ def test_sure_boxes_are_contacts(place, walk, room):
 def proposed(sink, desk, rays, items):
     number = 0
     for k in range(rays.size):
-        number = propose(sink, desk, number, rays[k], items[k])
+        number = add_candidate(sink, desk, number, rays[k], items[k])
     return number
 
 
 def test_what_came_in_for_sure_is_screened_before_it_is_compared():
-    desk = make_desk(16)
-    desk.answers[:4, ANSWER], desk.answers[:4, TIMED] = [MISS, 5, 5, -2], [MISS, 5, MISS, MISS]
+    desk = make_workspace(16)
+    desk.state[:4, RESULT], desk.state[:4, TIMED] = [MISS, 5, 5, -2], [MISS, 5, MISS, MISS]
     number = proposed(SINKS["nearest"], desk, np.array([0, 1, 2, 2, 3]), np.array([7, 7, 7, 8, 7]))
     got = list(zip(desk.pairs.ray[:number].tolist(), desk.pairs.item[:number].tolist(), strict=True))
     assert got == [(0, 7), (1, 7), (2, 5), (2, 7), (2, 8), (3, 7)]
@@ -260,7 +264,7 @@ def test_there_is_room_to_spare():
 @loop
 def together_all(rows, exact_rows, r, one, other, out):
     for k in range(r.size):
-        out[k] = together(rows, exact_rows, r[k], one[k], other[k])
+        out[k] = tie_is_certain(rows, exact_rows, r[k], one[k], other[k])
 
 
 @pytest.mark.parametrize("place", SCENES)
@@ -273,7 +277,7 @@ def test_two_boxes_in_one_plane_are_met_together(place):
         triples = [t for t in triples if asked.fresh[t[0], STOP] >= 0]
         r, i, j = np.array(triples).T
         out = np.zeros(len(r), np.bool_)
-        together_all(rows, asked.desk.exact, r, i, j, out)
+        together_all(rows, asked.desk.rays64, r, i, j, out)
         for ray, one, other, said in zip(r.tolist(), i.tolist(), j.tolist(), out.tolist(), strict=True):
             first, second = asked.met[ray][one], asked.met[ray][other]
             same = first.t == second.t > asked.pairs.t_min[ray]

@@ -9,9 +9,9 @@ import raybox as rb
 from aim import INF
 from compare import assert_hits
 from raybox.bvh.build import build
-from raybox.queries import exact_loops
-from raybox.queries.hit_sorting import Contacts
-from raybox.traversal.single import Job, make_scratch
+from raybox.queries.all_hits.run import ExactAllHits
+from raybox.queries.hit_sorting import HitArrays
+from raybox.traversal.single import Job, make_scratch, traverse_rays
 from scenes import random_scene
 
 MAX = 1.7976931348623157e308
@@ -29,15 +29,15 @@ def test_nothing_is_written_past_the_end_of_the_room(room):
     job = Job(build(*boxes), boxes, rb.Rays(*pairs[:2]).rows(), np.zeros(0, np.bool_))
     count = [len(row) for row in exact.along(*pairs)]
     memory = np.full((2, 100), -7), np.full((2, 100), -7.0)
-    parts = Contacts(memory[0][0, :room], memory[1][0, :room], memory[0][1, :room], memory[1][1, :room])
+    parts = HitArrays(memory[0][0, :room], memory[1][0, :room], memory[0][1, :room], memory[1][1, :room])
     counts, begin = np.empty(50, np.int64), 0
     while begin < 50:
-        stop, used, needed = exact_loops.collect(
-            job, (begin, 50), make_scratch(), np.empty(1, np.int64), parts, counts
-        )
+        needed, used = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        recorder = ExactAllHits(parts, needed, used, counts)
+        stop = traverse_rays(job, (begin, 50), make_scratch(), recorder)
         assert all((x[:, room:] == -7).all() for x in memory)
-        assert used == sum(count[begin:stop]) <= room
-        assert stop == 50 or needed == count[stop] > room - used
+        assert used[0] == sum(count[begin:stop]) <= room
+        assert stop == 50 or needed[0] == count[stop] > room - used[0]
         begin = max(stop, begin + 1)
     assert max(count) > 7
     assert 1 in count

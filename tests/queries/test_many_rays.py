@@ -16,11 +16,15 @@ from aim import INF, Pairs
 from raybox.bench import data
 from raybox.bvh.build import build
 from raybox.queries import batches, scheduler
+from raybox.queries.all_hits import run as all_run
+from raybox.queries.first import FirstOptions
+from raybox.queries.per_ray import select_rays
+from raybox.queries.table import QUERIES
 from raybox.threads import chunks
 from raybox.traversal import ray_groups
 from raybox.traversal.ray_setup import frame_of
 from raybox.traversal.single import Job
-from raybox.traversal.workspace import make_desk
+from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 
 QUESTIONS = ("nearest", "occluded", "count", "first", "all")
@@ -72,13 +76,12 @@ def ask(question, pairs, k=3, where=None, workers=1):
     allowed.flags.writeable = False
     rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss").rows()
     job = Job(tree, boxes.rows(), rays, allowed, frame_of(tree))
-    if question == "first":
-        return [x.tolist() for x in scheduler.first(job, k, workers=workers)]
+    options = FirstOptions(k) if question == "first" else None
+    got = [x.tolist() for x in QUERIES[question].run(job, options, workers, False)]
     if question == "all":
-        offsets, index, t = (x.tolist() for x in scheduler.everything(job, workers=workers))
+        offsets, index, t = got
         return [list(zip(index[a:b], t[a:b], strict=True)) for a, b in pairwise(offsets)]
-    got = getattr(scheduler, question)(job, workers=workers)
-    return [x.tolist() for x in got] if question == "nearest" else got.tolist()
+    return got if len(got) > 1 else got[0]
 
 
 def truth(question, found, k=3):
@@ -97,11 +100,12 @@ def truth(question, found, k=3):
 @pytest.fixture
 def whole(monkeypatch):
     """Do each step in one piece, and sort so many rays as these; lend no memory of before."""
-    monkeypatch.setattr(scheduler, "chunk_runner", at_once)
-    monkeypatch.setattr(ray_groups, "FEW", 64)
-    monkeypatch.setattr(batches, "_DESKS", {})
-    monkeypatch.setattr(batches, "_FEW", [])
-    monkeypatch.setattr(scheduler, "_CONTACTS", [])
+    for runner in (scheduler, all_run):
+        monkeypatch.setattr(runner, "chunk_runner", at_once)
+    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    monkeypatch.setattr(batches, "_SMALL", batches._Pool(batches._make_small))
+    monkeypatch.setattr(all_run, "_PAIRS", [])
     return monkeypatch
 
 
@@ -131,7 +135,7 @@ def test_a_thousand_rays_are_not_worth_sorting(question, monkeypatch):
     """Walked one by one; their memory is used again for fewer."""
     pairs, found = world()
     monkeypatch.setattr(batches, "_sort", None)
-    for n in (1, 65, 499, ray_groups.FEW, 7):
+    for n in (1, 65, 499, ray_groups.SMALL_BATCH, 7):
         rays, want = repeated(pairs, found, np.arange(n) % len(found))
         assert ask(question, rays) == truth(question, want), n
 
@@ -141,29 +145,29 @@ def test_a_thousand_rays_are_not_worth_sorting(question, monkeypatch):
 def test_threads_share_in_sorting_and_in_answers(question, first, batch, monkeypatch):
     """Chunks of a few rays, of all lengths, of several batches, on three threads that help each other."""
     pairs, found = world()
-    monkeypatch.setattr(ray_groups, "FEW", 64)
+    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
     monkeypatch.setattr(chunks, "_FIRST", first)
     monkeypatch.setattr(chunks, "_SMALLEST", first)
     monkeypatch.setattr(batches, "BATCH", batch)
     monkeypatch.setattr(batches, "GROUP", 48)
     monkeypatch.setattr(batches, "_NARROW", 12)
     monkeypatch.setattr(batches, "_AT_ONCE", 70)
-    monkeypatch.setattr(batches, "_FAR", 400)
-    monkeypatch.setattr(batches, "_DESKS", {})
-    seen, mark, spreading, spread = set(), batches._mark, set(), ray_groups.spread
+    monkeypatch.setattr(batches, "_PAST_CACHES", 400)
+    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    seen, key, spreading, scatter = set(), batches._key, set(), ray_groups.scatter
 
     def slowly(job, span, *rest):
-        seen.add((threading.get_ident(), span[2] - span[1]))
+        seen.add((threading.get_ident(), span.end - span.begin))
         time.sleep(1e-4)
-        return mark(job, span, *rest)
+        return key(job, span, *rest)
 
-    def spread_slowly(*of):
+    def scatter_slowly(*of):
         spreading.add(threading.get_ident())
         time.sleep(1e-4)
-        spread(*of)
+        scatter(*of)
 
-    monkeypatch.setattr(batches, "_mark", slowly)
-    monkeypatch.setattr(ray_groups, "spread", spread_slowly)
+    monkeypatch.setattr(batches, "_key", slowly)
+    monkeypatch.setattr(ray_groups, "scatter", scatter_slowly)
     for n in (499, 451, 66):
         rays, want = repeated(pairs, found, np.arange(n))
         for _ in range(4):
@@ -208,7 +212,8 @@ def test_groups_and_memory_of_any_size(question, size, arena, whole):
     """Groups smaller than the rays; no room for lists, so that rays are walked alone below some node."""
     pairs, found = world()
     whole.setattr(batches, "GROUP", size)
-    whole.setattr(batches, "make_desk", lambda rays: make_desk(rays, arena and rays + 32 + arena))
+    pool = batches._Pool(lambda rays: make_workspace(rays, arena and rays + 32 + arena))
+    whole.setattr(batches, "_WORKSPACES", pool)
     assert ask(question, pairs) == truth(question, found)
 
 
@@ -233,35 +238,35 @@ def test_groups_and_memory_of_any_size(question, size, arena, whole):
 def test_groups_are_as_wide_as_threads_have_use_for(wide, rays, threads, times):
     for keys, apart in ((2000, False), (2000, True), (3, False)):
         starts = np.linspace(0, rays, keys + 1).astype(np.int64)
-        assert batches._group(wide_question(wide, apart), starts, threads) == times * batches.GROUP
+        assert batches._group_size(wide_plan(wide, apart), starts, threads) == times * batches.GROUP
 
 
 @pytest.mark.parametrize(("keys", "times"), [(97, 1), (98, 8)])
 def test_groups_of_rays_that_go_one_way_are_not_wide(keys, times):
     starts = np.append(np.linspace(0, 100_000, keys + 1).astype(np.int64), [100_000] * 50)  # of no rays
-    assert batches._group(wide_question(8, True), starts, 1) == times * batches.GROUP
+    assert batches._group_size(wide_plan(8, True), starts, 1) == times * batches.GROUP
 
 
-def wide_question(wide, apart):
-    return batches.Question(lambda _: None, lambda _begin, _end: None, wide, apart=apart)
+def wide_plan(wide, scattered):
+    return batches.Plan(lambda _: None, lambda _begin, _end: None, wide, scattered=scattered)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_wide_groups_of_a_tree_that_is_large(workers, whole):
     pairs, found = world()
-    whole.setattr(scheduler, "_SIZES", (0, 0, 0))
+    whole.setattr(scheduler, "_TREE_SIZES", (0, 0, 0))
     whole.setattr(batches, "GROUP", 16)
     whole.setattr(scheduler, "chunk_runner", chunks.chunk_runner)
     assert ask("occluded", pairs, workers=workers) == [bool(contacts) for contacts in found]
-    assert set(batches._DESKS) == {16 * 16}
+    assert set(batches._WORKSPACES._free) == {(16 * 16,)}
 
 
 @pytest.mark.parametrize(("size", "place"), [(0, 0), (99, 0), (100, 1), (399, 2), (400, 3), (10**9, 3)])
 def test_groups_are_as_wide_as_nodes_take_bytes(size, place, monkeypatch):
-    monkeypatch.setattr(scheduler, "_SIZES", (100, 300, 400))
+    monkeypatch.setattr(scheduler, "_TREE_SIZES", (100, 300, 400))
     tree = SimpleNamespace(nodes=SimpleNamespace(nbytes=size))
-    assert scheduler._wide(SimpleNamespace(frame=True, tree=tree), (1, 2, 3, 4)) == 1 + place
-    assert scheduler._wide(SimpleNamespace(frame=None), (1, 2, 3, 4)) == 1
+    assert scheduler.group_width(SimpleNamespace(frame=True, tree=tree), (1, 2, 3, 4)) == 1 + place
+    assert scheduler.group_width(SimpleNamespace(frame=None), (1, 2, 3, 4)) == 1
 
 
 @pytest.mark.parametrize("room", [1, 24, 300])
@@ -270,13 +275,13 @@ def test_all_makes_room_as_it_goes(room, n, whole):
     """Room for few contacts at first, and for few answers: both grow, and what was there stays."""
     pairs, found = world()
     whole.setattr(
-        scheduler,
-        "make_contacts",
-        lambda size, make=scheduler.make_contacts: make(room if size in ROOMS else size),
+        all_run,
+        "make_hit_arrays",
+        lambda size, make=all_run.make_hit_arrays: make(room if size in ROOMS else size),
     )
-    kept = scheduler.make_pairs
-    whole.setattr(scheduler, "make_pairs", lambda size: kept(room if size in PAIRS else size))
-    whole.setattr(scheduler, "_CONTACTS", [])
+    make_pairs = all_run.make_pairs
+    whole.setattr(all_run, "make_pairs", lambda size: make_pairs(room if size in PAIRS else size))
+    whole.setattr(all_run, "_PAIRS", [])
     whole.setattr(batches, "GROUP", 65)
     rays, want = repeated(pairs, found, np.arange(n))
     assert ask("all", rays) == truth("all", want)
@@ -290,8 +295,8 @@ def test_few_rays_are_in_doubt(question, whole):
     """Exact arithmetic decides where floats cannot, and only there."""
     pairs, found = world()
     sent = []
-    some = scheduler.exact_traversal.some
-    whole.setattr(scheduler.exact_traversal, "some", lambda job, rows: sent.append(rows) or some(job, rows))
+    for runner in (scheduler, all_run):
+        whole.setattr(runner, "select_rays", lambda job, rows: sent.append(rows) or select_rays(job, rows))
     assert ask(question, pairs) == truth(question, found)
     doubts = max(len(rows) if isinstance(rows, np.ndarray) else 0 for rows in sent)
     assert doubts == DOUBTS[question]
@@ -379,7 +384,7 @@ WORK = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_nodes_and_boxes_looked_at(question, name, whole):
     """Rays times nodes tested in lists, nodes tested for rays alone, boxes screened. Lower is good news."""
-    whole.setattr(batches, "_DESKS", {})
+    whole.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
     ask(question, CAST[name]())
-    ((desk,),) = batches._DESKS.values()
+    ((desk,),) = batches._WORKSPACES._free.values()
     assert tuple(desk.work[:3].tolist()) == WORK[question, name]

@@ -12,9 +12,11 @@ import raybox as rb
 import strategies
 from compare import EPS
 from exact import INF
-from raybox.queries import exact_loops, exact_recorders, exact_traversal
+from raybox.queries import count
+from raybox.queries.nearest.query import ExactNearest
+from raybox.queries.per_ray import select_rays
 from raybox.scene import geometry_parts
-from raybox.traversal.single import make_scratch
+from raybox.traversal.single import make_scratch, traverse_rays
 from test_scene_mesh import CUBE, TETRAHEDRON
 
 UNIT = rb.Boxes([-0.5] * 3, [0.5] * 3)
@@ -348,13 +350,11 @@ def test_ordinary_rays_are_not_in_doubt(kind):
     rng = np.random.default_rng(11)
     instances = rb.Instances(GEOMETRIES[kind], turns(rng, 50))
     (part,) = rb.Scene(instances)._parts
-    job = exact_traversal.some(
+    job = select_rays(
         geometry_parts.job(part, aimed(rng, 2000), *geometry_parts.masks(None, (part,)), None), slice(None)
     )
-    index, t = np.empty(2000, np.int64), np.empty(2000)
-    exact_loops.nearest(
-        job, (0, 2000), make_scratch(), exact_recorders.Nearest(np.empty(1, np.int64), np.empty(1)), index, t
-    )
+    index, t = np.full(2000, -1), np.full(2000, np.inf)
+    traverse_rays(job, (0, 2000), make_scratch(), ExactNearest(index, t))
     assert (index >= 0).sum() > 1000
     assert job.rows.doubts.sum() == 0
 
@@ -368,6 +368,6 @@ def test_a_ray_in_doubt_leaves_none_to_the_next(kind):
     origins[4], ways[4] = [-1e70, 0, 0], [1, 0, 0]
     (part,) = rb.Scene(rb.Instances(GEOMETRIES[kind], turns(rng, 50)))._parts
     masks = geometry_parts.masks(None, (part,))
-    job = exact_traversal.some(geometry_parts.job(part, rb.Rays(origins, ways), *masks, None), slice(None))
-    assert exact_traversal.count(job)[4] >= 0
+    job = select_rays(geometry_parts.job(part, rb.Rays(origins, ways), *masks, None), slice(None))
+    assert count.PER_RAY.run_exact(job, None).count[4] >= 0
     assert np.flatnonzero(job.rows.doubts).tolist() == [4]

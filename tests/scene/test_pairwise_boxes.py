@@ -289,7 +289,7 @@ def test_floats_are_sure_of_almost_everything():
 def test_a_sweep_that_counts_leaves_little_open():
     pairs = cloud(10, 500, 500, size=0.1)
     rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
-    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_desk()
+    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_answers(500, np.empty(0, np.int64), np.empty(0))
     all_pairs.sweep(task, (0, 500), desk, out)
     assert out.state[0] < 30  # pairs in doubt

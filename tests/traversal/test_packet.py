@@ -15,13 +15,22 @@ from raybox.bvh.build import build
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import FLAGS
 from raybox.queries import batches, scheduler
-from raybox.queries.recorders import DEEP, CountOf, PacketsOf
+from raybox.queries.all_hits import run as all_run
+from raybox.queries.count import CountRecorder
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
-from raybox.traversal.packet import HOLDS, NONE, UNFIT, aim_packet
+from raybox.traversal.packet_recorder import (
+    MAX_PACKET_HITS,
+    MAX_UNDECIDED,
+    NO_OCTANT,
+    UNFIT,
+    PacketRecorder,
+)
+from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.ray_setup import LANES, STOP, frame_of
 from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import MARGIN
+from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 from test_many_rays import ask, at_once, ties, truth
 
@@ -30,7 +39,7 @@ loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 @loop
 def aimed(job, desk, sink, at, packet):
-    return aim_packet(job, desk, sink, at, packet)
+    return set_up_packet(job, desk, sink, at, packet)
 
 
 def bundle(rng, lower, upper) -> tuple[np.ndarray, ...]:
@@ -67,15 +76,15 @@ def test_packets_refuse_no_box_that_a_ray_accepts(place):
     memory, desk = packet_batches.make_packets(LANES)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
     for at in range(0, len(given[0]), LANES):
-        octant = aimed(job, desk, PacketsOf(CountOf(()), *memory), at, 0)
-        counts["unfit" if octant == UNFIT else "none" if octant == NONE else "fit"] += 1
-        if octant in (UNFIT, NONE):
+        octant = aimed(job, desk, PacketRecorder(CountRecorder(()), *memory), at, 0)
+        counts["unfit" if octant == UNFIT else "none" if octant == NO_OCTANT else "fit"] += 1
+        if octant in (UNFIT, NO_OCTANT):
             continue
-        words, line = memory[0][0], desk.lines[0].astype(float)
+        words, line = memory[0][0], desk.packet_slabs[0].astype(float)
         alive, own = np.flatnonzero(words[STOP] >= 0), np.zeros((LANES, 16), np.float32)
-        assert desk.probes[0, STOP] == words[STOP].max()
+        assert desk.packed_rays[0, STOP] == words[STOP].max()
         assert line[MARGIN] == INF
-        unfolded(desk._replace(probes=np.ascontiguousarray(words[:8].T)), own)
+        unfolded(desk._replace(packed_rays=np.ascontiguousarray(words[:8].T)), own)
         own = own.astype(float)
         for axis in range(3):
             sides = [planes[:, side, axis].ravel() for side in (0, 1)]
@@ -149,24 +158,25 @@ def tied():
 @pytest.fixture
 def used(monkeypatch):
     """One span for all; remember how many rays packets left over, of how many."""
-    monkeypatch.setattr(scheduler, "chunk_runner", at_once)
-    monkeypatch.setattr(ray_groups, "FEW", 64)
-    monkeypatch.setattr(batches, "_DESKS", {})
-    monkeypatch.setattr(batches, "_PACKETS", {})
-    monkeypatch.setattr(scheduler, "_PACKED", 1)
-    told, call = [], packet_batches.ask_packets
+    for runner in (scheduler, all_run):
+        monkeypatch.setattr(runner, "chunk_runner", at_once)
+    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+    monkeypatch.setattr(scheduler, "PACKET_WIDTH", 1)
+    told, call = [], packet_batches.traverse_packets
 
     def spy(job, span, *rest):
-        told.append((call(job, span, *rest), span[2] - span[1]))
+        told.append((call(job, span, *rest), span.end - span.begin))
         return told[-1][0]
 
-    monkeypatch.setattr(packet_batches, "ask_packets", spy)
+    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
     return told
 
 
 def kept():
     """Give the memory and the desk of packets that was used last."""
-    ((*_, last),) = batches._PACKETS.values()
+    ((*_, last),) = batches._PACKETS._free.values()
     return last
 
 
@@ -267,7 +277,7 @@ def test_rays_of_both_kinds_in_one_batch(question, world, used):
 
 def looks(rays, numbers, places):
     """Look at sixteen rays from each place on: nothing but those can be sampled then."""
-    return np.array([packet_batches.seem(rays, numbers, at, at + LANES) for at in places])
+    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES) for at in places])
 
 
 def test_looking_finds_pictures_and_no_crowd():
@@ -282,8 +292,8 @@ def test_looking_finds_pictures_and_no_crowd():
     assert looks(picture, numbers, at).mean() > 0.8
     crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
     assert not looks(crowd, numbers, at).any()
-    assert packet_batches.seem(picture, numbers, 0, len(goals))
-    assert not packet_batches.seem(crowd, numbers, 0, len(goals))
+    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals))
+    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals))
     coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
     assert not looks(coarse, numbers, np.arange(0, 1000, LANES)).any()
 
@@ -304,11 +314,11 @@ def test_nodes_looked_at_by_packets(question, used, monkeypatch):
     assert tuple(desk.work[:2].tolist()) == WORK[question]
 
     # In wider groups nodes are fetched for more packets at once, and fewer go alone.
-    monkeypatch.setattr(scheduler, "_PACKED", 4)
-    monkeypatch.setattr(batches, "_PACKETS", {})
+    monkeypatch.setattr(scheduler, "PACKET_WIDTH", 4)
+    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
     ask(question, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
     wide, times = kept()[1].work, 1 if question == "all" else 4
-    assert set(batches._PACKETS) == {times * batches.GROUP}
+    assert set(batches._PACKETS._free) == {(times * batches.GROUP,)}
     assert (wide[3] < desk.work[3] * 0.8) == (times > 1)
     assert wide[1] <= desk.work[1]
 
@@ -329,15 +339,15 @@ def stack():
 def test_rays_that_meet_more_than_a_packet_holds_are_left(group, rooms, used, monkeypatch):
     """What a packet holds is put in order, in one room after the other; more is left to others."""
     monkeypatch.setattr(batches, "GROUP", group)
-    monkeypatch.setattr(scheduler, "_ROOMS", rooms)
+    monkeypatch.setattr(all_run, "_PACKET_GROUPS", rooms)
     pairs = stack()
     found = list(exact.along(*pairs))
     depth = np.array([len(row) for row in found])
     assert ask("all", pairs) == truth("all", found)
-    assert sum(left for left, _ in used) == (depth > DEEP).sum() > 20
-    assert {DEEP, DEEP + 1, DEEP - 1} <= set(depth.tolist())
+    assert sum(left for left, _ in used) == (depth > MAX_PACKET_HITS).sum() > 20
+    assert {MAX_PACKET_HITS, MAX_PACKET_HITS + 1, MAX_PACKET_HITS - 1} <= set(depth.tolist())
     assert (len(used) > 1) == (group * rooms < 100)
-    assert (depth[depth <= DEEP].sum()) > 1000
+    assert (depth[depth <= MAX_PACKET_HITS].sum()) > 1000
 
 
 def plates(number, flat) -> Pairs:
@@ -354,7 +364,9 @@ def plates(number, flat) -> Pairs:
 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
-@pytest.mark.parametrize("number", [1, HOLDS, HOLDS + 1, HOLDS + 2, 3 * HOLDS])
+@pytest.mark.parametrize(
+    "number", [1, MAX_UNDECIDED, MAX_UNDECIDED + 1, MAX_UNDECIDED + 2, 3 * MAX_UNDECIDED]
+)
 @pytest.mark.parametrize("flat", [True, False])
 def test_rays_hold_some_boxes_that_they_are_not_sure_of(question, number, flat, used):
     """One of many equal boxes is sure to be met, but not to be the first; of flat plates none is."""
@@ -363,7 +375,7 @@ def test_rays_hold_some_boxes_that_they_are_not_sure_of(question, number, flat, 
     assert ask(question, pairs) == truth(question, found)
     met = sum(any(f.index < number for f in row) for row in found)
     assert 100 < met < 156
-    many = number > HOLDS if flat else number > HOLDS + 1 and question == "nearest"
+    many = number > MAX_UNDECIDED if flat else number > MAX_UNDECIDED + 1 and question == "nearest"
     settled = sum(len(row) > number for row in found) if question == "occluded" else 0  # by another box
     assert 0 <= settled < met
     assert used[0][0] == (met - settled if many else 0)
@@ -371,25 +383,25 @@ def test_rays_hold_some_boxes_that_they_are_not_sure_of(question, number, flat, 
 
 @pytest.mark.parametrize("question", ["nearest", "occluded", "count"])
 def test_more_boxes_are_held_than_are_decided_at_a_time(question, used):
-    pairs, times = plates(HOLDS, flat=True), 24
+    pairs, times = plates(MAX_UNDECIDED, flat=True), 24
     found = list(exact.along(*pairs)) * times
     many = Pairs(*(np.concatenate([x] * times) for x in pairs[:4]), *pairs[4:])
     assert ask(question, many) == truth(question, found)
     (*_, told), desk = kept()
-    assert np.count_nonzero(told) * LANES * HOLDS > desk.pairs.ray.size
+    assert np.count_nonzero(told) * LANES * MAX_UNDECIDED > desk.pairs.ray.size
     assert used[0][0] == 0
 
 
 def test_what_floats_cannot_tell_of_boxes_that_are_held_is_calculated(used, monkeypatch):
     """Plates so close to each other that bounds of times overlap, and rays through edges."""
-    doubts, call = [], packet_batches.ask_packets
+    doubts, call = [], packet_batches.traverse_packets
 
     def spy(job, span, order, *rest):
         left = call(job, span, order, *rest)
         doubts.append(int(order.place[1]))
         return left
 
-    monkeypatch.setattr(packet_batches, "ask_packets", spy)
+    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
     pairs = plates(3, flat=True)
     pairs.lower[:3, 2] = pairs.upper[:3, 2] = 1.0 + 2.0**-52 * np.array([2, 0, 1])
     found = list(exact.along(*pairs))

@@ -15,9 +15,12 @@ from raybox.bvh.node import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward
 from raybox.bvh.refit import refit
 from raybox.compiler.decorators import FLAGS
 from raybox.primitives.ray import get_ray
-from raybox.queries import exact_loops, exact_recorders
-from raybox.traversal.single import make_scratch, meet_slots
-from raybox.traversal.single_ray_setup import SHARP, latest, make_probe
+from raybox.queries.count import ExactCount
+from raybox.queries.first import ExactFirst
+from raybox.queries.nearest.query import ExactNearest
+from raybox.queries.occluded import ExactOccluded
+from raybox.traversal.single import Job, make_scratch, meet_slots, traverse_rays
+from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
@@ -41,7 +44,7 @@ def latest_of(t, exponent, shift, out):
 def probe_of(tree, rays, out):
     """Write near, far and inverse of three axes, the range, exponent and shift of each ray's probe."""
     for k in range(out.shape[0]):
-        meets, probe = make_probe(tree, get_ray(rays, k), SHARP)
+        meets, probe = make_ray_slabs(tree, get_ray(rays, k), SHARP)
         for i in range(3):
             out[k, i], out[k, 3 + i], out[k, 6 + i] = probe.near[i], probe.far[i], probe.inverse[i]
         out[k, 9], out[k, 10], out[k, 11], out[k, 12] = probe.start, probe.stop, probe.exponent, probe.shift
@@ -52,7 +55,7 @@ def probe_of(tree, rays, out):
 def proposed(tree, rays, asked, t, slots, out):
     """Write whether slots (ray, node, slot) are proposed, and still are where a contact at t is known."""
     for k in range(asked.shape[0]):
-        _, probe = make_probe(tree, get_ray(rays, asked[k, 0]), SHARP)
+        _, probe = make_ray_slabs(tree, get_ray(rays, asked[k, 0]), SHARP)
         row, bit = asked[k, 1] * ROW, 1 << asked[k, 2]
         out[k, 0] = meet_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
         stop = min(probe.stop, latest(t[k], probe.exponent, probe.shift))
@@ -219,20 +222,15 @@ def hold_probes(tree, pairs, rays, found) -> None:
 def ask(question, pairs):
     """Ask a question of all rays in one go; give how many nodes and boxes were looked at."""
     boxes = rb.Boxes(*pairs[4:])
-    job = exact_loops.Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
-    n, scratch, number = len(pairs.origins), make_scratch(), np.empty(1, np.int64)
-    index, t = np.full((n, 3), -1), np.full((n, 3), INF)
-    how = job, (0, n), scratch
-    if question == "nearest":
-        exact_loops.nearest(
-            *how, exact_recorders.Nearest(number, np.empty(1)), index[:, 0].copy(), t[:, 0].copy()
-        )
-    elif question == "occluded":
-        exact_loops.occluded(*how, exact_recorders.Occluded(np.empty(1, np.bool_)), np.empty(n, np.bool_))
-    elif question == "count":
-        exact_loops.count(*how, exact_recorders.Count(number), np.empty(n, np.int64))
-    else:
-        exact_loops.first(*how, number, index, t)
+    job = Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
+    n, scratch = len(pairs.origins), make_scratch()
+    recorders = {
+        "nearest": ExactNearest(np.full(n, -1), np.full(n, INF)),
+        "occluded": ExactOccluded(np.zeros(n, np.bool_)),
+        "count": ExactCount(np.zeros(n, np.int64)),
+        "first": ExactFirst(np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
+    }
+    assert traverse_rays(job, (0, n), scratch, recorders[question]) == n
     return tuple(scratch.visited.tolist())
 
 

@@ -12,15 +12,16 @@ from aim import INF
 from cast import PLACES, Seen, aimed, copied, loop, see, unfolded
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
-from raybox.queries.certain_hits import sift
-from raybox.queries.recorders import FirstOf, latest_for
-from raybox.traversal.node_test import boxes, meet, used
-from raybox.traversal.ray_keys import CAREFUL, LOST, keep_keys, sort_keys
-from raybox.traversal.ray_setup import ANSWER, CELLS, DOUBT, MISS, PASSES, STOP, TIMED, UNAIMED, frame_of
+from raybox.queries.first import FirstRecorder
+from raybox.traversal.certain_hits import intersect_lists
+from raybox.traversal.node_test import boxes, intersect_slots, used
+from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
+from raybox.traversal.ray_setup import CELLS, MISS, PASSES, RESULT, STOP, TIMED, UNAIMED, UNDECIDED, frame_of
+from raybox.traversal.ray_state import latest_for
 from raybox.traversal.single import Job
-from raybox.traversal.slab_coefficients import MARGIN, go_alone
-from raybox.traversal.stream_lists import keep, open_lists, pad, pair_up
-from raybox.traversal.workspace import make_desk
+from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
+from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
+from raybox.traversal.workspace import make_workspace
 
 
 @loop
@@ -41,10 +42,10 @@ def test_keys_are_those_of_what_rays_are(place):
         wild = not 2.0**-80 < longest < 2.0**80
         counts[kind if kind == "empty" or not wild else "wild"] += 1
         counts["missed, but kept"] += (
-            kind == "missed" and key < CAREFUL and steady and max(map(abs, ray.v)) < 2**12
+            kind == "missed" and key < SINGLE_RAY_KEY and steady and max(map(abs, ray.v)) < 2**12
         )
-        assert key == LOST or (key == CAREFUL) == wild, (key, longest)
-        assert {"empty": key == LOST, "met": key != LOST, "missed": True}[kind]
+        assert key == MISS_KEY or (key == SINGLE_RAY_KEY) == wild, (key, longest)
+        assert {"empty": key == MISS_KEY, "met": key != MISS_KEY, "missed": True}[kind]
         if kind == "met" and not wild and ray.tame:
             assert [key >> (9 + k) & 1 for k in range(3)] == (d < 0).tolist()
         if kind == "met" and not wild and steady and max(map(abs, ray.v)) < 2**6:
@@ -71,9 +72,9 @@ def kept_of(keys, span, row, kept, numbers):
 @pytest.mark.parametrize("number", [0, 1, 15, 16, 17, 250])
 def test_rays_that_are_not_lost_are_listed(number, share):
     rng = np.random.default_rng([78, number])
-    few = rng.choice(np.array([0, 5, CAREFUL], np.int32), number)
-    keys = np.where(rng.random(number) < share, few, LOST).astype(np.int32)
-    left = np.flatnonzero(keys != LOST)
+    few = rng.choice(np.array([0, 5, SINGLE_RAY_KEY], np.int32), number)
+    keys = np.where(rng.random(number) < share, few, MISS_KEY).astype(np.int32)
+    left = np.flatnonzero(keys != MISS_KEY)
     kept, numbers = (np.full(number + 40, -7, np.int32) for _ in range(2))
     end = 11 + len(left)
     assert kept_of(keys, (30, 30 + number), 11, kept, numbers) == end
@@ -114,12 +115,12 @@ def paired(desk, slot, item, found):
 
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 16, 41])
 def test_rays_of_a_list_are_paired_with_a_primitive(number):
-    rng, desk = np.random.default_rng(79), make_desk(64)
-    desk.arena[:] = rng.permutation(desk.arena.size)
+    rng, desk = np.random.default_rng(79), make_workspace(64)
+    desk.lists[:] = rng.permutation(desk.lists.size)
     desk.starts[3], desk.lengths[3] = 5, number
     desk.pairs.ray[:], desk.pairs.item[:] = -7, -7
     assert paired(desk, 3, 12345, 6) == 6 + number
-    assert desk.pairs.ray[6 : 6 + number].tolist() == desk.arena[5 : 5 + number].tolist()
+    assert desk.pairs.ray[6 : 6 + number].tolist() == desk.lists[5 : 5 + number].tolist()
     assert set(desk.pairs.item[6 : 6 + number]) <= {12345}
     assert set(desk.pairs.ray[:6]) | set(desk.pairs.item[:6]) == {-7}
 
@@ -164,7 +165,7 @@ def test_probes_are_never_too_strict_and_seldom_loose(place):
         want = [*o, *d, pairs.t_min[k] + 0.0, pairs.t_max[k]]
         np.testing.assert_array_equal(row, want)
         assert not np.signbit(row[6]) or row[6] < 0
-        assert (word[ANSWER], word[TIMED], n) == (MISS, MISS, ray.power)
+        assert (word[RESULT], word[TIMED], n) == (MISS, MISS, ray.power)
 
         # Times count from where the ray comes in, at the latest, and end where it has left.
         stop = probe[STOP]
@@ -247,7 +248,7 @@ def test_lines_of_rays_from_afar_are_not_too_strict():
             Seen(tree, origins[k].tolist(), ways[k].tolist(), 0.0, INF),
             Fraction(float(desk.shift[k])),
         )
-        if desk.probes[k, STOP] < 0:
+        if desk.packed_rays[k, STOP] < 0:
             counts["passes"] += 1
             continue
         for axis in range(3):
@@ -270,8 +271,8 @@ def test_who_stands_still_far_from_the_bulk_is_not_for_vectors():
     origins = np.array([[2.0**24 + 1, 2.0**24 + 1, -9.0], [2.0**28 + 3, 2.0**28 + 1, -9.0]])
     tree, ways = build(lower, upper), np.array([[0.0, 0.0, 1.0]] * 2)
     desk = aimed(frame_of(tree), rb.Rays(origins, ways).rows(), range(2))
-    assert desk.probes[0, STOP] > 2.0**24
-    assert (desk.probes[1, STOP], desk.answers[1, ANSWER]) == (UNAIMED, DOUBT)
+    assert desk.packed_rays[0, STOP] > 2.0**24
+    assert (desk.packed_rays[1, STOP], desk.state[1, RESULT]) == (UNAIMED, UNDECIDED)
     hits = rb.Scene(rb.Boxes(lower, upper)).nearest(
         rb.Rays(np.tile(origins, (900, 1)), np.tile(ways, (900, 1)))
     )
@@ -286,7 +287,7 @@ def test_rays_that_stand_still_beside_all_boxes_are_lost_at_once():
     )
     origins = np.array([[-5.0, 0.5, 0.0], [1.5, 9.0, 2.0], [0.5, 1.0, 7.0], [2.5, 1.5, 0.0]])
     rays = rb.Rays(origins, np.tile([0.0, -0.0, 1.0], (4, 1))).rows()
-    probes = aimed(frame_of(build(lower, upper)), rays, range(4)).probes
+    probes = aimed(frame_of(build(lower, upper)), rays, range(4)).packed_rays
     assert probes[:2, STOP].tolist() == [PASSES] * 2
     assert probes[2, STOP] >= 0
     assert probes[3, STOP] == PASSES
@@ -297,7 +298,7 @@ def test_what_is_no_ray_is_lost_at_once():
     origins, ways = np.array([[-5.0, 0.5, 0.5], [np.nan, 0.5, 0.5], [-5.0, 0.5, 0.5]]), np.eye(3)[[0, 0, 0]]
     ways[2, 1] = np.nan
     rays = rb.Rays(origins, ways, t_min=[0.0, 0.0, 0.0], t_max=[9.0, 9.0, 9.0], invalid="miss").rows()
-    probes = aimed(frame_of(build(np.zeros((1, 3)), np.ones((1, 3)))), rays, range(3)).probes
+    probes = aimed(frame_of(build(np.zeros((1, 3)), np.ones((1, 3)))), rays, range(3)).packed_rays
     assert probes[0, STOP] >= 0
     assert probes[1:3, STOP].tolist() == [PASSES] * 2
 
@@ -309,27 +310,29 @@ def test_what_is_no_ray_is_lost_at_once():
 def sifted(sink, job, place, desk, number, alone):
     """Sort the rays of the desk's first list by slots, and ask of each ray alone; place: node, octant."""
     nodes, row, octant = job.tree.nodes, place[0] * ROW, place[1]
-    pad(desk.arena, desk.arena[0], number)
+    pad(desk.lists, desk.lists[0], number)
     open_lists(desk, number + 16, number + 16)
     leaves = boxes(nodes, row)
-    sift(sink, job, desk, (row, octant, used(nodes, row) & leaves, used(nodes, row) & ~leaves), (0, number))
+    intersect_lists(
+        sink, job, desk, (row, octant, used(nodes, row) & leaves, used(nodes, row) & ~leaves), (0, number)
+    )
     for k in range(number):
-        go_alone(sink, desk, np.int64(desk.arena[k]))
-        alone[k] = meet(nodes, desk, row, octant, np.int64(desk.arena[k]))
-        desk.exact[k] = desk.slots
+        load_single_ray(sink, desk, np.int64(desk.lists[k]))
+        alone[k] = intersect_slots(nodes, desk, row, octant, np.int64(desk.lists[k]))
+        desk.rays64[k] = desk.slots
 
 
 @loop
 def latest_of(desk, t):
     for r in range(t.size):
         if t[r] < np.inf:
-            desk.probes[r, STOP] = min(desk.probes[r, STOP], latest_for(desk, r, t[r]))
+            desk.packed_rays[r, STOP] = min(desk.packed_rays[r, STOP], latest_for(desk, r, t[r]))
 
 
 @loop
 def kept(desk, number):
-    pad(desk.arena, desk.arena[0], number)
-    return keep(desk, 0, number)
+    pad(desk.lists, desk.lists[0], number)
+    return drop_ended(desk, 0, number)
 
 
 def parents_of(tree) -> dict:
@@ -357,10 +360,12 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
             latest_of(desk, np.array([row[0].plain[1] if row else INF for row in found]))
         for (node, octant), asked in wanted.items():
             group = [r for r in range(len(ids)) if octants[r] == octant]
-            desk.arena[: len(group)] = group
-            sifted(FirstOf(*[()] * 5), Job(tree, (), (), (), ()), (node, octant), desk, len(group), alone)
+            desk.lists[: len(group)] = group
+            sifted(
+                FirstRecorder(*[()] * 5), Job(tree, (), (), (), ()), (node, octant), desk, len(group), alone
+            )
             lists = [
-                desk.arena[a : a + n].tolist()
+                desk.lists[a : a + n].tolist()
                 for a, n in zip(desk.starts.tolist(), desk.lengths.tolist(), strict=True)
             ]
             met = {(r, slot) for slot, rows in enumerate(lists) for r in rows}
@@ -374,20 +379,20 @@ def test_every_slot_of_a_box_that_is_met_is_proposed(place):
             for slot, (begin, number) in enumerate(
                 zip(desk.starts.tolist(), desk.lengths.tolist(), strict=True)
             ):
-                want = [desk.exact[group.index(r), slot] for r in lists[slot]]
+                want = [desk.rays64[group.index(r), slot] for r in lists[slot]]
                 assert desk.times[begin : begin + number].tolist() == want
                 assert lists[slot] == sorted(lists[slot])
     assert sum(map(len, found)) > 200
 
 
 def test_rays_that_have_ended_are_dropped_from_a_list():
-    rng, desk = np.random.default_rng(64), make_desk(100)
-    desk.probes[:, STOP] = rng.choice([0.0, 1.0, 2.0, 3.0, INF], 116)
+    rng, desk = np.random.default_rng(64), make_workspace(100)
+    desk.packed_rays[:, STOP] = rng.choice([0.0, 1.0, 2.0, 3.0, INF], 116)
     for number in (1, 15, 16, 17, 70):
         desk.times[:120] = rng.integers(0, 4, 120)
-        desk.arena[:number] = rays = rng.permutation(100)[:number]
-        want = rays[desk.times[:number] <= desk.probes[rays, STOP]].tolist()
-        assert desk.arena[: kept(desk, number)].tolist() == want
+        desk.lists[:number] = rays = rng.permutation(100)[:number]
+        want = rays[desk.times[:number] <= desk.packed_rays[rays, STOP]].tolist()
+        assert desk.lists[: kept(desk, number)].tolist() == want
 
 
 def test_the_latest_time_is_late_and_not_by_much():
@@ -395,12 +400,12 @@ def test_the_latest_time_is_late_and_not_by_much():
     ids = [k for k, ray in enumerate(seen) if ray.met and ray.tame and k]
     desk = aimed(frame_of(tree), rays, ids)
     for share in (0.0, 1.0, 0.5, 1.5):
-        desk.probes[:, STOP] = INF
+        desk.packed_rays[:, STOP] = INF
         spans = [(seen[k].met.t, min(seen[k].met.t_exit, 2**60), Fraction(2) ** -seen[k].power) for k in ids]
         t = np.array([float((low + Fraction(share) * (high - low)) * unit) for low, high, unit in spans])
         latest_of(desk, t)
         for k, when, probe, shift in zip(
-            ids, t.tolist(), desk.probes.tolist(), desk.shift.tolist(), strict=False
+            ids, t.tolist(), desk.packed_rays.tolist(), desk.shift.tolist(), strict=False
         ):
             whole = Fraction(when) * Fraction(2) ** seen[k].power
             want = whole - Fraction(shift)

@@ -1,7 +1,7 @@
-"""A query for the nearest box by float32 alone, which measures the cost of exactness.
+"""The nearest candidate of the float32 tree, taken for the nearest box: to measure what exactness costs.
 
-Its traversal is that of `nearest` without any exact decision: the nearer of two boxes is the one with the
-lesser computed time, whatever its rounding error.
+The same traversal without any decision: of two boxes the one with the lesser computed time is the nearer,
+whatever rounding made of it. No query of a scene is answered like this; `raybox.bench` compares with it.
 """
 
 from __future__ import annotations
@@ -13,59 +13,72 @@ import numpy as np
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
 from raybox.compiler.simd import Lanes
-from raybox.queries import certain_hits, recorders, results
-from raybox.traversal.ray_setup import ANSWER, STOP
+from raybox.queries.batches import Plan
+from raybox.queries.nearest.stream import CertainNearest
+from raybox.traversal.protocol import Hooks, StreamHooks, register
+from raybox.traversal.ray_order import Order, Span
+from raybox.traversal.ray_setup import RESULT, STOP
 
 
-class ProposalOf(NamedTuple):
-    """Recorder of the nearest box by float32 alone: ANSWER is its index, STOP its time."""
+class CandidateRecorder(NamedTuple):
+    """The first box by float32 alone: RESULT is its index, STOP its time."""
 
     index: Any
     t: Any
 
 
-class _Proposal(certain_hits.Nearest):
-    """Record each candidate that is no farther than the best one so far."""
+class _FirstCandidate(CertainNearest):
+    """Every box that may be hit, and is no farther than the first so far, is the first."""
 
-    def take(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
-        met = near <= far
-        self.rays.stop.value = met.choose(near, self.rays.stop.lanes).value
-        self.put(slot, met)
-        return met & ~met
+    def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
+        hit = near <= far
+        self.rays.stop.value = hit.choose(near, self.rays.stop.lanes).value
+        self.put(slot, hit)
+        return hit & ~hit
 
-    def tell_plane(self, ray: Any, slot: Any) -> None:
+    def write_plane(self, ray: Any, slot: Any) -> None:
         pass
 
 
 @device
-def _take(_sink: ProposalOf, job: Any, desk: Any, spot: Any, r: int) -> bool:
+def _record_certain(_recorder: CandidateRecorder, job: Any, workspace: Any, spot: Any, r: int) -> bool:
     node, _, slot = spot
-    if desk.slots[slot] <= desk.probes[r, STOP]:
-        desk.answers[r, ANSWER] = ~job.tree.nodes[node, CHILD + slot]
-        desk.probes[r, STOP] = desk.slots[slot]
+    if workspace.slots[slot] <= workspace.packed_rays[r, STOP]:
+        workspace.state[r, RESULT] = ~job.tree.nodes[node, CHILD + slot]
+        workspace.packed_rays[r, STOP] = workspace.slots[slot]
     return True
 
 
 @device
-def _note(_sink: ProposalOf, _job: Any, desk: Any, number: int) -> None:
-    for p in range(number):
-        desk.answers[desk.pairs.ray[p], ANSWER] = desk.pairs.item[p]
+def _record(_recorder: CandidateRecorder, _job: Any, workspace: Any, count: int) -> None:
+    for p in range(count):
+        workspace.state[workspace.pairs.ray[p], RESULT] = workspace.pairs.item[p]
 
 
 @device
-def _answer(sink: ProposalOf, _job: Any, order: Any, desk: Any, place: Any) -> bool:
-    base, begin, end = place
+def _write_results(recorder: CandidateRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+    base, begin, end = group
     for r in range(end - begin):
-        i = desk.answers[r, ANSWER]
+        i = workspace.state[r, RESULT]
         if i >= 0:
             k = base + order.order[begin + r]
-            unit = np.int64((1023 - np.int64(desk.power[r])) << 52).view(np.float64)
-            sink.index[k] = i
-            sink.t[k] = (np.float64(desk.probes[r, STOP]) + np.float64(desk.shift[r])) * unit
+            unit = np.int64((1023 - np.int64(workspace.power[r])) << 52).view(np.float64)
+            recorder.index[k] = i
+            stop, shift = np.float64(workspace.packed_rays[r, STOP]), np.float64(workspace.shift[r])
+            recorder.t[k] = (stop + shift) * unit
     return True
 
 
-certain_hits.TABLE[ProposalOf] = (certain_hits.sifting(_Proposal), _take)
-recorders.TABLE[ProposalOf] = _note
-recorders.SPARES.add(ProposalOf)
-results.TABLE[ProposalOf] = _answer
+def plan(index: Any, t: Any) -> Plan:
+    """Return how rays are traversed; index and t come as misses."""
+    return Plan(lambda _size: CandidateRecorder(index, t), write_misses=lambda _begin, _end: None)
+
+
+_HOOKS = StreamHooks(
+    record=_record,
+    write_results=_write_results,
+    certain_hits=_FirstCandidate,
+    record_certain=_record_certain,
+    defers_float64=True,
+)
+register(Hooks({CandidateRecorder: _HOOKS}, {}, {}))

@@ -24,7 +24,7 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I64, constant
 from raybox.compiler.simd_loops import Register, loop
 from raybox.traversal.node_test import clip
-from raybox.traversal.slab_coefficients import lines_of
+from raybox.traversal.slab_coefficients import coefficients_of
 
 LANES = 16
 CHAINS = 12
@@ -94,7 +94,7 @@ def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float
 @vector_code(types.int64)
 def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
     """Test a ray against one set of boxes after the other; return how many it meets."""
-    lines = lines_of([ray.splat(k, LANES) for k in range(12)])
+    lines = coefficients_of([ray.splat(k, LANES) for k in range(12)])
     met = Register(b, I64(0))
     with loop(b, steps) as step:
         row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))

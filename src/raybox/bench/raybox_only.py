@@ -119,7 +119,7 @@ def brute(rounds: int = 7) -> dict[str, Any]:
     """Time the tests of all rays against all boxes, in turns with what the core can do at most."""
     boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
     rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
-    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_desk()
+    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_answers(_BRUTE, np.empty(0, np.int64), np.empty(0))
     run, steps = peak_rates.make(), 20_000_000
     calls: dict[str, Callable[[], Any]] = {

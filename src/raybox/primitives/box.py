@@ -13,25 +13,25 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact.predicate import order, time
-from raybox.primitives.box_planes import enter
-from raybox.primitives.box_simd import screen, settle
+from raybox.primitives.box_planes import entry_times
+from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import extent
 
 __all__ = [
     "bounds",
-    "enter",
+    "classify",
     "entry",
-    "fetch",
+    "entry_times",
+    "first_contacts",
     "intersect",
     "normal",
-    "screen",
-    "settle",
+    "prefetch_rows",
     "span",
     "tie",
     "weights",
 ]
 
-FILLS = True
+FILLS_BOXES = True
 
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
@@ -44,7 +44,7 @@ def bounds(boxes: Any) -> tuple[Any, Any]:
 
 
 @inlined
-def fetch(boxes: Any, i: int) -> None:
+def prefetch_rows(boxes: Any, i: int) -> None:
     """Ask the machine for box i's numbers, soon to be read."""
     for end_of_row in (0, 2):
         prefetch(boxes.lower, 3 * i + end_of_row)
@@ -52,7 +52,7 @@ def fetch(boxes: Any, i: int) -> None:
 
 
 @device
-def together(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
+def tie_is_certain(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
     """Tell whether a ray surely meets two boxes first at the very same time: in one plane.
 
     exact: rows of rays, see `raybox.traversal.ray_setup`. Walls in line, cells of a grid, triangles that

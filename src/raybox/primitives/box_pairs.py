@@ -21,7 +21,7 @@ from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 
 LANES = 8
 MISS = -1
-DOUBT = -2
+UNDECIDED = -2
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
 _ROW = 3 * LANES
 _TAME = 2.0**400  # sizes of numbers whose times, and the steps to them, stay within float64
@@ -54,7 +54,7 @@ class _Ray(NamedTuple):
 class _Judged(NamedTuple):
     """Whether eight rays meet eight boxes, and about when they cross the near planes."""
 
-    verdict: Lanes  # int64: 0 met, MISS, or DOUBT
+    status: Lanes  # int64: 0 met, MISS, or DOUBT
     plane: list[Lanes]
     near: list[Lanes]
 
@@ -90,8 +90,10 @@ def _judge(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Judged:
     tame = _tame([*ray.o], 0.0, 0.0) & _tame([*lower, *upper], 0.0, np.inf) & _tame(ray.d, 1 / _TAME, 0.0)
     real = (ray.t_min <= ray.t_max) & (ray.t_min < np.inf) & (ray.t_max > -np.inf)
     whole = ray.t_min.bits(I64) * 0
-    verdict = tame.choose(missed.choose(whole + MISS, sure.choose(whole, whole + DOUBT)), whole + DOUBT)
-    return _Judged(real.choose(verdict, MISS), plane, near)
+    status = tame.choose(
+        missed.choose(whole + MISS, sure.choose(whole, whole + UNDECIDED)), whole + UNDECIDED
+    )
+    return _Judged(real.choose(status, MISS), plane, near)
 
 
 def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
@@ -150,17 +152,17 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
         lower = triples(boxes[0], same_box, 2 * _ROW, item_at)
         upper = triples(boxes[1], same_box, 3 * _ROW, item_at)
         judged = _judge(one, lower, upper)
-        met = judged.verdict >= 0
+        met = judged.status >= 0
         items = steps(b, b.select(same_box, zero, item_at), LANES)
         items = splat(b, same_box, LANES).choose(splat(b, item, LANES), items)
         to = b.add(pair, at)
-        index.store(met.choose(items, judged.verdict), to)
+        index.store(met.choose(items, judged.status), to)
         t.store(constant(b, F64, LANES, np.inf), to)
         with b.if_then(met.any()):
             known, time = _time(one, judged)
-            index.store(met.choose(known.choose(items, DOUBT), judged.verdict), to)
+            index.store(met.choose(known.choose(items, UNDECIDED), judged.status), to)
             t.store((met & known).choose(time, np.inf), to)
-        unsure = index.load(to, LANES).equals(DOUBT)
+        unsure = index.load(to, LANES).equals(UNDECIDED)
         doubts.value = b.add(doubts.value, b.ctpop(unsure.mask()))
     return doubts.value
 
@@ -180,11 +182,11 @@ def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> No
 
         ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
         judged = _judge(ray, triples(boxes[0], items), triples(boxes[1], items))
-        met = judged.verdict >= 0
-        pairs[2].store(judged.verdict.to(I32), at)
+        met = judged.status >= 0
+        pairs[2].store(judged.status.to(I32), at)
         with b.if_then(met.any()):
             known, time = _time(ray, judged)
-            pairs[2].store((met & ~known).choose(DOUBT, judged.verdict).to(I32), at)
+            pairs[2].store((met & ~known).choose(UNDECIDED, judged.status).to(I32), at)
             pairs[3].store(time, at)
 
 
@@ -216,7 +218,7 @@ def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
         number = min(span[1] - k, pairing.inner - at)
         if number < LANES:
             for pair in range(k, k + number):
-                index[pair] = DOUBT
+                index[pair] = UNDECIDED
             doubts += number
         else:
             ray, item = ray_of(pairing, k), at * pairing.step

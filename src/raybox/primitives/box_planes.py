@@ -31,13 +31,13 @@ def _enter(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
         p, d = boxes.lower.pick(places), exact.pick(rows + axes + 3)
         o = exact.pick(rows + within.choose(_T_MIN, axes))
         known, t = quotient(p, o, d, inverse_of(d))
-        pairs.verdict.store((known | within).to(I32), at)
+        pairs.status.store((known | within).to(I32), at)
         pairs.low.store(within.choose(o, t), at)
 
 
 def _planes(b: Any, boxes: Any, pairs: Any, at: Any) -> tuple[Lanes, Lanes, Lanes]:
     """Return where eight planes are, counted from the first lower corner; their axes; where there is none."""
-    items, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.verdict))
+    items, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
     apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), LANES)
     above, within = planes >= _UPPER, planes >= _WITHIN
@@ -46,13 +46,13 @@ def _planes(b: Any, boxes: Any, pairs: Any, at: Any) -> tuple[Lanes, Lanes, Lane
 
 
 @inlined
-def enter(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def entry_times(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write when rays enter boxes, rounded once, to `low`; verdict 0 where floats cannot tell.
 
     Each verdict is the number of the plane by which a ray does, before: 0 to 2 lower ones, 3 to 5 upper ones;
     6 if it begins within, which is then when it enters.
     """
     for k in range(number, (number + LANES - 1) // LANES * LANES):
-        pairs.verdict[k] = pairs.verdict[0]
+        pairs.status[k] = pairs.status[0]
     fill_up(pairs, number)
     _enter(boxes, exact, pairs, number)

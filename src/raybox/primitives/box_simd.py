@@ -34,7 +34,7 @@ class Pairs(NamedTuple):
 
     ray: Any  # int32
     item: Any  # int32
-    verdict: Any  # int32: 1 met, 0 missed, -1 not sure
+    status: Any  # int32: 1 met, 0 missed, -1 not sure
     low: Any  # float64: bounds of the time of first contact
     high: Any
     source: Any  # int64: which ray it is among all
@@ -119,14 +119,14 @@ def _screen(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
         for k in range(3):
             other = lesser(met.far[(k + 1) % 3], met.far[(k + 2) % 3])
             sure = sure & (_up(met.near[k]) < _down(other))
-        verdict = met.tame.choose(missed.choose(sure.to(I32) * 0, sure.choose(sure.to(I32), -1)), -1)
-        pairs.verdict.store(verdict, at)
+        status = met.tame.choose(missed.choose(sure.to(I32) * 0, sure.choose(sure.to(I32), -1)), -1)
+        pairs.status.store(status, at)
         pairs.low.store(greater(_down(near), met.t_min), at)
         pairs.high.store(greater(_up(near), met.t_min), at)
 
 
 @inlined
-def screen(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Judge pairs of rays and boxes: fill verdict, low and high."""
     fill_up(pairs, number)
     _screen(boxes, exact, pairs, number)
@@ -138,16 +138,16 @@ def _settle(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
         look_ahead(b, pairs, at, number, partial(_fetch, b, boxes))
         met = _cross(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         sure, t = contact((met.plane, met.o, met.d, met.inverse), met.near, met.t_min)
-        pairs.verdict.store(sure.to(I32), at)
+        pairs.status.store(sure.to(I32), at)
         pairs.low.store(t, at)
 
 
-def look_ahead(b: Any, pairs: Any, at: Any, number: Any, fetch: Callable[[Any], None]) -> None:
+def look_ahead(b: Any, pairs: Any, at: Any, number: Any, prefetch_rows: Callable[[Any], None]) -> None:
     """Ask for eight primitives whose turn comes soon."""
     soon = b.add(at, I64(AHEAD))
     with b.if_then(b.icmp_signed("<", soon, number)):
         for item in numbers(b, pairs.item, soon):
-            fetch(item)
+            prefetch_rows(item)
 
 
 def _fetch(b: Any, boxes: Any, item: Any) -> None:
@@ -212,7 +212,7 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
 
 
 @inlined
-def settle(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
     fill_up(pairs, number)
     _settle(boxes, exact, pairs, number)

@@ -17,7 +17,7 @@ from raybox.primitives import instance_box, instance_triangle, instance_world
 from raybox.primitives.instance_ray import Seen, look, plainly
 from raybox.primitives.ray import Ray
 
-FILLS = False
+FILLS_BOXES = False
 _TABLE: dict[type, ModuleType] = {BoxRows: instance_box, TriangleRows: instance_triangle}
 
 
@@ -58,11 +58,11 @@ def bounds(rows: Any) -> tuple[Any, Any]:
 def intersect(rows: Any, seen: Seen, number: int) -> tuple[bool, float]:
     """Return (is this primitive surely met, first contact) in the copy that the ray is seen from."""
     if seen.sure:
-        verdict, t = _decide(rows.rows, rows, seen, number - seen.base)
-        if verdict == 0:
-            verdict, t = instance_world.intersect(rows, seen, number - seen.base)
-        if verdict != 0:
-            return verdict > 0, t if verdict > 0 else np.inf
+        status, t = _decide(rows.rows, rows, seen, number - seen.base)
+        if status == 0:
+            status, t = instance_world.intersect(rows, seen, number - seen.base)
+        if status != 0:
+            return status > 0, t if status > 0 else np.inf
     rows.unsure[0] = True
     return False, np.inf
 

@@ -102,9 +102,9 @@ def decide(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
     if not below3(_corner(boxes.lower, i)) or not below3(_corner(boxes.upper, i)):
         return 0, np.nan
     x, y, z = _slabs(boxes, seen, i)
-    verdict = _judge(x, y, z, seen.t_min, seen.t_max)
-    if verdict <= 0:
-        return verdict, np.inf
+    status = _judge(x, y, z, seen.t_min, seen.t_max)
+    if status <= 0:
+        return status, np.inf
     if max(x.near_high, y.near_high, z.near_high) <= seen.t_min:
         return 1, seen.t_min
     # rounding is monotone: the greatest rounded time is the greatest time, rounded

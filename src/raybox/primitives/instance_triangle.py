@@ -102,9 +102,9 @@ def _time(mesh: Any, rows: Any, seen: Seen, i: int) -> float:
 @device
 def decide(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
     """Return (1 met, -1 missed, 0 not sure; first contact rounded once)."""
-    verdict = _judge(mesh, seen, i)
-    if verdict <= 0:
-        return verdict, np.inf
+    status = _judge(mesh, seen, i)
+    if status <= 0:
+        return status, np.inf
     t = _time(mesh, rows, seen, i)
     if seen.t_min < t < seen.t_max:
         return 1, t

@@ -27,14 +27,14 @@ def bounds(rows: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
-def screens(rows: Any) -> bool:
+def has_simd(rows: Any) -> bool:
     """Tell whether these primitives are screened many at a time."""
-    return hasattr(TABLE[type(rows)], "screen")
+    return hasattr(TABLE[type(rows)], "classify")
 
 
-def fills(rows: Any) -> bool:
+def fills_boxes(rows: Any) -> bool:
     """Tell whether primitives are all of their boxes, so that who meets the box has met them."""
-    return bool(TABLE[rows.__class__].FILLS)  # of vector code, too: `type` would tell its own
+    return bool(TABLE[rows.__class__].FILLS_BOXES)  # of vector code, too: `type` would tell its own
 
 
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
@@ -45,27 +45,27 @@ def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
     raise NotImplementedError("compiled code only")
 
 
-def fetch(rows: Any, i: int) -> None:
+def prefetch_rows(rows: Any, i: int) -> None:
     """Ask the machine for primitive i's numbers, soon to be read."""
     raise NotImplementedError("compiled code only")
 
 
-def screen(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Judge pairs of rays and primitives as far as floats can tell: fill verdict, low and high."""
     raise NotImplementedError("compiled code only")
 
 
-def settle(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the first contacts of pairs that are surely met to `low`; verdict 0 where floats cannot tell."""
     raise NotImplementedError("compiled code only")
 
 
-def enter(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def entry_times(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Do as `settle` for pairs whose verdicts say by which planes of boxes rays enter: see `box_planes`."""
     raise NotImplementedError("compiled code only")
 
 
-def together(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
+def tie_is_certain(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
     """Tell whether a ray surely meets primitives i and j, both met, first at the very same time."""
     raise NotImplementedError("compiled code only")
 
@@ -105,7 +105,14 @@ def _none_enters(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
     pass
 
 
-dispatch(enter, lambda kind: getattr(TABLE[kind], "enter", _none_enters) if kind in TABLE else None)
-dispatch(fills, lambda kind: (yes if getattr(TABLE[kind], "FILLS", False) else no) if kind in TABLE else None)
-dispatch_named((intersect, fetch, screen, settle, together, tie, span, normal, weights), TABLE)
+dispatch(
+    entry_times, lambda kind: getattr(TABLE[kind], "entry_times", _none_enters) if kind in TABLE else None
+)
+dispatch(
+    fills_boxes,
+    lambda kind: (yes if getattr(TABLE[kind], "FILLS_BOXES", False) else no) if kind in TABLE else None,
+)
+dispatch_named(
+    (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
+)
 dispatch(close, lambda kind: getattr(TABLE[kind], "close", _nothing) if kind in TABLE else None)

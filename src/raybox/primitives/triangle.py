@@ -22,11 +22,22 @@ from raybox.exact.double_double import DD
 from raybox.exact.predicate import sign
 from raybox.exact.ratio import beyond, ratio, ratio_order
 from raybox.primitives.ray import Ray
-from raybox.primitives.triangle_simd import screen, settle
+from raybox.primitives.triangle_simd import classify, first_contacts
 
-__all__ = ["bounds", "fetch", "intersect", "normal", "screen", "settle", "span", "tie", "together", "weights"]
+__all__ = [
+    "bounds",
+    "classify",
+    "first_contacts",
+    "intersect",
+    "normal",
+    "prefetch_rows",
+    "span",
+    "tie",
+    "tie_is_certain",
+    "weights",
+]
 
-FILLS = False
+FILLS_BOXES = False
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
 
 
@@ -39,14 +50,14 @@ def bounds(mesh: Any) -> tuple[Any, Any]:
 
 
 @device
-def fetch(mesh: Any, i: int) -> None:
+def prefetch_rows(mesh: Any, i: int) -> None:
     """Ask the machine for triangle i's numbers, soon to be read."""
     prefetch(mesh.corners, 9 * i)
     prefetch(mesh.corners, 9 * i + 8)
 
 
 @device
-def together(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
+def tie_is_certain(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
     """Tell whether two triangles are one and the same."""
     same = True
     for k in range(3):

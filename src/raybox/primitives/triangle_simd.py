@@ -141,13 +141,13 @@ def _sight(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> Sight:
 def _screen(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         said = judge(_sight(b, mesh, exact, pairs, at), mesh.cull_back)
-        pairs.verdict.store(said.missed.choose(said.met.to(I32) * 0, said.met.to(I32) * 2 - 1), at)
+        pairs.status.store(said.missed.choose(said.met.to(I32) * 0, said.met.to(I32) * 2 - 1), at)
         pairs.low.store(said.low, at)
         pairs.high.store(said.high, at)
 
 
 @inlined
-def screen(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Judge pairs of rays and triangles: fill verdict, low and high."""
     fill_up(pairs, number)
     _screen(mesh, exact, pairs, number)
@@ -230,7 +230,7 @@ def _settle(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_fetch, b, mesh))
         known, time = _time_of(_sight(b, mesh, exact, pairs, at))
-        pairs.verdict.store(known.to(I32), at)
+        pairs.status.store(known.to(I32), at)
         pairs.low.store(time, at)
 
 
@@ -242,7 +242,7 @@ def _fetch(b: Any, mesh: Any, item: Any) -> None:
 
 
 @inlined
-def settle(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write the times of pairs judged to meet, rounded once, to `low`; verdict 0 where floats cannot tell."""
     fill_up(pairs, number)
     _settle(mesh, exact, pairs, number)

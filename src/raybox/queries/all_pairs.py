@@ -22,25 +22,25 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
 from raybox.compiler.simd_loops import Register
 from raybox.compiler.simd_single import lowest_bit
-from raybox.primitives.box_pairs import DOUBT, MISS, decide_listed
+from raybox.primitives.box_pairs import MISS, UNDECIDED, decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.node_test import clip, sides_of
-from raybox.traversal.packed_rays import aim
-from raybox.traversal.ray_keys import LOST, copy_rays, sort_by, sort_keys
+from raybox.traversal.packed_rays import set_up_rays
+from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
 from raybox.traversal.ray_setup import (
     CELLS,
     LANES,
-    NOTES,
     NUMBERS,
+    PACKED_WORDS,
     PASSES,
-    PROBE,
+    STATE_WORDS,
     STOP,
     UNAIMED,
     Frame,
     make_frame,
     octant_of,
 )
-from raybox.traversal.slab_coefficients import probe_of, unfold
+from raybox.traversal.slab_coefficients import expand, packed_parts
 
 BLOCK = 16
 _WORDS = 6 * BLOCK
@@ -79,7 +79,7 @@ class Answers(NamedTuple):
     Without room there, hits are counted.
     """
 
-    index: Any  # int64 (pairs,): the box, MISS or DOUBT
+    index: Any  # int64 (pairs,): the box, MISS or UNDECIDED
     t: Any
     counts: Any  # int64 (rays,)
     careful: Any  # int64 (rays,): rays that were left out
@@ -92,16 +92,16 @@ def make_answers(rays: int, index: Any, t: Any) -> Answers:
     return Answers(index, t, counts, np.empty(rays, np.int64), np.zeros(3, np.int64))
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Memory of a sweep."""
 
     keys: Any  # int32 (rays + 16,)
     order: Any  # int32 (rays + 16,)
     rows: Any  # float64 (rays + 16, 8)
     starts: Any  # int64 (11,)
-    probes: Any  # float32 (rays + 16, 8)
-    answers: Any  # int32 (rays + 16, 2), not asked for
-    exact: Any  # float64 (rays + 16, 8)
+    packed_rays: Any  # float32 (rays + 16, 8)
+    state: Any  # int32 (rays + 16, 2), not asked for
+    rays64: Any  # float64 (rays + 16, 8)
     power: Any  # int32 (rays + 16,)
     shift: Any  # float32 (rays + 16,)
     found: Any  # int64 (_ROOM, 3): a ray of the group, the first of 64 boxes, a bit for each it may meet
@@ -130,16 +130,18 @@ def _outward(planes: Any, center: Any, scale: float) -> Any:
     return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 
 
-def make_desk() -> Desk:
+def make_workspace() -> Workspace:
     """Make the memory of a sweep."""
     keys, order = (np.empty(_RAYS + 16, np.int32) for _ in range(2))
     rows, exact = (np.empty((_RAYS + 16, NUMBERS)) for _ in range(2))
-    probes = np.empty((_RAYS + 16, PROBE), np.float32)
-    answers = np.empty((_RAYS + 16, NOTES), np.int32)
+    packed_rays = np.empty((_RAYS + 16, PACKED_WORDS), np.float32)
+    answers = np.empty((_RAYS + 16, STATE_WORDS), np.int32)
     pairs = make_pairs(_PAIRS + 64)
     power, shift = np.empty(_RAYS + 16, np.int32), np.empty(_RAYS + 16, np.float32)
     found = np.empty((_ROOM, 3), np.int64)
-    return Desk(keys, order, rows, np.empty(11, np.int64), probes, answers, exact, power, shift, found, pairs)
+    return Workspace(
+        keys, order, rows, np.empty(11, np.int64), packed_rays, answers, exact, power, shift, found, pairs
+    )
 
 
 @vector_code(types.int64)
@@ -148,10 +150,10 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 
     `memory`: the blocks' planes, the rays' probes, and room for the list.
     """
-    planes, probes, found = memory
-    base = b.mul(ray, I64(PROBE))
-    words = [probes.splat(b.add(base, I64(k)), BLOCK) for k in range(PROBE)]
-    lines = unfold(*probe_of(words))
+    planes, packed_rays, found = memory
+    base = b.mul(ray, I64(PACKED_WORDS))
+    words = [packed_rays.splat(b.add(base, I64(k)), BLOCK) for k in range(PACKED_WORDS)]
+    lines = expand(*packed_parts(words))
     sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
     end = Register(b, used)
 
@@ -164,7 +166,7 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
         near, far = clip(planes_of, lines, words[STOP])
         return near <= far
 
-    def sweep(begin: Any, stop: Any, together: int) -> None:
+    def sweep(begin: Any, stop: Any, tie_is_certain: int) -> None:
         at = Register(b, begin)
         head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
         b.branch(head)
@@ -172,19 +174,19 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
         b.cbranch(b.icmp_signed("<", at.value, stop), body, done)
         b.position_at_end(body)
         block = at.value
-        met = [test(b.add(block, I64(k))) for k in range(together)]
+        met = [test(b.add(block, I64(k))) for k in range(tie_is_certain)]
         one = met[0]
         for other in met[1:]:
             one = one | other
         with b.if_then(one.any(), likely=False):
             bits = met[0].mask()
-            for k in range(1, together):
+            for k in range(1, tie_is_certain):
                 bits = b.or_(bits, b.shl(met[k].mask(), I64(BLOCK * k)))
             place = b.mul(end.value, I64(3))
             for k, value in enumerate((ray, b.mul(block, I64(BLOCK)), bits)):
                 found.put(value, b.add(place, I64(k)))
             end.value = b.add(end.value, I64(1))
-        at.value = b.add(block, I64(together))
+        at.value = b.add(block, I64(tie_is_certain))
         b.branch(head)
         b.position_at_end(done)
 
@@ -195,35 +197,37 @@ def _propose(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -
 
 
 @device
-def _few_keys(task: Task, desk: Desk, number: int) -> None:
+def _few_keys(task: Task, workspace: Workspace, number: int) -> None:
     """Write by what each of a few rays is sorted, from their probes."""
-    aim(task.frame, desk, desk.rows, desk.order, (whole(0), number))
+    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, (whole(0), number))
     for k in range(number):
-        desk.keys[k] = 9 if desk.probes[k, STOP] == PASSES else octant_of(desk.probes, k)
+        workspace.keys[k] = (
+            9 if workspace.packed_rays[k, STOP] == PASSES else octant_of(workspace.packed_rays, k)
+        )
 
 
 @device
-def _sort(task: Task, desk: Desk, begin: int, end: int) -> None:
+def _sort(task: Task, workspace: Workspace, begin: int, end: int) -> None:
     """Sort rays by octant; ninth come those that are not for vectors, tenth those that meet nothing."""
-    keys, number = desk.keys, end - begin
+    keys, number = workspace.keys, end - begin
     for k in range(number):
-        desk.order[k] = k
-    copy_rays(task.rays, begin, desk.order, (whole(0), number), desk.rows)
+        workspace.order[k] = k
+    copy_rays(task.rays, begin, workspace.order, (whole(0), number), workspace.rows)
     if number < LANES:
-        _few_keys(task, desk, number)
+        _few_keys(task, workspace, number)
     else:
         sort_keys(task.rays, task.frame, begin, end, keys)
         for k in range(number):
-            keys[k] = keys[k] // CELLS**3 if keys[k] != LOST else 9
-    sort_by(keys, number, desk.starts, desk.order)
+            keys[k] = keys[k] // CELLS**3 if keys[k] != MISS_KEY else 9
+    sort_by(keys, number, workspace.starts, workspace.order)
 
 
 @device
-def _list(desk: Desk, begin: int, base: int, word: int, number: int) -> int:
+def _list(workspace: Workspace, begin: int, base: int, word: int, number: int) -> int:
     """Write out the pairs of one word of proposals; return how many pairs there are now."""
-    pairs, found = desk.pairs, desk.found
+    pairs, found = workspace.pairs, workspace.found
     r, first, bits = found[word, 0], found[word, 1], found[word, 2]
-    source = base + desk.order[begin + r]
+    source = base + workspace.order[begin + r]
     while bits != 0:
         pairs.ray[number], pairs.source[number] = r, source
         pairs.item[number] = first + lowest_bit(bits)
@@ -233,21 +237,21 @@ def _list(desk: Desk, begin: int, base: int, word: int, number: int) -> int:
 
 
 @device
-def _decide(task: Task, desk: Desk, number: int, out: Answers) -> None:
+def _decide(task: Task, workspace: Workspace, number: int, out: Answers) -> None:
     """Decide the pairs of the desk and write down what came of them."""
-    pairs = desk.pairs
+    pairs = workspace.pairs
     for k in range(number, (number + 7) // 8 * 8):
         pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
-    decide_listed(task.boxes, desk.exact, pairs, number)
+    decide_listed(task.boxes, workspace.rays64, pairs, number)
     for p in range(number):
-        verdict, ray, item = pairs.verdict[p], pairs.source[p], pairs.item[p]
-        if verdict == DOUBT:
+        status, ray, item = pairs.status[p], pairs.source[p], pairs.item[p]
+        if status == UNDECIDED:
             out.state[0] += 1
-        if verdict != MISS and out.index.size > 0:
+        if status != MISS and out.index.size > 0:
             k = ray * task.blocks.number + item
-            out.index[k] = item if verdict == 0 else DOUBT
-            out.t[k] = pairs.low[p] if verdict == 0 else np.inf
-        elif verdict == 0:
+            out.index[k] = item if status == 0 else UNDECIDED
+            out.t[k] = pairs.low[p] if status == 0 else np.inf
+        elif status == 0:
             out.counts[ray] += 1
 
 
@@ -259,41 +263,41 @@ def _leave_out(out: Answers, ray: int) -> None:
 
 
 @device
-def _sweep_octant(task: Task, desk: Desk, base: int, octant: int, out: Answers) -> None:
+def _sweep_octant(task: Task, workspace: Workspace, base: int, octant: int, out: Answers) -> None:
     """Decide the rays of a group that run into one octant."""
-    begin, end = desk.starts[octant], desk.starts[octant + 1]
-    aim(task.frame, desk, desk.rows, desk.order, (begin, end))
+    begin, end = workspace.starts[octant], workspace.starts[octant + 1]
+    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, (begin, end))
     for r in range(end - begin):
-        if desk.probes[r, STOP] == UNAIMED:
-            _leave_out(out, base + desk.order[begin + r])
+        if workspace.packed_rays[r, STOP] == UNAIMED:
+            _leave_out(out, base + workspace.order[begin + r])
     planes = task.blocks.planes
     number = used = 0
     for tile in range(0, planes.shape[0], _TILE):
         span = (tile, min(tile + _TILE, planes.shape[0]))
         for r in range(end - begin):
-            used = _propose((planes, desk.probes, desk.found), span, octant, r, used)
+            used = _propose((planes, workspace.packed_rays, workspace.found), span, octant, r, used)
             last = span[1] == planes.shape[0] and r == end - begin - 1
             if used > _ROOM - _TILE or last:
                 for word in range(used + 1):
                     if word < used:
-                        number = _list(desk, begin, base, word, number)
+                        number = _list(workspace, begin, base, word, number)
                     if number > _PAIRS or (last and word == used and number > 0):
-                        _decide(task, desk, number, out)
+                        _decide(task, workspace, number, out)
                         number = 0
                 used = 0
 
 
 @entry
-def sweep(task: Task, span: Any, desk: Desk, out: Answers) -> None:
+def sweep(task: Task, span: Any, workspace: Workspace, out: Answers) -> None:
     """Decide rays span[0] <= k < span[1] against every box; list the rays that are not for vectors."""
     for base in range(span[0], span[1], _RAYS):
-        _sort(task, desk, base, min(base + _RAYS, span[1]))
+        _sort(task, workspace, base, min(base + _RAYS, span[1]))
         for octant in range(8):
-            if desk.starts[octant] < desk.starts[octant + 1]:
-                _sweep_octant(task, desk, base, octant, out)
-        out.state[2] += desk.starts[8]
-        for k in range(desk.starts[8], desk.starts[9]):
-            _leave_out(out, base + desk.order[k])
+            if workspace.starts[octant] < workspace.starts[octant + 1]:
+                _sweep_octant(task, workspace, base, octant, out)
+        out.state[2] += workspace.starts[8]
+        for k in range(workspace.starts[8], workspace.starts[9]):
+            _leave_out(out, base + workspace.order[k])
 
 
 def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
@@ -302,12 +306,12 @@ def rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
     Rays and boxes are rows of three, as `Rays.rows` and `Boxes.rows` give them. Hits are counted, exactly
     but for pairs in doubt, which are listed only; rays that pass by everything are not tested, nor counted.
     """
-    task, desk = make_task(rays, boxes), make_desk()
+    task, workspace = make_task(rays, boxes), make_workspace()
     out = make_answers(len(rays.origins), np.empty(0, np.int64), np.empty(0))
-    sweep(task, (0, min(out.careful.size, 1)), desk, out)
+    sweep(task, (0, min(out.careful.size, 1)), workspace, out)
     done, start = 0, perf_counter()
     while (spent := perf_counter() - start) < seconds:
         out.state[:] = 0
-        sweep(task, (0, out.careful.size), desk, out)
+        sweep(task, (0, out.careful.size), workspace, out)
         done += int(out.state[2]) * task.blocks.number
     return done / spent

@@ -1,48 +1,77 @@
-"""Rays of which compiled code could not tell everything: decided in whole numbers, primitive by primitive.
+"""Rays that compiled code cannot decide: decided in integers of any length, primitive by primitive.
 
-Only for moved copies: elsewhere every decision is exact in the loop. Such rays touch an edge, a corner or
-two things at the very same time, all but exactly, or have huge or tiny numbers. The tree proposes what
-they may meet; `raybox.primitives.small_batch` decides.
+Only instances need it: elsewhere every decision of the single-ray traversal is exact. Such rays touch an
+edge, a corner or two primitives at the very same time, all but exactly, or have huge or tiny numbers. The
+tree returns the candidates; `raybox.primitives.small_batch` decides.
 """
 
 from collections.abc import Iterator
 from functools import cmp_to_key
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler.decorators import entry, inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
 from raybox.geometry import CopyRows
 from raybox.primitives import small_batch
-from raybox.queries import exact_loops
-from raybox.traversal.single import Job, make_scratch
+from raybox.traversal.protocol import REGISTERED, ExactHooks
+from raybox.traversal.single import Job, Scratch, make_scratch, traverse
 from raybox.validation import Floats, Ints
 
 _ROOM = 256
 
 
-def settled(job: Job) -> Iterator[tuple[int, Ints, Floats]]:
-    """Yield each ray in doubt with everything that it meets, in exact order: index and time."""
+class Candidates(NamedTuple):
+    """All primitives that a ray may hit; count[0] counts on past the end of the array."""
+
+    index: Any
+    count: Any
+
+
+@inlined
+def _add(recorder: Candidates, _rows: Any, _ray: Any, i: int) -> float:
+    place = recorder.count[0]
+    if place < recorder.index.size:
+        recorder.index[place] = i
+    recorder.count[0] = place + 1
+    return np.inf
+
+
+REGISTERED.exact[Candidates] = ExactHooks(resolve=_add, start=None, finish=None)
+
+
+@entry
+def list_candidates(job: Job, k: int, scratch: Scratch, recorder: Candidates) -> None:
+    """List the primitives that ray k may hit, undecided."""
+    recorder.count[0] = 0
+    traverse(job, k, recorder, scratch)
+
+
+def undecided_hits(job: Job) -> Iterator[tuple[int, Ints, Floats]]:
+    """Yield each undecided ray with all of its hits in exact order: index and time."""
     if not isinstance(job.rows, CopyRows):
         return
     for k in np.flatnonzero(job.rows.doubts).tolist():
-        met = _contacts(job, k)
-        times = [definition.rounded(time) for time, _ in met]
-        yield k, np.array([i for _, i in met], np.int64), np.array(times, np.float64)
+        hits = _hits(job, k)
+        times = [definition.rounded(time) for time, _ in hits]
+        yield k, np.array([i for _, i in hits], np.int64), np.array(times, np.float64)
 
 
-def _contacts(job: Job, k: int) -> list[tuple[Ratio, int]]:
-    """Return what ray k meets, in exact order."""
+def _hits(job: Job, k: int) -> list[tuple[Ratio, int]]:
+    """Return the hits of ray k, in exact order."""
     ray = small_batch.ray_at(job.rays, k)
-    times = ((small_batch.moment(job.rows, ray, i), i) for i in _proposed(job, k).tolist())
-    return sorted(((time, i) for time, i in times if time is not None), key=cmp_to_key(small_batch.in_order))
+    times = ((small_batch.moment(job.rows, ray, i), i) for i in _candidates(job, k).tolist())
+    hits = ((time, i) for time, i in times if time is not None)
+    return sorted(hits, key=cmp_to_key(small_batch.in_order))
 
 
-def _proposed(job: Job, k: int) -> Ints:
-    """Return what ray k may meet."""
-    number, index = np.zeros(1, np.int64), np.empty(_ROOM, np.int64)
+def _candidates(job: Job, k: int) -> Ints:
+    """Return the primitives that ray k may hit."""
+    recorder = Candidates(np.empty(_ROOM, np.int64), np.zeros(1, np.int64))
     while True:
-        exact_loops.propose(job, k, make_scratch(), number, index)
-        if number[0] <= index.size:
-            return index[: number[0]]
-        index = np.empty(number[0], np.int64)
+        list_candidates(job, k, make_scratch(), recorder)
+        if recorder.count[0] <= recorder.index.size:
+            return recorder.index[: recorder.count[0]]
+        recorder = Candidates(np.empty(recorder.count[0], np.int64), recorder.count)

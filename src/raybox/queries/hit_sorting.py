@@ -1,4 +1,4 @@
-"""Sort a ray's contacts: insertion in short runs, then merging."""
+"""Sort a ray's hits: insertion in short runs, then merging."""
 
 from typing import Any, NamedTuple
 
@@ -9,8 +9,8 @@ from raybox.compiler.decorators import device, dispatch
 _RUN = 8  # shorter runs are sorted by insertion
 
 
-class Contacts(NamedTuple):
-    """Room for contacts of many rays, and as much again for sorting them."""
+class HitArrays(NamedTuple):
+    """Memory for hits of many rays, and as much again for sorting them."""
 
     index: Any
     t: Any
@@ -18,9 +18,9 @@ class Contacts(NamedTuple):
     spare_t: Any
 
 
-def make_contacts(size: int) -> Contacts:
-    """Make room for so many contacts."""
-    return Contacts(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+def make_hit_arrays(size: int) -> HitArrays:
+    """Make memory for so many hits."""
+    return HitArrays(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
 
 
 class ByTime(NamedTuple):
@@ -38,7 +38,7 @@ ORDERS: dict[type, Any] = {ByTime: _before_by_time}
 
 
 def before(how: Any, one: tuple[int, float], other: tuple[int, float]) -> bool:
-    """Tell whether one contact (index, t) comes before another, by the order that `how` stands for."""
+    """Return whether one hit (index, t) comes before another, by the order that `how` stands for."""
     raise NotImplementedError("compiled code only")
 
 
@@ -46,9 +46,9 @@ dispatch(before, ORDERS.get)
 
 
 @device
-def sort(how: Any, room: Contacts, start: int, stop: int) -> None:
-    """Sort contacts start <= k < stop."""
-    index, t = room.index, room.t
+def sort(how: Any, hits: HitArrays, start: int, stop: int) -> None:
+    """Sort the hits start <= k < stop."""
+    index, t = hits.index, hits.t
     for begin in range(start, stop, _RUN):
         for k in range(begin + 1, min(begin + _RUN, stop)):
             i, when = index[k], t[k]
@@ -62,22 +62,22 @@ def sort(how: Any, room: Contacts, start: int, stop: int) -> None:
     width = _RUN
     while width < stop - start:
         for begin in range(start, stop, 2 * width):
-            _merge(how, room, (begin, min(begin + width, stop), min(begin + 2 * width, stop)))
+            _merge(how, hits, (begin, min(begin + width, stop), min(begin + 2 * width, stop)))
         width *= 2
 
 
 @device
-def _merge(how: Any, room: Contacts, bounds: tuple[int, int, int]) -> None:
-    """Merge two neighbouring sorted runs, by way of the spare room."""
-    index, t = room.index, room.t
+def _merge(how: Any, hits: HitArrays, bounds: tuple[int, int, int]) -> None:
+    """Merge two neighbouring sorted runs, through the spare memory."""
+    index, t = hits.index, hits.t
     begin, middle, end = bounds
     for k in range(begin, end):
-        room.spare_index[k] = index[k]
-        room.spare_t[k] = t[k]
+        hits.spare_index[k] = index[k]
+        hits.spare_t[k] = t[k]
     i, j = begin, middle
     for k in range(begin, end):
-        one = (room.spare_index[min(i, end - 1)], room.spare_t[min(i, end - 1)])
-        other = (room.spare_index[min(j, end - 1)], room.spare_t[min(j, end - 1)])
+        one = (hits.spare_index[min(i, end - 1)], hits.spare_t[min(i, end - 1)])
+        other = (hits.spare_index[min(j, end - 1)], hits.spare_t[min(j, end - 1)])
         if j >= end or (i < middle and not before(how, other, one)):
             index[k], t[k] = one
             i += 1

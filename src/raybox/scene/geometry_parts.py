@@ -16,7 +16,7 @@ from raybox.exact.double_double import TAME_LOW
 from raybox.exact.matrix_inverse import invert
 from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing, noting
 from raybox.primitives.instance_ray import TAME_HIGH
-from raybox.primitives.table import bounds, screens
+from raybox.primitives.table import bounds, has_simd
 from raybox.threads.chunks import check_workers
 from raybox.traversal.ray_setup import Frame, frame_of
 from raybox.traversal.single import Job
@@ -153,7 +153,7 @@ def measured(parts: tuple[Part, ...]) -> dict[str, float]:
 def _made(
     geometry: Geometry, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats], keeper: Keeper, inner: Any
 ) -> Part:
-    frame = frame_of(tree) if screens(rows) else None
+    frame = frame_of(tree) if has_simd(rows) else None
     return Part(geometry, rows, tree, box_rows, frame, keeper, inner)
 
 

@@ -190,7 +190,7 @@ def _settle(asked: _Asked, begin: int, end: int) -> None:
     """Decide exactly the pairs of a span for which floats could not tell."""
     from raybox.primitives import box_pairs
 
-    which = begin + np.flatnonzero(asked.index[begin:end] == box_pairs.DOUBT)
+    which = begin + np.flatnonzero(asked.index[begin:end] == box_pairs.UNDECIDED)
     if which.size <= small_batch.FEW:  # the exact kernel takes seconds to compile the first time
         _by_hand(asked, which.tolist())
     else:
@@ -228,7 +228,7 @@ def _sweep(asked: _Asked, **how: Any) -> None:
             return
         index[begin * number : end * number], t[begin * number : end * number] = -1, np.inf
         out = all_pairs.make_answers(end - begin, index, t)
-        all_pairs.sweep(task, (begin, end), all_pairs.make_desk(), out)
+        all_pairs.sweep(task, (begin, end), all_pairs.make_workspace(), out)
         if out.state[0]:
             _settle(asked, begin * number, end * number)
         for ray in out.careful[: out.state[1]].tolist():

@@ -10,17 +10,16 @@ import numpy as np
 from raybox.bvh.node import Tree
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Cull, Geometry, Rays
-from raybox.hits import AllHits, Hits
 from raybox.hits.hit_ids import Source
-from raybox.queries import scheduler
-from raybox.scene import geometry_parts, multi_geometry
+from raybox.queries.query import Query, Request
+from raybox.queries.table import QueryMethods
+from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
-from raybox.scene.multi_geometry import Asked
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Floats
 
 
 @final
-class Scene:
+class Scene(QueryMethods):
     """What rays may meet, built once and asked many times.
 
     Every answer is exact: what rational arithmetic says of the very numbers given. A tree in float32
@@ -60,9 +59,9 @@ class Scene:
         self, geometry: Geometry | list[Geometry], *, quality: str = "balanced", workers: int = -1
     ) -> None:
         made = tuple(geometry_parts.make(one, quality, workers) for one in geometry_parts.listed(geometry))
-        self._take(isinstance(geometry, list | tuple), quality, made)
+        self._set(isinstance(geometry, list | tuple), quality, made)
 
-    def _take(self, several: bool, quality: str, made: tuple[Part, ...]) -> None:
+    def _set(self, several: bool, quality: str, made: tuple[Part, ...]) -> None:
         self._several, self._quality, self._lock, self._parts = several, quality, Lock(), made
 
     @property
@@ -90,130 +89,6 @@ class Scene:
     def __reduce__(self) -> tuple[Any, ...]:
         made = self.geometry
         return partial(Scene, quality=self._quality), (list(made) if self._several else made,)
-
-    def nearest(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Hits:
-        """Return what each ray meets first.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the scene's D.
-        workers : int
-            Threads; -1 for all cores.
-        progress : bool
-            Show a bar on stderr when it takes long.
-        where : array_like of bool, shape (len(scene),), optional
-            What may be met; the rest is not there. Of several geometries: a list, with a mask or None for
-            each. Of `Instances`, a bool for each copy.
-        cull : None or "back"
-            "back" drops what rays meet from behind: triangles along (b - a) x (c - a), planes along their
-            normal. Boxes have no such side.
-
-        Returns
-        -------
-        Hits
-            Of the rays' shape. Of several first met at exactly the same t: the lowest index; the lowest
-            (geometry, index, primitive).
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
-        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
-        array(2.)
-        >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
-        array(1)
-        """
-        asked, source = self._ask(rays, where, cull)
-        index, t = multi_geometry.nearest(asked, workers=workers, progress=progress)
-        return Hits(index.reshape(rays.shape), t.reshape(rays.shape), source)
-
-    def occluded(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Bools:
-        """Tell which rays meet anything: bool, of the rays' shape. Parameters as for `nearest`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
-        >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
-        array([False,  True])
-        """
-        asked, _ = self._ask(rays, where, cull)
-        return multi_geometry.occluded(asked, workers=workers, progress=progress).reshape(rays.shape)
-
-    def count(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Ints:
-        """Tell how many each ray meets: int64, of the rays' shape. Parameters as for `nearest`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
-        >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
-        array([2, 1])
-        """
-        asked, _ = self._ask(rays, where, cull)
-        return multi_geometry.count(asked, workers=workers, progress=progress).reshape(rays.shape)
-
-    def all(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> AllHits:
-        """Return everything each ray meets, sorted by (t, index) along it. Parameters as for `nearest`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
-        >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
-        >>> all_hits.offsets, all_hits.index, all_hits.lengths
-        (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
-        """
-        asked, source = self._ask(rays, where, cull)
-        return AllHits(*multi_geometry.everything(asked, workers=workers, progress=progress), source)
-
-    def first(
-        self,
-        rays: Rays,
-        k: int,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: Any = None,
-        cull: Cull = None,
-    ) -> Hits:
-        """Return the k nearest contacts of each ray, in order, padded with misses.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the scene's D.
-        k : int
-            How many, at least 1.
-        workers, progress, where, cull
-            As for `nearest`.
-
-        Returns
-        -------
-        Hits
-            Of shape ``(*rays.shape, k)``.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [3, 1]]))
-        >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
-        array([ 1,  0, -1])
-        """
-        k = scheduler.check_k(k)
-        asked, source = self._ask(rays, where, cull)
-        index, t = multi_geometry.first(asked, k, workers=workers, progress=progress)
-        shape = (*rays.shape, k)
-        return Hits(index.reshape(shape), t.reshape(shape), source._replace(inner=k))
 
     def update(self, geometry: Geometry | list[Geometry]) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
@@ -265,15 +140,48 @@ class Scene:
         """
         return geometry_parts.measured(self._parts)
 
-    def _ask(self, rays: Rays, where: Any, cull: Cull) -> tuple[Asked, Source]:
-        """Check a question and lay it out for the kernels, all of one state."""
+    def _run(
+        self,
+        query: Query,
+        rays: Rays,
+        options: Any = None,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Any:
+        """Return the public results of a query for all rays."""
+        request, source = self._request(rays, where, cull)
+        run_one = partial(query.run, options=options, workers=workers, progress=progress)
+        if len(request.jobs) == 1:
+            results = run_one(request.jobs[0])
+        else:
+            results = query.merge_geometries(request, run_one, options)
+        return query.present(results, rays.shape, source, options)
+
+    def _request(self, rays: Rays, where: Any, cull: Cull) -> tuple[Request, Source]:
+        """Check the arguments of a query and lay them out for the kernels, all of one state."""
         made = self._parts
-        scheduler.check_rays(rays, made[0].geometry.ndim_space)
+        check_rays(rays, made[0].geometry.ndim_space)
         masks = geometry_parts.masks(where if self._several or where is None else [where], made)
-        asked = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
-        jobs = tuple(geometry_parts.job(part, rays, mask, side) for part, mask, side in asked)
+        chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
+        jobs = tuple(geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen)
         starts = tuple(accumulate((part.size for part in made[:-1]), initial=0))
-        return Asked(jobs, starts), Source(rays, tuple(part.rows for part in made), starts)
+        return Request(jobs, starts), Source(rays, tuple(part.rows for part in made), starts)
+
+
+def check_rays(rays: Any, dimension: int) -> None:
+    """Raise `InvalidInput` for what is no `Rays`, or of another D than the scene."""
+    if not isinstance(rays, Rays):
+        raise InvalidInput(
+            f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
+        )
+    if rays.ndim_space != dimension:
+        raise InvalidInput(
+            f"rays must have the scene's dimensions, D = {dimension}; "
+            f"got D = {rays.ndim_space}. Add or drop a coordinate."
+        )
 
 
 def state_of(scene: Scene) -> tuple[Part, str]:
@@ -285,5 +193,5 @@ def state_of(scene: Scene) -> tuple[Part, str]:
 def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
     """Return a scene whose tree was built before."""
     scene = object.__new__(Scene)
-    scene._take(False, quality, (geometry_parts.restored(geometry, tree, quality),))
+    scene._set(False, quality, (geometry_parts.restored(geometry, tree, quality),))
     return scene

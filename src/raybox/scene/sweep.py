@@ -90,18 +90,17 @@ def sweep(
 
 
 def _sweep(movers: Movers, scene: Scene, where: Any, **how: Any) -> Hits:
-    """Walk the tree with each moving box."""
-    from raybox.queries import exact_loops, exact_recorders
-    from raybox.traversal.single import Job, make_scratch
+    """Return what each moving box touches first."""
+    from raybox.queries.nearest.query import ExactNearest
+    from raybox.traversal.single import Job, make_scratch, traverse_rays
 
     part, _ = state_of(scene)
     allowed = validation.mask(where, len(part.geometry))
     job = Job(part.tree, part.rows, movers.rows(), allowed)
-    index, t = np.empty(len(movers.boxes), np.int64), np.empty(len(movers.boxes))
+    index, t = np.full(len(movers.boxes), -1), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:
-        sink = exact_recorders.Nearest(np.empty(1, np.int64), np.empty(1))
-        exact_loops.nearest(job, (begin, end), make_scratch(), sink, index, t)
+        traverse_rays(job, (begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, **how)
     return Hits(index, t, Source(movers, (part.rows,)))

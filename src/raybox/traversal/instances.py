@@ -18,9 +18,9 @@ from raybox.compiler.decorators import inlined
 from raybox.geometry import CopyRows
 from raybox.primitives.instance_ray import Seen, look
 from raybox.primitives.ray import Ray
-from raybox.queries.exact_recorders import offer
-from raybox.traversal.single import WALKS, Job, Scratch, descend, meet_slots, push
-from raybox.traversal.single_ray_setup import Probe, latest, make_probe
+from raybox.traversal.protocol import resolve
+from raybox.traversal.single import TRAVERSALS, Job, Scratch, meet_slots, push, traverse_tree
+from raybox.traversal.single_ray_setup import RaySlabs, latest, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -57,33 +57,35 @@ def _blur(blur: float, sway: float, longest: float) -> float:
 
 
 @inlined
-def _enter(rows: Any, seen: Seen, limit: float, sink: Any, scratch: Scratch) -> float:
+def _enter(rows: Any, seen: Seen, limit: float, recorder: Any, scratch: Scratch) -> float:
     """Offer the sink what may be met in one copy; see `descend`."""
     begin, end = _range(rows, seen, limit)
     if not begin <= end:
         return np.inf
     if rows.size == 1:
-        return offer(sink, rows, seen, seen.base)
+        return resolve(recorder, rows, seen, seen.base)
     longest = max(abs(begin), abs(end))
     x = _blur(seen.blur[0], seen.sway[0], longest) if seen.sure else np.inf
     y = _blur(seen.blur[1], seen.sway[1], longest) if seen.sure else np.inf
     z = _blur(seen.blur[2], seen.sway[2], longest) if seen.sure else np.inf
-    meets, probe = make_probe(rows.tree, Ray(seen.local, seen.heading, begin, end), (x, y, z))
+    meets, slabs = make_ray_slabs(rows.tree, Ray(seen.local, seen.heading, begin, end), (x, y, z))
     if not meets:
         return np.inf
     job = Job(rows.tree, rows, (), rows.unsure[:0], None, seen.base)
-    return descend(rows, job, probe, seen, sink, scratch)
+    return traverse_tree(rows, job, slabs, seen, recorder, scratch)
 
 
 @inlined
-def descend_copies(rows: Any, job: Job, probe: Probe, ray: Ray, sink: Any, scratch: Scratch) -> float:
+def traverse_instances(
+    rows: Any, job: Job, slabs: RaySlabs, ray: Ray, recorder: Any, scratch: Scratch
+) -> float:
     """Offer the sink what may be met in every allowed copy whose box the ray may meet; see `descend`."""
     nodes = job.tree.nodes
     allowed = job.allowed
-    stop = probe.stop
+    stop = slabs.stop
     limit = np.inf
     scratch.node[0] = 0
-    scratch.time[0] = probe.start
+    scratch.time[0] = slabs.start
     top = 1
     while top > 0:
         # Take the nearest node or copy that is not too late by now.
@@ -93,16 +95,16 @@ def descend_copies(rows: Any, job: Job, probe: Probe, ray: Ray, sink: Any, scrat
         node = int(scratch.node[top])
         if node < 0:
             above = Scratch(scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited)
-            interest = _enter(rows, look(rows, ray, ~node), limit, sink, above)
+            interest = _enter(rows, look(rows, ray, ~node), limit, recorder, above)
             if math.isnan(interest):
                 return interest
             if interest < limit:
                 limit = interest
-                stop = min(stop, latest(limit, probe.exponent, probe.shift))
+                stop = min(stop, latest(limit, slabs.exponent, slabs.shift))
             continue
 
         # Keep what the ray may meet among its slots: copies too.
-        mask = meet_slots(nodes, node * ROW, probe, stop, scratch.slots)
+        mask = meet_slots(nodes, node * ROW, slabs, stop, scratch.slots)
         scratch.visited[0] += 1
         base = top
         while mask != 0:
@@ -114,4 +116,4 @@ def descend_copies(rows: Any, job: Job, probe: Probe, ray: Ray, sink: Any, scrat
     return limit
 
 
-WALKS[CopyRows] = descend_copies
+TRAVERSALS[CopyRows] = traverse_instances

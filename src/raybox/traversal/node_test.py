@@ -24,8 +24,8 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, splat, steps
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_loops import Register, bits, loop
-from raybox.traversal.ray_setup import LANES, PASSES, PROBE, STOP, at_a_time
-from raybox.traversal.slab_coefficients import Lines, alone, read
+from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
+from raybox.traversal.slab_coefficients import SlabCoefficients, read, single_ray
 
 GROWTH = 1.0 + 1.5 * 2.0**-20
 _TAME = 2.0**50  # slots' planes beyond were moved who knows how far
@@ -44,7 +44,7 @@ def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tu
     return near, far
 
 
-def clip(planes: Any, lines: Lines, stop: Lanes) -> tuple[Lanes, Lanes]:
+def clip(planes: Any, lines: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
     planes: the near and far planes, of an axis' number. Stops come last: where they change from slot to slot,
@@ -64,16 +64,16 @@ def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
     return steps(b, I64(0), count).to(I32) < splat(b, left, count)
 
 
-def surely(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
-    """Tell who meets a slot's box for sure, and not at its edge; all of them have `near <= far`.
+def is_certain(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
+    """Return which rays hit a slot's box for certain, and not at its edge; they have `near <= far`.
 
     room: two margins; or one, if near is what near times `reach`.
     """
     return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, _TAME))
 
 
-def unsure(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
-    """Tell who may meet a slot's box, but not for sure.
+def undecided(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
+    """Return which rays may hit a slot's box, but not for certain.
 
     As one comparison: logic of sixteen lanes that are true or false takes AVX2 several times as long.
     """
@@ -85,39 +85,39 @@ def reach(near: Lanes, margin: Lanes) -> Lanes:
     return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
 
 
-class Together:
+class RayVector:
     """Rays of a list that are tested at a node together: their lines, margins and stops."""
 
-    def __init__(self, b: Any, sink: Any, desk: Any, begin: Any, at: Any, number: Any) -> None:
+    def __init__(self, b: Any, recorder: Any, workspace: Any, begin: Any, at: Any, number: Any) -> None:
         self.b = b
         self.begin = b.add(begin, at)
         self.count = at_a_time()
-        self.rays = desk.arena.load(self.begin, self.count)
-        self.lines, stop, self.margin = read(b, sink, desk, self.rays)
+        self.rays = workspace.lists.load(self.begin, self.count)
+        self.packet_slabs, stop, self.margin = read(b, recorder, workspace, self.rays)
         self.room = self.margin + self.margin
         self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
 
-    def meet(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
+    def intersect_slots(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; who may meet it enters first."""
 
         def planes_of(axis: int) -> list[Lanes]:
             return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
-        return clip(planes_of, self.lines, self.stop.lanes)
+        return clip(planes_of, self.packet_slabs, self.stop.lanes)
 
-    def enlist(self, desk: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
+    def enlist(self, workspace: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""
         to = slots.ends.get(slot)
-        desk.arena.squeeze(self.rays, met, to)
+        workspace.lists.squeeze(self.rays, met, to)
         if near is not None:
-            desk.times.squeeze(near, met, to)
+            workspace.times.squeeze(near, met, to)
         slots.ends.put(self.b.add(to, self.b.ctpop(met.mask())), slot)
 
 
 class Slots:
     """A node's slots, copied to the stack: found from one register, where there would be nine."""
 
-    def __init__(self, b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+    def __init__(self, b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> None:
         self._nodes, self._row, self.octant = nodes, row, octant
         self._planes, self.ends = (
             Memory(b, item, cgutils.alloca_once(b, ir.ArrayType(item, size * WIDTH)))
@@ -127,7 +127,7 @@ class Slots:
         sides = [side for axis in range(3) for side in sides_of(b, row, octant, axis)]
         for k, side in enumerate(sides):
             self._planes.store(planes.load(side, WIDTH), k * WIDTH)
-        self.ends.store(desk.starts.load(0, WIDTH) + desk.lengths.load(0, WIDTH), 0)
+        self.ends.store(workspace.starts.load(0, WIDTH) + workspace.lengths.load(0, WIDTH), 0)
 
     def plane(self, number: int, slot: Any, count: int) -> Lanes:
         """Return a plane of a slot's: near x, far x, near y and so on."""
@@ -138,34 +138,34 @@ class Slots:
         b = self._planes.b
         return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
 
-    def close(self, desk: Any) -> None:
+    def close(self, workspace: Any) -> None:
         """Say how long the lists are now."""
-        desk.lengths.store(self.ends.load(0, WIDTH) - desk.starts.load(0, WIDTH), 0)
+        workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
 
 
-def sift_with(make_hand: Any, b: Any, of: Any, desk: Any, node: Any, span: Any) -> None:
+def intersect_lists_with(make_recorder: Any, b: Any, of: Any, workspace: Any, node: Any, span: Any) -> None:
     """Write to the lists of a node's slots the rays of a list that may meet them, and when.
 
     of: (whose answers, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that
-    is a node); span: where the list begins and ends. What `make_hand` makes, for rays that are tested
+    is a node); span: where the list begins and ends. What `make_recorder` makes, for rays that are tested
     together, deals with the boxes that are met for sure.
     """
-    (sink, nodes), (row, octant, boxes, inner) = of, node
+    (recorder, nodes), (row, octant, boxes, inner) = of, node
     begin, number = span[0], b.sub(span[1], span[0])
-    slots = Slots(b, nodes, desk, row, octant)
+    slots = Slots(b, nodes, workspace, row, octant)
     with loop(b, number, at_a_time()) as at:
-        rays = Together(b, sink, desk, begin, at, number)
-        taken = make_hand(rays, slots)
+        rays = RayVector(b, recorder, workspace, begin, at, number)
+        hits = make_recorder(rays, slots)
         with bits(b, boxes) as slot:
-            near, far = rays.meet(slots, slot)
-            left = taken.take(slot, near, far)
-            with b.if_then(left.any()) if taken.takes else nullcontext():
-                rays.enlist(desk, slots, slot, near if taken.timed else None, left)
-        taken.finish()
+            near, far = rays.intersect_slots(slots, slot)
+            left = hits.record(slot, near, far)
+            with b.if_then(left.any()) if hits.records_most else nullcontext():
+                rays.enlist(workspace, slots, slot, near if hits.timed else None, left)
+        hits.finish()
         with bits(b, inner) as slot:
-            near, far = rays.meet(slots, slot)
-            rays.enlist(desk, slots, slot, near if taken.timed else None, near <= far)
-    slots.close(desk)
+            near, far = rays.intersect_slots(slots, slot)
+            rays.enlist(workspace, slots, slot, near if hits.timed else None, near <= far)
+    slots.close(workspace)
 
 
 @vector_code(types.int64)
@@ -181,39 +181,39 @@ def boxes(b: Any, nodes: Any, row: Any) -> Any:
 
 
 @vector_code(types.int64)
-def meet(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
+def intersect_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
     """Return a bit for each slot that one ray may meet before its stop, and store their near times.
 
     The ray is the one that went alone last (`raybox.traversal.slab_coefficients`). Another eight bits say
     which of them it meets for sure, as far as they are boxes.
     """
-    return _meet(b, nodes, desk, (row, octant, ray), lambda near, _: near)
+    return _meet(b, nodes, workspace, (row, octant, ray), lambda near, _: near)
 
 
 @vector_code(types.int64)
-def meet_longest(b: Any, nodes: Any, desk: Any, row: Any, octant: Any, ray: Any) -> Any:
+def intersect_slots_longest(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
     """Do as `meet`, but store how long the ray is in each slot, negative: the longest is the least."""
-    return _meet(b, nodes, desk, (row, octant, ray), lambda near, far: near - far)
+    return _meet(b, nodes, workspace, (row, octant, ray), lambda near, far: near - far)
 
 
-def _meet(b: Any, nodes: Any, desk: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
+def _meet(b: Any, nodes: Any, workspace: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
     """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
     row, octant, ray = at
     planes = nodes.as_items(F32)
-    lines, margin = alone(desk, WIDTH)
+    lines, margin = single_ray(workspace, WIDTH)
 
     def planes_of(axis: int) -> list[Lanes]:
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
-    stop = desk.probes.splat(b.add(b.mul(ray, I64(PROBE)), I64(STOP)), WIDTH)
+    stop = workspace.packed_rays.splat(b.add(b.mul(ray, I64(PACKED_WORDS)), I64(STOP)), WIDTH)
     near, far = clip(planes_of, lines, stop)
-    desk.slots.store(order(near, far), I64(0))
-    sure = surely(near, far, margin + margin)
+    workspace.slots.store(order(near, far), I64(0))
+    sure = is_certain(near, far, margin + margin)
     return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
 
 
 @vector_code(types.void)
-def rank(b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
+def rank_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> None:
     """Store how far along the octant's diagonal each slot begins."""
     planes = nodes.as_items(F32)
     total = constant(b, F32, WIDTH, 0.0)
@@ -221,10 +221,10 @@ def rank(b: Any, nodes: Any, desk: Any, row: Any, octant: Any) -> None:
         near = planes.load(sides_of(b, row, octant, axis)[0], WIDTH)
         flip = splat(b, b.icmp_signed("!=", _backward(b, octant, axis), I64(0)), WIDTH)
         total = total + flip.choose(near * -1.0, near)
-    desk.slots.store(total, I64(0))
+    workspace.slots.store(total, I64(0))
 
 
 @vector_code(types.void)
-def rank_fullest(b: Any, desk: Any) -> None:
+def rank_slots_fullest(b: Any, workspace: Any) -> None:
     """Store how many rays are in each slot's list, negative: the fullest is the least."""
-    desk.slots.store(desk.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))
+    workspace.slots.store(workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))

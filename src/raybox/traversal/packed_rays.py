@@ -23,9 +23,19 @@ from raybox.compiler.simd import (
     transposed,
 )
 from raybox.compiler.simd_loops import loop
-from raybox.traversal.ray_bounds import Given, Seen, largest, see
-from raybox.traversal.ray_setup import DOUBT, LATER, MISS, NOTES, NUMBERS, PASSES, PROBE, UNAIMED, at_a_time
-from raybox.traversal.slab_coefficients import packed
+from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
+from raybox.traversal.ray_setup import (
+    LATER,
+    MISS,
+    NUMBERS,
+    PACKED_WORDS,
+    PASSES,
+    STATE_WORDS,
+    UNAIMED,
+    UNDECIDED,
+    at_a_time,
+)
+from raybox.traversal.slab_coefficients import pack_slack
 from raybox.traversal.workspace import FIRST
 
 _ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
@@ -34,14 +44,14 @@ _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
 _AHEAD = 64  # rays, to be fetched from memory in time
 
 
-class Words(NamedTuple):
+class PackedRays(NamedTuple):
     """The words of probes, column by column, answers to begin with, and where rays are."""
 
     c: list[Lanes]
     inverse: list[Lanes]
     slack: Lanes
     stop: Lanes
-    answer: Lanes
+    result: Lanes
     x: list[Lanes]  # at time 0, on each axis
 
     def columns(self) -> list[Lanes]:
@@ -49,7 +59,7 @@ class Words(NamedTuple):
         return [*self.c, *self.inverse, self.slack, self.stop]
 
 
-def words_of(seen: Seen) -> Words:
+def pack_rays(seen: ClippedRays) -> PackedRays:
     """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
     length = seen.stop - seen.start
     length = length + length.magnitude() * LATER + NUDGE
@@ -57,11 +67,11 @@ def words_of(seen: Seen) -> Words:
     places = [fused(start, w, v) for v, w in zip(seen.v, seen.w, strict=True)]
     c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, seen.inverse, strict=True)]
     x = [place.to(F32) for place in places]
-    slack = packed(largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
-    return Words(c, seen.inverse, slack, *_ends(seen, length), x)
+    slack = pack_slack(largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
+    return PackedRays(c, seen.inverse, slack, *_ends(seen, length), x)
 
 
-def _ends_off(seen: Seen, length: Lanes) -> Lanes:
+def _ends_off(seen: ClippedRays, length: Lanes) -> Lanes:
     """Return how long before the range times begin, and how long after it they end, both at most.
 
     But for what is before, or after, all boxes: most ranges are wider than the scene.
@@ -72,16 +82,16 @@ def _ends_off(seen: Seen, length: Lanes) -> Lanes:
     return greater(first - seen.start, none) + greater(length - (last - seen.start), none)
 
 
-def _ends(seen: Seen, length: Lanes) -> tuple[Lanes, Lanes]:
+def _ends(seen: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
     """Return stops, and answers to begin with."""
     b, count, wild = length.b, length.count, seen.alive & ~seen.tame
     none = wild.choose(constant(b, F32, count, UNAIMED), PASSES)
     stop = (seen.alive & seen.tame).choose(length, none)
-    return stop, wild.choose(constant(b, I32, count, DOUBT), MISS)
+    return stop, wild.choose(constant(b, I32, count, UNDECIDED), MISS)
 
 
 @vector_code(types.void)
-def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> None:
+def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place: Any) -> None:
     """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
 
     place: (begin, end), or with whether those numbers are to be spared: who needs some can `bring` them.
@@ -95,27 +105,27 @@ def aim(b: Any, frame: Any, desk: Any, rows: Any, where: Any, place: Any) -> Non
         given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
         with b.if_then(b.not_(spared[0] if spared else I1(0))):
             for k, row in enumerate(given):
-                desk.exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
-        seen = see(b, _columns_of(given), frame)
-        words = words_of(seen)
-        desk.power.store(seen.size, at)
-        desk.shift.store(seen.start, at)
+                workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        seen = clip_rays(b, _columns_of(given), frame)
+        words = pack_rays(seen)
+        workspace.power.store(seen.size, at)
+        workspace.shift.store(seen.start, at)
         eights = zip(*(column.eights() for column in words.columns()), strict=True)
         for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-            desk.probes.store(row, b.mul(b.add(at, I64(k)), I64(PROBE)))
+            workspace.packed_rays.store(row, b.mul(b.add(at, I64(k)), I64(PACKED_WORDS)))
         untimed = constant(b, I32, count, MISS)
         turns = [lane for k in range(count) for lane in (k, count + k)]
-        desk.answers.store(words.answer.shuffled(untimed, turns), b.mul(at, I64(NOTES)))
+        workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
 
 
 @vector_code(types.void)
-def bring(b: Any, desk: Any, number: Any) -> None:
+def load_float64(b: Any, workspace: Any, number: Any) -> None:
     """Write the numbers of the rays of so many pairs, where `aim` has spared them."""
-    first = desk.work.get(FIRST)
+    first = workspace.work.get(FIRST)
     with loop(b, number) as p:
-        r = b.sext(desk.pairs.ray.get(p), I64)
-        row = desk.rows.load(_row(b, desk.where.get(b.add(first, r))), NUMBERS)
-        desk.exact.store(row, b.mul(r, I64(NUMBERS)))
+        r = b.sext(workspace.pairs.ray.get(p), I64)
+        row = workspace.rows.load(_row(b, workspace.where.get(b.add(first, r))), NUMBERS)
+        workspace.rays64.store(row, b.mul(r, I64(NUMBERS)))
 
 
 def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:
@@ -129,14 +139,14 @@ def _row(b: Any, number: Any) -> Any:
     return b.mul(b.sext(number, I64), I64(NUMBERS))
 
 
-def _columns_of(rows: list[Lanes]) -> Given:
+def _columns_of(rows: list[Lanes]) -> Float64Rays:
     """Turn rows of origin, direction, t_min and t_max into columns."""
     parts = [transposed(rows[k : k + NUMBERS]) for k in range(0, len(rows), NUMBERS)]
     columns = [joined(list(column)) for column in zip(*parts, strict=True)]
-    return Given(columns[:3], columns[3:6], columns[6], columns[7])
+    return Float64Rays(columns[:3], columns[3:6], columns[6], columns[7])
 
 
-def keep_exact(b: Any, given: Given, at: Any, exact: Any) -> None:
+def store_float64(b: Any, given: Float64Rays, at: Any, exact: Any) -> None:
     """Store sixteen rays as rows of origin, direction, t_min, t_max."""
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     eights = zip(*(column.eights() for column in columns), strict=True)

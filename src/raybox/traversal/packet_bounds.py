@@ -12,11 +12,11 @@ import numpy as np
 
 from raybox.bvh.node import NUDGE
 from raybox.compiler.simd import F32, F64, I64, Lanes, constant, fused, greater, lesser, splat
-from raybox.traversal.packed_rays import Words
-from raybox.traversal.ray_bounds import SINGLE, Seen
-from raybox.traversal.ray_setup import LANES, PROBE, STOP
-from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, unfold
-from raybox.traversal.workspace import LINES
+from raybox.traversal.packed_rays import PackedRays
+from raybox.traversal.ray_bounds import SINGLE, ClippedRays
+from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STOP
+from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, expand
+from raybox.traversal.workspace import SLAB_WORDS
 
 _AXES = (0, 1, 2, 2)  # the fourth lane is of no account
 _ROUGH = 2.0**-21
@@ -25,11 +25,11 @@ _EDGE = 2.0**-10
 _APART = 2.0**-30  # where all is flat, chords are so long: slopes stay within float32
 
 
-class Sixteen(NamedTuple):
+class PacketRays(NamedTuple):
     """The rays of a packet."""
 
-    words: Words
-    seen: Seen
+    words: PackedRays
+    seen: ClippedRays
     meets: Lanes  # who meets anything at all
 
 
@@ -40,25 +40,27 @@ class _Chord(NamedTuple):
     end: Lanes
 
 
-def bound(b: Any, frame: Any, desk: Any, rays: Sixteen, packet: Any) -> None:
+def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> None:
     """Write the lines of a packet, and where it stops."""
-    row = b.mul(packet, I64(LINES))
+    row = b.mul(packet, I64(SLAB_WORDS))
     chord = _span(b, frame, rays)
     offset, slope = _lines(chord, *_ends(chord, rays))
     for k in range(3):
         for side, away in enumerate((1.0, -1.0)):
             for part, lines in (((NEAR, FAR)[side], offset), ((STEEP, FLAT)[side], slope)):
-                desk.lines.store(lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(part + k)))
-    desk.lines.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
-    end_packet(b, desk, packet, rays.words.stop)
+                workspace.packet_slabs.store(
+                    lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(part + k))
+                )
+    workspace.packet_slabs.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
+    end_packet(b, workspace, packet, rays.words.stop)
 
 
-def end_packet(b: Any, desk: Any, packet: Any, stops: Lanes) -> None:
+def end_packet(b: Any, workspace: Any, packet: Any, stops: Lanes) -> None:
     """Write down where a packet stops: with the last of its rays."""
-    desk.probes.store(stops.greatest(), b.add(b.mul(packet, I64(PROBE)), I64(STOP)))
+    workspace.packed_rays.store(stops.greatest(), b.add(b.mul(packet, I64(PACKED_WORDS)), I64(STOP)))
 
 
-def _span(b: Any, frame: Any, rays: Sixteen) -> _Chord:
+def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
     """Return between which planes the rays have what they may meet: from where they are on, at the latest."""
     words, seen, meets = rays
     places = []
@@ -79,12 +81,12 @@ def _span(b: Any, frame: Any, rays: Sixteen) -> _Chord:
     return _Chord(begin.to(F32).to(F64), end.to(F32).to(F64))
 
 
-def _ends(chord: _Chord, rays: Sixteen) -> tuple[Lanes, Lanes]:
+def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
     """Return bounds below all lines where chords begin, and end: of near times, and of far ones negated.
 
     A value is rounded once.
     """
-    values, own = [], unfold(rays.words.c, rays.words.inverse, rays.words.slack)
+    values, own = [], expand(rays.words.c, rays.words.inverse, rays.words.slack)
     for place in chord:
         at = place.to(F32)
         for offsets, slopes, away in ((own.near, own.steep, 1.0), (own.far, own.flat, -1.0)):

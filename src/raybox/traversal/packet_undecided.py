@@ -1,7 +1,6 @@
-"""Boxes that rays of packets hold, because float32 was not sure of them: decided in float64, eight at a time.
+"""Boxes that rays of packets keep undecided: resolved in float64, eight at a time, after the traversal.
 
-As for rays that go by themselves, by `raybox.queries.recorders`: a ray for which floats cannot tell is a
-`DOUBT`.
+They are recorded as the candidates of streams are; a ray that float64 cannot decide becomes `UNDECIDED`.
 """
 
 from typing import Any
@@ -9,66 +8,73 @@ from typing import Any
 import numpy as np
 
 from raybox.compiler.decorators import device, whole
-from raybox.queries.recorders import DEEP, PacketsOf, propose
-from raybox.traversal.packet import ANSWERS, HELD, HOLDS, LEFT
+from raybox.traversal.packet_recorder import (
+    DEFERRED,
+    MAX_PACKET_HITS,
+    MAX_UNDECIDED,
+    RESULTS,
+    UNDECIDED_BOXES,
+    PacketRecorder,
+)
+from raybox.traversal.protocol import add_candidate
 from raybox.traversal.ray_keys import copy_ray
-from raybox.traversal.ray_order import Order, doubt
-from raybox.traversal.ray_setup import ANSWER, DOUBT, LANES, MISS, STOP, TIMED
-from raybox.traversal.stream import judge
-from raybox.traversal.workspace import Desk
+from raybox.traversal.ray_order import Order, PacketGroup, list_undecided
+from raybox.traversal.ray_setup import LANES, MISS, RESULT, STOP, TIMED, UNDECIDED
+from raybox.traversal.stream import resolve_candidates
+from raybox.traversal.workspace import Workspace
 
 
 @device
-def decide_held(packets: PacketsOf, job: Any, order: Order, desk: Desk, place: tuple[int, int]) -> None:
-    """Decide what rays of packets hold, write their answers, and list those in doubt.
-
-    place: the span's first ray, and how many packets.
-    """
-    base, number = place
-    found = whole(0)
-    for p in range(number):
-        if packets.unsure[p] != 0:
-            if found + LANES * (HOLDS + 1) > desk.pairs.ray.size - LANES:
-                judge(job, packets.sink, desk, found)
-                found = whole(0)
-            found = _propose_held(packets, job.rays, desk, (base, p), found)
-    if found > 0:
-        judge(job, packets.sink, desk, found)
-    for p in range(number):
-        if packets.unsure[p] != 0:
-            _take_back(packets, order, desk, p)
+def resolve_undecided(
+    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup
+) -> None:
+    """Resolve the undecided boxes of packets, update their rays' results, and list undecided rays."""
+    count = whole(0)
+    for p in range(group.count):
+        if packets.undecided[p] != 0:
+            if count + LANES * (MAX_UNDECIDED + 1) > workspace.pairs.ray.size - LANES:
+                resolve_candidates(job, packets.inner, workspace, count)
+                count = whole(0)
+            count = _add_candidates(packets, job.rays, workspace, group.base, p, count)
+    if count > 0:
+        resolve_candidates(job, packets.inner, workspace, count)
+    for p in range(group.count):
+        if packets.undecided[p] != 0:
+            _update_results(packets, order, workspace, p)
 
 
 @device
-def _holds(packets: PacketsOf, p: int, lane: int) -> bool:
-    """Tell whether a ray holds boxes, and is neither left to others nor answered already."""
-    if packets.answers[p, ANSWERS, lane] == LEFT or packets.words[p, STOP, lane] < 0.0:
+def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
+    """Return whether a ray keeps undecided boxes, and is neither deferred nor at its end."""
+    if packets.state[p, RESULTS, lane] == DEFERRED or packets.words[p, STOP, lane] < 0.0:
         return False
-    return bool(packets.answers[p, HELD, lane] > MISS)
+    return bool(packets.state[p, UNDECIDED_BOXES, lane] > MISS)
 
 
 @device
-def _propose_held(packets: PacketsOf, rays: Any, desk: Desk, place: tuple[int, int], found: int) -> int:
-    """Add what rays of a packet hold to the pairs to be judged; return how many there are now."""
-    base, p = place
+def _add_candidates(
+    packets: PacketRecorder, rays: Any, workspace: Workspace, base: int, p: int, count: int
+) -> int:
+    """Add the undecided boxes of a packet's rays to the candidates; return how many there are now."""
     for lane in range(LANES):
-        if _holds(packets, p, lane):
+        if _is_open(packets, p, lane):
             r = p * LANES + lane
-            copy_ray(rays, base + packets.first[p] + lane, desk.exact, r)
-            desk.answers[r, ANSWER], desk.answers[r, TIMED] = packets.answers[p, ANSWERS, lane], MISS
-            # notes end a ray at a time, in a probe's units: of no account, since none of these walks on
-            desk.probes[r, STOP], desk.power[r], desk.shift[r] = np.inf, 0, 0.0
-            for k in range(packets.answers[p, HELD, lane] + 1):
-                found = propose(packets.sink, desk, found, r, whole(packets.item[r * DEEP + k]))
-    return found
+            copy_ray(rays, base + packets.first[p] + lane, workspace.rays64, r)
+            workspace.state[r, RESULT], workspace.state[r, TIMED] = packets.state[p, RESULTS, lane], MISS
+            # recording may end a ray, in units of a packed ray: without effect, none of these goes on
+            workspace.packed_rays[r, STOP], workspace.power[r], workspace.shift[r] = np.inf, 0, 0.0
+            for k in range(packets.state[p, UNDECIDED_BOXES, lane] + 1):
+                box = whole(packets.item[r * MAX_PACKET_HITS + k])
+                count = add_candidate(packets.inner, workspace, count, r, box)
+    return count
 
 
 @device
-def _take_back(packets: PacketsOf, order: Order, desk: Desk, p: int) -> None:
-    """Write the answers of a packet's rays that held boxes; list those in doubt."""
+def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace, p: int) -> None:
+    """Copy the results of a packet's open rays back; list those that stay undecided."""
     for lane in range(LANES):
-        if _holds(packets, p, lane):
-            said = desk.answers[p * LANES + lane, ANSWER]
-            packets.answers[p, ANSWERS, lane] = said
-            if said == DOUBT:
-                doubt(order, packets.first[p] + lane)
+        if _is_open(packets, p, lane):
+            result = workspace.state[p * LANES + lane, RESULT]
+            packets.state[p, RESULTS, lane] = result
+            if result == UNDECIDED:
+                list_undecided(order, packets.first[p] + lane)

@@ -24,7 +24,7 @@ _POWER, _BIAS, _BITS = 0x7FF, 1023, 52  # of a float64: its exponent
 _TAME = 500  # exponents of directions that are for vectors
 
 
-class Given(NamedTuple):
+class Float64Rays(NamedTuple):
     """Rays as they came: float64."""
 
     origin: list[Lanes]
@@ -33,7 +33,7 @@ class Given(NamedTuple):
     t_max: Lanes
 
 
-class Seen(NamedTuple):
+class ClippedRays(NamedTuple):
     """What every lane's ray is like in tree coordinates: float32, but for v and w."""
 
     v: list[Lanes]  # float64: origin
@@ -60,7 +60,7 @@ class _Way(NamedTuple):
     calm: Lanes
 
 
-def see(b: Any, given: Given, frame: Any) -> Seen:
+def clip_rays(b: Any, given: Float64Rays, frame: Any) -> ClippedRays:
     """Take rays to tree coordinates, and clip them to the bounds of everything."""
     numbers, count = frame.numbers, given.t_min.count
     v = [(o - numbers.splat(k, count)) * numbers.splat(3, count) for k, o in enumerate(given.origin)]
@@ -81,7 +81,9 @@ def see(b: Any, given: Given, frame: Any) -> Seen:
     tame = sound & (start.magnitude() < FAR) & (stop > -FAR) & (near | moves[0] & moves[1] & moves[2])
     alive = (given.t_min <= given.t_max) & ~lost
     backward = [w < 0.0 for w in speed]
-    return Seen(v, way.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, way.size)
+    return ClippedRays(
+        v, way.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, way.size
+    )
 
 
 def largest(axes: list[Lanes]) -> Lanes:

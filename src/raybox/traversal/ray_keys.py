@@ -33,8 +33,8 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_loops import Register, loop
 from raybox.traversal.ray_setup import CELLS, LANES, NUMBERS
 
-CAREFUL = 8 * CELLS**3  # the key of rays that are not for vectors
-LOST = CAREFUL + 1  # the key of rays that meet nothing
+SINGLE_RAY_KEY = 8 * CELLS**3  # the key of rays that are not for vectors
+MISS_KEY = SINGLE_RAY_KEY + 1  # the key of rays that meet nothing
 _ROUGH = 2.0**-20  # many times what float32 rounds off
 _SLOW = 2.0**-40  # direction parts below this share of the largest constrain nothing here
 _REACH = 2.0**80
@@ -122,27 +122,27 @@ def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
 
 
 @vector_code(types.int64)
-def keep_keys(b: Any, keys: Any, span: Any, row: Any, kept: Any, numbers: Any) -> Any:
+def keep_keys(b: Any, keys: Any, span: Any, row: Any, listed: Any, numbers: Any) -> Any:
     """List the rays begin <= k < end that are not lost, their keys and their numbers; return where they end.
 
-    span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `kept` may be the memory
-    that keys are in, if begin is not before row.
+    span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `listed` may be the
+    memory that keys are in, if begin is not before row.
     """
     begin, end = span
     free, number = Register(b, row), b.sub(end, begin)
     whole = b.and_(number, I64(-LANES))
     with loop(b, whole, LANES) as at:
         some = keys.load(at, LANES)
-        left = some < LOST
-        kept.squeeze(some, left, free.value)
+        left = some < MISS_KEY
+        listed.squeeze(some, left, free.value)
         numbers.squeeze(steps(b, b.add(begin, at), LANES).to(I32), left, free.value)
         free.value = b.add(free.value, b.ctpop(left.mask()))
     with loop(b, b.sub(number, whole)) as step:
         at = b.add(whole, step)
         key = keys.get(at)
-        kept.put(key, free.value)
+        listed.put(key, free.value)
         numbers.put(b.trunc(b.add(begin, at), I32), free.value)
-        free.value = b.add(free.value, b.zext(b.icmp_signed("<", key, I32(LOST)), I64))
+        free.value = b.add(free.value, b.zext(b.icmp_signed("<", key, I32(MISS_KEY)), I64))
     return free.value
 
 
@@ -209,7 +209,9 @@ class _Look:
         start, stop = self._clip(v, w, longest, start, stop)
         lost = ~real | (start > stop)
         calm = (longest > 1 / _REACH) & (longest < _REACH)
-        return lost.choose(constant(b, I32, LANES, LOST), calm.choose(self._cell(v, w, start), CAREFUL))
+        return lost.choose(
+            constant(b, I32, LANES, MISS_KEY), calm.choose(self._cell(v, w, start), SINGLE_RAY_KEY)
+        )
 
     def _clip(
         self, v: list[Lanes], w: list[Lanes], longest: Lanes, start: Lanes, stop: Lanes

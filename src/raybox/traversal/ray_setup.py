@@ -54,16 +54,17 @@ from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.compiler.cpu import has
 from raybox.compiler.decorators import device, whole
 
-PROBE = 8
+PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
+T_MIN, T_MAX = 6, 7  # places in such a row
 INVERSE, SLACK, STOP = 3, 6, 7
-ANSWER, TIMED, NOTES = 0, 1, 2  # of a ray, for `raybox.queries.recorders`; how many there are
+RESULT, TIMED, STATE_WORDS = 0, 1, 2  # of a ray, for `raybox.queries.recorders`; how many there are
 LANES, _EIGHT = 16, 8
 LATER = 2.0**-21  # of themselves: by so much stops are later than what they stand for
 CELLS = 8  # on each axis
 PASSES, UNAIMED = -1.0, -2.0  # the stops of rays that meet nothing, and of those that are not for vectors
 MISS = -1  # the answer to begin with
-DOUBT = -2  # the answer of rays that are not for vectors
+UNDECIDED = -2  # the answer of rays that are not for vectors
 _CALM = 400  # a scale of up to two to this power leaves float64 room
 _SAMPLE = 128  # nodes
 
@@ -112,9 +113,9 @@ def _grain(nodes: Any) -> float:
 
 
 @device
-def octant_of(probes: Any, r: int) -> int:
+def octant_of(packed_rays: Any, r: int) -> int:
     """Return the octant that a ray runs into, by its probe."""
     octant = whole(0)
     for axis in range(3):
-        octant |= int(probes[r, INVERSE + axis] < 0.0) << axis
+        octant |= int(packed_rays[r, INVERSE + axis] < 0.0) << axis
     return octant

@@ -1,4 +1,4 @@
-"""Walk the tree with one ray: nodes nearest first, boxes handed to the question's sink."""
+"""The single-ray traversal: nodes nearest first, each primitive decided exactly as it comes."""
 
 import math
 from collections.abc import Callable
@@ -8,12 +8,12 @@ import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
 from raybox.compiler import simd_single as simd
-from raybox.compiler.decorators import dispatch, inlined
+from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.struct_ref import held
 from raybox.primitives.ray import get_ray, is_empty
-from raybox.primitives.table import TABLE
-from raybox.queries.exact_recorders import offer
-from raybox.traversal.single_ray_setup import SHARP, Probe, latest, make_probe
+from raybox.primitives.table import TABLE, close
+from raybox.traversal.protocol import finish, resolve, start
+from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
 
 _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
@@ -51,27 +51,27 @@ def make_scratch() -> Scratch:
 
 
 @inlined
-def _near_far(nodes: Any, row: int, axis: int, probe: Probe) -> tuple[Any, Any]:
+def _near_far(nodes: Any, row: int, axis: int, slabs: RaySlabs) -> tuple[Any, Any]:
     """Return the times at which the ray crosses eight slots' near and far planes on one axis."""
     low = row + axis * WIDTH
     up = low + 3 * WIDTH
-    backward = probe.backward[axis]
+    backward = slabs.backward[axis]
     near = up if backward else low
     far = low if backward else up
-    inverse = simd.splat(probe.inverse[axis])
+    inverse = simd.splat(slabs.inverse[axis])
     return (
-        simd.mul(simd.sub(simd.load(nodes, near), simd.splat(probe.near[axis])), inverse),
-        simd.mul(simd.sub(simd.load(nodes, far), simd.splat(probe.far[axis])), inverse),
+        simd.mul(simd.sub(simd.load(nodes, near), simd.splat(slabs.near[axis])), inverse),
+        simd.mul(simd.sub(simd.load(nodes, far), simd.splat(slabs.far[axis])), inverse),
     )
 
 
 @inlined
-def meet_slots(nodes: Any, row: int, probe: Probe, stop: Any, slots: Any) -> int:
+def meet_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any) -> int:
     """Return a bit for each slot that the ray may meet before `stop`, and store their near times."""
-    near_x, far_x = _near_far(nodes, row, 0, probe)
-    near_y, far_y = _near_far(nodes, row, 1, probe)
-    near_z, far_z = _near_far(nodes, row, 2, probe)
-    near = simd.maximum(near_x, simd.maximum(near_y, simd.maximum(near_z, simd.splat(probe.start))))
+    near_x, far_x = _near_far(nodes, row, 0, slabs)
+    near_y, far_y = _near_far(nodes, row, 1, slabs)
+    near_z, far_z = _near_far(nodes, row, 2, slabs)
+    near = simd.maximum(near_x, simd.maximum(near_y, simd.maximum(near_z, simd.splat(slabs.start))))
     far = simd.minimum(far_x, simd.minimum(far_y, simd.minimum(far_z, simd.splat(stop))))
     near = simd.minimum(simd.mul(near, simd.splat(_LESS)), simd.mul(near, simd.splat(_MORE)))
     far = simd.maximum(simd.mul(far, simd.splat(_LESS)), simd.mul(far, simd.splat(_MORE)))
@@ -96,17 +96,17 @@ def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
 
 
 @inlined
-def descend(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scratch) -> float:
-    """Offer the sink every allowed primitive whose box the ray may meet, until none can matter.
+def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
+    """Resolve every allowed primitive whose box the ray may hit, nearest first, until none matters.
 
-    Return the time up to which others are of interest, NaN for none at all.
+    Return the time after which no other hit matters, NaN: none matters.
     """
     nodes = job.tree.nodes
     allowed = job.allowed
-    stop = probe.stop
+    stop = slabs.stop
     limit = np.inf
     scratch.node[0] = 0
-    scratch.time[0] = probe.start
+    scratch.time[0] = slabs.start
     top = 1
     while top > 0:
         # Take the nearest node that is not too late by now.
@@ -114,7 +114,7 @@ def descend(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scr
         if scratch.time[top] > stop:
             continue
         node = int(scratch.node[top])
-        mask = meet_slots(nodes, node * ROW, probe, stop, scratch.slots)
+        mask = meet_slots(nodes, node * ROW, slabs, stop, scratch.slots)
         scratch.visited[0] += 1
 
         # Decide the boxes among its slots; keep the inner nodes.
@@ -127,33 +127,51 @@ def descend(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scr
                 top = push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
                 scratch.visited[1] += 1
-                interest = offer(sink, rows, ray, job.base + int(~child))
+                interest = resolve(recorder, rows, ray, job.base + int(~child))
                 if math.isnan(interest):
                     return interest
                 if interest < limit:
                     limit = interest
-                    stop = min(stop, latest(limit, probe.exponent, probe.shift))
+                    stop = min(stop, latest(limit, slabs.exponent, slabs.shift))
     return limit
 
 
-WALKS: dict[type, Callable[..., Any]] = dict.fromkeys(TABLE, descend)
-"""How the tree of each kind of rows is walked."""
+TRAVERSALS: dict[type, Callable[..., Any]] = {}
+"""Traversals of rows that are not traversed by `traverse_tree`."""
 
 
-def visit(rows: Any, job: Job, probe: Probe, ray: Any, sink: Any, scratch: Scratch) -> float:
-    """Walk the tree of rows of this kind; see `descend`."""
+def traverse_rows(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
+    """Traverse the tree of rows of this kind; see `traverse_tree`."""
     raise NotImplementedError("compiled code only")
 
 
-dispatch(visit, WALKS.get, inline=True)
+def _traversal_of(kind: type) -> Callable[..., Any] | None:
+    from raybox.traversal import instances  # noqa: F401  # registers its traversal, which is made of this one
+
+    return TRAVERSALS.get(kind, traverse_tree if kind in TABLE else None)
+
+
+dispatch(traverse_rows, _traversal_of, inline=True)
 
 
 @inlined
-def walk(job: Job, k: int, sink: Any, scratch: Scratch) -> None:
-    """Offer the sink every allowed primitive whose box ray k may meet, until none can matter."""
+def traverse(job: Job, k: int, recorder: Any, scratch: Scratch) -> None:
+    """Resolve every allowed primitive whose box ray k may hit, nearest first, until none matters."""
     ray = get_ray(job.rays, k)
     if is_empty(ray):
         return
-    meets, probe = make_probe(job.tree, ray, SHARP)
+    meets, slabs = make_ray_slabs(job.tree, ray, SHARP)
     if meets:
-        visit(job.rows, job, probe, ray, sink, scratch)
+        traverse_rows(job.rows, job, slabs, ray, recorder, scratch)
+
+
+@exact_entry
+def traverse_rays(job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
+    """Write the results of rays span[0] <= k < span[1]; return the first one that there was no room for."""
+    for k in range(span[0], span[1]):
+        state = start(recorder, k)
+        traverse(job, k, state, scratch)
+        if not finish(recorder, state, job, k):
+            return whole(k)
+        close(job.rows, k)
+    return whole(span[1])

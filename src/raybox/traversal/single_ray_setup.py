@@ -31,7 +31,7 @@ _INF32 = np.float32(np.inf)
 SHARP = (0.0, 0.0, 0.0)
 
 
-class Probe(NamedTuple):
+class RaySlabs(NamedTuple):
     """What the node test needs, and how to take times to tree units: t * 2^exponent - shift."""
 
     near: Any  # origins for near planes, one for each axis
@@ -108,7 +108,7 @@ def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[A
 
 
 @inlined
-def make_probe(tree: Tree, ray: Any, blur: Any) -> tuple[bool, Probe]:
+def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
     """Return (may the ray, or the moving box, meet anything, the probe).
 
     blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
@@ -152,7 +152,7 @@ def make_probe(tree: Tree, ray: Any, blur: Any) -> tuple[bool, Probe]:
     near_y, far_y, inverse_y = _axis(vy, sy, wy, d[1] != 0.0, length)
     near_z, far_z, inverse_z = _axis(vz, sz, wz, d[2] != 0.0, length)
     pad = abs(shift) * _ROUND
-    probe = Probe(
+    slabs = RaySlabs(
         (near_x, near_y, near_z),
         (far_x, far_y, far_z),
         (inverse_x, inverse_y, inverse_z),
@@ -162,4 +162,4 @@ def make_probe(tree: Tree, ray: Any, blur: Any) -> tuple[bool, Probe]:
         exponent,
         shift,
     )
-    return start <= stop, probe
+    return start <= stop, slabs

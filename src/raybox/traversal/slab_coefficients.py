@@ -18,9 +18,9 @@ from numba import types
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, eight_columns, fused, greater, transposed
 from raybox.compiler.simd_arrays import Memory
-from raybox.queries.recorders import PacketsOf
-from raybox.traversal.ray_setup import INVERSE, PROBE, SLACK, STOP
-from raybox.traversal.workspace import LINES
+from raybox.traversal.packet_recorder import PacketRecorder
+from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP
+from raybox.traversal.workspace import SLAB_WORDS
 
 NEAR, FAR, STEEP, FLAT, MARGIN = 0, 3, 6, 9, 12
 _PARTS = NEAR, FAR, STEEP, FLAT
@@ -31,7 +31,7 @@ _HALF, _LOW = 16, 0xFFFF  # of a word
 _MORE = 1.25  # times what the ends of the range are off
 
 
-class Lines(NamedTuple):
+class SlabCoefficients(NamedTuple):
     """Near times are plane * steep + near, far ones plane * flat + far, axis by axis."""
 
     near: list[Lanes]
@@ -40,31 +40,31 @@ class Lines(NamedTuple):
     flat: list[Lanes]
 
 
-class Several(NamedTuple):
+class LoadedRays(NamedTuple):
     """Rays that are tested together."""
 
-    lines: Lines
+    lines: SlabCoefficients
     stop: Lanes
     margin: Lanes
 
 
-def lines_of(words: list[Lanes]) -> Lines:
+def coefficients_of(words: list[Lanes]) -> SlabCoefficients:
     """Return the lines that the words of a row are."""
-    return Lines(*(words[k : k + 3] for k in _PARTS))
+    return SlabCoefficients(*(words[k : k + 3] for k in _PARTS))
 
 
-def probe_of(words: list[Lanes]) -> tuple[list[Lanes], list[Lanes], Lanes]:
+def packed_parts(words: list[Lanes]) -> tuple[list[Lanes], list[Lanes], Lanes]:
     """Return the words of a probe that lines are made of."""
     return words[:INVERSE], words[INVERSE:SLACK], words[SLACK]
 
 
-def unfold(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lines:
+def expand(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> SlabCoefficients:
     """Return the lines of rays."""
     errors = _errors(c, inverse, slack)
     near = [offset - error for offset, error in zip(c, errors, strict=True)]
     wider = constant(slack.b, F32, slack.count, _WIDER)
     far = [fused(offset, wider, error) for offset, error in zip(c, errors, strict=True)]
-    return Lines(near, far, inverse, [steep * _WIDER for steep in inverse])
+    return SlabCoefficients(near, far, inverse, [steep * _WIDER for steep in inverse])
 
 
 def margin_of(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lanes:
@@ -78,7 +78,7 @@ def _margin(errors: list[Lanes], slack: Lanes) -> Lanes:
     return fused(greater(greater(x, y), z), constant(slack.b, F32, slack.count, _MARGIN), ends)
 
 
-def packed(slack: Lanes, ends: Lanes) -> Lanes:
+def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
     """Return slack in one word with what the ends of the range are off: the upper halves of both, rounded up.
 
     As a number, the word is slack and a little more.
@@ -96,52 +96,52 @@ def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:
     ]
 
 
-def read(b: Any, sink: Any, desk: Any, rays: Lanes) -> Several:
+def read(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
     """Return what is known of rays, or of packets."""
-    if isinstance(sink, PacketsOf):
+    if isinstance(recorder, PacketRecorder):
         words = []
-        for part in range(0, LINES, rays.count):
-            places = [b.add(place, I64(part)) for place in rows_of(b, rays, LINES)]
-            words += transposed([desk.lines.load(place, rays.count) for place in places])
-        return Several(lines_of(words), stops_of(b, desk, rays), words[MARGIN])
-    words = eight_columns([desk.probes.load(place, PROBE) for place in rows_of(b, rays)])
-    probe = probe_of(words)
-    return Several(unfold(*probe), words[STOP], margin_of(*probe))
+        for part in range(0, SLAB_WORDS, rays.count):
+            places = [b.add(place, I64(part)) for place in rows_of(b, rays, SLAB_WORDS)]
+            words += transposed([workspace.packet_slabs.load(place, rays.count) for place in places])
+        return LoadedRays(coefficients_of(words), stops_of(b, workspace, rays), words[MARGIN])
+    words = eight_columns([workspace.packed_rays.load(place, PACKED_WORDS) for place in rows_of(b, rays)])
+    slabs = packed_parts(words)
+    return LoadedRays(expand(*slabs), words[STOP], margin_of(*slabs))
 
 
-def stops_of(b: Any, desk: Any, rays: Lanes) -> Lanes:
+def stops_of(b: Any, workspace: Any, rays: Lanes) -> Lanes:
     """Return where rays stop, or packets."""
-    stops: Lanes = desk.probes.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
+    stops: Lanes = workspace.packed_rays.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
     return stops
 
 
-def rows_of(b: Any, rays: Lanes, words: int = PROBE) -> list[Any]:
+def rows_of(b: Any, rays: Lanes, words: int = PACKED_WORDS) -> list[Any]:
     """Return where the probes of rays are, or their rows of so many words."""
     return [b.mul(b.sext(rays.lane(k), I64), I64(words)) for k in range(rays.count)]
 
 
-def unfold_row(b: Any, probes: Memory, base: Any) -> tuple[Lines, Lanes]:
+def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients, Lanes]:
     """Return the lines of a ray, axes side by side in four lanes, and its margin; base: its probe's place."""
-    c, inverse = (probes.load(b.add(base, I64(k)), 4) for k in (0, INVERSE))
-    slack = probes.splat(b.add(base, I64(SLACK)), 4)
+    c, inverse = (packed_rays.load(b.add(base, I64(k)), 4) for k in (0, INVERSE))
+    slack = packed_rays.splat(b.add(base, I64(SLACK)), 4)
     (error,) = _errors([c], [inverse], slack)
     axes = [error.shuffled(error, [k]) for k in range(3)]
-    return unfold([c], [inverse], slack), _margin(axes, slack.shuffled(slack, [0]))
+    return expand([c], [inverse], slack), _margin(axes, slack.shuffled(slack, [0]))
 
 
 @vector_code(types.void)
-def go_alone(b: Any, sink: Any, desk: Any, ray: Any) -> None:
+def load_single_ray(b: Any, recorder: Any, workspace: Any, ray: Any) -> None:
     """Write the lines and the margin of a ray, or of a packet, that walks by itself from now on."""
-    if isinstance(sink, PacketsOf):
-        desk.alone.store(desk.lines.load(b.mul(ray, I64(LINES)), LINES), I64(0))
+    if isinstance(recorder, PacketRecorder):
+        workspace.single.store(workspace.packet_slabs.load(b.mul(ray, I64(SLAB_WORDS)), SLAB_WORDS), I64(0))
         return
-    lines, margin = unfold_row(b, desk.probes, b.mul(ray, I64(PROBE)))
+    lines, margin = expand_row(b, workspace.packed_rays, b.mul(ray, I64(PACKED_WORDS)))
     for place, (four,) in zip(_PARTS, lines, strict=True):
-        desk.alone.store(four, I64(place))
-    desk.alone.store(margin, I64(MARGIN))
+        workspace.single.store(four, I64(place))
+    workspace.single.store(margin, I64(MARGIN))
 
 
-def alone(desk: Any, count: int) -> tuple[Lines, Lanes]:
+def single_ray(workspace: Any, count: int) -> tuple[SlabCoefficients, Lanes]:
     """Return the lines and the margin of the ray that walks by itself, in every lane."""
-    words = [desk.alone.splat(I64(k), count) for k in range(MARGIN + 1)]
-    return lines_of(words), words[MARGIN]
+    words = [workspace.single.splat(I64(k), count) for k in range(MARGIN + 1)]
+    return coefficients_of(words), words[MARGIN]

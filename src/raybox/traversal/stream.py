@@ -1,40 +1,49 @@
-"""Walk the tree with many rays at a time: each node is fetched once for a list of rays.
+"""The stream traversal: many rays at a time, so that each node is fetched once for a list of rays.
 
 All rays of a group run into the same octant. At a node, sixteen rays of its list at a time are tested against
-every slot, and the numbers of those that may meet a slot are squeezed into that slot's list. Boxes among the
-slots are screened; inner nodes are entered with their lists, near ones first (or as
-`raybox.queries.child_order` says), less the rays that have ended meanwhile. Lists that have grown short go on
-ray by ray.
+every slot, and the numbers of those that may hit a slot are squeezed into that slot's list. Boxes among the
+slots become candidates; inner nodes wait with their lists, near ones first (or as
+`raybox.traversal.child_order` says), less the rays that have ended meanwhile. Short lists go on ray by ray.
 
 Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import device, dispatch, inlined, whole
 from raybox.compiler.intrinsics import prefetch
-from raybox.primitives.table import fetch, fills, screen
-from raybox.queries.certain_hits import sift, take
-from raybox.queries.child_order import is_over, keep, meet, rank
-from raybox.queries.recorders import PacketsOf, note, propose, prunes, spares
+from raybox.primitives.table import classify, fills_boxes, prefetch_rows
+from raybox.traversal.certain_hits import intersect_lists
+from raybox.traversal.child_order import drop_ended, intersect_slots, is_pruned, rank_slots
 from raybox.traversal.node_test import boxes, used
-from raybox.traversal.packed_rays import bring
-from raybox.traversal.packet import strike_alone, strike_lists
+from raybox.traversal.packed_rays import load_float64
+from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet
+from raybox.traversal.packet_recorder import PacketRecorder
+from raybox.traversal.protocol import add_candidate, defers_float64, ends_rays, record, record_certain
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.single import push
-from raybox.traversal.slab_coefficients import go_alone
+from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
-from raybox.traversal.workspace import WAITING, Desk
+from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, SINGLE_TESTS, WAITING, Workspace
 
-FULL = 8  # pairs that are judged at a time
-SHORT = 2  # lists up to this long are walked ray by ray
+FULL = 8  # candidates that are resolved at a time
+SHORT = 2  # lists up to this long go on ray by ray
+
+
+class Boxes(NamedTuple):
+    """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
+
+    node: int
+    octant: int
+    possible: int
+    certain: int
 
 
 @inlined
 def _allowed(job: Any, node: int, mask: int) -> int:
-    """Drop from a node's boxes those that may not be met."""
+    """Drop from a node's boxes those that `where` excludes."""
     if job.allowed.size > 0:
         for slot in range(WIDTH):
             if mask >> slot & 1 and not job.allowed[~whole(job.tree.nodes[node, CHILD + slot])]:
@@ -43,97 +52,102 @@ def _allowed(job: Any, node: int, mask: int) -> int:
 
 
 @device
-def is_spared(job: Any, sink: Any) -> bool:
-    """Tell whether few rays need their numbers in float64 before they are answered: see `bring`."""
-    return spares(sink) and fills(job.rows)
+def float64_is_deferred(job: Any, recorder: Any) -> bool:
+    """Return whether float64 copies of rays are made on demand, by `load_float64`."""
+    return defers_float64(recorder) and fills_boxes(job.rows)
 
 
 @device
-def judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
-    """Screen the pairs of the desk and have the sink take note of them."""
-    desk.work[2] += number
-    screen(job.rows, desk.exact, desk.pairs, number)
-    note(sink, job, desk, number)
+def resolve_candidates(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+    """Resolve candidates in float64, and record them."""
+    workspace.work[PAIRS] += count
+    classify(job.rows, workspace.rays64, workspace.pairs, count)
+    record(recorder, job, workspace, count)
 
 
 @device
-def _judge(job: Any, sink: Any, desk: Desk, number: int) -> None:
-    """Judge pairs whose rays may have been spared."""
-    if is_spared(job, sink):
-        bring(desk, number)
-    judge(job, sink, desk, number)
+def _resolve(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+    """Resolve candidates whose rays may have no float64 copy yet."""
+    if float64_is_deferred(job, recorder):
+        load_float64(workspace, count)
+    resolve_candidates(job, recorder, workspace, count)
 
 
 @device
-def _judge_full(job: Any, sink: Any, desk: Desk, number: int) -> None:
-    """Judge pairs, eight at a time; what is left over waits for more.
+def _resolve_full(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+    """Resolve candidates, eight at a time; the rest waits for more.
 
-    A vector of one pair takes as long as one of eight. Boxes do not wait: what a ray surely meets is noted
-    at once (`raybox.queries.certain_hits`), and would overtake them.
+    A vector of one pair takes as long as one of eight. Boxes do not wait: certain hits are recorded at once,
+    and would overtake them.
     """
-    full = number if fills(job.rows) else number // FULL * FULL
+    full = count if fills_boxes(job.rows) else count // FULL * FULL
     if full > 0:
-        _judge(job, sink, desk, full)
-    for k in range(full, number):
-        desk.pairs.ray[k - full], desk.pairs.item[k - full] = desk.pairs.ray[k], desk.pairs.item[k]
-    desk.work[WAITING] = number - full
+        _resolve(job, recorder, workspace, full)
+    pairs = workspace.pairs
+    for k in range(full, count):
+        pairs.ray[k - full], pairs.item[k - full] = pairs.ray[k], pairs.item[k]
+    workspace.work[WAITING] = count - full
 
 
 @device
-def judge_rest(job: Any, sink: Any, desk: Desk) -> None:
-    """Judge the pairs that wait."""
-    if desk.work[WAITING] > 0:
-        _judge(job, sink, desk, desk.work[WAITING])
-        desk.work[WAITING] = 0
+def resolve_waiting(job: Any, recorder: Any, workspace: Workspace) -> None:
+    """Resolve the candidates that wait."""
+    if workspace.work[WAITING] > 0:
+        _resolve(job, recorder, workspace, workspace.work[WAITING])
+        workspace.work[WAITING] = 0
 
 
 @device
-def _room_for(job: Any, sink: Any, desk: Desk, number: int) -> int:
-    """Return how many pairs wait, none if there would be no room for so many more."""
-    if desk.work[WAITING] + number + FULL > desk.pairs.ray.size:
-        judge_rest(job, sink, desk)
-    return desk.work[WAITING]
+def _make_room(job: Any, recorder: Any, workspace: Workspace, count: int) -> int:
+    """Return how many candidates wait; resolve them first if there is no room for so many more."""
+    if workspace.work[WAITING] + count + FULL > workspace.pairs.ray.size:
+        resolve_waiting(job, recorder, workspace)
+    return workspace.work[WAITING]
 
 
 @device
-def _decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
-    """Deal with the boxes among a node's slots that one ray may meet, of which it meets some for sure."""
-    node, octant, left, sure = slots
-    nodes = job.tree.nodes
-    while sure != 0:
-        slot = simd.lowest_bit(sure)
-        sure &= sure - 1
-        if take(sink, job, desk, (node, octant, slot), ray):
+def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: Boxes, ray: int) -> None:
+    """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
+    nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
+    while certain != 0:
+        slot = simd.lowest_bit(certain)
+        certain &= certain - 1
+        if record_certain(recorder, job, workspace, (slots.node, slots.octant, slot), ray):
             left &= ~(1 << slot)
-    found = _room_for(job, sink, desk, 2 * WIDTH)
+    count = _make_room(job, recorder, workspace, 2 * WIDTH)
     while left != 0:
         slot = simd.lowest_bit(left)
         left &= left - 1
-        if not is_over(sink, desk, desk.slots[slot], ray):
-            item = whole(~nodes[node, CHILD + slot])
-            if not fills(job.rows):
-                fetch(job.rows, item)
-            found = propose(sink, desk, found, ray, item)
-    if found > 0:
-        _judge_full(job, sink, desk, found)
+        if not is_pruned(recorder, workspace, workspace.slots[slot], ray):
+            item = whole(~nodes[slots.node, CHILD + slot])
+            if not fills_boxes(job.rows):
+                prefetch_rows(job.rows, item)
+            count = add_candidate(recorder, workspace, count, ray, item)
+    if count > 0:
+        _resolve_full(job, recorder, workspace, count)
 
 
 @inlined
-def _walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: int) -> None:
-    """Walk one ray through the tree below a node."""
+def _traverse_single(
+    job: Any, recorder: Any, workspace: Workspace, octant: int, start: int, ray: int
+) -> None:
+    """Traverse the tree below a node with one ray."""
     nodes = job.tree.nodes
-    go_alone(sink, desk, ray)
-    desk.node[0], desk.time[0] = start, 0.0
+    load_single_ray(recorder, workspace, ray)
+    workspace.node[0], workspace.time[0] = start, 0.0
     top = 1
     while top > 0:
+        # Take the node on top, unless the ray ends before it.
         top -= 1
-        if is_over(sink, desk, desk.time[top], ray):
+        if is_pruned(recorder, workspace, workspace.time[top], ray):
             continue
-        node = whole(desk.node[top])
-        met = meet(sink, nodes, desk, node * ROW, octant, ray)
-        desk.work[1] += 1
+        node = whole(workspace.node[top])
+        possible = intersect_slots(recorder, nodes, workspace, node * ROW, octant, ray)
+        workspace.work[SINGLE_TESTS] += 1
+
+        # Push the inner nodes among its slots; add the boxes.
         leaves = boxes(nodes, node * ROW)
-        inner = met & ~leaves & (1 << WIDTH) - 1
+        inner = possible & ~leaves & (1 << WIDTH) - 1
         base = top
         while inner != 0:
             slot = simd.lowest_bit(inner)
@@ -141,89 +155,90 @@ def _walk_alone(job: Any, sink: Any, desk: Desk, octant: int, start: int, ray: i
             child = whole(nodes[node, CHILD + slot])
             for line in range(0, ROW, 16):
                 prefetch(nodes, child * ROW + line)
-            top = push(desk, base, top, child, desk.slots[slot])
-        leaves = _allowed(job, node, leaves & met)
+            top = push(workspace, base, top, child, workspace.slots[slot])
+        leaves = _allowed(job, node, leaves & possible)
         if leaves != 0:
-            sure = leaves & met >> WIDTH if fills(job.rows) else 0
-            decide_alone(sink, job, desk, (node, octant, leaves, sure), ray)
+            certain = leaves & possible >> WIDTH if fills_boxes(job.rows) else 0
+            add_boxes(recorder, job, workspace, Boxes(node, octant, leaves, certain), ray)
 
 
 @device
-def _decide_lists(sink: Any, job: Any, desk: Desk, node: int, _octant: int, mask: int) -> None:
-    """Decide the boxes in some slots of a node for the rays of their lists."""
+def _add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, _octant: int, mask: int) -> None:
+    """Make the boxes in some slots of a node candidates of the rays of their lists."""
     nodes = job.tree.nodes
     most = whole(0)
     for slot in range(WIDTH):
-        most += 2 * desk.lengths[slot] * (mask >> slot & 1)
-    found = _room_for(job, sink, desk, most)
+        most += 2 * workspace.lengths[slot] * (mask >> slot & 1)
+    count = _make_room(job, recorder, workspace, most)
     while mask != 0:
         slot = simd.lowest_bit(mask)
         mask &= mask - 1
         item = whole(~nodes[node, CHILD + slot])
-        fetch(job.rows, item)
-        if fills(job.rows):  # only then may rays have met something for sure, which `propose` looks after
-            for k in range(desk.starts[slot], desk.starts[slot] + desk.lengths[slot]):
-                found = propose(sink, desk, found, whole(desk.arena[k]), item)
+        prefetch_rows(job.rows, item)
+        # Only boxes have certain hits, which `add_candidate` may have to resolve first.
+        if fills_boxes(job.rows):
+            for k in range(workspace.starts[slot], workspace.starts[slot] + workspace.lengths[slot]):
+                count = add_candidate(recorder, workspace, count, whole(workspace.lists[k]), item)
         else:
-            found = pair_up(desk, slot, item, found)
-    _judge_full(job, sink, desk, found)
+            count = pair_up(workspace, slot, item, count)
+    _resolve_full(job, recorder, workspace, count)
 
 
-def decide_lists(sink: Any, job: Any, desk: Desk, node: int, octant: int, mask: int) -> None:
-    """Decide the boxes in some slots of a node for the rays of their lists."""
+def add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, octant: int, mask: int) -> None:
+    """Test the rays of the lists of some slots of a node against the boxes in these slots."""
     raise NotImplementedError("compiled code only")
 
 
-def decide_alone(sink: Any, job: Any, desk: Desk, slots: tuple[int, int, int, int], ray: int) -> None:
-    """Decide boxes for one ray. slots: node, octant, a bit for each box it may meet, and surely meets."""
+def add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: Boxes, ray: int) -> None:
+    """Test one ray against the boxes in some slots of a node."""
     raise NotImplementedError("compiled code only")
 
 
-dispatch(decide_lists, lambda kind: strike_lists if kind is PacketsOf else _decide_lists, inline=True)
-dispatch(decide_alone, lambda kind: strike_alone if kind is PacketsOf else _decide_alone, inline=True)
+def _chosen(packet: Any, stream: Any) -> Any:
+    """Return what picks the kernel for packets or the one for rays."""
+    return lambda kind: packet if kind is PacketRecorder else stream
+
+
+dispatch(add_box_lists, _chosen(intersect_packet_lists, _add_box_lists), inline=True)
+dispatch(add_boxes, _chosen(intersect_single_packet, _add_boxes), inline=True)
 
 
 @inlined
-def walk_group(job: Any, sink: Any, desk: Desk, octant: int, number: int) -> None:
-    """Have the sink take note of every allowed primitive that the rays of the desk's first list may meet."""
-    nodes, arena, pending = job.tree.nodes, desk.arena, desk.pending
-    pad(arena, arena[0], number)
+def traverse_stream(job: Any, recorder: Any, workspace: Workspace, octant: int, number: int) -> None:
+    """Record every allowed primitive that the rays of the first list, so many, may hit."""
+    nodes, lists, pending = job.tree.nodes, workspace.lists, workspace.pending
+    pad(lists, lists[0], number)
     pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3] = 0, 0, number, number + LANES
     top = 1
     while top > 0:
         # Take the node that comes first, and its list less the rays that have ended.
         top -= 1
         node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
-        if prunes(sink):
-            end = keep(sink, desk, begin, end)
+        if ends_rays(recorder):
+            end = drop_ended(recorder, workspace, begin, end)
             if end == begin:
                 continue
-            pad(arena, whole(arena[begin]), end)
+            pad(lists, whole(lists[begin]), end)
         room = end - begin + LANES
-        if end - begin <= SHORT or free + WIDTH * room > arena.size:
+        if end - begin <= SHORT or free + WIDTH * room > lists.size:
             for k in range(begin, end):
-                _walk_alone(job, sink, desk, octant, node, whole(arena[k]))
+                _traverse_single(job, recorder, workspace, octant, node, whole(lists[k]))
             continue
 
-        # Sort the list's rays by the slots that they may meet.
+        # Sort the list's rays by the slots that they may hit.
         leaves = boxes(nodes, node * ROW)
         filled = used(nodes, node * ROW)
-        open_lists(desk, free, room)
-        sift(
-            sink,
-            job,
-            desk,
-            (node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves),
-            (begin, end),
-        )
-        if prunes(sink):
-            rank(sink, nodes, desk, node * ROW, octant)
-        desk.work[0] += end - begin
-        desk.work[3] += 1
+        open_lists(workspace, free, room)
+        slots = node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves
+        intersect_lists(recorder, job, workspace, slots, (begin, end))
+        if ends_rays(recorder):
+            rank_slots(recorder, nodes, workspace, node * ROW, octant)
+        workspace.work[LIST_TESTS] += end - begin
+        workspace.work[NODE_TESTS] += 1
 
-        # Screen the boxes; the inner nodes wait with their lists.
-        filled = occupied(desk.lengths)
+        # Add the boxes; the inner nodes wait with their lists.
+        filled = occupied(workspace.lengths)
         if filled & leaves != 0:
-            decide_lists(sink, job, desk, node, octant, filled & leaves)
+            add_box_lists(recorder, job, workspace, node, octant, filled & leaves)
         above = (top, free + WIDTH * room, filled & ~leaves)
-        top = push_lists(nodes, desk, node, above, prunes(sink))
+        top = push_lists(nodes, workspace, node, above, ends_rays(recorder))

@@ -16,11 +16,11 @@ from raybox.traversal.slab_coefficients import stops_of
 
 
 @vector_code(types.void)
-def open_lists(b: Any, desk: Any, free: Any, room: Any) -> None:
+def open_lists(b: Any, workspace: Any, free: Any, room: Any) -> None:
     """Begin an empty list for each slot of a node, from `free` on."""
     slots = steps(b, I64(0), WIDTH)
-    desk.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
-    desk.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
+    workspace.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
+    workspace.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
 
 
 @vector_code(types.int64)
@@ -30,39 +30,39 @@ def occupied(b: Any, lengths: Any) -> Any:
 
 
 @vector_code(types.int64)
-def keep(b: Any, desk: Any, begin: Any, end: Any) -> Any:
+def drop_ended(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
     """Drop the rays of a list that end before they are where it is for; return where the list ends."""
-    return _keep(b, desk, (begin, end), lambda here: desk.times.load(here, LANES))
+    return _keep(b, workspace, (begin, end), lambda here: workspace.times.load(here, LANES))
 
 
 @vector_code(types.int64)
-def keep_open(b: Any, desk: Any, begin: Any, end: Any) -> Any:
+def drop_ended_open(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
     """Drop the rays of a list that have ended by now, whenever that was; return where the list ends."""
-    return _keep(b, desk, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
+    return _keep(b, workspace, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
 
 
-def _keep(b: Any, desk: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
+def _keep(b: Any, workspace: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
     begin, end = span
     kept = Register(b, begin)
     number = b.sub(end, begin)
     with loop(b, number, LANES) as at:
         here = b.add(begin, at)
-        rays = desk.arena.load(here, LANES)
+        rays = workspace.lists.load(here, LANES)
         times = valid(b, at, number).choose(times_of(here), np.nan)
-        open_still = times <= stops_of(b, desk, rays)
-        desk.arena.squeeze(rays, open_still, kept.value)
+        open_still = times <= stops_of(b, workspace, rays)
+        workspace.lists.squeeze(rays, open_still, kept.value)
         kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
     return kept.value
 
 
 @vector_code(types.void)
-def pad(b: Any, arena: Any, ray: Any, end: Any) -> None:
+def pad(b: Any, lists: Any, ray: Any, end: Any) -> None:
     """Write a ray's number 16 times past the end of a list: vectors then have rays in every lane."""
-    arena.store(splat(b, b.trunc(ray, I32), LANES), end)
+    lists.store(splat(b, b.trunc(ray, I32), LANES), end)
 
 
 @vector_code(types.int64)
-def push_lists(b: Any, nodes: Any, desk: Any, node: Any, above: Any, near_first: Any) -> Any:
+def push_lists(b: Any, nodes: Any, workspace: Any, node: Any, above: Any, near_first: Any) -> Any:
     """Push a node's children with their lists, and ask for what comes next; return where the stack ends.
 
     above: where the stack ends, where memory is free, a bit for each slot; near_first: whether the nearest
@@ -75,19 +75,19 @@ def push_lists(b: Any, nodes: Any, desk: Any, node: Any, above: Any, near_first:
         child = b.sext(nodes.get(b.add(row, slot)), I64)
         for line in range(0, ROW, 16):
             nodes.prefetch(b.add(b.mul(child, I64(ROW)), I64(line)))
-        first = desk.starts.get(slot)
-        end = b.add(first, desk.lengths.get(slot))
-        desk.arena.store(splat(b, desk.arena.get(first), LANES), end)
-        time = desk.slots.get(slot)
-        place = _make_way(b, desk, (base, top.value), time, near_first)
-        desk.time.put(time, b.sub(place, base))
+        first = workspace.starts.get(slot)
+        end = b.add(first, workspace.lengths.get(slot))
+        workspace.lists.store(splat(b, workspace.lists.get(first), LANES), end)
+        time = workspace.slots.get(slot)
+        place = _make_way(b, workspace, (base, top.value), time, near_first)
+        workspace.time.put(time, b.sub(place, base))
         for k, number in enumerate((child, first, end, free)):
-            desk.pending.put(number, b.add(b.mul(place, I64(4)), I64(k)))
+            workspace.pending.put(number, b.add(b.mul(place, I64(4)), I64(k)))
         top.value = b.add(top.value, I64(1))
     return top.value
 
 
-def _make_way(b: Any, desk: Any, span: tuple[Any, Any], time: Any, near_first: Any) -> Any:
+def _make_way(b: Any, workspace: Any, span: tuple[Any, Any], time: Any, near_first: Any) -> Any:
     """Move what is nearer one place up; return the place that is free now. span: of the stack."""
     base, top = span
     place = Register(b, top)
@@ -96,7 +96,7 @@ def _make_way(b: Any, desk: Any, span: tuple[Any, Any], time: Any, near_first: A
     def look() -> None:
         before = b.sub(b.sub(place.value, base), I64(1))
         some = b.icmp_signed(">=", before, I64(0))
-        other = desk.time.get(b.select(some, before, I64(0)))
+        other = workspace.time.get(b.select(some, before, I64(0)))
         found = b.and_(b.and_(some, near_first), b.fcmp_ordered("<", other, time))
         nearer.value = b.zext(found, I64)
 
@@ -104,20 +104,20 @@ def _make_way(b: Any, desk: Any, span: tuple[Any, Any], time: Any, near_first: A
     with while_any(b, nearer):
         before = b.sub(place.value, I64(1))
         here = b.sub(place.value, base)
-        desk.time.put(desk.time.get(b.sub(here, I64(1))), here)
-        desk.pending.store(desk.pending.load(b.mul(before, I64(4)), 4), b.mul(place.value, I64(4)))
+        workspace.time.put(workspace.time.get(b.sub(here, I64(1))), here)
+        workspace.pending.store(workspace.pending.load(b.mul(before, I64(4)), 4), b.mul(place.value, I64(4)))
         place.value = before
         look()
     return place.value
 
 
 @vector_code(types.int64)
-def pair_up(b: Any, desk: Any, slot: Any, item: Any, found: Any) -> Any:
+def pair_up(b: Any, workspace: Any, slot: Any, item: Any, found: Any) -> Any:
     """Add the rays of a slot's list, each with a primitive, to the pairs; return how many there are now."""
-    begin, length = desk.starts.get(slot), desk.lengths.get(slot)
+    begin, length = workspace.starts.get(slot), workspace.lengths.get(slot)
     items = splat(b, b.trunc(item, I32), WIDTH)
     with loop(b, length, WIDTH) as at:
         to = b.add(found, at)
-        desk.pairs.ray.store(desk.arena.load(b.add(begin, at), WIDTH), to)
-        desk.pairs.item.store(items, to)
+        workspace.pairs.ray.store(workspace.lists.load(b.add(begin, at), WIDTH), to)
+        workspace.pairs.item.store(items, to)
     return b.add(found, length)

@@ -1,4 +1,4 @@
-"""The memory of walks with many rays, made once and used again."""
+"""The memory of a traversal with many rays, made once and used again."""
 
 from typing import Any, NamedTuple
 
@@ -8,41 +8,43 @@ from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import held
 from raybox.primitives.box_simd import Pairs, make_pairs
-from raybox.traversal.ray_setup import LANES, NOTES, PROBE
+from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
 
 PENDING = MAX_DEPTH * WIDTH
-LINES = 16
-_ROOM = 64  # lists of all rays that the arena has room for; a walk that needs more goes on ray by ray
+SLAB_WORDS = 16
+_ROOM = 64  # lists of all rays that `lists` has room for; a traversal that needs more goes on ray by ray
 
 
 @held
-class Desk(NamedTuple):
-    """What is known of a group of rays, and where a walk stands."""
+class Workspace(NamedTuple):
+    """The rays of a group, their state, the candidates, and the stack of a traversal."""
 
-    probes: Any  # float32 (rays + 16, 8): see `raybox.traversal.ray_setup`
-    answers: Any  # int32 (rays + 16, 2): ANSWER and TIMED
-    exact: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max, of those that `spares` does not
-    power: Any  # int32 (rays + 16,): the times of a probe are t * 2^power - shift
+    packed_rays: Any  # float32 (rays + 16, 8): see `raybox.traversal.ray_setup`
+    state: Any  # int32 (rays + 16, 2): RESULT and TIMED
+    rays64: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max, or made on demand
+    power: Any  # int32 (rays + 16,): the times of a packed ray are t * 2^power - shift
     shift: Any  # float32 (rays + 16,)
-    pairs: Pairs  # what the node at hand proposes
-    arena: Any  # int32: lists of rays
-    times: Any  # float32: when each ray of a list meets the slot that the list is for
+    pairs: Pairs  # candidates
+    lists: Any  # int32: lists of rays
+    times: Any  # float32: when each ray of a list enters the slot that the list is for
     starts: Any  # int64 (8,): where each slot's list begins
     lengths: Any  # int64 (8,): and how long it is
-    pending: Any  # int64 (PENDING, 4): node, begin and end of its list, where memory is free
-    node: Any  # int32 (STACK,): the stack of a single ray's walk
+    pending: Any  # int64 (PENDING, 4): the stack: node, begin and end of its list, where memory is free
+    node: Any  # int32 (STACK,): the stack of a single ray
     time: Any  # float32 (STACK,)
-    slots: Any  # float32 (8,): of a node's slots: times, or which come first
-    work: Any  # int64 (8,): see `WORK`
-    alone: Any  # float32 (16,): lines of a ray that walks by itself, see `raybox.traversal.slab_coefficients`
-    lines: Any  # float32 (packets + 16, 16): of packets, likewise
+    slots: Any  # float32 (8,): of a node's slots: entry times, or which come first
+    work: Any  # int64 (8,): counters, FIRST and WAITING
+    single: Any  # float32 (16,): slab coefficients of a single ray
+    packet_slabs: Any  # float32 (packets + 16, 16): slab coefficients of packets
     rows: Any  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
     where: Any
 
 
-FIRST, WAITING = 6, 7  # places in `work`: where the group begins, and how many pairs wait to be judged
+LIST_TESTS, SINGLE_TESTS, PAIRS, NODE_TESTS = 0, 1, 2, 3
+"""Counters in `work`: tests of a ray in a list, and alone; candidates resolved; nodes tested with lists."""
 
-WORK = ("tests of a ray by a list", "tests of a ray by itself", "pairs screened", "nodes tested by lists")
+FIRST, WAITING = 6, 7
+"""Places in `work`: where the group begins, and how many candidates wait to be resolved."""
 
 
 def room_for(rays: int) -> int:
@@ -50,14 +52,14 @@ def room_for(rays: int) -> int:
     return _ROOM * (rays + LANES)
 
 
-def make_desk(rays: int, room: int | None = None) -> Desk:
+def make_workspace(rays: int, room: int | None = None) -> Workspace:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
     room = room_for(rays) if room is None else room
     work = huge_pages.empty((8,), np.int64)
     work[:] = 0
-    return Desk(
-        huge_pages.empty((rays + LANES, PROBE), np.float32),
-        huge_pages.empty((rays + LANES, NOTES), np.int32),
+    return Workspace(
+        huge_pages.empty((rays + LANES, PACKED_WORDS), np.float32),
+        huge_pages.empty((rays + LANES, STATE_WORDS), np.int32),
         huge_pages.empty((rays + LANES, 8), np.float64),
         huge_pages.empty((rays + LANES,), np.int32),
         huge_pages.empty((rays + LANES,), np.float32),
@@ -71,8 +73,8 @@ def make_desk(rays: int, room: int | None = None) -> Desk:
         huge_pages.empty((STACK,), np.float32),
         huge_pages.empty((WIDTH,), np.float32),
         work,
-        huge_pages.empty((LINES,), np.float32),
-        np.empty((0, LINES), np.float32),
+        huge_pages.empty((SLAB_WORDS,), np.float32),
+        np.empty((0, SLAB_WORDS), np.float32),
         np.empty((0, 8)),
         np.empty(0, np.int32),
     )

@@ -7,10 +7,10 @@ import numpy as np
 
 import raybox as rb
 from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.float32_only import ProposalOf
+from raybox.bench.float32_only import plan
 from raybox.bench.peers.common import Engine
 from raybox.bvh.build import build as build_tree
-from raybox.queries.batches import Question, asked
+from raybox.queries.batches import traverse_batch
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.ray_setup import frame_of
 from raybox.traversal.single import Job
@@ -42,8 +42,11 @@ def build_proposals(boxes: rb.Boxes, threads: int) -> Engine:
         index, t = np.full(len(rays), -1), np.full(len(rays), np.inf)
         job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
 
-        question = Question(lambda _: ProposalOf(index, t), lambda _begin, _end: None)
-        with chunk_runner(len(rays), workers=threads) as run, asked(job, (0, len(rays)), question, run):
+        given = plan(index, t)
+        with (
+            chunk_runner(len(rays), workers=threads) as run,
+            traverse_batch(job, (0, len(rays)), given, run),
+        ):
             return index, t
 
     return Engine(prepare=rays_of, ask={"nearest": propose}, read={"nearest": lambda found: found})

@@ -18,8 +18,8 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io import scene_files
 from raybox.io.chunked.casting import check_arguments, dimension_of
-from raybox.io.chunked.result_columns import ask as answers_of
 from raybox.io.chunked.result_columns import kinds, laid_out
+from raybox.io.chunked.result_columns import run_query as answers_of
 from raybox.io.formats.assembly import RANGES, assemble, names_of
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers

@@ -30,9 +30,10 @@ from raybox.io import scene_files
 from raybox.io.chunked import checksums, chunks
 from raybox.io.chunked.chunks import Chunk, Place, Rooms, Source
 from raybox.io.chunked.readers import open_source
-from raybox.io.chunked.result_columns import Scratch, Task, ask, kinds
+from raybox.io.chunked.result_columns import Task, kinds, run_query
 from raybox.io.chunked.writers import SINKS
 from raybox.io.formats.common import Want
+from raybox.queries.columns import Scratch
 from raybox.scene.scene import Scene
 
 IDS, READY = "ids.json", "ready"
@@ -219,7 +220,7 @@ def _write(held: Held, chunk: Chunk, bench: Bench) -> tuple[int, int]:
         for answer in _asked(held, chunk.rays, chunk.first):
             columns = answer.columns(bench.scratch)
             sink.add(columns)
-            rows, met = rows + len(columns["ray"]), met + answer.met
+            rows, met = rows + len(columns["ray"]), met + answer.hit
             del answer, columns
         sink.finish(rows)
     return rows, met
@@ -227,7 +228,7 @@ def _write(held: Held, chunk: Chunk, bench: Bench) -> tuple[int, int]:
 
 def _asked(held: Held, rays: Rays, first: int) -> Iterator[Any]:
     """Ask, one thread of this process at a time."""
-    answers = ask(held.scene, held.errand.query, rays, first, held.threads)
+    answers = run_query(held.scene, held.errand.query, rays, first, held.threads)
     while True:
         with held.asking:
             answer = next(answers, None)
@@ -245,7 +246,7 @@ def warm(errand: Errand) -> None:
     starts = np.random.default_rng(0).integers(-3, 6, (_RAYS, dimension))
     rays = Rays(starts, 1.0 - starts, t_min=np.zeros(_RAYS), t_max=np.full(_RAYS, 2.0))
     with _alone():
-        for answer in ask(small, errand.query, rays, 0, 1):
+        for answer in run_query(small, errand.query, rays, 0, 1):
             answer.columns({})
 
 

@@ -12,7 +12,7 @@ from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, folder_of
 from raybox.errors import InvalidInput, RayboxError
 from raybox.hits.hits import AllHits
 from raybox.io import scene_files
-from raybox.scene.scene import Scene
+from raybox.scene.scene import Scene, state_of
 from raybox.validation import Floats, Ints
 
 
@@ -21,6 +21,11 @@ class Part(NamedTuple):
 
     scene: Scene
     numbers: Ints
+
+    @property
+    def rows(self) -> Any:
+        """The rows of its primitives, as kernels read them."""
+        return state_of(self.scene)[0].rows
 
 
 class OpenParts:

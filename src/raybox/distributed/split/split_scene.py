@@ -2,31 +2,27 @@
 
 import shutil
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.bvh.build import QUALITIES
-from raybox.distributed.split import part_results
 from raybox.distributed.split.open_parts import OpenParts, Part, Routes, check_memory
-from raybox.distributed.split.part_results import Asked
 from raybox.distributed.split.partition import divide, make_folder, size_of
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Bounded, Boxes, Cull, Mesh, RayRows, Rays, facing
+from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
-from raybox.hits import AllHits, Hits
 from raybox.hits.hit_ids import Source
-from raybox.queries.scheduler import check_k, check_rays
-from raybox.scene.scene import Scene
+from raybox.queries.query import PartMerger, Query
+from raybox.queries.table import QUERIES, QueryMethods, file_queries
+from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
-from raybox.validation import Bools, Floats, Ints
-
-A = TypeVar("A", bound=Asked)
+from raybox.validation import Floats, Ints
 
 _EMPTY: dict[str, Bounded] = {
     "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
@@ -35,7 +31,7 @@ _EMPTY: dict[str, Bounded] = {
 
 
 @final
-class SplitScene:
+class SplitScene(QueryMethods):
     """Boxes or triangles too many for memory: in parts, on disk, answers as of one `Scene`, bit for bit.
 
     Boxes are dealt out along a Hilbert curve, so that a part is a region of space, with a tree of its own. A
@@ -187,54 +183,7 @@ class SplitScene:
     def __repr__(self) -> str:
         return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
 
-    def nearest(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Hits:
-        """Return what each ray meets first; see `Scene.nearest`."""
-        found = self._go(rays, part_results.Nearest, workers, progress, where, cull)
-        shape = rays.shape
-        source = Source(rays, (found.rows,), picked=True)
-        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
-
-    def occluded(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Bools:
-        """Tell which rays meet anything; see `Scene.occluded`."""
-        found = self._go(rays, part_results.Occluded, workers, progress, where, cull)
-        return found.met.reshape(rays.shape)
-
-    def count(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> Ints:
-        """Tell how many each ray meets; see `Scene.count`."""
-        found = self._go(rays, part_results.Count, workers, progress, where, cull)
-        return found.number.reshape(rays.shape)
-
-    def all(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None, cull: Cull = None
-    ) -> AllHits:
-        """Return everything each ray meets, sorted by (t, index) along it; see `Scene.all`."""
-        found = self._go(rays, part_results.All, workers, progress, where, cull)
-        offsets, contacts = found.arranged()
-        return AllHits(offsets, contacts.index, contacts.t, Source(rays, (contacts.rows,), picked=True))
-
-    def first(
-        self,
-        rays: Rays,
-        k: int,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: Any = None,
-        cull: Cull = None,
-    ) -> Hits:
-        """Return the k nearest contacts of each ray, in order, padded with misses; see `Scene.first`."""
-        found = self._go(rays, partial(part_results.First, k=check_k(k)), workers, progress, where, cull)
-        shape = (*rays.shape, int(k))
-        source = Source(rays, (found.rows,), inner=int(k), picked=True)
-        return Hits(found.index.reshape(shape), found.t.reshape(shape), source)
-
-    def visits(self, rays: Rays, query: str = "nearest", **how: Any) -> Ints:
+    def visits(self, rays: Rays, query: str = "nearest", **options: Any) -> Ints:
         """Tell how many parts each ray has to be asked of: int64, of the rays' shape.
 
         For `nearest`, those whose bounds it enters no later than it meets a box; for `occluded`, up to one
@@ -257,10 +206,10 @@ class SplitScene:
         >>> scene.visits(rays), scene.visits(rays, "count")
         (array([1, 1]), array([2, 1]))
         """
-        if query not in part_results.QUESTIONS:
-            raise InvalidInput(f"query must be one of {', '.join(part_results.QUESTIONS)}; got {query!r}.")
-        asked: Asked = self._go(rays, part_results.QUESTIONS[query], **how)
-        return asked.visits.reshape(rays.shape)
+        if query not in file_queries():
+            raise InvalidInput(f"query must be one of {', '.join(file_queries())}; got {query!r}.")
+        _, visits = self._visit_parts(QUERIES[query], rays, None, **options)
+        return visits.reshape(rays.shape)
 
     def check(self) -> None:
         """Raise `RayboxError` if the tree of a part is not sound, or a box is not in exactly one part."""
@@ -276,16 +225,35 @@ class SplitScene:
         if not (seen == 1).all():
             raise RayboxError(f"{self.folder} does not hold each box once; split it again.")
 
-    def _go(
+    def _run(
         self,
-        rays: Any,
-        ask: Callable[[RayRows, Any], A],
+        query: Query,
+        rays: Rays,
+        options: Any = None,
+        *,
         workers: int = -1,
         progress: bool = False,
         where: Any = None,
         cull: Cull = None,
-    ) -> A:
-        """Ask parts until every ray has its answer."""
+    ) -> Any:
+        """Return the public results of a query for all rays."""
+        arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
+        merger, _ = self._visit_parts(query, rays, options, **arguments)
+        results, rows = merger.results()
+        return query.present(results, rays.shape, Source(rays, (rows,), picked=True), options)
+
+    def _visit_parts(
+        self,
+        query: Query,
+        rays: Any,
+        options: Any,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> tuple[PartMerger, Ints]:
+        """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         check_rays(rays, self.ndim_space)
         threads = check_workers(workers)
         allowed = None if where is None else validation.mask(where, len(self))
@@ -293,16 +261,14 @@ class SplitScene:
         if cull is not None:
             facing(_EMPTY[self.kind], like, cull)
         flat = rays.reshape(-1)
-        question = ask(flat.rows(), like)
+        merger = query.part_merger(flat.rows(), like, options)
 
         def visit(part: Part, which: Ints) -> None:
             mask = None if allowed is None else allowed[part.numbers]
-            question.visit(
-                part, which, {"rays": flat[which], "workers": threads, "where": mask, "cull": cull}
-            )
+            arguments = {"rays": flat[which], "workers": threads, "where": mask, "cull": cull}
+            merger.visit(part, which, arguments)
 
         routes = Routes(self._top.all(flat, workers=threads))
         with bar(len(flat), progress) as advance:
-            routes.go(self._open_parts, self._lock, visit, question.limit, advance)
-        question.visits = routes.visits
-        return question
+            routes.go(self._open_parts, self._lock, visit, merger.limit, advance)
+        return merger, routes.visits

@@ -13,8 +13,9 @@ import numpy as np
 
 from raybox.io.chunked import parquet_footer as footer
 from raybox.io.chunked.part_files import Part, Parts
-from raybox.io.chunked.result_columns import Column, Columns, Sparse, Task, laid_out
+from raybox.io.chunked.result_columns import Task, laid_out
 from raybox.io.formats.common import require
+from raybox.queries.columns import Column, Columns, Sparse
 
 _LENGTH = struct.Struct("<Q")
 _PAGE = 1 << 17  # rows: a megabyte of floats

@@ -38,22 +38,6 @@ def _stirred(total: Any, word: Any) -> Any:
 
 
 @entry
-def points_of(origins: Any, directions: Any, t: Any, met: Any, points: Any) -> int:
-    """Write the points of first contact of those that met something, side by side; return how many.
-
-    points: an array for each axis, in a tuple, over which loops are unrolled (two thirds of the time). A
-    direction of zero stays, at any t.
-    """
-    at = 0
-    for i in range(met.size):
-        for k in range(len(points)):  # of a miss, too, in the place of the next one: no branch goes wrong
-            step = directions[i, k]
-            points[k][at] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)
-        at += met[i]
-    return at
-
-
-@entry
 def spread(there: Any, numbers: Any, out: Any) -> None:
     """Write numbers where they belong, and NaN in between."""
     at, last = 0, numbers.size - 1

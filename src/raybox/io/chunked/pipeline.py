@@ -11,9 +11,9 @@ from raybox.distributed.split import SplitScene
 from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, Place, Rooms, Source
 from raybox.io.chunked.journal import Done, Journal
-from raybox.io.chunked.result_columns import Scratch
 from raybox.io.chunked.stages import Answered, Line, Read, Stopped, Turns, shares
 from raybox.io.chunked.writers import Sink
+from raybox.queries.columns import Scratch
 from raybox.scene.scene import Scene
 
 SECONDS = 0.25  # between two notes in the journal: at the end, little is left to wait for
@@ -94,7 +94,7 @@ class _Writer:
             answer, chunk = item
             columns = answer.columns(self._scratch)
             self._sink.add(columns)
-            self._rows, self._met = self._rows + len(columns["ray"]), self._met + answer.met
+            self._rows, self._met = self._rows + len(columns["ray"]), self._met + answer.hit
             del answer, columns
             if chunk is not None:
                 self._end(chunk)

@@ -6,7 +6,8 @@ from threading import Condition, Event, Lock, Thread
 from typing import Any, TypeVar
 
 from raybox.io.chunked.chunks import Chunk
-from raybox.io.chunked.result_columns import Answer, ask
+from raybox.io.chunked.result_columns import run_query
+from raybox.queries.columns import ChunkResults
 from raybox.scene.scene import Scene
 
 WAIT = 0.1  # seconds, after which whoever waits looks whether others have failed
@@ -72,7 +73,7 @@ class Line:
 
 
 Read = Chunk | Exception | None
-Answered = tuple[Answer, Chunk | None] | None
+Answered = tuple[ChunkResults, Chunk | None] | None
 
 
 def shares(scene: Any, workers: int) -> list[int]:
@@ -105,7 +106,7 @@ class Turns:
             ended: BaseException | None = None
             try:
                 if isinstance(chunk, Chunk):
-                    self._answer(turn, chunk, ask(scene, query, chunk.rays, chunk.first, workers))
+                    self._answer(turn, chunk, run_query(scene, query, chunk.rays, chunk.first, workers))
                     del chunk
                     continue
                 ended = chunk
@@ -125,7 +126,7 @@ class Turns:
             self._taken += 1
             return self._taken - 1, chunk
 
-    def _answer(self, turn: int, chunk: Chunk, answers: Iterator[Answer]) -> None:
+    def _answer(self, turn: int, chunk: Chunk, answers: Iterator[ChunkResults]) -> None:
         """Hand on answers when it is their turn; whoever is next may then."""
         for answer, last in _marked(answers):
             if not self._may(turn):

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from raybox.io.chunked.journal import folder_of
 from raybox.io.chunked.parquet import Parquet
 from raybox.io.chunked.part_files import Part, Parts
-from raybox.io.chunked.result_columns import Columns, Task, names_of, slices
+from raybox.io.chunked.result_columns import Task, names_of, slices
 from raybox.io.formats.common import broken, require
 from raybox.io.formats.csv_table import plain_numbers
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
+from raybox.queries.columns import Columns
 
 
 class Npy:

@@ -19,20 +19,20 @@ from numba import types
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, constant, fused, greater, lesser, lined_up
 from raybox.traversal.node_test import reach, sides_of
-from raybox.traversal.ray_setup import MISS, PROBE
-from raybox.traversal.slab_coefficients import unfold_row
+from raybox.traversal.ray_setup import MISS, PACKED_WORDS
+from raybox.traversal.slab_coefficients import expand_row
 
 BY = MISS - 1  # this less the number of a plane: 0 to 2 are lower ones, 3 to 5 upper ones
 WITHIN = BY - 6  # the ray begins within the box
 
 
-def entered_by(b: Any, probes: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
+def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
     """Return BY less the number of the plane by which a ray enters a box, or WITHIN, or MISS: not known.
 
     planes: the near ones of the box's slot.
     """
     three = lined_up(b, [*planes, planes[-1]])
-    lines, margin = unfold_row(b, probes, b.mul(ray, I64(PROBE)))
+    lines, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
     near = fused(three, lines.steep[0], lines.near[0])
     x, y, z = (near.shuffled(near, [k]) for k in range(3))
     late = greater(x, y)
@@ -47,9 +47,9 @@ def entered_by(b: Any, probes: Any, ray: Any, planes: list[Any], octant: Any) ->
 
 
 @vector_code(types.int32)
-def plane_entered(b: Any, nodes: Any, desk: Any, spot: Any, ray: Any) -> Any:
+def plane_entered(b: Any, nodes: Any, workspace: Any, spot: Any, ray: Any) -> Any:
     """Return what `entered_by` does of a slot and a ray. spot: the row of its node, octant, slot."""
     row, octant, slot = spot
     planes = nodes.as_items(F32)
     near = [planes.get(b.add(sides_of(b, row, octant, axis)[0], slot)) for axis in range(3)]
-    return entered_by(b, desk.probes, ray, near, octant)
+    return entered_by(b, workspace.packed_rays, ray, near, octant)

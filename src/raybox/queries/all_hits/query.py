@@ -1,0 +1,139 @@
+"""`all`: every hit of every ray, sorted by (t, index) along it."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.hits import AllHits
+from raybox.hits.hit_ids import Source
+from raybox.queries.all_hits import hit_rows, recorder
+from raybox.queries.all_hits.recorder import AllHitsRecorder
+from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, ExactAllHits, run
+from raybox.queries.columns import ChunkResults, Columns, Scratch, hit_dtypes
+from raybox.queries.merge_geometries import FlatHits, merge_hits
+from raybox.queries.merge_parts import PartHits, blank_rows, exact_order, hits_of_part, join_hits, pick_rows
+from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
+from raybox.validation import Ints
+
+CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once; those of a single ray stay together
+
+
+def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResults:
+    parts = [run_one(job) for job in request.jobs]
+    rays = np.arange(len(parts[0].offsets) - 1)
+    flat = [FlatHits(np.repeat(rays, np.diff(part.offsets)), part.index, part.t) for part in parts]
+    hits = merge_hits(request, flat)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(hits.ray, minlength=rays.size))])
+    return AllResults(offsets, hits.id, hits.t)
+
+
+class _AllParts:
+    """Every hit in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, like: Any, _options: Any) -> None:
+        self._rays = rays
+        self.limit = np.full(len(rays.origins), np.inf)
+        none = np.empty(0, np.int64)
+        self._found = [PartHits(none, none, np.empty(0), blank_rows(like, 0))]
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Add the hits of a part."""
+        hits = part.scene.all(**how)
+        self._found.append(hits_of_part(part, which[hits.ray], hits.index, hits.t))
+
+    def results(self) -> tuple[AllResults, Any]:
+        """Return every hit in order, and the rows of what was hit."""
+        hits = join_hits(self._found)
+        order = exact_order(self._rays, hits)
+        offsets = np.searchsorted(hits.ray[order], np.arange(len(self._rays.origins) + 1))
+        return AllResults(offsets, hits.index[order], hits.t[order]), pick_rows(hits.rows, order)
+
+
+def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
+    for begin, end in _runs(scene.count(rays, workers=workers)):
+        hits = scene.all(rays[begin:end], workers=workers)
+        yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
+
+
+def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
+    """Cut a chunk into runs of rays that have few enough hits together."""
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        before = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK_HITS, side="right")))
+        yield begin, end
+        begin = end
+
+
+def _columns(hits: AllHits, first: int, _scratch: Scratch) -> Columns:
+    columns: Columns = {"ray": hits.ray + first, "index": hits.index, "t": hits.t}
+    return columns | {"t_enter": hits.t_enter, "t_exit": hits.t_exit, "length": hits.lengths}
+
+
+def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: Any) -> AllHits:
+    return AllHits(results.offsets, results.index, results.t, source)
+
+
+QUERY = Query(
+    name="all",
+    hooks=Hooks(
+        stream={
+            AllHitsRecorder: StreamHooks(
+                record=recorder.record,
+                write_results=hit_rows.write_results,
+                certain_hits=recorder.CertainAllHits,
+                record_certain=recorder.record_certain,
+                ends_rays=False,
+                has_unwritten=recorder.has_unwritten,
+            )
+        },
+        packet={
+            AllHitsRecorder: PacketHooks(
+                intersect_box=recorder.intersect_box,
+                write_packets=hit_rows.write_packets,
+                write_misses=recorder.write_misses,
+                has_room=recorder.has_room,
+                needs_rays64=True,
+            )
+        },
+        exact={ExactAllHits: EXACT_HOOKS},
+    ),
+    run=run,
+    merge_geometries=_merge_geometries,
+    present=_present,
+    part_merger=_AllParts,
+    columns=FileColumns(lambda _dimension, ids: hit_dtypes(ids, ("t_enter", "t_exit", "length")), _chunks),
+)
+
+
+class AllMethod:
+    """Gives a scene its method `all`."""
+
+    query = QUERY
+
+    def all(
+        self: RunsQueries,
+        rays: Rays,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> AllHits:
+        """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
+        >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
+        >>> all_hits.offsets, all_hits.index, all_hits.lengths
+        (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
+        """
+        hits: AllHits = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return hits

@@ -1,0 +1,238 @@
+"""`all` on one geometry: hits are recorded in rows, one for each ray, then copied to their places."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler import buffer_pool
+from raybox.compiler.decorators import device, inlined
+from raybox.primitives.box_simd import Pairs, make_pairs
+from raybox.primitives.ray import Ray, get_ray
+from raybox.primitives.table import intersect
+from raybox.queries.all_hits import hit_rows
+from raybox.queries.all_hits.recorder import PAIRS, SORTED, AllHitsRecorder
+from raybox.queries.batches import Plan, Traversed, traverse_batch
+from raybox.queries.exact_fallback import undecided_hits
+from raybox.queries.exact_order import Exactly
+from raybox.queries.hit_sorting import HitArrays, make_hit_arrays, sort
+from raybox.queries.per_ray import join_arrays, select_rays
+from raybox.queries.scheduler import batches_of, group_width
+from raybox.threads.chunks import Run, chunk_runner, uncounted
+from raybox.traversal.packet_recorder import MAX_PACKET_HITS
+from raybox.traversal.protocol import ExactHooks
+from raybox.traversal.ray_setup import LANES
+from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.validation import Floats, Ints
+
+_GROUP_WIDTHS = 4, 4, 4, 4
+_EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
+_MOST = 1 << 20  # pairs: memory for more is not reused
+_SPARE = 1.1  # times as much room as seems to be needed
+_PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
+_PAIRS: list[Pairs] = []
+
+
+class AllResults(NamedTuple):
+    """The hits of ray i are offsets[i] <= c < offsets[i + 1], in order."""
+
+    offsets: Ints
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+
+
+class _Exact(NamedTuple):
+    """Counts, and hits in order, of rays one after the other."""
+
+    counts: Ints
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+
+
+class ExactAllHits(NamedTuple):
+    """Hits in the single-ray traversal: of all rays, from used[0] on, or of one; count[0] of one so far."""
+
+    hits: HitArrays
+    count: Any
+    used: Any
+    counts: Any
+
+
+@device
+def _start(recorder: ExactAllHits, _k: int) -> ExactAllHits:
+    recorder.count[0] = 0
+    return recorder
+
+
+@inlined
+def _resolve(recorder: ExactAllHits, rows: Any, ray: Ray, i: int) -> float:
+    hit, t = intersect(rows, ray, i)
+    if hit:
+        place = recorder.used[0] + recorder.count[0]
+        if place < recorder.hits.index.size:
+            recorder.hits.index[place] = i
+            recorder.hits.t[place] = t
+        recorder.count[0] += 1
+    return np.inf
+
+
+@device
+def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Any, k: int) -> bool:
+    """Sort the hits of a ray; return False if they had no room."""
+    used, count = recorder.used[0], recorder.count[0]
+    if used + count > recorder.hits.index.size:
+        return False
+    sort(Exactly(job.rows, get_ray(job.rays, k)), recorder.hits, used, used + count)
+    recorder.counts[k] = count
+    recorder.used[0] = used + count
+    return True
+
+
+EXACT_HOOKS = ExactHooks(_resolve, _start, _finish)
+
+
+def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
+    """Return every hit of all rays of a job, sorted along each ray."""
+    total = len(job.rays.origins)
+    with chunk_runner(total, workers=workers, progress=progress) as threads:
+        if job.frame:
+            return _joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
+        exact = threads(lambda begin, end: _run_exact(select_rays(job, slice(begin, end))), total)
+    return _joined([AllResults(_offsets(part.counts), part.index, part.t) for part in exact])
+
+
+def _part_of(job: Job, span: tuple[int, int]) -> Job:
+    """Return the job of one batch of rays."""
+    return job._replace(rays=select_rays(job, slice(*span)).rays)
+
+
+def _run_batch(job: Job, threads: Run) -> AllResults:
+    """Return every hit of a batch of rays."""
+    count = len(job.rays.origins)
+    where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
+    none, no_starts = make_pairs(0), np.empty(0, np.int64)
+
+    def recorder(size: int) -> AllHitsRecorder:
+        pairs = _PAIRS.pop() if _PAIRS else make_pairs(8 * size)
+        starts, sizes = np.empty(size + 2, np.int64), np.zeros(2, np.int64)
+        return AllHitsRecorder(pairs, sizes, starts, make_hit_arrays(16 * size), where, counts)
+
+    def packet_recorder(size: int) -> AllHitsRecorder:
+        hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
+        return AllHitsRecorder(none, np.zeros(2, np.int64), no_starts, hits, where, counts)
+
+    plan = Plan(
+        recorder,
+        write_misses=lambda begin, end: None,
+        group_width=group_width(job, _GROUP_WIDTHS),
+        grow=_grown,
+        release=_released,
+        packet_recorder=packet_recorder,
+    )
+    with traverse_batch(job, (0, count), plan, threads) as traversed:
+        return _collected(job, traversed, where, counts, threads)
+
+
+def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, threads: Run) -> AllResults:
+    """Return the rows of all threads in the order of the rays, those of undecided rays included.
+
+    where: each ray's place in the row memory of its thread; counts: how many hits are there.
+    """
+    streams, order, undecided, packets = traversed
+    parts = threads(
+        lambda begin, end: _run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
+    )
+    exact = _Exact(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
+    counts[undecided], where[undecided] = exact.counts, -1
+    offsets = _offsets(counts)
+    index, t = (buffer_pool.empty((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
+
+    def copy(begin: int, end: int) -> None:
+        for part in streams[begin:end]:
+            hit_rows.copy_rows(part.span, (order, where, offsets), part.recorder.hits, index, t)
+
+    def copy_packets(begin: int, end: int) -> None:
+        for part in packets[begin:end]:
+            hit_rows.copy_packet_rows(part.span, (where, offsets), part.recorder.hits, index, t)
+
+    threads(copy, len(streams), done=uncounted, min_chunk=1)
+    threads(copy_packets, len(packets), done=uncounted, min_chunk=1)
+    first = np.repeat(offsets[undecided] - np.cumsum(exact.counts) + exact.counts, exact.counts)
+    places = first + np.arange(len(exact.index))
+    index[places], t[places] = exact.index, exact.t
+    return AllResults(offsets, index, t)
+
+
+def _run_exact(job: Job) -> _Exact:
+    """Return every hit of the rays of a job by the exact single-ray traversal."""
+    begin, end = 0, len(job.rays.origins)
+    counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
+    indices, times = [np.empty(0, np.int64)], [np.empty(0)]
+    size = _EXACT_ROOM
+    while begin < end:
+        recorder = ExactAllHits(make_hit_arrays(size), count, np.zeros(1, np.int64), counts)
+        begin = traverse_rays(job, (begin, end), make_scratch(), recorder)
+        used = recorder.used[0]
+        indices.append(recorder.hits.index[:used].copy())
+        times.append(recorder.hits.t[:used].copy())
+        size = max(2 * size, int(count[0]))
+    return _corrected(job, _Exact(counts, np.concatenate(indices), np.concatenate(times)))
+
+
+def _corrected(job: Job, found: _Exact) -> _Exact:
+    """Return hits with those of undecided rays replaced by what the exact fallback finds."""
+    decided = list(undecided_hits(job))
+    if not decided:
+        return found
+    rays, index, times = zip(*decided, strict=True)
+    numbers, counts = np.array(rays), found.counts
+    stay = ~np.repeat(np.isin(np.arange(counts.size), numbers), counts)
+    counts[numbers] = 0
+    places = np.repeat(np.cumsum(counts)[numbers], [part.size for part in index])
+    counts[numbers] = [part.size for part in index]
+    return _Exact(
+        counts,
+        np.insert(found.index[stay], places, np.concatenate(index)),
+        np.insert(found.t[stay], places, np.concatenate(times)),
+    )
+
+
+_NO_HITS = _Exact(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _offsets(counts: Ints) -> Ints:
+    """Return where each ray's hits begin, and where the last ones end."""
+    offsets = np.empty(counts.size + 1, np.int64)
+    offsets[0] = 0
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _joined(parts: list[AllResults]) -> AllResults:
+    """Return the results of batches, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    counts: Iterable[Ints] = (np.diff(part.offsets) for part in parts)
+    offsets = _offsets(np.concatenate([np.empty(0, np.int64), *counts]))
+    index = join_arrays([part.index for part in parts], np.int64)
+    return AllResults(offsets, index, join_arrays([part.t for part in parts], np.float64))
+
+
+def _grown(recorder: AllHitsRecorder, factor: float) -> AllHitsRecorder:
+    """Return a recorder with room for its last group, and for so many times what it has to hold by then."""
+    needed, done = recorder.size[PAIRS], recorder.size[SORTED]
+    pairs, hits = recorder.pairs, recorder.hits
+    if needed + LANES > pairs.ray.size:
+        pairs = make_pairs(2 * needed + LANES)
+        recorder.size[PAIRS] = 0
+    if done + needed > hits.index.size:
+        hits = make_hit_arrays(int(factor * _SPARE * (done + needed)) + LANES)
+        hits.index[:done], hits.t[:done] = recorder.hits.index[:done], recorder.hits.t[:done]
+    return recorder._replace(pairs=pairs, hits=hits)
+
+
+def _released(recorder: AllHitsRecorder) -> AllHitsRecorder:
+    """Store the memory for the pairs of a group for the next query."""
+    if recorder.pairs.ray.size <= _MOST and len(_PAIRS) < _PACKET_GROUPS:
+        _PAIRS.append(recorder.pairs)
+    return recorder._replace(pairs=None)

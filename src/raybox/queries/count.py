@@ -1,0 +1,261 @@
+"""`count`: how many primitives each ray hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.intrinsics import prefetch_to_write, smaller
+from raybox.compiler.simd import I32, Lanes, constant
+from raybox.compiler.simd_loops import Register, bits
+from raybox.compiler.struct_ref import held
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.primitives.ray import Ray
+from raybox.primitives.table import intersect
+from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.scheduler import run
+from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.node_test import is_certain, undecided
+from raybox.traversal.packet import PacketAtBox, add_undecided
+from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
+from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
+from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
+from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, UNDECIDED
+from raybox.traversal.ray_state import mark_undecided
+from raybox.validation import Floats, Ints
+
+_AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
+
+
+class CountResults(NamedTuple):
+    """How many primitives each ray hits."""
+
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
+
+
+@held
+class CountRecorder(NamedTuple):
+    """How many were hit: RESULT + 1."""
+
+    count: Any
+
+
+class ExactCount(NamedTuple):
+    """How many were hit, in the single-ray traversal: of all rays, or of one."""
+
+    count: Any
+
+
+# In the stream traversal.
+
+
+@device
+def _record(_recorder: CountRecorder, _job: Any, workspace: Any, count: int) -> None:
+    state = workspace.state
+    for p in range(count):
+        r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
+        if status < 0:
+            mark_undecided(workspace, r)
+        elif state[r, RESULT] != UNDECIDED:
+            state[r, RESULT] += status
+
+
+class _CertainCount(CertainHits):
+    """Certain hits are counted."""
+
+    timed = False
+    records_most = True
+
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.count = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
+
+    def record(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
+        certain = is_certain(near, far, self.rays.room)
+        self.count.value = (self.count.lanes + certain.to(I32)).value
+        return undecided(near, far, certain)
+
+    def finish(self) -> None:
+        count = self.count.value
+        with bits(self.b, (self.count.lanes > 0).mask()) as lane:
+            place, more = self.state_at(self.ray(lane), RESULT), self.b.extract_element(count, lane)
+            self.workspace.state.put(self.b.add(self.workspace.state.get(place), more), place)
+
+
+@device
+def _record_certain(_recorder: CountRecorder, _job: Any, workspace: Any, _spot: Any, r: int) -> bool:
+    workspace.state[r, RESULT] += 1
+    return True
+
+
+@device
+def _write_results(recorder: CountRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+    base, begin, end = group
+    for r in range(end - begin):
+        prefetch_to_write(recorder.count, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
+        result = workspace.state[r, RESULT]
+        if result == UNDECIDED:
+            list_undecided(order, whole(order.order[begin + r]))
+        else:
+            recorder.count[base + order.order[begin + r]] = result + 1
+    return True
+
+
+# In the packet traversal.
+
+
+def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+    certain = is_certain(at.near, at.far, at.margin * 2.0)
+    deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
+    return deferred.choose(PASSES, at.stop), deferred.choose(DEFERRED, at.result + certain.to(I32))
+
+
+@device
+def _write_packets(
+    recorder: CountRecorder,
+    packets: PacketRecorder,
+    job: Any,
+    order: Order,
+    workspace: Any,
+    group: PacketGroup,
+) -> None:
+    resolve_undecided(packets, job, order, workspace, group)
+    for p in range(group.count):
+        for lane in range(LANES):
+            if packets.state[p, RESULTS, lane] > MISS:
+                recorder.count[group.base + packets.first[p] + lane] = packets.state[p, RESULTS, lane] + 1
+
+
+@device
+def _write_misses(recorder: CountRecorder, begin: int, end: int) -> None:
+    recorder.count[begin:end] = 0
+
+
+# In the single-ray traversal.
+
+
+@device
+def _start(recorder: ExactCount, k: int) -> ExactCount:
+    return ExactCount(recorder.count[k : k + 1])
+
+
+@inlined
+def _resolve(recorder: ExactCount, rows: Any, ray: Ray, i: int) -> float:
+    if intersect(rows, ray, i)[0]:
+        recorder.count[0] += 1
+    return np.inf
+
+
+@device
+def _finish(_recorder: ExactCount, _state: ExactCount, _job: Any, _k: int) -> bool:
+    return True
+
+
+# Results.
+
+
+def _write_hits(results: CountResults, ray: int, index: Ints, _t: Floats) -> None:
+    results.count[ray] = index.size
+
+
+PER_RAY = PerRay(
+    results=CountResults,
+    arrays=(ResultArray(np.int64, 0),),
+    recorder=lambda results, _size, _options: CountRecorder(results.count),
+    exact_recorder=lambda results: ExactCount(results.count),
+    write_hits=_write_hits,
+    group_widths=(4, 4, 8, 16),
+)
+
+
+def _merge_geometries(request: Request, run_one: Run, _options: Any) -> CountResults:
+    first, *others = request.jobs
+    (count,) = run_one(first)
+    for job in others:
+        count += run_one(job).count
+    return CountResults(count)
+
+
+class _CountParts:
+    """How many primitives each ray hits in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, _like: Any, _options: Any) -> None:
+        self._count = np.zeros(len(rays.origins), np.int64)
+        self.limit = np.full(len(rays.origins), np.inf)
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Add the counts of a part."""
+        self._count[which] += part.scene.count(**how)
+
+    def results(self) -> tuple[CountResults, Any]:
+        """Return the counts; no rows are needed."""
+        return CountResults(self._count), None
+
+
+def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
+    count = scene.count(rays, workers=workers)
+    yield ChunkResults(
+        int(np.count_nonzero(count)), lambda _: {"ray": range(first, first + len(count)), "count": count}
+    )
+
+
+QUERY = Query(
+    name="count",
+    hooks=Hooks(
+        stream={
+            CountRecorder: StreamHooks(
+                record=_record,
+                write_results=_write_results,
+                certain_hits=_CertainCount,
+                record_certain=_record_certain,
+                ends_rays=False,
+                defers_float64=True,
+            )
+        },
+        packet={
+            CountRecorder: PacketHooks(
+                intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
+            )
+        },
+        exact={ExactCount: ExactHooks(_resolve, _start, _finish)},
+    ),
+    run=partial(run, PER_RAY),
+    merge_geometries=_merge_geometries,
+    present=lambda results, shape, _source, _options: results.count.reshape(shape),
+    part_merger=_CountParts,
+    columns=FileColumns(lambda _dimension, _ids: {**RAY, "count": np.dtype(np.int64)}, _chunks),
+)
+
+
+class CountMethod:
+    """Gives a scene its method `count`."""
+
+    query = QUERY
+
+    def count(
+        self: RunsQueries,
+        rays: Rays,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Ints:
+        """Return how many primitives each ray hits: int64, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
+        array([2, 1])
+        """
+        count: Ints = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return count

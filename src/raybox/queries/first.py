@@ -1,0 +1,337 @@
+"""`first`: the k nearest hits of each ray, in order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.struct_ref import held
+from raybox.errors import InvalidInput
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.hits import Hits
+from raybox.hits.hit_ids import Source
+from raybox.primitives.ray import Ray
+from raybox.primitives.table import first_contacts, intersect, tie_is_certain
+from raybox.queries.exact_order import is_before
+from raybox.queries.merge_geometries import FlatHits, merge_hits
+from raybox.queries.merge_parts import (
+    PartHits,
+    arrays_of,
+    blank_rows,
+    exact_order,
+    hits_of_part,
+    join_hits,
+    pick_rows,
+)
+from raybox.queries.nearest.stream import both_at_range_start
+from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.query import Query, Request, Run, RunsQueries
+from raybox.queries.scheduler import run
+from raybox.traversal.protocol import ExactHooks, Hooks, StreamHooks
+from raybox.traversal.ray_order import Order, Span, list_undecided
+from raybox.traversal.ray_setup import RESULT, UNDECIDED
+from raybox.traversal.ray_state import end_at, mark_undecided
+from raybox.validation import Floats, Ints
+
+_TOGETHER = 1024  # hits timed at a time: eight are one vector, and a call has 200 words to pass
+
+
+class FirstOptions(NamedTuple):
+    """How many hits of each ray."""
+
+    k: int
+
+
+class FirstResults(NamedTuple):
+    """The nearest hits of each ray, (rays, k): padded with index -1 and t +inf."""
+
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+
+
+@held
+class FirstRecorder(NamedTuple):
+    """The nearest few, RESULT + 1 of them so far, in order."""
+
+    item: Any  # int32 (rays, k)
+    low: Any  # float64 (rays, k): bounds of each one's time
+    high: Any
+    index: Any  # the results of all rays, as for t
+    t: Any
+
+
+class ExactFirst(NamedTuple):
+    """The nearest few in the single-ray traversal: of all rays, or of one, count[0] of them so far."""
+
+    index: Any
+    t: Any
+    count: Any
+
+
+# In the stream traversal.
+
+
+@device
+def _record(recorder: FirstRecorder, job: Any, workspace: Any, count: int) -> None:
+    pairs, state = workspace.pairs, workspace.state
+    for p in range(count):
+        r = int(pairs.ray[p])
+        if pairs.status[p] == 0 or state[r, RESULT] == UNDECIDED:
+            continue
+        full = state[r, RESULT] + 1 == recorder.item.shape[1]
+        place = _place_of(recorder, job, workspace, (p, r), state[r, RESULT] + 1)
+        if full and place == recorder.item.shape[1]:
+            continue
+        if pairs.status[p] < 0 or place < 0:
+            mark_undecided(workspace, r)
+            continue
+        last = state[r, RESULT] if full else state[r, RESULT] + 1
+        for k in range(last, place, -1):
+            recorder.item[r, k] = recorder.item[r, k - 1]
+            recorder.low[r, k], recorder.high[r, k] = recorder.low[r, k - 1], recorder.high[r, k - 1]
+        recorder.item[r, place] = pairs.item[p]
+        recorder.low[r, place], recorder.high[r, place] = pairs.low[p], pairs.high[p]
+        state[r, RESULT] = last
+        if last + 1 == recorder.item.shape[1]:
+            end_at(workspace, r, recorder.high[r, last])
+
+
+@inlined
+def _place_of(recorder: FirstRecorder, job: Any, workspace: Any, pair: tuple[int, int], count: int) -> int:
+    """Return where a pair comes among a ray's hits so far; -1 where float64 cannot tell."""
+    p, r = pair
+    pairs, place = workspace.pairs, count
+    while place > 0:
+        low, high = recorder.low[r, place - 1], recorder.high[r, place - 1]
+        if pairs.low[p] > high:
+            return place
+        if not pairs.high[p] < low:
+            i, j = whole(pairs.item[p]), whole(recorder.item[r, place - 1])
+            tied = both_at_range_start((pairs.low[p], pairs.high[p]), (low, high))
+            if not tied and not tie_is_certain(job.rows, workspace.rays64, whole(r), i, j):
+                return -1
+            if i > j:
+                return place
+        place -= 1
+    return place
+
+
+@device
+def _write_hits(recorder: FirstRecorder, job: Any, workspace: Any, found: int) -> None:
+    """Write so many hits to their places, each a number in all of them; mark undecided rays."""
+    pairs, width = workspace.pairs, recorder.index.shape[1]
+    first_contacts(job.rows, workspace.rays64, pairs, found)
+    for p in range(found):
+        k, slot = divmod(pairs.source[p], width)
+        recorder.index[k, slot] = pairs.item[p]
+        recorder.t[k, slot] = pairs.low[p]
+        if pairs.status[p] == 0:
+            workspace.state[pairs.ray[p], RESULT] = UNDECIDED
+
+
+@device
+def _write_results(recorder: FirstRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
+    base, begin, end = group
+    pairs, state = workspace.pairs, workspace.state
+    found = whole(0)
+    for r in range(end - begin):
+        first = (base + order.order[begin + r]) * recorder.index.shape[1]
+        for slot in range(state[r, RESULT] + 1):
+            pairs.ray[found], pairs.item[found], pairs.source[found] = r, recorder.item[r, slot], first + slot
+            found += 1
+            if found == _TOGETHER:
+                _write_hits(recorder, job, workspace, found)
+                found = whole(0)
+    _write_hits(recorder, job, workspace, found)
+    for r in range(end - begin):
+        if state[r, RESULT] == UNDECIDED:
+            list_undecided(order, whole(order.order[begin + r]))
+    return True
+
+
+# In the single-ray traversal.
+
+
+@device
+def _start(recorder: ExactFirst, k: int) -> ExactFirst:
+    recorder.count[0] = 0
+    return ExactFirst(recorder.index[k], recorder.t[k], recorder.count)
+
+
+@inlined
+def _resolve(recorder: ExactFirst, rows: Any, ray: Ray, i: int) -> float:
+    hit, t = intersect(rows, ray, i)
+    size = recorder.index.size
+    if hit:
+        place = recorder.count[0]
+        if place == size:
+            place -= 1
+            if not is_before(rows, ray, (i, t), (recorder.index[place], recorder.t[place])):
+                return recorder.t[place]
+        else:
+            recorder.count[0] = place + 1
+        while place > 0 and is_before(rows, ray, (i, t), (recorder.index[place - 1], recorder.t[place - 1])):
+            recorder.index[place] = recorder.index[place - 1]
+            recorder.t[place] = recorder.t[place - 1]
+            place -= 1
+        recorder.index[place] = i
+        recorder.t[place] = t
+    return recorder.t[size - 1] if recorder.count[0] == size else np.inf
+
+
+@device
+def _finish(_recorder: ExactFirst, _state: ExactFirst, _job: Any, _k: int) -> bool:
+    return True
+
+
+# Results.
+
+
+def _recorder(results: FirstResults, size: int, options: FirstOptions) -> FirstRecorder:
+    low, high = np.empty((size, options.k)), np.empty((size, options.k))
+    return FirstRecorder(np.empty((size, options.k), np.int32), low, high, results.index, results.t)
+
+
+def _write_exact(results: FirstResults, ray: int, index: Ints, t: Floats) -> None:
+    k = results.index.shape[1]
+    results.index[ray], results.t[ray] = -1, np.inf
+    results.index[ray, : index.size], results.t[ray, : index.size] = index[:k], t[:k]
+
+
+PER_RAY = PerRay(
+    results=FirstResults,
+    arrays=(ResultArray(np.int64, -1), ResultArray(np.float64, np.inf)),
+    recorder=_recorder,
+    exact_recorder=lambda results: ExactFirst(results.index, results.t, np.empty(1, np.int64)),
+    write_hits=_write_exact,
+    shape=lambda options: (options.k,),
+    packets=False,
+)
+
+
+def _without_misses(hits: FlatHits) -> FlatHits:
+    hit = hits.id >= 0
+    return FlatHits(hits.ray[hit], hits.id[hit], hits.t[hit])
+
+
+def _merge_geometries(request: Request, run_one: Run, options: FirstOptions) -> FirstResults:
+    parts = [run_one(job) for job in request.jobs]
+    rays, k = len(parts[0].index), options.k
+    ray = np.repeat(np.arange(rays), k)
+    flat = [FlatHits(ray, part.index.reshape(-1), part.t.reshape(-1)) for part in parts]
+    hits = merge_hits(request, [_without_misses(part) for part in flat])
+    place = np.arange(hits.ray.size) - np.searchsorted(hits.ray, hits.ray)
+    near = place < k
+    index, t = np.full((rays, k), -1), np.full((rays, k), np.inf)
+    index[hits.ray[near], place[near]] = hits.id[near]
+    t[hits.ray[near], place[near]] = hits.t[near]
+    return FirstResults(index, t)
+
+
+class _FirstParts:
+    """The k nearest hits of each ray in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, like: Any, options: FirstOptions) -> None:
+        count = len(rays.origins)
+        self._rays, self._k = rays, options.k
+        self._index, self._t = np.full((count, options.k), -1), np.full((count, options.k), np.inf)
+        self._rows = blank_rows(like, count * options.k)
+        self.limit = self._t[:, -1]
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Merge the hits of a part with those so far; the k nearest stay."""
+        hits, k = part.scene.first(k=self._k, **how), self._k
+        hit = np.flatnonzero(hits.index >= 0)
+        new = hits_of_part(part, which[hit // k], hits.index.reshape(-1)[hit], hits.t.reshape(-1)[hit])
+        both = join_hits([self._so_far(which), new])
+        order = exact_order(self._rays, both)
+        ray = both.ray[order]
+        rank = np.arange(len(ray)) - np.searchsorted(ray, ray)
+        order, ray, rank = (array[rank < k] for array in (order, ray, rank))
+        self._index[ray, rank], self._t[ray, rank] = both.index[order], both.t[order]
+        for array, rows in zip(arrays_of(self._rows), arrays_of(both.rows), strict=True):
+            array[ray * k + rank] = rows[order]
+
+    def _so_far(self, which: Ints) -> PartHits:
+        """Return the hits of some rays."""
+        place, rank = np.nonzero(self._index[which] >= 0)
+        ray = which[place]
+        rows = pick_rows(self._rows, ray * self._k + rank)
+        return PartHits(ray, self._index[ray, rank], self._t[ray, rank], rows)
+
+    def results(self) -> tuple[FirstResults, Any]:
+        """Return the nearest hits, and the rows of what was hit."""
+        return FirstResults(self._index, self._t), self._rows
+
+
+def _present(results: FirstResults, shape: tuple[int, ...], source: Source, options: FirstOptions) -> Hits:
+    shape = (*shape, options.k)
+    return Hits(results.index.reshape(shape), results.t.reshape(shape), source._replace(inner=options.k))
+
+
+QUERY = Query(
+    name="first",
+    hooks=Hooks(
+        stream={FirstRecorder: StreamHooks(record=_record, write_results=_write_results)},
+        packet={},
+        exact={ExactFirst: ExactHooks(_resolve, _start, _finish)},
+    ),
+    run=partial(run, PER_RAY),
+    merge_geometries=_merge_geometries,
+    present=_present,
+    part_merger=_FirstParts,
+)
+
+
+def check_k(k: Any) -> FirstOptions:
+    """Return the options of `first`, checked."""
+    if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
+        raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
+    return FirstOptions(int(k))
+
+
+class FirstMethod:
+    """Gives a scene its method `first`."""
+
+    query = QUERY
+
+    def first(
+        self: RunsQueries,
+        rays: Rays,
+        k: int,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Hits:
+        """Return the k nearest hits of each ray, in order, padded with misses.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        k : int
+            How many, at least 1.
+        workers, progress, where, cull
+            As for `nearest`.
+
+        Returns
+        -------
+        Hits
+            Of shape ``(*rays.shape, k)``.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [3, 1]]))
+        >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
+        array([ 1,  0, -1])
+        """
+        hits: Hits = self._run(
+            QUERY, rays, check_k(k), workers=workers, progress=progress, where=where, cull=cull
+        )
+        return hits

@@ -1,0 +1,59 @@
+"""`nearest` in the packet traversal."""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.compiler.decorators import device
+from raybox.compiler.simd import Lanes, splat
+from raybox.queries.nearest.stream import NearestRecorder, write_hits
+from raybox.traversal.node_test import is_certain, reach, undecided
+from raybox.traversal.packet import PacketAtBox, add_undecided
+from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
+from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.protocol import PacketHooks
+from raybox.traversal.ray_order import Order, PacketGroup
+from raybox.traversal.ray_setup import LANES, MISS, PASSES
+
+
+def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+    late = reach(at.near, at.margin)
+    certain = is_certain(late, at.far, at.margin)
+    deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
+    result = deferred.choose(DEFERRED, certain.choose(splat(b, at.item, LANES), at.result))
+    return deferred.choose(PASSES, certain.choose(late, at.stop)), result
+
+
+@device
+def _write_packets(
+    recorder: NearestRecorder,
+    packets: PacketRecorder,
+    job: Any,
+    order: Order,
+    workspace: Any,
+    group: PacketGroup,
+) -> None:
+    pairs, found = workspace.pairs, 0
+    resolve_undecided(packets, job, order, workspace, group)
+    for p in range(group.count):
+        for lane in range(LANES):
+            i = packets.state[p, RESULTS, lane]
+            if i >= 0:
+                pairs.ray[found], pairs.item[found] = p * LANES + lane, i
+                pairs.source[found] = group.base + packets.first[p] + lane
+                found += 1
+    write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, found))
+
+
+@device
+def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
+    recorder.index[begin:end], recorder.t[begin:end] = MISS, np.inf
+
+
+HOOKS = PacketHooks(
+    intersect_box=_intersect_box,
+    write_packets=_write_packets,
+    write_misses=_write_misses,
+    prefetches_boxes=True,
+    needs_rays64=True,
+)

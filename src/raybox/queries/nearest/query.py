@@ -1,0 +1,224 @@
+"""`nearest`: the first hit of each ray; of several at exactly the same t, the lowest index."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.hits import Hits
+from raybox.hits.hit_ids import Source
+from raybox.primitives.ray import Ray
+from raybox.primitives.table import intersect
+from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_dtypes
+from raybox.queries.exact_order import is_before
+from raybox.queries.merge_geometries import comes_before
+from raybox.queries.merge_parts import (
+    PartHits,
+    arrays_of,
+    blank_rows,
+    comes_earlier,
+    hits_of_part,
+    pick_rows,
+)
+from raybox.queries.nearest import packet, stream
+from raybox.queries.nearest.points import points_of
+from raybox.queries.nearest.stream import NearestRecorder
+from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.scheduler import run
+from raybox.traversal.protocol import ExactHooks, Hooks
+from raybox.validation import Floats, Ints
+
+
+class NearestResults(NamedTuple):
+    """The first hit of each ray; index -1 and t +inf for a miss."""
+
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+
+
+class ExactNearest(NamedTuple):
+    """The first hit in the single-ray traversal: of all rays, or of one."""
+
+    index: Any
+    t: Any
+
+
+@device
+def _start(recorder: ExactNearest, k: int) -> ExactNearest:
+    return ExactNearest(recorder.index[k : k + 1], recorder.t[k : k + 1])
+
+
+@inlined
+def _resolve(recorder: ExactNearest, rows: Any, ray: Ray, i: int) -> float:
+    hit, t = intersect(rows, ray, i)
+    j = recorder.index[0]
+    if hit and (j < 0 or is_before(rows, ray, (i, t), (j, recorder.t[0]))):
+        recorder.index[0] = i
+        recorder.t[0] = t
+    return recorder.t[0]
+
+
+@device
+def _finish(_recorder: ExactNearest, _state: ExactNearest, _job: Any, _k: int) -> bool:
+    return True
+
+
+def _recorder(results: NearestResults, size: int, _options: Any) -> NearestRecorder:
+    return NearestRecorder(np.empty((size, 2)), results.index, results.t)
+
+
+def _write_hits(results: NearestResults, ray: int, index: Ints, t: Floats) -> None:
+    results.index[ray], results.t[ray] = (index[0], t[0]) if index.size else (-1, np.inf)
+
+
+PER_RAY = PerRay(
+    results=NearestResults,
+    arrays=(ResultArray(np.int64, -1), ResultArray(np.float64, np.inf)),
+    recorder=_recorder,
+    exact_recorder=lambda results: ExactNearest(*results),
+    write_hits=_write_hits,
+    group_widths=(1, 4, 4, 4),
+)
+
+
+def merge_geometries(request: Request, run_one: Run, _options: Any) -> NearestResults:
+    """Return the first hits with several geometries."""
+    first, *others = request.jobs
+    index, t = run_one(first)
+    for job, start in zip(others, request.starts[1:], strict=True):
+        # what comes after a hit that was found does not matter; its exact time may be half a unit later
+        ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
+        ends.flags.writeable = False
+        other, t_other = run_one(job._replace(rays=job.rays._replace(t_max=ends)))
+        found = other >= 0
+        other[found] += start
+        tied = np.flatnonzero(found & (index >= 0) & (t_other == t))
+        found[tied] = [comes_before(request, int(k), int(other[k]), int(index[k])) for k in tied]
+        found &= ~((index >= 0) & (t_other > t))
+        index[found], t[found] = other[found], t_other[found]
+    return NearestResults(index, t)
+
+
+class NearestParts:
+    """The first hit of each ray in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, like: Any, _options: Any) -> None:
+        count = len(rays.origins)
+        self._rays = rays
+        self._index, self._t, self._rows = (
+            np.full(count, -1),
+            np.full(count, np.inf),
+            blank_rows(like, count),
+        )
+        self.limit = self._t
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Keep hits that are earlier; at the very same time, the one with the lower index."""
+        hits = part.scene.nearest(**how)
+        hit = np.flatnonzero(hits.index >= 0)
+        found = hits_of_part(part, which[hit], hits.index[hit], hits.t[hit])
+        ray = found.ray
+        better = (self._index[ray] < 0) | (found.t < self._t[ray])
+        level = np.flatnonzero(~better & (found.t == self._t[ray]))
+        if level.size:
+            at = ray[level]
+            before = PartHits(at, self._index[at], self._t[at], pick_rows(self._rows, at))
+            other = PartHits(at, found.index[level], found.t[level], pick_rows(found.rows, level))
+            better[level] = comes_earlier(self._rays, before, other)
+        ray = ray[better]
+        self._index[ray], self._t[ray] = found.index[better], found.t[better]
+        for array, new in zip(arrays_of(self._rows), arrays_of(found.rows), strict=True):
+            array[ray] = new[better]
+
+    def results(self) -> tuple[NearestResults, Any]:
+        """Return the first hits, and the rows of what was hit."""
+        return NearestResults(self._index, self._t), self._rows
+
+
+def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _options: Any) -> Hits:
+    return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
+
+
+def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
+    hits = scene.nearest(rays, workers=workers)
+    yield ChunkResults(int(np.count_nonzero(hits.hit)), partial(_columns, rays, hits, first))
+
+
+def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
+    """Lay out hits bit for bit, but column by column."""
+    index, t, hit = hits.index, hits.t, hits.hit
+    if len(scratch.get("points", [()])[0]) < len(t):
+        scratch["points"] = np.empty((rays.ndim_space, len(t)))
+    found = points_of(rays.origins, rays.directions, t, hit, tuple(scratch["points"]))
+    points = (Sparse(hit, numbers[:found]) for numbers in scratch["points"])
+    columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
+    return columns | dict(zip("xyz", points, strict=False))
+
+
+QUERY = Query(
+    name="nearest",
+    hooks=Hooks(
+        stream={NearestRecorder: stream.HOOKS},
+        packet={NearestRecorder: packet.HOOKS},
+        exact={ExactNearest: ExactHooks(_resolve, _start, _finish)},
+    ),
+    run=partial(run, PER_RAY),
+    merge_geometries=merge_geometries,
+    present=_present,
+    part_merger=NearestParts,
+    columns=FileColumns(lambda dimension, ids: hit_dtypes(ids, "xyz"[:dimension]), _chunks),
+)
+
+
+class NearestMethod:
+    """Gives a scene its method `nearest`."""
+
+    query = QUERY
+
+    def nearest(
+        self: RunsQueries,
+        rays: Rays,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Hits:
+        """Return the first hit of each ray.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        workers : int
+            Threads; -1 for all cores.
+        progress : bool
+            Show a bar on stderr when it takes long.
+        where : array_like of bool, shape (len(scene),), optional
+            Which primitives may be hit. Of several geometries: a list, with a mask or None for each. Of
+            `Instances`, a bool for each copy.
+        cull : None or "back"
+            "back" ignores hits from behind: of triangles along (b - a) x (c - a), of planes along their
+            normal. Boxes have no such side.
+
+        Returns
+        -------
+        Hits
+            Of the rays' shape. Of several first hits at exactly the same t: the lowest index; the lowest
+            (geometry, index, primitive).
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
+        array(2.)
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
+        array(1)
+        """
+        hits: Hits = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return hits

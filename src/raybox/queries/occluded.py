@@ -1,0 +1,266 @@
+"""`occluded`: whether each ray hits anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.intrinsics import prefetch_to_write, smaller
+from raybox.compiler.simd import F32, I32, Lanes, constant
+from raybox.compiler.simd_loops import Register, bits
+from raybox.compiler.struct_ref import held
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.primitives.ray import Ray
+from raybox.primitives.table import intersect
+from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.per_ray import PerRay, ResultArray, select_rays
+from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.scheduler import run
+from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.node_test import is_certain, undecided
+from raybox.traversal.packet import PacketAtBox, add_undecided
+from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
+from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
+from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
+from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, STOP, UNDECIDED
+from raybox.validation import Bools, Floats, Ints
+
+_AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
+
+
+class OccludedResults(NamedTuple):
+    """Whether each ray hits anything."""
+
+    hit: Bools
+
+
+@held
+class OccludedRecorder(NamedTuple):
+    """Whether anything was hit: RESULT is 1."""
+
+    hit: Any
+
+
+class ExactOccluded(NamedTuple):
+    """Whether anything was hit, in the single-ray traversal: of all rays, or of one."""
+
+    hit: Any
+
+
+# In the stream traversal.
+
+
+@device
+def _record(_recorder: OccludedRecorder, _job: Any, workspace: Any, count: int) -> None:
+    state = workspace.state
+    for p in range(count):
+        r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
+        if status > 0:
+            state[r, RESULT] = 1
+            workspace.packed_rays[r, STOP] = PASSES
+        elif status < 0 and state[r, RESULT] == MISS:
+            state[r, RESULT] = UNDECIDED  # a later box may decide it
+
+
+class _CertainOccluded(CertainHits):
+    """A certain hit ends a ray."""
+
+    timed = False
+    records_most = True
+
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.ended = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
+
+    def record(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
+        certain = is_certain(near, far, self.rays.room)
+        self.rays.stop.value = certain.choose(PASSES, self.rays.stop.lanes).value
+        self.ended.value = certain.choose(1, self.ended.lanes).value
+        return undecided(near, far, certain)
+
+    def finish(self) -> None:
+        with bits(self.b, (self.ended.lanes > 0).mask()) as lane:
+            self.write(self.ray(lane), I32(1), F32(PASSES))
+
+
+@device
+def _record_certain(_recorder: OccludedRecorder, _job: Any, workspace: Any, _spot: Any, r: int) -> bool:
+    workspace.state[r, RESULT] = 1
+    workspace.packed_rays[r, STOP] = PASSES
+    return True
+
+
+@device
+def _write_results(recorder: OccludedRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+    base, begin, end = group
+    for r in range(end - begin):
+        prefetch_to_write(recorder.hit, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
+        result = workspace.state[r, RESULT]
+        if result == UNDECIDED:
+            list_undecided(order, whole(order.order[begin + r]))
+        elif result != MISS:
+            recorder.hit[base + order.order[begin + r]] = True
+    return True
+
+
+# In the packet traversal.
+
+
+def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+    certain = is_certain(at.near, at.far, at.margin * 2.0)
+    deferred = add_undecided(b, at, undecided(at.near, at.far, certain))  # a later box may decide it
+    result = certain.choose(constant(b, I32, LANES, 1), deferred.choose(DEFERRED, at.result))
+    return certain.choose(PASSES, at.stop), result
+
+
+@device
+def _write_packets(
+    recorder: OccludedRecorder,
+    packets: PacketRecorder,
+    job: Any,
+    order: Order,
+    workspace: Any,
+    group: PacketGroup,
+) -> None:
+    resolve_undecided(packets, job, order, workspace, group)
+    for p in range(group.count):
+        for lane in range(LANES):
+            if packets.state[p, RESULTS, lane] > MISS:
+                recorder.hit[group.base + packets.first[p] + lane] = True
+
+
+@device
+def _write_misses(recorder: OccludedRecorder, begin: int, end: int) -> None:
+    recorder.hit[begin:end] = False
+
+
+# In the single-ray traversal.
+
+
+@device
+def _start(recorder: ExactOccluded, k: int) -> ExactOccluded:
+    return ExactOccluded(recorder.hit[k : k + 1])
+
+
+@inlined
+def _resolve(recorder: ExactOccluded, rows: Any, ray: Ray, i: int) -> float:
+    if intersect(rows, ray, i)[0]:
+        recorder.hit[0] = True
+        return np.nan
+    return np.inf
+
+
+@device
+def _finish(_recorder: ExactOccluded, _state: ExactOccluded, _job: Any, _k: int) -> bool:
+    return True
+
+
+# Results.
+
+
+def _write_hits(results: OccludedResults, ray: int, index: Ints, _t: Floats) -> None:
+    results.hit[ray] = index.size > 0
+
+
+PER_RAY = PerRay(
+    results=OccludedResults,
+    arrays=(ResultArray(np.bool_, False),),
+    recorder=lambda results, _size, _options: OccludedRecorder(results.hit),
+    exact_recorder=lambda results: ExactOccluded(results.hit),
+    write_hits=_write_hits,
+    group_widths=(1, 4, 8, 16),
+    scattered=True,
+)
+
+
+def _merge_geometries(request: Request, run_one: Run, _options: Any) -> OccludedResults:
+    first, *others = request.jobs
+    (hit,) = run_one(first)
+    for job in others:
+        left = np.flatnonzero(~hit)
+        (hit[left],) = run_one(select_rays(job, left)._replace(frame=job.frame))
+    return OccludedResults(hit)
+
+
+class _OccludedParts:
+    """Whether each ray hits anything in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, _like: Any, _options: Any) -> None:
+        self._hit = np.zeros(len(rays.origins), np.bool_)
+        self.limit = np.full(len(rays.origins), np.inf)
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """End rays that hit something."""
+        hit = which[part.scene.occluded(**how)]
+        self._hit[hit], self.limit[hit] = True, np.nan
+
+    def results(self) -> tuple[OccludedResults, Any]:
+        """Return whether each ray hits anything; no rows are needed."""
+        return OccludedResults(self._hit), None
+
+
+def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
+    hit = scene.occluded(rays, workers=workers)
+    yield ChunkResults(
+        int(np.count_nonzero(hit)), lambda _: {"ray": range(first, first + len(hit)), "occluded": hit}
+    )
+
+
+QUERY = Query(
+    name="occluded",
+    hooks=Hooks(
+        stream={
+            OccludedRecorder: StreamHooks(
+                record=_record,
+                write_results=_write_results,
+                certain_hits=_CertainOccluded,
+                record_certain=_record_certain,
+                longest_first=True,
+                defers_float64=True,
+            )
+        },
+        packet={
+            OccludedRecorder: PacketHooks(
+                intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
+            )
+        },
+        exact={ExactOccluded: ExactHooks(_resolve, _start, _finish)},
+    ),
+    run=partial(run, PER_RAY),
+    merge_geometries=_merge_geometries,
+    present=lambda results, shape, _source, _options: results.hit.reshape(shape),
+    part_merger=_OccludedParts,
+    columns=FileColumns(lambda _dimension, _ids: {**RAY, "occluded": np.dtype(np.bool_)}, _chunks),
+)
+
+
+class OccludedMethod:
+    """Gives a scene its method `occluded`."""
+
+    query = QUERY
+
+    def occluded(
+        self: RunsQueries,
+        rays: Rays,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Bools:
+        """Return whether each ray hits anything: bool, of the rays' shape. Parameters as for `nearest`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
+        >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
+        array([False,  True])
+        """
+        hit: Bools = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return hit

@@ -1,0 +1,84 @@
+"""Queries whose results have one size for each ray: allocated at once, written by all threads."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler import buffer_pool
+from raybox.geometry import noting
+from raybox.queries.exact_fallback import undecided_hits
+from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.validation import Floats, Ints
+
+
+class ResultArray(NamedTuple):
+    """One array of the results: its dtype, and its value for a ray that hits nothing."""
+
+    dtype: Any
+    miss: Any
+
+
+def no_shape(_options: Any) -> tuple[int, ...]:
+    """Return the shape of one ray's result: a number."""
+    return ()
+
+
+class PerRay(NamedTuple):
+    """How a query with results of one size for each ray is run."""
+
+    results: Callable[..., Any]
+    """NamedTuple of the result arrays"""
+    arrays: tuple[ResultArray, ...]
+    recorder: Callable[[Any, int, Any], Any]
+    """(results, rays, options) -> recorder of groups of up to so many rays, or of packets of so many"""
+    exact_recorder: Callable[[Any], Any]
+    """(results) -> recorder of the single-ray traversal"""
+    write_hits: Callable[[Any, int, Ints, Floats], None]
+    """(results, ray, index, t): write the result of a ray whose hits are given, in exact order"""
+    shape: Callable[[Any], tuple[int, ...]] = no_shape
+    """(options) -> the shape of one ray's result"""
+    group_widths: tuple[int, ...] = (1, 1, 1, 1)
+    """by the size of the tree: groups are of up to so many times as many rays"""
+    scattered: bool = False
+    """whether groups are wide only if few rays go one way from one place"""
+    packets: bool = True
+    """whether packets are looked for"""
+
+    def allocate(self, rays: int, options: Any) -> Any:
+        """Return the result arrays of so many rays, not yet written."""
+        shape = (rays, *self.shape(options))
+        return self.results(*(buffer_pool.empty(shape, array.dtype) for array in self.arrays))
+
+    def write_misses(self, results: Any, begin: int, end: int) -> None:
+        """Write that the rays begin <= k < end hit nothing."""
+        for array, (_, miss) in zip(results, self.arrays, strict=True):
+            array[begin:end] = miss
+
+    def run_exact(self, job: Job, options: Any) -> Any:
+        """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
+        results = self.allocate(len(job.rays.origins), options)
+        self.write_misses(results, 0, len(job.rays.origins))
+        traverse_rays(job, (0, len(job.rays.origins)), make_scratch(), self.exact_recorder(results))
+        for k, index, t in undecided_hits(job):
+            self.write_hits(results, k, index, t)
+        return results
+
+
+def select_rays(job: Job, numbers: Ints | slice) -> Job:
+    """Return the job of some rays alone, for the single-ray traversal."""
+    rays = job.rays
+    ranges = [bound[numbers] if bound.size > 1 else bound for bound in (rays.t_min, rays.t_max)]
+    rows = rays._replace(
+        origins=rays.origins[numbers], directions=rays.directions[numbers], t_min=ranges[0], t_max=ranges[1]
+    )
+    for array in rows:
+        array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
+    return job._replace(rays=rows, rows=noting(job.rows, len(rows.origins)), frame=None)
+
+
+def join_arrays(arrays: Any, dtype: Any) -> Any:
+    """Return arrays one after the other, in pooled memory."""
+    joined = buffer_pool.empty((sum(len(array) for array in arrays),), dtype)
+    np.concatenate([np.empty(0, dtype), *arrays], out=joined)
+    return joined

@@ -1,0 +1,98 @@
+"""What a query is: everything that scenes, parts of scenes and files need of it, declared in one place.
+
+A query is one file (or one folder) beside this one and one line of `raybox.queries.table`. How it records
+hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from raybox.geometry import Cull, RayRows, Rays
+from raybox.hits.hit_ids import Source
+from raybox.queries.columns import ChunkResults
+from raybox.traversal.protocol import Hooks
+from raybox.traversal.single import Job
+from raybox.validation import Floats, Ints
+
+Results = Any
+"""A NamedTuple of arrays: the results of one query, not yet public."""
+
+Options = Any
+"""What a query takes beside rays, as a NamedTuple; None for most."""
+
+Run = Callable[[Job], Results]
+
+
+class RunQuery(Protocol):
+    """Run a query on one geometry."""
+
+    def __call__(self, job: Job, options: Options, workers: int, progress: bool) -> Results:
+        """Return the results for all rays of a job."""
+        ...
+
+
+class Request(NamedTuple):
+    """Rays for each geometry of a scene, laid out for the kernels, and the first id of each geometry."""
+
+    jobs: tuple[Job, ...]
+    starts: tuple[int, ...]
+
+
+class PartMerger(Protocol):
+    """Results of a scene in parts, so far: parts are visited one by one, near ones first."""
+
+    @property
+    def limit(self) -> Floats:
+        """For each ray, the time after which a part cannot change its result; NaN: no part can."""
+        ...
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Merge the results of one part for the rays `which`; how: arguments of its scene's query."""
+        ...
+
+    def results(self) -> tuple[Results, Any]:
+        """Return the results, and the rows of the primitives that were hit."""
+        ...
+
+
+class FileColumns(NamedTuple):
+    """The columns of a query's results in a file."""
+
+    dtypes: Callable[[int, Sequence[str] | None], dict[str, np.dtype[Any]]]
+    """(dimension, ids) -> the columns and their dtypes"""
+    chunks: Callable[[Any, Rays, int, int], Iterator[ChunkResults]]
+    """(scene, rays, number of the first ray, workers) -> results, in the order of the rays"""
+
+
+class Query(NamedTuple):
+    """One query."""
+
+    name: str
+    """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
+    hooks: Hooks
+    run: RunQuery
+    merge_geometries: Callable[[Request, Run, Options], Results]
+    """results of several geometries; the `Run` returns those of one"""
+    present: Callable[[Results, tuple[int, ...], Source, Options], Any]
+    """(results, shape of the rays, source, options) -> what users get"""
+    part_merger: Callable[[RayRows, Any, Options], PartMerger]
+    """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
+    columns: FileColumns | None = None
+
+
+class RunsQueries(Protocol):
+    """A scene, whole or in parts."""
+
+    def _run(
+        self,
+        query: Query,
+        rays: Rays,
+        options: Options = None,
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+        cull: Cull = None,
+    ) -> Any: ...

@@ -1,0 +1,208 @@
+"""What a query supplies to the traversals: hooks, chosen at compile time by the class of its recorder.
+
+A *recorder* is the state of a query in compiled code: a NamedTuple of arrays. The traversals call the stubs
+below with a recorder first; compiled code calls the hooks that were registered for its class. Numba picks
+them by type, so a hook costs nothing, and a query that does not need one leaves it at its default.
+
+The state of one ray in a group is a row of `Workspace.state`: its `RESULT` begins as `MISS` and means what
+the query makes of it; `UNDECIDED` leaves the ray to the exact fallback.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from raybox.compiler.decorators import device, dispatch, no, yes
+
+
+@device
+def add_pair(_recorder: Any, workspace: Any, count: int, ray: int, primitive: int) -> int:
+    """Add a ray and a primitive to the candidates; return how many there are now."""
+    workspace.pairs.ray[count], workspace.pairs.item[count] = ray, primitive
+    return count + 1
+
+
+@device
+def record_none(_recorder: Any, _job: Any, _workspace: Any, _spot: Any, _ray: int) -> bool:
+    """Record no certain hit: every box is a candidate."""
+    return False
+
+
+@device
+def always_room(_recorder: Any, _rays: int) -> bool:
+    """Return that there is room for the results of any number of rays."""
+    return True
+
+
+class StreamHooks(NamedTuple):
+    """A query in the stream traversal, which tests a list of rays against each node."""
+
+    record: Any
+    """(recorder, job, workspace, count): record candidates that were resolved in float64"""
+    write_results: Any
+    """(recorder, job, order, workspace, group) -> bool: write a group's results; False: there is no room"""
+    add_candidate: Any = add_pair
+    """(recorder, workspace, count, ray, primitive) -> int: add a candidate; return how many there are"""
+    certain_hits: Any = None
+    """a `CertainHits`: records boxes that sixteen rays hit for certain; None: every box is a candidate"""
+    record_certain: Any = record_none
+    """(recorder, job, workspace, spot, ray) -> bool: the same for one ray; False: the box is a candidate"""
+    ends_rays: Any = True
+    """whether rays may end before they have hit everything: then the order of nodes matters"""
+    longest_first: bool = False
+    """whether nodes in which rays stay longest come first, not the nearest"""
+    defers_float64: bool = False
+    """whether so few boxes are candidates that float64 copies of their rays are made on demand"""
+    has_unwritten: Any = no
+    """(recorder) -> bool: whether a group was traversed whose results had no room"""
+
+
+class PacketHooks(NamedTuple):
+    """A query in the packet traversal: sixteen neighbouring rays tested as one."""
+
+    intersect_box: Any
+    """vector code (builder, `PacketAtBox`) -> new stops and results of the sixteen rays"""
+    write_packets: Any
+    """(recorder, packets, job, order, workspace, place): write the results of so many packets"""
+    write_misses: Any
+    """(recorder, begin, end): write the results of rays that hit nothing"""
+    has_room: Any = always_room
+    """(recorder, rays) -> bool: whether there is room for the results of so many rays"""
+    prefetches_boxes: bool = False
+    """whether boxes that packets are tested against are read soon after"""
+    needs_rays64: bool = False
+    """whether float64 copies of all rays are needed, not only of those with undecided boxes"""
+
+
+class ExactHooks(NamedTuple):
+    """A query in the single-ray traversal, which decides each primitive exactly as it comes."""
+
+    resolve: Any
+    """(recorder, rows, ray, i) -> float: decide primitive i; return the time after which none matters"""
+    start: Any
+    """(recorder, k) -> recorder: the state of ray k"""
+    finish: Any
+    """(recorder, state, job, k) -> bool: write the result of ray k; False: there is no room"""
+
+
+class Hooks(NamedTuple):
+    """The hooks of one query, by the class of the recorder."""
+
+    stream: dict[type, StreamHooks]
+    packet: dict[type, PacketHooks]
+    exact: dict[type, ExactHooks]
+
+
+REGISTERED = Hooks({}, {}, {})
+"""Every recorder class and its hooks."""
+
+
+def register(hooks: Hooks) -> None:
+    """Let the traversals call the hooks of a query."""
+    REGISTERED.stream.update(hooks.stream)
+    REGISTERED.packet.update(hooks.packet)
+    REGISTERED.exact.update(hooks.exact)
+
+
+def record(recorder: Any, job: Any, workspace: Any, count: int) -> None:
+    """Record the candidates of a workspace, which were resolved; never guess: see `mark_undecided`."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_results(recorder: Any, job: Any, order: Any, workspace: Any, group: Any) -> bool:
+    """Write the results of a group and list its undecided rays; return whether there was room.
+
+    group: the first ray of the batch, and where in the order the group begins and ends.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+def add_candidate(recorder: Any, workspace: Any, count: int, ray: int, primitive: int) -> int:
+    """Add a ray and a primitive to the candidates; return how many there are now."""
+    raise NotImplementedError("compiled code only")
+
+
+def record_certain(recorder: Any, job: Any, workspace: Any, spot: Any, ray: int) -> bool:
+    """Record that a ray hits the box in a slot for certain; return whether that is all there is to do.
+
+    spot: node, octant, slot.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+def ends_rays(recorder: Any) -> bool:
+    """Return whether rays may end before they have hit everything."""
+    raise NotImplementedError("compiled code only")
+
+
+def defers_float64(recorder: Any) -> bool:
+    """Return whether float64 copies of rays are made on demand."""
+    raise NotImplementedError("compiled code only")
+
+
+def has_unwritten(recorder: Any) -> bool:
+    """Return whether a group was traversed whose results had no room."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_packets(recorder: Any, packets: Any, job: Any, order: Any, workspace: Any, place: Any) -> None:
+    """Write the results of so many packets. place: the first ray of the batch, and how many packets."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_misses(recorder: Any, begin: int, end: int) -> None:
+    """Write the results of rays that hit nothing: group by group, while they are in a core's cache."""
+    raise NotImplementedError("compiled code only")
+
+
+def has_room(recorder: Any, rays: int) -> bool:
+    """Return whether there is room for the results of so many rays in packets."""
+    raise NotImplementedError("compiled code only")
+
+
+def prefetches_boxes(recorder: Any) -> bool:
+    """Return whether boxes that packets are tested against are read soon after."""
+    raise NotImplementedError("compiled code only")
+
+
+def resolve(recorder: Any, rows: Any, ray: Any, i: int) -> float:
+    """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
+    raise NotImplementedError("compiled code only")
+
+
+def start(recorder: Any, k: int) -> Any:
+    """Return the state of ray k, which has hit nothing yet."""
+    raise NotImplementedError("compiled code only")
+
+
+def finish(recorder: Any, state: Any, job: Any, k: int) -> bool:
+    """Write the result of ray k; return False if there was no room."""
+    raise NotImplementedError("compiled code only")
+
+
+def hook_of(table: dict[type, Any], name: str) -> Callable[[type], Any]:
+    """Return what picks the hook of this name for a recorder class; flags become constant functions."""
+
+    def pick(kind: type) -> Any:
+        hook = getattr(table.get(kind), name, None)
+        return (yes if hook else no) if isinstance(hook, bool) else hook
+
+    return pick
+
+
+_STUBS: dict[str, tuple[Any, ...]] = {
+    "stream": (
+        record,
+        write_results,
+        add_candidate,
+        record_certain,
+        ends_rays,
+        defers_float64,
+        has_unwritten,
+    ),
+    "packet": (write_packets, write_misses, has_room, prefetches_boxes),
+    "exact": (resolve, start, finish),
+}
+
+for _name, _stubs in _STUBS.items():
+    for _stub in _stubs:
+        dispatch(_stub, hook_of(getattr(REGISTERED, _name), _stub.__name__))

@@ -1,0 +1,36 @@
+"""The state of one ray in a group: where it ends, and that it is undecided."""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.bvh.node import NUDGE
+from raybox.compiler.decorators import device
+from raybox.compiler.intrinsics import larger
+from raybox.exact.powers_of_two import power_of_two
+from raybox.traversal.ray_setup import LATER, PASSES, RESULT, STOP, UNDECIDED
+
+_ROUND = 2.0**-50
+
+
+@device
+def mark_undecided(workspace: Any, ray: int) -> None:
+    """Leave a ray to the exact fallback."""
+    workspace.state[ray, RESULT] = UNDECIDED
+    workspace.packed_rays[ray, STOP] = PASSES
+
+
+@device
+def latest_for(workspace: Any, ray: int, t: float) -> Any:
+    """Return a time in the units of a packed ray, rounded up to float32, and not before its beginning."""
+    x = t * power_of_two(workspace.power[ray])
+    shift = np.float64(workspace.shift[ray])
+    y = x - shift + (abs(x) + abs(shift)) * _ROUND
+    return np.float32(larger(y + (abs(y) * LATER + NUDGE), 0.0))
+
+
+@device
+def end_at(workspace: Any, ray: int, t: float) -> None:
+    """End a ray at t, if it does not end sooner: nothing after it matters."""
+    late = latest_for(workspace, ray, t)
+    workspace.packed_rays[ray, STOP] = min(workspace.packed_rays[ray, STOP], late)
