@@ -19,7 +19,7 @@ from raybox.queries.count import ExactCount
 from raybox.queries.first import ExactFirst
 from raybox.queries.nearest.query import ExactNearest
 from raybox.queries.occluded import ExactOccluded
-from raybox.traversal.single import Job, make_scratch, meet_slots, traverse_rays
+from raybox.traversal.single import Job, intersect_slots, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 
@@ -57,9 +57,11 @@ def proposed(tree, rays, asked, t, slots, out):
     for k in range(asked.shape[0]):
         _, probe = make_ray_slabs(tree, get_ray(rays, asked[k, 0]), SHARP)
         row, bit = asked[k, 1] * ROW, 1 << asked[k, 2]
-        out[k, 0] = meet_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
+        out[k, 0] = intersect_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
         stop = min(probe.stop, latest(t[k], probe.exponent, probe.shift))
-        out[k, 1] = meet_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
+        out[k, 1] = (
+            intersect_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
+        )
 
 
 # Rounding outward

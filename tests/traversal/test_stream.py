@@ -16,7 +16,17 @@ from raybox.queries.first import FirstRecorder
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
-from raybox.traversal.ray_setup import CELLS, MISS, PASSES, RESULT, STOP, TIMED, UNAIMED, UNDECIDED, frame_of
+from raybox.traversal.ray_setup import (
+    CELLS,
+    MISS,
+    NOT_PACKED,
+    PASSES,
+    RESULT,
+    STOP,
+    TIMED,
+    UNDECIDED,
+    frame_of,
+)
 from raybox.traversal.ray_state import latest_for
 from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
@@ -272,7 +282,7 @@ def test_who_stands_still_far_from_the_bulk_is_not_for_vectors():
     tree, ways = build(lower, upper), np.array([[0.0, 0.0, 1.0]] * 2)
     desk = aimed(frame_of(tree), rb.Rays(origins, ways).rows(), range(2))
     assert desk.packed_rays[0, STOP] > 2.0**24
-    assert (desk.packed_rays[1, STOP], desk.state[1, RESULT]) == (UNAIMED, UNDECIDED)
+    assert (desk.packed_rays[1, STOP], desk.state[1, RESULT]) == (NOT_PACKED, UNDECIDED)
     hits = rb.Scene(rb.Boxes(lower, upper)).nearest(
         rb.Rays(np.tile(origins, (900, 1)), np.tile(ways, (900, 1)))
     )

@@ -30,12 +30,12 @@ from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
 from raybox.traversal.ray_setup import (
     CELLS,
     LANES,
+    NOT_PACKED,
     NUMBERS,
     PACKED_WORDS,
     PASSES,
     STATE_WORDS,
     STOP,
-    UNAIMED,
     Frame,
     make_frame,
     octant_of,
@@ -268,7 +268,7 @@ def _sweep_octant(task: Task, workspace: Workspace, base: int, octant: int, out:
     begin, end = workspace.starts[octant], workspace.starts[octant + 1]
     set_up_rays(task.frame, workspace, workspace.rows, workspace.order, (begin, end))
     for r in range(end - begin):
-        if workspace.packed_rays[r, STOP] == UNAIMED:
+        if workspace.packed_rays[r, STOP] == NOT_PACKED:
             _leave_out(out, base + workspace.order[begin + r])
     planes = task.blocks.planes
     number = used = 0

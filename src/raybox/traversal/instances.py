@@ -1,10 +1,9 @@
-"""Walk the tree of moved copies: each copy that is proposed is a tree itself, walked with the ray it sees.
+"""The traversal of instances: each instance is a tree itself, traversed with the ray in its coordinates.
 
-The tree of copies is walked nearest first, copies too: their nearest contacts spare the others. A copy's own
-tree is proposed to by a ray that is off by a little (`raybox.primitives.instance_ray`), and so is given a
-blur: at time t, the ray as the copy sees it is within ``blur + abs(t) sway`` of its image in float64, on each
-axis, and t is no larger than the times at which the ray is within the box round the copy. So no primitive is
-lost.
+The tree of instances is traversed nearest first, instances too: their nearest hits spare the others. The ray
+in an instance's coordinates is rounded (`raybox.primitives.instance_ray`), so its slabs are wider by a blur:
+at time t the exact ray is within ``blur + abs(t) sway`` of the rounded one, on each axis, and t is no larger
+than the times at which the ray is within the box round the instance. So no primitive is lost.
 """
 
 import math
@@ -19,7 +18,7 @@ from raybox.geometry import CopyRows
 from raybox.primitives.instance_ray import Seen, look
 from raybox.primitives.ray import Ray
 from raybox.traversal.protocol import resolve
-from raybox.traversal.single import TRAVERSALS, Job, Scratch, meet_slots, push, traverse_tree
+from raybox.traversal.single import TRAVERSALS, Job, Scratch, intersect_slots, push, traverse_tree
 from raybox.traversal.single_ray_setup import RaySlabs, latest, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
@@ -39,7 +38,7 @@ def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
 
 @inlined
 def _range(rows: Any, seen: Seen, limit: float) -> tuple[float, float]:
-    """Return times between which a copy may be met and is of interest."""
+    """Return times between which an instance may be hit, and matters."""
     o, d, i = seen.origin, seen.direction, seen.copy
     if not seen.sure:
         return -np.inf, np.inf
@@ -58,7 +57,7 @@ def _blur(blur: float, sway: float, longest: float) -> float:
 
 @inlined
 def _enter(rows: Any, seen: Seen, limit: float, recorder: Any, scratch: Scratch) -> float:
-    """Offer the sink what may be met in one copy; see `descend`."""
+    """Resolve the primitives of one instance that the ray may hit; see `traverse_tree`."""
     begin, end = _range(rows, seen, limit)
     if not begin <= end:
         return np.inf
@@ -79,7 +78,7 @@ def _enter(rows: Any, seen: Seen, limit: float, recorder: Any, scratch: Scratch)
 def traverse_instances(
     rows: Any, job: Job, slabs: RaySlabs, ray: Ray, recorder: Any, scratch: Scratch
 ) -> float:
-    """Offer the sink what may be met in every allowed copy whose box the ray may meet; see `descend`."""
+    """Resolve the primitives of every allowed instance whose box the ray may hit; see `traverse_tree`."""
     nodes = job.tree.nodes
     allowed = job.allowed
     stop = slabs.stop
@@ -88,7 +87,7 @@ def traverse_instances(
     scratch.time[0] = slabs.start
     top = 1
     while top > 0:
-        # Take the nearest node or copy that is not too late by now.
+        # Take the nearest node or instance that is not too late by now.
         top -= 1
         if scratch.time[top] > stop:
             continue
@@ -103,8 +102,8 @@ def traverse_instances(
                 stop = min(stop, latest(limit, slabs.exponent, slabs.shift))
             continue
 
-        # Keep what the ray may meet among its slots: copies too.
-        mask = meet_slots(nodes, node * ROW, slabs, stop, scratch.slots)
+        # Push what the ray may hit among its slots: instances too.
+        mask = intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
         scratch.visited[0] += 1
         base = top
         while mask != 0:

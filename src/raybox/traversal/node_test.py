@@ -1,12 +1,12 @@
 """The node test: many rays against every slot of a node, or one ray against all of them at once.
 
-One fused multiply-add a plane: near and far planes are picked once a node by the octant that the rays
+One fused multiply-add a plane: near and far planes are chosen once a node by the octant that the rays
 run into. See `raybox.traversal.ray_setup` for why no box is lost.
 
-**Boxes met for sure.** A slot's near times are early by 7u of themselves and the margin M at most, far ones
-late by 16u and M (`raybox.traversal.ray_setup`), so a ray for which ``near (1 + 24u) + 2 M <= far`` meets the
-slot's box, with room to spare, within its range. All but one in a thousand boxes that rays meet need not be
-looked up and calculated in float64 at all.
+**Certain hits.** A slot's near times are early by 7u of themselves and the margin M at most, far ones late by
+16u and M (`raybox.traversal.ray_setup`), so a ray for which ``near (1 + 24u) + 2 M <= far`` hits the slot's
+box, with room to spare, within its range. All but one in a thousand boxes that rays hit need no float64 at
+all.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater,
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_loops import Register, bits, loop
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
-from raybox.traversal.slab_coefficients import SlabCoefficients, read, single_ray
+from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
 GROWTH = 1.0 + 1.5 * 2.0**-20
-_TAME = 2.0**50  # slots' planes beyond were moved who knows how far
+_TAME = 2.0**50  # planes beyond were moved by an unknown distance
 
 
 def _backward(b: Any, octant: Any, axis: int) -> Any:
@@ -37,29 +37,29 @@ def _backward(b: Any, octant: Any, axis: int) -> Any:
 
 
 def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
-    """Return where the near and far planes on one axis are of a node, or of any row of so many boxes."""
+    """Return the places of the near and far planes on one axis, of a node or a row of so many boxes."""
     up = b.mul(_backward(b, octant, axis), I64(3 * width))
     near = b.add(row, b.add(I64(axis * width), up))
     far = b.add(row, b.sub(I64((axis + 3) * width), up))
     return near, far
 
 
-def clip(planes: Any, lines: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
+def clip(planes: Any, slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
-    planes: the near and far planes, of an axis' number. Stops come last: where they change from slot to slot,
-    they are waited for (2 % of `nearest`, measured).
+    planes: the near and far planes of an axis. Ends come last: they change from slot to slot, and would be
+    waited for (2 % of `nearest`).
     """
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for axis in range(2, -1, -1):
         first, last = planes(axis)
-        near = greater(fused(first, lines.steep[axis], lines.near[axis]), near)
-        far = lesser(fused(last, lines.flat[axis], lines.far[axis]), far)
+        near = greater(fused(first, slabs.steep[axis], slabs.near[axis]), near)
+        far = lesser(fused(last, slabs.flat[axis], slabs.far[axis]), far)
     return near, lesser(far, stop)
 
 
 def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
-    """Return which of the lanes from `at` on are among a list's."""
+    """Return which lanes from `at` on belong to a list."""
     left = b.trunc(b.sub(number, at), I32)
     return steps(b, I64(0), count).to(I32) < splat(b, left, count)
 
@@ -72,46 +72,46 @@ def is_certain(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
     return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, _TAME))
 
 
-def undecided(near: Lanes, far: Lanes, sure: Lanes) -> Lanes:
+def undecided(near: Lanes, far: Lanes, certain: Lanes) -> Lanes:
     """Return which rays may hit a slot's box, but not for certain.
 
     As one comparison: logic of sixteen lanes that are true or false takes AVX2 several times as long.
     """
-    return sure.choose(np.nan, near) <= far
+    return certain.choose(np.nan, near) <= far
 
 
 def reach(near: Lanes, margin: Lanes) -> Lanes:
-    """Return times that are no sooner than the true ones, and by more than those may be off besides."""
+    """Return times by which rays have certainly entered a box, with room to spare."""
     return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
 
 
 class RayVector:
-    """Rays of a list that are tested at a node together: their lines, margins and stops."""
+    """Rays of a list that are tested at a node together: coefficients, ends and margins."""
 
     def __init__(self, b: Any, recorder: Any, workspace: Any, begin: Any, at: Any, number: Any) -> None:
         self.b = b
         self.begin = b.add(begin, at)
         self.count = at_a_time()
         self.rays = workspace.lists.load(self.begin, self.count)
-        self.packet_slabs, stop, self.margin = read(b, recorder, workspace, self.rays)
+        self.coefficients, stop, self.margin = load_rays(b, recorder, workspace, self.rays)
         self.room = self.margin + self.margin
         self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
 
     def intersect_slots(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
-        """Return when the rays enter and leave a slot's box; who may meet it enters first."""
+        """Return when the rays enter and leave a slot's box; those that may hit it enter first."""
 
         def planes_of(axis: int) -> list[Lanes]:
             return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
-        return clip(planes_of, self.packet_slabs, self.stop.lanes)
+        return clip(planes_of, self.coefficients, self.stop.lanes)
 
-    def enlist(self, workspace: Any, slots: Slots, slot: Any, near: Lanes | None, met: Lanes) -> None:
+    def enlist(self, workspace: Any, slots: Slots, slot: Any, near: Lanes | None, some: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""
         to = slots.ends.get(slot)
-        workspace.lists.squeeze(self.rays, met, to)
+        workspace.lists.squeeze(self.rays, some, to)
         if near is not None:
-            workspace.times.squeeze(near, met, to)
-        slots.ends.put(self.b.add(to, self.b.ctpop(met.mask())), slot)
+            workspace.times.squeeze(near, some, to)
+        slots.ends.put(self.b.add(to, self.b.ctpop(some.mask())), slot)
 
 
 class Slots:
@@ -134,28 +134,28 @@ class Slots:
         return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
 
     def item(self, slot: Any) -> Any:
-        """Return the number of the box that a slot is."""
+        """Return the index of the box in a slot."""
         b = self._planes.b
         return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
 
     def close(self, workspace: Any) -> None:
-        """Say how long the lists are now."""
+        """Write how long the lists are now."""
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
 
 
-def intersect_lists_with(make_recorder: Any, b: Any, of: Any, workspace: Any, node: Any, span: Any) -> None:
-    """Write to the lists of a node's slots the rays of a list that may meet them, and when.
+def intersect_lists_with(make_hits: Any, b: Any, job: Any, workspace: Any, node: Any, span: Any) -> None:
+    """Write to the lists of a node's slots the rays of a list that may hit them, and when.
 
-    of: (whose answers, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that
-    is a node); span: where the list begins and ends. What `make_recorder` makes, for rays that are tested
-    together, deals with the boxes that are met for sure.
+    job: (recorder, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that is a
+    node); span: where the list begins and ends. `make_hits` returns a `CertainHits` for rays that are tested
+    together, which records the boxes that they hit for certain.
     """
-    (recorder, nodes), (row, octant, boxes, inner) = of, node
+    (recorder, nodes), (row, octant, boxes, inner) = job, node
     begin, number = span[0], b.sub(span[1], span[0])
     slots = Slots(b, nodes, workspace, row, octant)
     with loop(b, number, at_a_time()) as at:
         rays = RayVector(b, recorder, workspace, begin, at, number)
-        hits = make_recorder(rays, slots)
+        hits = make_hits(rays, slots)
         with bits(b, boxes) as slot:
             near, far = rays.intersect_slots(slots, slot)
             left = hits.record(slot, near, far)
@@ -182,34 +182,34 @@ def boxes(b: Any, nodes: Any, row: Any) -> Any:
 
 @vector_code(types.int64)
 def intersect_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
-    """Return a bit for each slot that one ray may meet before its stop, and store their near times.
+    """Return a bit for each slot that the single ray may hit before its end, and store their entry times.
 
-    The ray is the one that went alone last (`raybox.traversal.slab_coefficients`). Another eight bits say
-    which of them it meets for sure, as far as they are boxes.
+    Another eight bits say which of them it hits for certain, as far as they are boxes. The ray was loaded by
+    `load_single_ray`.
     """
-    return _meet(b, nodes, workspace, (row, octant, ray), lambda near, _: near)
+    return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, _: near)
 
 
 @vector_code(types.int64)
 def intersect_slots_longest(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
-    """Do as `meet`, but store how long the ray is in each slot, negative: the longest is the least."""
-    return _meet(b, nodes, workspace, (row, octant, ray), lambda near, far: near - far)
+    """Do as `intersect_slots`, but store how long the ray is in each slot, negated: the longest is least."""
+    return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, far: near - far)
 
 
-def _meet(b: Any, nodes: Any, workspace: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
-    """Test a node's slots against one ray; store what `order` makes of when it enters and leaves them."""
+def _intersect(b: Any, nodes: Any, workspace: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
+    """Test a node's slots against the single ray; store the `order` of its entry and exit times."""
     row, octant, ray = at
     planes = nodes.as_items(F32)
-    lines, margin = single_ray(workspace, WIDTH)
+    coefficients, margin = single_ray(workspace, WIDTH)
 
     def planes_of(axis: int) -> list[Lanes]:
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
     stop = workspace.packed_rays.splat(b.add(b.mul(ray, I64(PACKED_WORDS)), I64(STOP)), WIDTH)
-    near, far = clip(planes_of, lines, stop)
+    near, far = clip(planes_of, coefficients, stop)
     workspace.slots.store(order(near, far), I64(0))
-    sure = is_certain(near, far, margin + margin)
-    return b.or_((near <= far).mask(), b.shl(sure.mask(), I64(WIDTH)))
+    certain = is_certain(near, far, margin + margin)
+    return b.or_((near <= far).mask(), b.shl(certain.mask(), I64(WIDTH)))
 
 
 @vector_code(types.void)
@@ -226,5 +226,5 @@ def rank_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> Non
 
 @vector_code(types.void)
 def rank_slots_fullest(b: Any, workspace: Any) -> None:
-    """Store how many rays are in each slot's list, negative: the fullest is the least."""
+    """Store how many rays are in each slot's list, negated: the fullest is least."""
     workspace.slots.store(workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))

@@ -1,4 +1,4 @@
-"""Probes, written: see `raybox.traversal.ray_setup` for what they are and why they hold."""
+"""Pack rays: eight words each; `raybox.traversal.ray_setup` says what they are and why no box is lost."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, lar
 from raybox.traversal.ray_setup import (
     LATER,
     MISS,
+    NOT_PACKED,
     NUMBERS,
     PACKED_WORDS,
     PASSES,
     STATE_WORDS,
-    UNAIMED,
     UNDECIDED,
     at_a_time,
 )
@@ -41,11 +41,11 @@ from raybox.traversal.workspace import FIRST
 _ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
 _LEAST = 2.0**-38  # slack
 _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
-_AHEAD = 64  # rays, to be fetched from memory in time
+_AHEAD = 64  # rays that are prefetched
 
 
 class PackedRays(NamedTuple):
-    """The words of probes, column by column, answers to begin with, and where rays are."""
+    """The words of packed rays, column by column, their first results, and where the rays are."""
 
     c: list[Lanes]
     inverse: list[Lanes]
@@ -59,57 +59,57 @@ class PackedRays(NamedTuple):
         return [*self.c, *self.inverse, self.slack, self.stop]
 
 
-def pack_rays(seen: ClippedRays) -> PackedRays:
-    """Return probes. Those that meet nothing, or are not for vectors, stop before they start."""
-    length = seen.stop - seen.start
+def pack_rays(clipped: ClippedRays) -> PackedRays:
+    """Return packed rays; those that hit nothing, or cannot be packed, end before they begin."""
+    length = clipped.stop - clipped.start
     length = length + length.magnitude() * LATER + NUDGE
-    start = seen.start.to(F64)
-    places = [fused(start, w, v) for v, w in zip(seen.v, seen.w, strict=True)]
-    c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, seen.inverse, strict=True)]
+    start = clipped.start.to(F64)
+    places = [fused(start, w, v) for v, w in zip(clipped.v, clipped.w, strict=True)]
+    c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
-    slack = pack_slack(largest(seen.place) * _ROUND + _LEAST, _ends_off(seen, length))
-    return PackedRays(c, seen.inverse, slack, *_ends(seen, length), x)
+    slack = pack_slack(largest(clipped.place) * _ROUND + _LEAST, _ends_off(clipped, length))
+    return PackedRays(c, clipped.inverse, slack, *_ends(clipped, length), x)
 
 
-def _ends_off(seen: ClippedRays, length: Lanes) -> Lanes:
-    """Return how long before the range times begin, and how long after it they end, both at most.
+def _ends_off(clipped: ClippedRays, length: Lanes) -> Lanes:
+    """Return by how much times begin before the range and end after it, at most.
 
-    But for what is before, or after, all boxes: most ranges are wider than the scene.
+    What is before, or after, all boxes does not count: most ranges are wider than the scene.
     """
     none = constant(length.b, F32, length.count, 0.0)
-    first = greater(seen.first * _MORE, seen.first * _LESS)
-    last = lesser(seen.last * _MORE, seen.last * _LESS)
-    return greater(first - seen.start, none) + greater(length - (last - seen.start), none)
+    first = greater(clipped.first * _MORE, clipped.first * _LESS)
+    last = lesser(clipped.last * _MORE, clipped.last * _LESS)
+    return greater(first - clipped.start, none) + greater(length - (last - clipped.start), none)
 
 
-def _ends(seen: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
-    """Return stops, and answers to begin with."""
-    b, count, wild = length.b, length.count, seen.alive & ~seen.tame
-    none = wild.choose(constant(b, F32, count, UNAIMED), PASSES)
-    stop = (seen.alive & seen.tame).choose(length, none)
-    return stop, wild.choose(constant(b, I32, count, UNDECIDED), MISS)
+def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
+    """Return where rays end, and their first results."""
+    b, count, unpackable = length.b, length.count, clipped.alive & ~clipped.tame
+    none = unpackable.choose(constant(b, F32, count, NOT_PACKED), PASSES)
+    stop = (clipped.alive & clipped.tame).choose(length, none)
+    return stop, unpackable.choose(constant(b, I32, count, UNDECIDED), MISS)
 
 
 @vector_code(types.void)
 def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place: Any) -> None:
-    """Write the probes of the rays in rows[where[k]], begin <= k < end, and their numbers in float64.
+    """Pack the rays in rows[where[k]], begin <= k < end, and copy them in float64.
 
-    place: (begin, end), or with whether those numbers are to be spared: who needs some can `bring` them.
+    place: (begin, end), or with whether the float64 copies are left to `load_float64`.
     """
-    begin, end, *spared = place
+    begin, end, *deferred = place
     count = at_a_time()
     with loop(b, b.sub(end, begin), count) as at:
         first = b.add(begin, at)
         for soon in _places(b, b.add(first, I64(_AHEAD)), end, count):
             rows.prefetch(_row(b, where.get(soon)))
         given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
-        with b.if_then(b.not_(spared[0] if spared else I1(0))):
+        with b.if_then(b.not_(deferred[0] if deferred else I1(0))):
             for k, row in enumerate(given):
                 workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
-        seen = clip_rays(b, _columns_of(given), frame)
-        words = pack_rays(seen)
-        workspace.power.store(seen.size, at)
-        workspace.shift.store(seen.start, at)
+        clipped = clip_rays(b, _columns_of(given), frame)
+        words = pack_rays(clipped)
+        workspace.power.store(clipped.size, at)
+        workspace.shift.store(clipped.start, at)
         eights = zip(*(column.eights() for column in words.columns()), strict=True)
         for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
             workspace.packed_rays.store(row, b.mul(b.add(at, I64(k)), I64(PACKED_WORDS)))
@@ -120,7 +120,7 @@ def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place
 
 @vector_code(types.void)
 def load_float64(b: Any, workspace: Any, number: Any) -> None:
-    """Write the numbers of the rays of so many pairs, where `aim` has spared them."""
+    """Copy the rays of so many candidates in float64, where `set_up_rays` has left that out."""
     first = workspace.work.get(FIRST)
     with loop(b, number) as p:
         r = b.sext(workspace.pairs.ray.get(p), I64)
@@ -129,7 +129,7 @@ def load_float64(b: Any, workspace: Any, number: Any) -> None:
 
 
 def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:
-    """Return the numbers of some rays from begin on; past the end, the last again."""
+    """Return the numbers of `count` rays from begin on; past the end, the last one again."""
     last = b.sub(end, I64(1))
     lanes = [b.add(begin, I64(k)) for k in range(count)]
     return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
@@ -146,9 +146,9 @@ def _columns_of(rows: list[Lanes]) -> Float64Rays:
     return Float64Rays(columns[:3], columns[3:6], columns[6], columns[7])
 
 
-def store_float64(b: Any, given: Float64Rays, at: Any, exact: Any) -> None:
+def store_float64(b: Any, given: Float64Rays, at: Any, rays64: Any) -> None:
     """Store sixteen rays as rows of origin, direction, t_min, t_max."""
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     eights = zip(*(column.eights() for column in columns), strict=True)
     for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-        exact.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))

@@ -25,7 +25,7 @@ from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.protocol import has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, sort_keys
 from raybox.traversal.ray_order import NEXT, Order, PacketGroup, Span
-from raybox.traversal.ray_setup import LANES
+from raybox.traversal.ray_setup import CENTER, GRAIN, LANES, SCALE
 from raybox.traversal.stream import traverse_stream
 from raybox.traversal.workspace import SLAB_WORDS, Workspace, make_workspace, room_for
 
@@ -44,13 +44,13 @@ def _is_coherent(rays: Any, numbers: Any, at: int) -> bool:
     size = larger(larger(abs(d[at, 0]), abs(d[at, 1])), abs(d[at, 2]))
     away = 0.0
     for axis in range(3):
-        away += abs(o[at, axis] - numbers[axis])
+        away += abs(o[at, axis] - numbers[CENTER + axis])
     same = size > 0.0
     for k in (5, 10, 15):
         for axis in range(3):
             one, other = d[at, axis], d[at + k, axis]
             apart = abs(o[at, axis] - o[at + k, axis]) + away * abs(one - other) / size
-            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[3] <= GRAINS * numbers[16]
+            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[SCALE] <= GRAINS * numbers[GRAIN]
     return same
 
 

@@ -1,7 +1,7 @@
-"""The lines of a packet, which bound those of its sixteen rays.
+"""The slab coefficients of a packet, which bound those of its sixteen rays.
 
-See `raybox.traversal.packet` for why chords do. All of them are made at once: the least of each of twelve
-vectors takes 36 operations on whole vectors, not twelve times eight on parts of them.
+See `raybox.traversal.packet` for why chords do. All are computed at once: the least of each of twelve vectors
+takes 36 operations on whole vectors, not twelve times eight on parts of them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from raybox.bvh.node import NUDGE
 from raybox.compiler.simd import F32, F64, I64, Lanes, constant, fused, greater, lesser, splat
 from raybox.traversal.packed_rays import PackedRays
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays
-from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STOP
+from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP
 from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, expand
 from raybox.traversal.workspace import SLAB_WORDS
 
-_AXES = (0, 1, 2, 2)  # the fourth lane is of no account
+_AXES = (0, 1, 2, 2)  # the fourth lane is not used
 _ROUGH = 2.0**-21
 _ROUND = 2.0**-48
 _EDGE = 2.0**-10
@@ -29,8 +29,8 @@ class PacketRays(NamedTuple):
     """The rays of a packet."""
 
     words: PackedRays
-    seen: ClippedRays
-    meets: Lanes  # who meets anything at all
+    clipped: ClippedRays
+    alive: Lanes  # which may hit anything
 
 
 class _Chord(NamedTuple):
@@ -41,10 +41,10 @@ class _Chord(NamedTuple):
 
 
 def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> None:
-    """Write the lines of a packet, and where it stops."""
+    """Write the slab coefficients of a packet, and where it ends."""
     row = b.mul(packet, I64(SLAB_WORDS))
     chord = _span(b, frame, rays)
-    offset, slope = _lines(chord, *_ends(chord, rays))
+    offset, slope = _lines_below(chord, *_ends(chord, rays))
     for k in range(3):
         for side, away in enumerate((1.0, -1.0)):
             for part, lines in (((NEAR, FAR)[side], offset), ((STEEP, FLAT)[side], slope)):
@@ -56,25 +56,25 @@ def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> 
 
 
 def end_packet(b: Any, workspace: Any, packet: Any, stops: Lanes) -> None:
-    """Write down where a packet stops: with the last of its rays."""
+    """Write where a packet ends: with the last of its rays."""
     workspace.packed_rays.store(stops.greatest(), b.add(b.mul(packet, I64(PACKED_WORDS)), I64(STOP)))
 
 
 def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
-    """Return between which planes the rays have what they may meet: from where they are on, at the latest."""
-    words, seen, meets = rays
+    """Return between which planes lies all that the rays may hit."""
+    words, clipped, alive = rays
     places = []
     for away in (-1.0, 1.0):
         for k in range(3):
             rough = words.slack * 4.0 + words.x[k].magnitude() * _ROUGH + NUDGE
-            places.append(meets.choose(words.x[k] * -away - rough, np.inf))
+            places.append(alive.choose(words.x[k] * -away - rough, np.inf))
     least = _least(places)
     first, last = (least.shuffled(least, [3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
-    low, up = (frame.numbers.load(at, 4) for at in (4, 7))
+    low, up = (frame.numbers.load(at, 4) for at in (LOW, HIGH))
     room = (up - low) * _EDGE + (low.magnitude() + up.magnitude()) * 2.0**-20 + _APART
     back: Any = None
     for k, axis in enumerate(_AXES):
-        some = splat(b, (seen.backward[axis] & meets).any(), 4)
+        some = splat(b, (clipped.backward[axis] & alive).any(), 4)
         back = some if back is None else back.shuffled(some, [*range(k), 4, *range(k + 1, 4)])
     begin = back.choose(low - room, lesser(first, up - room))
     end = back.choose(greater(last * -1.0, low + room), up + room)
@@ -82,7 +82,7 @@ def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
 
 
 def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
-    """Return bounds below all lines where chords begin, and end: of near times, and of far ones negated.
+    """Return bounds below all lines where chords begin and end: of near times, and of far ones negated.
 
     A value is rounded once.
     """
@@ -92,13 +92,13 @@ def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
         for offsets, slopes, away in ((own.near, own.steep, 1.0), (own.far, own.flat, -1.0)):
             for k in _AXES:
                 there = at.shuffled(at, [k] * LANES)
-                values.append(rays.meets.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
+                values.append(rays.alive.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
     first, last = (half.to(F64) for half in least.halves())
     return first - first.magnitude() * SINGLE - NUDGE, last - last.magnitude() * SINGLE - NUDGE
 
 
-def _lines(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
+def _lines_below(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
     """Return lines through two values each, or below, rounded downward: what is added, and the slope."""
     begin, end = (place.shuffled(place, [0, 1, 2, 3] * 2) for place in chord)
     slope = ((last - first) / (end - begin)).to(F32)

@@ -15,7 +15,7 @@ from raybox.traversal.packet_recorder import COLUMNS, NO_OCTANT, UNFIT
 from raybox.traversal.protocol import REGISTERED
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
-from raybox.traversal.ray_setup import LANES, MISS
+from raybox.traversal.ray_setup import HIGH, LANES, LOW, MISS
 
 _BLOCK = COLUMNS * LANES
 _WIDE = 2.0**20  # the bounds of scenes that have packets
@@ -23,7 +23,7 @@ _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 @vector_code(types.int64)
 def set_up_packet(b: Any, job: Any, workspace: Any, recorder: Any, at: Any, packet: Any) -> Any:
-    """Make a packet of the rays from `at` on; return the octant they run into, or NO_OCTANT, or UNFIT."""
+    """Make a packet of the rays from `at` on; return their octant, NO_OCTANT or UNFIT."""
     clipped, given = _load_sixteen(b, job, at)
     octant = Register(b, I64(NO_OCTANT))
     with b.if_then(clipped.alive.any()):
@@ -34,7 +34,7 @@ def set_up_packet(b: Any, job: Any, workspace: Any, recorder: Any, at: Any, pack
 def _set_up(
     b: Any, job: Any, workspace: Any, recorder: Any, rays: tuple[ClippedRays, Float64Rays], packet: Any
 ) -> Any:
-    """Make a packet of rays of which some may meet something; return as `aim_packet` does."""
+    """Make a packet of rays of which some may hit something; return their octant or UNFIT."""
     clipped, given = rays
     words = pack_rays(clipped)
     results = [words.result, constant(b, I32, LANES, MISS)]
@@ -43,27 +43,27 @@ def _set_up(
         recorder.words.store(column, b.add(base, I64(LANES * k)))
     if REGISTERED.packet[recorder.inner.__class__].needs_rays64:
         store_float64(b, given, b.mul(packet, I64(LANES)), workspace.rays64)
-    meets = clipped.alive & clipped.tame
-    bound(b, job.frame, workspace, PacketRays(words, clipped, meets), packet)
-    everyone = meets.mask()
+    alive = clipped.alive & clipped.tame
+    bound(b, job.frame, workspace, PacketRays(words, clipped, alive), packet)
+    everyone = alive.mask()
     fit = b.icmp_signed("==", (clipped.alive & ~clipped.tame).mask(), I64(0))
     octant = I64(0)
     for k in range(3):
         for flags in (clipped.backward[k], clipped.moves[k]):
-            mask = (flags & meets).mask()
+            mask = (flags & alive).mask()
             none, same = b.icmp_signed("==", mask, I64(0)), b.icmp_signed("==", mask, everyone)
             fit = b.and_(fit, b.or_(none, same))
-        octant = b.or_(octant, b.shl(b.zext((clipped.backward[k] & meets).any(), I64), I64(k)))
+        octant = b.or_(octant, b.shl(b.zext((clipped.backward[k] & alive).any(), I64), I64(k)))
     for k in range(3):
         size = constant(b, F64, 1, 0.0)
-        for corner in (4 + k, 7 + k):
+        for corner in (LOW + k, HIGH + k):
             size = greater(size, job.frame.numbers.splat(corner, 1).magnitude())
         fit = b.and_(fit, (size < _WIDE).lane(0))
     return b.select(fit, octant, I64(UNFIT))
 
 
 def _load_sixteen(b: Any, job: Any, at: Any) -> Any:
-    """Load sixteen neighbouring rays: whole vectors, sorted out by shuffles."""
+    """Load sixteen neighbouring rays: whole vectors, transposed by shuffles."""
     o, d = (load_columns(b, v, at) for v in (job.rays.origins, job.rays.directions))
     ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]
     given = Float64Rays(o, d, *ends)

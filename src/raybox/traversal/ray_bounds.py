@@ -1,4 +1,4 @@
-"""Rays in tree coordinates, and the part of them in which there may be boxes: see `traversal.ray_setup`.
+"""Rays in tree coordinates, clipped to the bounds of all boxes; see `raybox.traversal.ray_setup`.
 
 **Clipping** is float32. With u = 2^-24: an origin in tree coordinates is off by little more than u of itself
 (`slack` is four times that), a bound of everything not at all; the inverse of a direction is rounded twice,
@@ -13,19 +13,20 @@ import numpy as np
 
 from raybox.bvh.node import FAR, NUDGE
 from raybox.compiler.simd import F32, F64, I32, I64, Lanes, constant, greater, lesser, splat
+from raybox.traversal.ray_setup import CENTER, HIGH, LOW, REACH, SCALE
 
 SINGLE = 2.0**-22  # four times what float32 rounds off
 _ROUGH = 2.0**-21
-_STEADY = 2.0**-64  # direction parts below this share of the largest, but not 0, are for careful hands
+_STEADY = 2.0**-64  # direction parts below this share of the largest, but not 0, cannot be packed
 _STILL = 2.0**-100  # what 0 is taken for
-_AT_HAND = 2.0**26  # rays that stand still on an axis are for vectors from here,
-_LONG = 2.0**61  # if they leave the bounds of everything so soon, or move as fast on all other axes
+_NEAR = 2.0**26  # rays that stand still on an axis can be packed from here,
+_LONG = 2.0**61  # if they leave the bounds of all boxes so soon, or move as fast on all other axes
 _POWER, _BIAS, _BITS = 0x7FF, 1023, 52  # of a float64: its exponent
-_TAME = 500  # exponents of directions that are for vectors
+_TAME = 500  # exponents of directions that can be packed
 
 
 class Float64Rays(NamedTuple):
-    """Rays as they came: float64."""
+    """Rays as they were given, in float64."""
 
     origin: list[Lanes]
     direction: list[Lanes]
@@ -34,7 +35,7 @@ class Float64Rays(NamedTuple):
 
 
 class ClippedRays(NamedTuple):
-    """What every lane's ray is like in tree coordinates: float32, but for v and w."""
+    """Rays in tree coordinates, one a lane: float32, except v and w."""
 
     v: list[Lanes]  # float64: origin
     w: list[Lanes]  # float64: direction, its longest part in [1/2, 1)
@@ -44,45 +45,48 @@ class ClippedRays(NamedTuple):
     backward: list[Lanes]
     first: Lanes  # the range
     last: Lanes
-    start: Lanes  # the range clipped to the bounds of everything, rounded outward
+    start: Lanes  # the range clipped to the bounds of all boxes, rounded outward
     stop: Lanes
-    tame: Lanes
-    alive: Lanes
+    tame: Lanes  # whether the ray can be packed
+    alive: Lanes  # whether it may hit anything
     size: Lanes  # times are multiplied by two to this power
 
 
-class _Way(NamedTuple):
+class _ScaledDirection(NamedTuple):
     """A direction by its power of two, and what times are multiplied by."""
 
     w: list[Lanes]
     unit: Lanes
     size: Lanes
-    calm: Lanes
+    tame: Lanes
 
 
 def clip_rays(b: Any, given: Float64Rays, frame: Any) -> ClippedRays:
-    """Take rays to tree coordinates, and clip them to the bounds of everything."""
+    """Return rays in tree coordinates, clipped to the bounds of all boxes."""
     numbers, count = frame.numbers, given.t_min.count
-    v = [(o - numbers.splat(k, count)) * numbers.splat(3, count) for k, o in enumerate(given.origin)]
+    v = [
+        (o - numbers.splat(CENTER + k, count)) * numbers.splat(SCALE, count)
+        for k, o in enumerate(given.origin)
+    ]
     place = [x.to(F32) for x in v]
-    way = _way_of(b, given.direction, frame.exponent)
+    scaled = _scale_direction(b, given.direction, frame.exponent)
     moves = [~d.equals(0.0) for d in given.direction]
-    speed = [some.choose(w.to(F32), _STILL) for some, w in zip(moves, way.w, strict=True)]
+    speed = [some.choose(w.to(F32), _STILL) for some, w in zip(moves, scaled.w, strict=True)]
     inverse = [constant(b, F32, count, 1.0) / w for w in speed]
     slow = [some.choose(w.magnitude(), 1.0) for some, w in zip(moves, speed, strict=True)]
     slowest = lesser(slow[0], lesser(slow[1], slow[2]))
     farthest = largest(place)
-    sound = way.calm & (slowest >= _STEADY) & (farthest < numbers.splat(17, count).to(F32))
+    sound = scaled.tame & (slowest >= _STEADY) & (farthest < numbers.splat(REACH, count).to(F32))
 
-    first, last = ((t * way.unit).to(F32) for t in (given.t_min, given.t_max))
+    first, last = ((t * scaled.unit).to(F32) for t in (given.t_min, given.t_max))
     start, stop, beside = _clip(numbers, (place, inverse, moves), (first, last))
     lost = sound & (beside | (start > stop))
-    near = (farthest < _AT_HAND) & ((stop - start < _LONG) | (slowest >= 0.5))
+    near = (farthest < _NEAR) & ((stop - start < _LONG) | (slowest >= 0.5))
     tame = sound & (start.magnitude() < FAR) & (stop > -FAR) & (near | moves[0] & moves[1] & moves[2])
     alive = (given.t_min <= given.t_max) & ~lost
     backward = [w < 0.0 for w in speed]
     return ClippedRays(
-        v, way.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, way.size
+        v, scaled.w, place, inverse, moves, backward, first, last, start, stop, tame, alive, scaled.size
     )
 
 
@@ -92,8 +96,8 @@ def largest(axes: list[Lanes]) -> Lanes:
     return greater(x, greater(y, z))
 
 
-def _way_of(b: Any, d: list[Lanes], exponent: Any) -> _Way:
-    """Bring the longest part of directions to [1/2, 1); exact, but for parts too small for `_STEADY`."""
+def _scale_direction(b: Any, d: list[Lanes], exponent: Any) -> _ScaledDirection:
+    """Scale directions so that the longest part is in [1/2, 1); exact, except parts below `_STEADY`."""
     count = d[0].count
     longest = largest(d)
     power = longest.bits(I64) & (_POWER << _BITS)
@@ -101,14 +105,14 @@ def _way_of(b: Any, d: list[Lanes], exponent: Any) -> _Way:
     unit = (power + splat(b, b.shl(b.add(exponent, I64(1)), I64(_BITS)), count)).bits(F64)
     power = (power >> _BITS).to(I32)
     size = power + splat(b, b.trunc(b.sub(exponent, I64(_BIAS - 1)), I32), count)
-    calm = (power > _BIAS - _TAME) & (power < _BIAS + _TAME)
-    return _Way([part * scale for part in d], unit, size, calm)
+    tame = (power > _BIAS - _TAME) & (power < _BIAS + _TAME)
+    return _ScaledDirection([part * scale for part in d], unit, size, tame)
 
 
 def _clip(
     numbers: Any, rays: tuple[list[Lanes], list[Lanes], list[Lanes]], ends: tuple[Lanes, Lanes]
 ) -> tuple[Lanes, Lanes, Lanes]:
-    """Clip ranges to the bounds of everything, outward; tell which rays stand still beside them.
+    """Clip ranges to the bounds of all boxes, outward; return also which rays stand still beside them.
 
     What is too large for float32 ends at `FAR`.
     """
@@ -118,8 +122,8 @@ def _clip(
     room = constant(b, F32, count, 0.0)
     for k, (place, inverse, moves) in enumerate(zip(*rays, strict=True)):
         slack = place.magnitude() * SINGLE
-        below = numbers.splat(4 + k, count).to(F32) - place - slack
-        above = numbers.splat(7 + k, count).to(F32) - place + slack
+        below = numbers.splat(LOW + k, count).to(F32) - place - slack
+        above = numbers.splat(HIGH + k, count).to(F32) - place + slack
         one, other = below * inverse, above * inverse
         start = greater(moves.choose(lesser(one, other), -np.inf), start)
         stop = lesser(moves.choose(greater(one, other), np.inf), stop)

@@ -1,8 +1,8 @@
-"""By what rays are sorted: the octant that they run into, and the cell of the scene in which they enter.
+"""The keys by which rays are sorted: the octant that they run into, and the cell in which they enter.
 
-A glance in float32 is enough here: a ray is `LOST` where that is safe to say, and `CAREFUL` where its
-direction is out of reach of float32. `raybox.traversal.ray_setup` finds the rest of those that meet nothing,
-or are not for vectors.
+A rough test in float32 is enough here: a ray has `MISS_KEY` where it certainly hits nothing, `SINGLE_RAY_KEY`
+where its direction is out of reach of float32. `raybox.traversal.ray_setup` finds the other rays that hit
+nothing, or are not packed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,24 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_loops import Register, loop
-from raybox.traversal.ray_setup import CELLS, LANES, NUMBERS
+from raybox.traversal.ray_setup import (
+    CELLS,
+    CELLS_A_UNIT,
+    CENTER,
+    CORNER,
+    HIGH,
+    LANES,
+    LOW,
+    NUMBERS,
+    SCALE,
+)
 
-SINGLE_RAY_KEY = 8 * CELLS**3  # the key of rays that are not for vectors
-MISS_KEY = SINGLE_RAY_KEY + 1  # the key of rays that meet nothing
+SINGLE_RAY_KEY = 8 * CELLS**3  # the key of rays that go one by one, each decision exact
+MISS_KEY = SINGLE_RAY_KEY + 1  # the key of rays that hit nothing
 _ROUGH = 2.0**-20  # many times what float32 rounds off
 _SLOW = 2.0**-40  # direction parts below this share of the largest constrain nothing here
-_REACH = 2.0**80
-_AHEAD = 176  # rays that are asked for before their turn: 4 KB of origins
+_LIMIT = 2.0**80
+_AHEAD = 176  # rays that are prefetched: 4 KB of origins
 _LINE = 8  # numbers in a cache line
 
 
@@ -100,21 +110,21 @@ def sort_by(keys: Any, number: int, starts: Any, order: Any) -> None:
 
 @vector_code(types.void)
 def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
-    """Write by what each ray begin <= k < end is best sorted: octant and cell of entry, or CAREFUL, or LOST.
+    """Write the keys of the rays begin <= k < end: octant and cell of entry, or one of the keys above.
 
     keys[0] is that of ray begin. There are 16 rays at least.
     """
     number = b.sub(end, begin)
     last = b.sub(number, I64(LANES))
-    look = _Look(b, frame.numbers)
+    sorter = _Sorter(b, frame.numbers)
     with loop(b, number, LANES) as step:
         at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
-        _ask_ahead(b, rays, b.add(begin, at))
-        keys.store(look.key(rays, b.add(begin, at)), at)
+        _prefetch_rays(b, rays, b.add(begin, at))
+        keys.store(sorter.key(rays, b.add(begin, at)), at)
 
 
-def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
-    """Ask for the memory of sixteen rays to come: a core by itself fetches too few lines at once."""
+def _prefetch_rays(b: Any, rays: Any, at: Any) -> None:
+    """Prefetch sixteen rays to come: a core by itself fetches too few lines at once."""
     row = b.mul(b.add(at, I64(_AHEAD)), I64(3))
     for vectors in (rays.origins, rays.directions):
         for item in range(0, 3 * LANES, _LINE):
@@ -123,7 +133,7 @@ def _ask_ahead(b: Any, rays: Any, at: Any) -> None:
 
 @vector_code(types.int64)
 def keep_keys(b: Any, keys: Any, span: Any, row: Any, listed: Any, numbers: Any) -> Any:
-    """List the rays begin <= k < end that are not lost, their keys and their numbers; return where they end.
+    """List the keys and numbers of the rays begin <= k < end that may hit anything; return where they end.
 
     span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `listed` may be the
     memory that keys are in, if begin is not before row.
@@ -150,8 +160,8 @@ def keep_keys(b: Any, keys: Any, span: Any, row: Any, listed: Any, numbers: Any)
 def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) -> None:
     """Copy the rays base + numbers[row], begin <= row < end, to rows. span: (begin, end), or with `past`.
 
-    While rays are at hand: a row is a cache line, and is found again in one fetch, where an origin and a
-    direction lie in two or three, among those of rays that are lost. past: whether rows, then whole cache
+    A row is a cache line: one fetch, where an origin and a direction lie in two or three, among those of rays
+    that hit nothing. past: whether rows, then whole cache
     lines, go past the caches (`raybox.traversal.ray_groups`).
     """
     begin, end, *past = span
@@ -173,7 +183,7 @@ def copy_ray(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
 
 
 def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
-    """Return the numbers of a ray, side by side."""
+    """Return the row of a ray: origin, direction, t_min, t_max."""
     first = b.mul(ray, I64(3))
     ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
     low, high = (
@@ -183,17 +193,18 @@ def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
     return lined_up(b, [*ways, b.fadd(low, F64(0.0)), high])  # -0.0 becomes 0.0
 
 
-class _Look:
-    """What sorting takes of a frame, in float32, and a glance at sixteen neighbouring rays."""
+class _Sorter:
+    """The numbers of a frame that keys are made of, in float32."""
 
     def __init__(self, b: Any, numbers: Any) -> None:
         self.b = b
-        three = numbers.load(0, 4)
+        three = numbers.load(CENTER, 4)
         self.center = three.shuffled(three, list(range(3)) * LANES)
-        self.scale = numbers.splat(3, 3 * LANES)
-        self.unit = numbers.splat(3, LANES)
+        self.scale = numbers.splat(SCALE, 3 * LANES)
+        self.unit = numbers.splat(SCALE, LANES)
         self.low, self.up, self.corner, self.each = (
-            [numbers.splat(begin + k, LANES).to(F32) for k in range(3)] for begin in (4, 7, 10, 13)
+            [numbers.splat(begin + k, LANES).to(F32) for k in range(3)]
+            for begin in (LOW, HIGH, CORNER, CELLS_A_UNIT)
         )
 
     def key(self, rays: Any, at: Any) -> Lanes:
@@ -207,16 +218,16 @@ class _Look:
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
         start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))
         start, stop = self._clip(v, w, longest, start, stop)
-        lost = ~real | (start > stop)
-        calm = (longest > 1 / _REACH) & (longest < _REACH)
-        return lost.choose(
-            constant(b, I32, LANES, MISS_KEY), calm.choose(self._cell(v, w, start), SINGLE_RAY_KEY)
+        misses = ~real | (start > stop)
+        tame = (longest > 1 / _LIMIT) & (longest < _LIMIT)
+        return misses.choose(
+            constant(b, I32, LANES, MISS_KEY), tame.choose(self._cell(v, w, start), SINGLE_RAY_KEY)
         )
 
     def _clip(
         self, v: list[Lanes], w: list[Lanes], longest: Lanes, start: Lanes, stop: Lanes
     ) -> tuple[Lanes, Lanes]:
-        """Clip a range to the bounds of everything, outward; what overflows is NaN, and is no bound."""
+        """Clip a range to the bounds of all boxes, outward; what overflows is NaN, and is no bound."""
         start = start - start.magnitude() * _ROUGH - NUDGE
         stop = stop + stop.magnitude() * _ROUGH + NUDGE
         for k in range(3):

@@ -1,24 +1,24 @@
-"""Rays as the tree sees them, many at a time: in tree coordinates, in float32, and never too strict.
+"""Ray setup, many rays at a time: in tree coordinates, in float32, with margins so that no box is lost.
 
-A *probe* is one row of 8 four-byte words::
+A *packed ray* is one row of 8 four-byte words::
 
     word   0     3         6       7
            | c   | inverse | slack | stop
            | xyz | xyz     |       |
 
-The lower half of slack's word is that of another number: of what the ends of the range are off.
+The lower half of the slack's word is that of another number: the error of the ends of the range.
 
 Of a plane, near time = plane * inverse + c - e, and far time = K (plane * inverse + c) + e, where ``e = 3.25
 u abs(c) + abs(inverse) slack`` and K = 1 + 8u, for u = 2^-24 (`raybox.traversal.slab_coefficients`): in units
-of the tree's length over the direction's, counted from a shift that is kept beside: t * 2^n - shift.
+of the tree's length over the direction's, counted from a shift that is stored beside: t * 2^n - shift.
 
 `raybox.traversal.ray_bounds` takes rays to tree coordinates and clips them, `raybox.traversal.packed_rays`
-writes probes. Where the ray is, x = v + shift w, takes float64, for numbers may cancel there; the rest is
+writes packed rays. The point x = v + shift w takes float64, for numbers may cancel there; the rest is
 float32.
 
 **Why no box is lost.** Times count from `shift`, before which the ray is in no box, so all that matter are 0
-or more. Let a plane at p be met at such a time T = (p - x)/w. The slot holds a plane b beyond p, outward, so
-(b - x)/w is at most T for near planes, and at least T for far ones. The inverse is rounded twice, so it is
+or more. Let a plane at p be crossed at such a time T = (p - x)/w. The slot holds a plane b beyond p, outward,
+so (b - x)/w is at most T for near planes, and at least T for far ones. The inverse is rounded twice, so it is
 off by 2u of itself; c is off by u of itself, and by abs(inverse) times what float64 rounds off x, which slack
 is well above.
 
@@ -26,22 +26,22 @@ Near times: c - e is rounded by u abs(c), and the sum by u of itself. They come 
 since 2u abs(c) are less than e; and at 0 or below for planes behind, where it makes no difference. Far times:
 K c + e is rounded by u abs(c), K inverse by u of itself, which is u of T and of abs(c), and the sum by u of
 itself. They come out at T (1 + 8u - 4u) at least, since 3u abs(c) are less than e. So near times are at most
-the far times of the same box, and at most the stops, which are later by 8u than the time they are for
+the far times of the same box, and at most the ends, which are later by 8u than the time they stand for
 (`LATER`). A parent's planes lie outside its child's, and rounding is monotone: ``b <= b'  =>  fl(b inverse +
-c) <= fl(b' inverse + c)`` for an inverse above 0, so a parent never refuses what its child accepts.
+c) <= fl(b' inverse + c)`` for an inverse above 0, so a parent never drops a ray that its child accepts.
 
 An axis along which the ray stands still has inverse = 2^100, with nothing rounded in c. A slot's planes are
 no nearer to x, rounded, than those that they stand for, and slack is 2^-38 at least: near times are at most
--2^62, far times at least 2^62, wherever the origin is between the planes or on one; and past all stops where
-it is outside by more than a trifle. Rays that might meet something even later than that are not for vectors.
+-2^62, far times at least 2^62, wherever the origin is between the planes or on one; and after all ends where
+it is outside by more than the slack. Rays that might hit something even later than that are not packed.
 
-**How far off times are at most.** Slots hold planes off by 3u of themselves, which is 3u of T and of abs(c).
+**Error bounds.** Slots hold planes off by 3u of themselves, which is 3u of T and of abs(c).
 So near times are early by 7u of T and 5u abs(c) + e, far times late by 16u of T and 6u abs(c) + e. The
-*margin* is 3e, the worst of three axes, which is more than either beside its share of T, and what the ends of
-the range are off besides. Where a ray stands still on an axis it is larger than all times.
+*margin* is 3e, the worst of three axes, which is more than either beside its share of T, and the error of the
+ends of the range. Where a ray stands still on an axis it is larger than all times.
 
-Rays whose numbers are so large or small that floats might over- or underflow on the way are left
-to `raybox.traversal.single`, one at a time (`UNAIMED`, `DOUBT`).
+Rays whose numbers are so large or small that floats might over- or underflow are not packed (`NOT_PACKED`,
+`UNDECIDED`): the single-ray traversal decides them, one at a time.
 """
 
 from __future__ import annotations
@@ -58,34 +58,40 @@ PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
 T_MIN, T_MAX = 6, 7  # places in such a row
 INVERSE, SLACK, STOP = 3, 6, 7
-RESULT, TIMED, STATE_WORDS = 0, 1, 2  # of a ray, for `raybox.queries.recorders`; how many there are
+RESULT, TIMED, STATE_WORDS = 0, 1, 2  # of a ray's state, which a query records; how many words it has
 LANES, _EIGHT = 16, 8
-LATER = 2.0**-21  # of themselves: by so much stops are later than what they stand for
+LATER = 2.0**-21  # of themselves: by so much ends are later than the times they stand for
 CELLS = 8  # on each axis
-PASSES, UNAIMED = -1.0, -2.0  # the stops of rays that meet nothing, and of those that are not for vectors
-MISS = -1  # the answer to begin with
-UNDECIDED = -2  # the answer of rays that are not for vectors
-_CALM = 400  # a scale of up to two to this power leaves float64 room
+PASSES, NOT_PACKED = -1.0, -2.0  # the ends of rays that hit nothing (more), and of those that are not packed
+MISS = -1  # the first result of a ray
+UNDECIDED = -2  # the result of rays that float64 cannot decide, or that are not packed
+_TAME = 400  # a scale of up to two to this power leaves float64 room
 _SAMPLE = 128  # nodes
 
 
 def at_a_time() -> int:
-    """Return how many rays are made probes of, and tested at a node, at a time.
+    """Return how many rays are packed, and tested at a node, at a time.
 
     Sixteen float32 are two registers of AVX2, sixteen float64 four, of the sixteen that it has: most would
-    live on the stack. (10^5 boxes, AMD EPYC of family 25: rays that go anywhere take 5 to 14 % less time by
-    eights, their lists being short besides.)
+    live on the stack (rays that go anywhere take 5 to 14 % less time by eights).
     """
     return LANES if has("avx512f") else _EIGHT
 
 
 class Frame(NamedTuple):
-    """Tree coordinates as vector code takes them, and the grid by which rays are sorted."""
+    """Tree coordinates as vector code reads them, and the grid by which rays are sorted."""
 
-    # float64: center xyz, scale, root's corners xyz xyz, grid's corner xyz, cells a unit xyz, a box's length,
-    # and how far away, in tree coordinates, the origins of rays may be that are for vectors
-    numbers: Any
+    numbers: Any  # float64 (18,), see `CENTER` and so on
     exponent: int
+
+
+CENTER, SCALE, LOW, HIGH, CORNER, CELLS_A_UNIT, GRAIN, REACH = 0, 3, 4, 7, 10, 13, 16, 17
+"""Places in `Frame.numbers`.
+
+Of three axes each: the centre of the scene, the bounds of all boxes, the lower corner of the grid, and its
+cells a unit. Of all: the scale of tree coordinates, the length of a box, and how far the origins of packed
+rays may be.
+"""
 
 
 def frame_of(tree: Tree) -> Frame:
@@ -97,13 +103,13 @@ def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Fra
     """Return the frame of boxes with these tree coordinates, and these bounds in them."""
     low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
     size = np.maximum(up - low, 2.0**-30)
-    calm = abs(exponent) <= _CALM and bool((np.abs(center) <= 2.0**_CALM).all())
-    numbers = [center, [2.0**exponent], root.ravel(), low, CELLS / size, [grain, FAR if calm else 0.0]]
+    tame = abs(exponent) <= _TAME and bool((np.abs(center) <= 2.0**_TAME).all())
+    numbers = [center, [2.0**exponent], root.ravel(), low, CELLS / size, [grain, FAR if tame else 0.0]]
     return Frame(np.concatenate(numbers), exponent)
 
 
 def _grain(nodes: Any) -> float:
-    """Return how long boxes are, the median of the mean of three axes, of a few hundred boxes at most."""
+    """Return how long boxes are: the median of the mean of three axes, of a few hundred boxes."""
     some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), _SAMPLE)).astype(np.int64)]
     children = some[:, CHILD:]
     planes = some[:, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
@@ -114,7 +120,7 @@ def _grain(nodes: Any) -> float:
 
 @device
 def octant_of(packed_rays: Any, r: int) -> int:
-    """Return the octant that a ray runs into, by its probe."""
+    """Return the octant that a packed ray runs into."""
     octant = whole(0)
     for axis in range(3):
         octant |= int(packed_rays[r, INVERSE + axis] < 0.0) << axis

@@ -21,18 +21,18 @@ _MORE = np.float32(1.0 + 2.0**-22)
 
 @held
 class Job(NamedTuple):
-    """What every question is asked of: the tree, the rows of its primitives, rays, and which may be met."""
+    """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 
     tree: Tree
     rows: Any
     rays: Any
     allowed: Any  # bool for each primitive, or empty: all
-    frame: Any = None  # what `raybox.traversal.ray_setup` needs of the tree
-    base: int = 0  # the number of row 0
+    frame: Any = None  # the `Frame` of the tree, for primitives with vector code
+    base: int = 0  # the index of row 0
 
 
 class Scratch(NamedTuple):
-    """Memory of a walk, made once for many rays: the stack, and the times of a node's slots."""
+    """Memory of a traversal, made once for many rays: the stack, and the entry times of a node's slots."""
 
     node: Any
     time: Any
@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch() -> Scratch:
-    """Make the memory that walks need (outside of compiled code, which so compiles faster)."""
+    """Make the memory of a traversal, outside of compiled code, which so compiles faster."""
     return Scratch(
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
@@ -66,8 +66,8 @@ def _near_far(nodes: Any, row: int, axis: int, slabs: RaySlabs) -> tuple[Any, An
 
 
 @inlined
-def meet_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any) -> int:
-    """Return a bit for each slot that the ray may meet before `stop`, and store their near times."""
+def intersect_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any) -> int:
+    """Return a bit for each slot that the ray may hit before `stop`, and store their entry times."""
     near_x, far_x = _near_far(nodes, row, 0, slabs)
     near_y, far_y = _near_far(nodes, row, 1, slabs)
     near_z, far_z = _near_far(nodes, row, 2, slabs)
@@ -83,7 +83,7 @@ def meet_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any) -> 
 def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
     """Push a node so that the nearest of those above `base` is on top; return the new top.
 
-    scratch: anything with a stack of `node` and `time`.
+    scratch: what has a stack of `node` and `time`.
     """
     place = top
     while place > base and scratch.time[place - 1] < time:
@@ -114,10 +114,10 @@ def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any,
         if scratch.time[top] > stop:
             continue
         node = int(scratch.node[top])
-        mask = meet_slots(nodes, node * ROW, slabs, stop, scratch.slots)
+        mask = intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
         scratch.visited[0] += 1
 
-        # Decide the boxes among its slots; keep the inner nodes.
+        # Resolve the boxes among its slots; push the inner nodes.
         base = top
         while mask != 0:
             slot = simd.lowest_bit(mask)

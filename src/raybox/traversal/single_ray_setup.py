@@ -1,6 +1,6 @@
-"""A ray as the tree sees it: in tree coordinates, in float32, and never too strict.
+"""Ray setup of a single ray: in tree coordinates, in float32, rounded so that no box is lost.
 
-**Why no box is lost.** Let a plane at p be met at the exact time T, in tree units. The slot holds
+**Why no box is lost.** Let a plane at p be crossed at the exact time T, in tree units. The slot holds
 a plane b beyond p, outward; for a near plane the origin o_near is shifted along the direction,
 for a far plane o_far against it, by more than all rounding so far. So N = (b - o_near)/w is at
 most T for near planes, and at least T for far ones, by 2^-100 or more. What float32 computes is
@@ -8,7 +8,7 @@ most T for near planes, and at least T for far ones, by 2^-100 or more. What flo
 2^-149 where it underflows. `raybox.traversal.single` therefore takes near times smaller, and far
 times larger, by the factor 1 +- 2^-22 (`PAD`). A parent's planes lie outside its child's, and
 rounding is monotone: ``b <= b'  =>  fl(fl(b - o) * inv) <= fl(fl(b' - o) * inv)`` for inv > 0, so
-a parent never refuses what its child accepts.
+a parent never drops a ray that its child accepts.
 
 Axes along which the ray (nearly) stands still have inv = inf: the times are then -inf and +inf
 for a slab round the origin. ``0 * inf`` is NaN, which constrains nothing.
@@ -32,12 +32,12 @@ SHARP = (0.0, 0.0, 0.0)
 
 
 class RaySlabs(NamedTuple):
-    """What the node test needs, and how to take times to tree units: t * 2^exponent - shift."""
+    """What the node test reads of a ray; its times are t * 2^exponent - shift."""
 
     near: Any  # origins for near planes, one for each axis
     far: Any  # origins for far planes
     inverse: Any
-    backward: Any  # does the ray run towards smaller coordinates
+    backward: Any  # whether the ray runs towards smaller coordinates
     start: Any  # the range, in tree units, rounded outward
     stop: Any
     exponent: int
@@ -46,7 +46,7 @@ class RaySlabs(NamedTuple):
 
 @device
 def latest(t: float, exponent: int, shift: float) -> Any:
-    """Take a time to tree units, rounded up to float32.
+    """Return a time in tree units, rounded up to float32.
 
     The time was rounded once: -inf stands for all that overflows, and a denormal may be half of itself off.
     """
@@ -58,7 +58,7 @@ def latest(t: float, exponent: int, shift: float) -> Any:
 
 @device
 def _place(low: float, high: float, center: float, scale: float) -> tuple[Any, float]:
-    """Return the two ends of what moves in tree coordinates, and how far off they may be."""
+    """Return both ends of what moves in tree coordinates, and their error bound."""
     x = (low - center) * scale
     y = (high - center) * scale
     return (x, y), max(abs(x), abs(y)) * _ROUND
@@ -71,7 +71,7 @@ def _farther(v: Any) -> float:
 
 @inlined
 def _clip(v: Any, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return times on one axis before which the ray is surely outside of bounds, and after which."""
+    """Return times on one axis before and after which the ray is certainly outside of bounds."""
     low, up = bounds
     if not moves and (v[1] + slack < low or v[0] - slack > up):
         return np.inf, -np.inf
@@ -92,7 +92,7 @@ def _near(v: Any) -> bool:
 
 @inlined
 def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
-    """Return (origin for near planes, for far planes, inverse) of one axis; see the module's head."""
+    """Return (origin for near planes, for far planes, inverse) of one axis; see the module docstring."""
     if abs(w) < _SLOW:
         if moves:
             slack += length * max(abs(w), 2.0**-900)
@@ -109,7 +109,7 @@ def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[A
 
 @inlined
 def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
-    """Return (may the ray, or the moving box, meet anything, the probe).
+    """Return whether the ray, or moving box, may hit anything, and its slabs.
 
     blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
     """
@@ -117,7 +117,7 @@ def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
     d = ray.direction
     root = tree.root
 
-    # Take the ray to tree coordinates, its longest direction part to [1/2, 1).
+    # Move the ray to tree coordinates; scale its longest direction part to [1/2, 1).
     vx, sx = _place(o[0], p[0], tree.center[0], tree.scale)
     vy, sy = _place(o[1], p[1], tree.center[1], tree.scale)
     vz, sz = _place(o[2], p[2], tree.center[2], tree.scale)
@@ -127,7 +127,7 @@ def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
     wx, wy, wz = scaled(d[0], -size), scaled(d[1], -size), scaled(d[2], -size)
     exponent = size + tree.exponent
 
-    # Clip it to the bounds of everything.
+    # Clip it to the bounds of all boxes.
     ax, bx = _clip(vx, sx, wx, d[0] != 0.0, (root[0, 0], root[1, 0]))
     ay, by = _clip(vy, sy, wy, d[1] != 0.0, (root[0, 1], root[1, 1]))
     az, bz = _clip(vz, sz, wz, d[2] != 0.0, (root[0, 2], root[1, 2]))
@@ -136,7 +136,7 @@ def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
     start = max(ax, ay, az, first - abs(first) * _ROUND if first < FAR else FAR)
     stop = min(bx, by, bz, last + abs(last) * _ROUND if last > -FAR else -FAR)
 
-    # Move a far origin to where the ray comes in: float32 is fine only near the scene.
+    # Move a far origin to where the ray enters: float32 is fine only near the scene.
     shift = 0.0
     if max(_farther(vx), _farther(vy), _farther(vz)) > 4.0 and -FAR < start < FAR:
         shift = start

@@ -1,8 +1,8 @@
-"""A ray's lines: when it meets near and far planes, by axis; made of the eight words of its probe.
+"""Slab coefficients: when a ray crosses near and far planes, axis by axis; made of its eight packed words.
 
-Half as many words are stored, read and turned into columns as lines have: rays that are tested together are
-unfolded once a node, a ray that walks by itself once. Of a packet, whose lines are those of no ray, the whole
-row is kept, and of its probe only the stop. See `raybox.traversal.ray_setup` for why lines hold. A row is ::
+Packed rays have half as many words as coefficients: rays that are tested together are expanded once a node, a
+single ray once. A packet's coefficients are those of no ray: its whole row is stored, and of its packed ray
+only the end. See `raybox.traversal.ray_setup` for why no box is lost. A row is ::
 
     word   0      3     6       9      12
            | near | far | steep | flat | margin
@@ -28,7 +28,7 @@ _WIDER = 1.0 + 2.0**-21  # K in `raybox.traversal.ray_setup`: what far times are
 _OFF = 3.25 * 2.0**-24  # of c, beside slack
 _MARGIN = 3.0  # times that error, the worst of three axes
 _HALF, _LOW = 16, 0xFFFF  # of a word
-_MORE = 1.25  # times what the ends of the range are off
+_MORE = 1.25  # times the error of the range
 
 
 class SlabCoefficients(NamedTuple):
@@ -41,25 +41,25 @@ class SlabCoefficients(NamedTuple):
 
 
 class LoadedRays(NamedTuple):
-    """Rays that are tested together."""
+    """Rays that are tested together: coefficients, ends and margins."""
 
-    lines: SlabCoefficients
+    coefficients: SlabCoefficients
     stop: Lanes
     margin: Lanes
 
 
 def coefficients_of(words: list[Lanes]) -> SlabCoefficients:
-    """Return the lines that the words of a row are."""
+    """Return the coefficients in the words of a row."""
     return SlabCoefficients(*(words[k : k + 3] for k in _PARTS))
 
 
 def packed_parts(words: list[Lanes]) -> tuple[list[Lanes], list[Lanes], Lanes]:
-    """Return the words of a probe that lines are made of."""
+    """Return the words of a packed ray that coefficients are made of: c, inverse, slack."""
     return words[:INVERSE], words[INVERSE:SLACK], words[SLACK]
 
 
 def expand(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> SlabCoefficients:
-    """Return the lines of rays."""
+    """Return the slab coefficients of packed rays."""
     errors = _errors(c, inverse, slack)
     near = [offset - error for offset, error in zip(c, errors, strict=True)]
     wider = constant(slack.b, F32, slack.count, _WIDER)
@@ -68,7 +68,7 @@ def expand(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> SlabCoefficien
 
 
 def margin_of(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lanes:
-    """Return what times may be off beside a share of themselves."""
+    """Return the error of times beside a share of themselves."""
     return _margin(_errors(c, inverse, slack), slack)
 
 
@@ -79,7 +79,7 @@ def _margin(errors: list[Lanes], slack: Lanes) -> Lanes:
 
 
 def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
-    """Return slack in one word with what the ends of the range are off: the upper halves of both, rounded up.
+    """Return slack and the error of the range in one word: the upper halves of both, rounded up.
 
     As a number, the word is slack and a little more.
     """
@@ -88,7 +88,7 @@ def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
 
 
 def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:
-    """Return by how much lines are taken down, or up."""
+    """Return by how much near times are lowered, and far ones raised."""
     off = constant(slack.b, F32, slack.count, _OFF)
     return [
         fused(offset.magnitude(), off, steep.magnitude() * slack)
@@ -96,8 +96,8 @@ def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:
     ]
 
 
-def read(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
-    """Return what is known of rays, or of packets."""
+def load_rays(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
+    """Return the coefficients, ends and margins of rays, or of packets."""
     if isinstance(recorder, PacketRecorder):
         words = []
         for part in range(0, SLAB_WORDS, rays.count):
@@ -110,18 +110,18 @@ def read(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
 
 
 def stops_of(b: Any, workspace: Any, rays: Lanes) -> Lanes:
-    """Return where rays stop, or packets."""
+    """Return where rays, or packets, end."""
     stops: Lanes = workspace.packed_rays.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
     return stops
 
 
 def rows_of(b: Any, rays: Lanes, words: int = PACKED_WORDS) -> list[Any]:
-    """Return where the probes of rays are, or their rows of so many words."""
+    """Return the places of packed rays, or of rows of so many words."""
     return [b.mul(b.sext(rays.lane(k), I64), I64(words)) for k in range(rays.count)]
 
 
 def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients, Lanes]:
-    """Return the lines of a ray, axes side by side in four lanes, and its margin; base: its probe's place."""
+    """Return a ray's coefficients, axes side by side in four lanes, and its margin; base: its place."""
     c, inverse = (packed_rays.load(b.add(base, I64(k)), 4) for k in (0, INVERSE))
     slack = packed_rays.splat(b.add(base, I64(SLACK)), 4)
     (error,) = _errors([c], [inverse], slack)
@@ -131,17 +131,17 @@ def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients
 
 @vector_code(types.void)
 def load_single_ray(b: Any, recorder: Any, workspace: Any, ray: Any) -> None:
-    """Write the lines and the margin of a ray, or of a packet, that walks by itself from now on."""
+    """Write the coefficients and the margin of the single ray, or packet, that goes on."""
     if isinstance(recorder, PacketRecorder):
         workspace.single.store(workspace.packet_slabs.load(b.mul(ray, I64(SLAB_WORDS)), SLAB_WORDS), I64(0))
         return
-    lines, margin = expand_row(b, workspace.packed_rays, b.mul(ray, I64(PACKED_WORDS)))
-    for place, (four,) in zip(_PARTS, lines, strict=True):
+    coefficients, margin = expand_row(b, workspace.packed_rays, b.mul(ray, I64(PACKED_WORDS)))
+    for place, (four,) in zip(_PARTS, coefficients, strict=True):
         workspace.single.store(four, I64(place))
     workspace.single.store(margin, I64(MARGIN))
 
 
 def single_ray(workspace: Any, count: int) -> tuple[SlabCoefficients, Lanes]:
-    """Return the lines and the margin of the ray that walks by itself, in every lane."""
+    """Return the coefficients and the margin of the single ray, in every lane."""
     words = [workspace.single.splat(I64(k), count) for k in range(MARGIN + 1)]
     return coefficients_of(words), words[MARGIN]

@@ -1,4 +1,4 @@
-"""The lists of rays at a node's slots: opened, counted, and put on the stack to wait for their turn."""
+"""The lists of rays at a node's slots: opened, counted, and pushed on the stack."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,28 +31,28 @@ def occupied(b: Any, lengths: Any) -> Any:
 
 @vector_code(types.int64)
 def drop_ended(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
-    """Drop the rays of a list that end before they are where it is for; return where the list ends."""
-    return _keep(b, workspace, (begin, end), lambda here: workspace.times.load(here, LANES))
+    """Drop the rays of a list that end before its slot; return where the list ends."""
+    return _drop(b, workspace, (begin, end), lambda here: workspace.times.load(here, LANES))
 
 
 @vector_code(types.int64)
 def drop_ended_open(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
-    """Drop the rays of a list that have ended by now, whenever that was; return where the list ends."""
-    return _keep(b, workspace, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
+    """Drop the rays of a list that have ended by now; return where the list ends."""
+    return _drop(b, workspace, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
 
 
-def _keep(b: Any, workspace: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
+def _drop(b: Any, workspace: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
     begin, end = span
-    kept = Register(b, begin)
+    left = Register(b, begin)
     number = b.sub(end, begin)
     with loop(b, number, LANES) as at:
         here = b.add(begin, at)
         rays = workspace.lists.load(here, LANES)
         times = valid(b, at, number).choose(times_of(here), np.nan)
         open_still = times <= stops_of(b, workspace, rays)
-        workspace.lists.squeeze(rays, open_still, kept.value)
-        kept.value = b.add(kept.value, b.ctpop(open_still.mask()))
-    return kept.value
+        workspace.lists.squeeze(rays, open_still, left.value)
+        left.value = b.add(left.value, b.ctpop(open_still.mask()))
+    return left.value
 
 
 @vector_code(types.void)
@@ -63,7 +63,7 @@ def pad(b: Any, lists: Any, ray: Any, end: Any) -> None:
 
 @vector_code(types.int64)
 def push_lists(b: Any, nodes: Any, workspace: Any, node: Any, above: Any, near_first: Any) -> Any:
-    """Push a node's children with their lists, and ask for what comes next; return where the stack ends.
+    """Push a node's children with their lists, and prefetch them; return where the stack ends.
 
     above: where the stack ends, where memory is free, a bit for each slot; near_first: whether the nearest
     child is to be on top.
@@ -113,7 +113,7 @@ def _make_way(b: Any, workspace: Any, span: tuple[Any, Any], time: Any, near_fir
 
 @vector_code(types.int64)
 def pair_up(b: Any, workspace: Any, slot: Any, item: Any, found: Any) -> Any:
-    """Add the rays of a slot's list, each with a primitive, to the pairs; return how many there are now."""
+    """Add the rays of a slot's list, each with a primitive, to the candidates; return how many there are."""
     begin, length = workspace.starts.get(slot), workspace.lengths.get(slot)
     items = splat(b, b.trunc(item, I32), WIDTH)
     with loop(b, length, WIDTH) as at:
