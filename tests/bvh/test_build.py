@@ -9,7 +9,7 @@ import raybox as rb
 from raybox.bvh import build as building
 from raybox.bvh import hilbert_build, hilbert_curve, hilbert_sort, sah_parallel
 from raybox.bvh.build import QUALITIES, build
-from raybox.bvh.build_threads import crew
+from raybox.bvh.build_threads import build_pool
 from raybox.bvh.frame import Boxes, choose_frame, frozen
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH
 from raybox.bvh.validate import check, cost, depth_of, stats
@@ -249,8 +249,8 @@ def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
     over = np.concatenate([-2 * center * boxes.scale, [0], [cells / boxes.scale] * 3, [0]])
     monkeypatch.setattr(hilbert_sort, "_CHUNK", 300)
     monkeypatch.setattr(hilbert_sort, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
-    with crew(1) as each:
-        rows, keys = hilbert_sort.deal(each, boxes, reach)
+    with build_pool(1) as run_each:
+        rows, keys = hilbert_sort.sort_along_curve(run_each, boxes, reach)
     numbers = rows.view(np.int32)[keys & (2**31 - 1), 3]
     assert np.array_equal(np.sort(numbers), np.arange(side**3))
     places = hilbert_curve.Curve(boxes.center, boxes.scale, hilbert_sort.make_grid()).places(
@@ -262,7 +262,9 @@ def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
 
 def along_the_curve(lower, upper):
     """Return the boxes' numbers in their order along the curve, ties by number."""
-    return np.argsort(hilbert_curve.lay(frozen(lower), frozen(upper)).places(lower, upper), kind="stable")
+    return np.argsort(
+        hilbert_curve.fit_curve(frozen(lower), frozen(upper)).places(lower, upper), kind="stable"
+    )
 
 
 def in_leaves(tree):
@@ -306,15 +308,15 @@ def test_an_impossible_number_of_threads_is_refused(workers):
 
 
 def test_the_largest_comes_first_and_answers_come_as_asked():
-    begun = []
+    started = []
 
     def note(k):
-        begun.append(k)
+        started.append(k)
         return -k
 
-    with crew(1) as each:
-        assert each.largest_first(note, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
-    assert begun == [9, 9, 4, 2]
+    with build_pool(1) as run_each:
+        assert run_each.largest_first(note, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
+    assert started == [9, 9, 4, 2]
 
 
 def test_what_goes_wrong_in_a_thread_comes_out():
@@ -324,7 +326,7 @@ def test_what_goes_wrong_in_a_thread_comes_out():
         return k
 
     for threads in (1, 3):
-        with crew(threads) as each:
-            assert each(fail, [(k,) for k in (5, 1, 2)]) == [5, 1, 2]
-        with pytest.raises(KeyError), crew(threads) as each:
-            each(fail, [(k,) for k in range(6)])
+        with build_pool(threads) as run_each:
+            assert run_each(fail, [(k,) for k in (5, 1, 2)]) == [5, 1, 2]
+        with pytest.raises(KeyError), build_pool(threads) as run_each:
+            run_each(fail, [(k,) for k in range(6)])

@@ -43,15 +43,15 @@ def test_deep_down_a_part_is_halved_by_number():
 def test_growing_stops_where_memory_ends_and_goes_on_in_more():
     rows, part = as_part(*uniform(2000))
     want = building.grow_part(rows.copy(), sah_parallel.Task(part, -1, -1, 1), "balanced")
-    desk, words = sah_build.make_desk(0, 2000, 1, part.centers), np.empty((0, ROW), np.int32)
+    workspace, words = sah_build.make_workspace(0, 2000, 1, part.centers), np.empty((0, ROW), np.int32)
     turns, done = 0, False
     while not done:
         words = np.concatenate([words, np.full((30, ROW), 7, np.int32)])
-        done = sah_build.grow(rows, desk, words[:-10])
+        done = sah_build.grow(rows, workspace, words[:-10])
         assert (words[-10:] == 7).all()
         turns += 1
     assert turns > 10
-    np.testing.assert_array_equal(words[: desk.state[1]], want)
+    np.testing.assert_array_equal(words[: workspace.state[1]], want)
 
 
 def levels(nodes) -> int:

@@ -52,7 +52,7 @@ def force(tree, boxes, poor, monkeypatch, quality="balanced", **how):
     excess = np.full(tree.parts.size, INF)
     excess[poor] = -1.0
     before = moved_tree(tree, boxes)
-    anew = partial_rebuild.regrow(before, boxes, Costs(0.5, excess), quality=quality, **how)
+    anew = partial_rebuild.rebuild_parts(before, boxes, Costs(0.5, excess), quality=quality, **how)
     return anew and Forced(anew[0], before, poor)
 
 
@@ -266,21 +266,21 @@ def frames():
 
 def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
     scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(1000)
-    keeper, grown = scene._parts[0].keeper, []
+    refit_policy, grown = scene._parts[0].refit_policy, []
     for boxes in frames[1:]:
-        times, built = keeper.regrowths, keeper.built
+        times, built = refit_policy.partial_rebuilds, refit_policy.built
         scene.update(rb.Boxes(*boxes))
         scene.check()
         new = build(*boxes)
         assert scene.stats()["cost"] <= 1.4 * cost(new, *boxes)
-        if keeper.regrowths > times:
+        if refit_policy.partial_rebuilds > times:
             assert scene.stats()["cost"] <= 1.15 * cost(new, *boxes)
             grown.append(visited(scene._parts[0].tree, boxes, rays) / visited(new, boxes, rays))
             assert_as_fresh(scene, boxes, rays)
-            assert keeper.built.whole == built.whole
-            assert 0 < np.count_nonzero(keeper.built.parts != built.parts) < 4
-    assert keeper.rebuilds == 0
-    assert len(grown) == keeper.regrowths
+            assert refit_policy.built.whole == built.whole
+            assert 0 < np.count_nonzero(refit_policy.built.parts != built.parts) < 4
+    assert refit_policy.rebuilds == 0
+    assert len(grown) == refit_policy.partial_rebuilds
     assert 3 <= len(grown) <= 8
     assert max(grown) <= 1.15, grown
 
@@ -290,7 +290,7 @@ def test_the_first_part_grown_is_as_good_as_new(frames):
     tree, rays = build(*frames[0]), cast(1000)
     built = measure(moved_tree(tree, frames[0]), *frames[0])
     poor = moved_tree(tree, frames[6])
-    anew, costs = partial_rebuild.regrow(poor, frames[6], built, quality="balanced")
+    anew, costs = partial_rebuild.rebuild_parts(poor, frames[6], built, quality="balanced")
     check(anew, *frames[6])
     work = [visited(one, frames[6], rays) for one in (poor, anew, build(*frames[6]))]
     assert work == [24_845, 16_626, 16_546]
@@ -306,7 +306,7 @@ def test_threads_do_not_change_a_scene_that_moves(frames, workers):
         for scene in (alone, many):
             scene.update(rb.Boxes(*boxes))
         same_tree(alone._parts[0].tree, many._parts[0].tree)
-    assert alone._parts[0].keeper.regrowths == many._parts[0].keeper.regrowths > 0
+    assert alone._parts[0].refit_policy.partial_rebuilds == many._parts[0].refit_policy.partial_rebuilds > 0
 
 
 def test_who_asked_before_keeps_tree_and_answers(frames):
@@ -316,7 +316,7 @@ def test_who_asked_before_keeps_tree_and_answers(frames):
         scene.update(rb.Boxes(*boxes))
         state, hits = scene._parts[0], scene.nearest(rays)
         held.append((state.tree, state.tree.nodes.copy(), hits, hits.t_exit.copy()))
-    assert scene._parts[0].keeper.regrowths > 1
+    assert scene._parts[0].refit_policy.partial_rebuilds > 1
     for tree, nodes, hits, t_exit in held:
         np.testing.assert_array_equal(tree.nodes, nodes)
         np.testing.assert_array_equal(hits.t_exit, t_exit)
@@ -325,17 +325,17 @@ def test_who_asked_before_keeps_tree_and_answers(frames):
 def test_memory_of_the_tree_before_is_not_used_for_another_tree(frames):
     """Trees of different size, given back late: a refit into such memory would be of other nodes."""
     scene = rb.Scene(rb.Boxes(*frames[0]))
-    keeper, before, sizes = scene._parts[0].keeper, None, set()
+    refit_policy, before, sizes = scene._parts[0].refit_policy, None, set()
     for boxes in frames[1:]:
         before = scene._parts[0].tree
-        times = keeper.regrowths
+        times = refit_policy.partial_rebuilds
         scene.update(rb.Boxes(*boxes))
         sizes.add(len(scene._parts[0].tree.nodes))
-        if keeper.regrowths > times:
+        if refit_policy.partial_rebuilds > times:
             del before
             for _ in range(3):
                 scene.update(rb.Boxes(*boxes))
-                assert all(len(nodes) == len(scene._parts[0].tree.nodes) for nodes in keeper.spare)
+                assert all(len(nodes) == len(scene._parts[0].tree.nodes) for nodes in refit_policy.spare)
                 scene.check()
     assert len(sizes) > 2
 
@@ -347,7 +347,7 @@ def test_when_all_are_mixed_the_whole_is_built_anew(quality, small_tasks):
     order = np.random.default_rng(10).permutation(5000)
     mixed = boxes[0][order], boxes[1][order]
     scene.update(rb.Boxes(*mixed))
-    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
     same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
 
 
@@ -356,7 +356,7 @@ def test_when_all_go_far_away_the_whole_is_built_anew(small_tasks):
     scene = rb.Scene(rb.Boxes(*boxes))
     there = boxes[0] + 1e9, boxes[1] + 1e9
     scene.update(rb.Boxes(*there))
-    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
     same_tree(scene._parts[0].tree, build(*there))
 
 
@@ -373,7 +373,7 @@ def test_where_parts_turn_out_no_better_the_whole_is_built_anew(frames, monkeypa
     scene = rb.Scene(rb.Boxes(*frames[0]))
     scene.update(rb.Boxes(*frames[10]))
     assert tries
-    assert (scene._parts[0].keeper.rebuilds, scene._parts[0].keeper.regrowths) == (1, 0)
+    assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
     same_tree(scene._parts[0].tree, build(*frames[10]))
 
 
@@ -390,5 +390,5 @@ def test_answers_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
         boxes = stray(boxes, who, 0.05, frame)
         scene.update(rb.Boxes(*boxes))
         assert_as_fresh(scene, boxes, rays)
-    assert scene._parts[0].keeper.regrowths > 0
-    assert scene._parts[0].keeper.rebuilds > 0
+    assert scene._parts[0].refit_policy.partial_rebuilds > 0
+    assert scene._parts[0].refit_policy.rebuilds > 0

@@ -12,7 +12,7 @@ import raybox as rb
 from raybox.bvh import refit as refitting
 from raybox.bvh import refit_policy as keeping
 from raybox.bvh.build import QUALITIES, build
-from raybox.bvh.build_threads import Each
+from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.refit import copy_nodes, refit, refit_into
 from raybox.bvh.validate import check, cost
 from test_build import FAMILIES, clustered, same_tree, uniform
@@ -108,7 +108,7 @@ def test_threads_do_not_change_a_refit(monkeypatch):
     assert same == price
 
 
-class Backward(Each):
+class Backward(TaskRunner):
     def __call__(self, work, items):
         return super().__call__(work, list(items)[::-1])[::-1]
 
@@ -132,7 +132,7 @@ def test_a_refit_measures_the_cost(name):
 
 
 def rebuilds(scene):
-    return scene._parts[0].keeper.rebuilds
+    return scene._parts[0].refit_policy.rebuilds
 
 
 @pytest.mark.parametrize("quality", QUALITIES)

@@ -13,8 +13,7 @@ import strategies
 from aim import Pairs
 from compare import assert_hits
 from raybox.primitives import box_pairs
-from raybox.queries import all_pairs
-from raybox.scene import pairwise
+from raybox.scene import all_pairs, pairwise
 
 INF = np.inf
 WAYS = ("runs", "sweep")

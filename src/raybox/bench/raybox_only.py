@@ -11,7 +11,7 @@ import numpy as np
 import raybox as rb
 from raybox.bench import data, machine, peak_rates, peers, timing
 from raybox.bench.peers import raybox_scene
-from raybox.queries import all_pairs
+from raybox.scene import all_pairs
 
 _BRUTE = 2**14  # rays, and boxes, of the brute force: a fifteenth of a second
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.build_threads import Each, chunks, crew
+from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import Boxes, aligned, choose_frame, frozen, root_of, to_rows
 from raybox.bvh.hilbert_build import pack
 from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
 from raybox.bvh.reinsertion import grow_best
-from raybox.bvh.sah_build import grow, make_desk
+from raybox.bvh.sah_build import grow, make_workspace
 from raybox.bvh.sah_parallel import Part, Task, grow_top
 
 QUALITIES = ("fast", "balanced", "best")
@@ -29,9 +29,9 @@ def build(lower: Any, upper: Any, *, quality: str = "balanced", threads: int = 1
     lower, upper = frozen(lower), frozen(upper)
     center, exponent, reach = choose_frame(lower, upper)
     boxes = Boxes(lower, upper, center, 2.0**exponent)
-    with crew(threads) as each:
+    with build_pool(threads) as run_each:
         fast = quality == "fast"
-        words, parts = (pack(each, boxes, reach), ()) if fast else _grow_tree(each, boxes, quality)
+        words, parts = (pack(run_each, boxes, reach), ()) if fast else _grow_tree(run_each, boxes, quality)
     words.flags.writeable = False
     return Tree(words, center, root_of(words), 2.0**exponent, exponent, as_parts(parts))
 
@@ -43,27 +43,27 @@ def as_parts(begins: Any) -> Any:
     return parts
 
 
-def _grow_tree(each: Each, boxes: Boxes, quality: str) -> tuple[Any, Any]:
+def _grow_tree(run_each: TaskRunner, boxes: Boxes, quality: str) -> tuple[Any, Any]:
     """Return (the nodes of the tree of boxes, the first of each part)."""
     number = len(boxes.lower)
     rows = aligned(number, 8, np.float32)
     spans = chunks(0, number, _CHUNK)
     bounds = np.full((max(1, len(spans)), 2, 8), -np.inf, np.float32)
-    each(to_rows, [(boxes, *span, rows, out) for span, out in zip(spans, bounds, strict=False)])
+    run_each(to_rows, [(boxes, *span, rows, out) for span, out in zip(spans, bounds, strict=False)])
     whole = Part(0, 0, number, *bounds.max(axis=0))
     least = max(_TASK, number // (4 * _TASKS if quality == "best" else _TASKS))  # polishing takes memory
     top, tasks = np.empty((0, ROW), np.int32), [Task(whole, -1, -1, 1)]
     if number > least:
         other = aligned(number, 8, np.float32)
-        top, tasks = grow_top(each, (rows, other), whole, least)
+        top, tasks = grow_top(run_each, (rows, other), whole, least)
         moved = [slice(task.part.begin, task.part.end) for task in tasks if task.part.side == 1]
-        each(np.copyto, [(rows[span], other[span]) for span in moved])  # then half of the memory is free
+        run_each(np.copyto, [(rows[span], other[span]) for span in moved])  # then half of the memory is free
         del other
     sizes = [task.part.end - task.part.begin for task in tasks]
-    grown = each.largest_first(grow_part, [(rows, task, quality) for task in tasks], sizes)
+    grown = run_each.largest_first(grow_part, [(rows, task, quality) for task in tasks], sizes)
     pieces = [Piece(words, 0, task.node, task.slot) for words, task in zip(grown, tasks, strict=True)]
     del rows, grown
-    return join(each, top, pieces)
+    return join(run_each, top, pieces)
 
 
 def grow_part(rows: Any, task: Task, quality: str) -> Any:
@@ -73,11 +73,11 @@ def grow_part(rows: Any, task: Task, quality: str) -> Any:
         words = grow_best(rows, part.begin, part.end, task.depth, part.centers)
         if words is not None:
             return words
-    desk = make_desk(part.begin, part.end, task.depth, part.centers)
+    workspace = make_workspace(part.begin, part.end, task.depth, part.centers)
     words = np.empty(((part.end - part.begin) // 5 + WIDTH + 1, ROW), np.int32)
-    while not grow(rows, desk, words):
+    while not grow(rows, workspace, words):
         words = np.concatenate([words, np.empty_like(words)])
-    return words[: desk.state[1]]
+    return words[: workspace.state[1]]
 
 
 class Piece(NamedTuple):
@@ -89,7 +89,7 @@ class Piece(NamedTuple):
     slot: int
 
 
-def join(each: Each, top: Any, pieces: list[Piece]) -> tuple[Any, Any]:
+def join(run_each: TaskRunner, top: Any, pieces: list[Piece]) -> tuple[Any, Any]:
     """Put nodes together, the top's, then those of each part; return (all, the first of each part)."""
     begins = len(top) + np.cumsum([0, *(len(piece.words) for piece in pieces)])
     words = aligned(int(begins[-1]), ROW, np.int32)
@@ -104,5 +104,5 @@ def join(each: Each, top: Any, pieces: list[Piece]) -> tuple[Any, Any]:
             words[piece.node, CHILD + piece.slot] = begin
         pieces[k] = piece._replace(words=None)  # its memory is free
 
-    each(put, [(k,) for k in range(len(pieces))])
+    run_each(put, [(k,) for k in range(len(pieces))])
     return words, begins[:-1]

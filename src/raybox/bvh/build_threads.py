@@ -1,4 +1,4 @@
-"""Threads for builds and refits. Kernels release the GIL; what they make does not depend on the threads."""
+"""Threads for builds and refits. Kernels release the GIL; results do not depend on the threads."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 
-class Each(NamedTuple):
-    """Call a function for each of many arguments, on so many threads: (function, arguments) -> answers."""
+class TaskRunner(NamedTuple):
+    """Call a function with each of many tuples of arguments, on so many threads."""
 
     threads: int
     pool: ThreadPoolExecutor | None = None
@@ -16,31 +16,31 @@ class Each(NamedTuple):
         self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]
     ) -> list[Any]:
         items = list(items)
-        if self.pool is None or len(items) == 1:  # handing a small piece of work over costs more than it does
+        if self.pool is None or len(items) == 1:  # submitting a small task costs more than running it
             return [work(*item) for item in items]
         return [future.result() for future in [self.pool.submit(work, *item) for item in items]]
 
     def largest_first(
         self, work: Callable[..., Any], items: list[tuple[Any, ...]], sizes: Iterable[int]
     ) -> list[Any]:
-        """Do the same, beginning with what is largest: whoever is done early takes something small."""
+        """Do the same, largest first: threads that finish early take small tasks."""
         order = [k for _, k in sorted((-size, k) for k, size in enumerate(sizes))]
         answers = dict(zip(order, self(work, [items[k] for k in order]), strict=True))
         return [answers[k] for k in range(len(order))]
 
 
-ALONE = Each(1)
+INLINE = TaskRunner(1)
 
 
 @contextmanager
-def crew(threads: int) -> Iterator[Each]:
-    """Lend so many threads."""
+def build_pool(threads: int) -> Iterator[TaskRunner]:
+    """Yield a runner on so many threads."""
     if threads == 1:
-        yield ALONE
+        yield INLINE
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="raybox-build")
     try:
-        yield Each(threads, pool)
+        yield TaskRunner(threads, pool)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from raybox.bvh import sah_rows
-from raybox.bvh.build_threads import Each, chunks
+from raybox.bvh.build_threads import TaskRunner, chunks
 from raybox.bvh.frame import Boxes, aligned
-from raybox.bvh.hilbert_sort import deal
+from raybox.bvh.hilbert_sort import sort_along_curve
 from raybox.bvh.node import EMPTY, ROW, WIDTH
 from raybox.bvh.sah_rows import ROW_OF
 from raybox.compiler.decorators import entry
@@ -50,18 +50,18 @@ def _empty(nodes: Any, node: int) -> None:
         sah_rows.write_slot(nodes, node, slot, sah_rows.nothing(), EMPTY)
 
 
-def pack(each: Each, boxes: Boxes, reach: float) -> Any:
+def pack(run_each: TaskRunner, boxes: Boxes, reach: float) -> Any:
     """Return the nodes of a tree over boxes; every node but the last of a level is full."""
     sizes = [max(1, -(-len(boxes.lower) // WIDTH))]
     while sizes[0] > 1:
         sizes.insert(0, -(-sizes[0] // WIDTH))
     begins = np.cumsum([0, *sizes]).tolist()
-    rows, keys = deal(each, boxes, reach)
+    rows, keys = sort_along_curve(run_each, boxes, reach)
     nodes = aligned(begins[-1], ROW, np.int32)
     for begin in begins[1:-1]:
         _empty(nodes, begin - 1)
     first, above = begins[-2], begins[max(len(begins) - 3, 0)]
-    each(_fill_leaves, [(nodes, span, first, above, rows, keys) for span in chunks(0, sizes[-1], _CHUNK)])
+    run_each(_fill_leaves, [(nodes, span, first, above, rows, keys) for span in chunks(0, sizes[-1], _CHUNK)])
     for level in range(len(sizes) - 2, 0, -1):
         _fill_level(nodes, begins[level], begins[level + 1], begins[level - 1])
     return nodes

@@ -1,4 +1,4 @@
-"""Where boxes' centres lie along a Hilbert curve of 2048 cells an axis.
+"""The places of boxes' centres along a Hilbert curve of 2048 cells an axis.
 
 The curve's rule is that of Hamilton, "Compact Hilbert Indices" (2006), section 2: in each cube of an
 octree a state says in what order its eight cubes are visited. There are 24 states, so two levels at
@@ -51,8 +51,8 @@ def make_table() -> Any:
 
 
 @held
-class Desk(NamedTuple):
-    """What places along a curve are found with: its grid and table, and room for 16 boxes."""
+class CurveWorkspace(NamedTuple):
+    """The grid and table of a curve, and memory for 16 boxes."""
 
     grid: Any
     table: Any
@@ -60,23 +60,25 @@ class Desk(NamedTuple):
     places: Any
 
 
-def make_desk(grid: Any) -> Desk:
-    """Make what one thread needs to find places along a curve."""
-    return Desk(grid, make_table(), np.zeros((_GROUP, 8), np.float32), np.empty(_GROUP, np.int64))
+def make_curve_workspace(grid: Any) -> CurveWorkspace:
+    """Return a workspace for one thread."""
+    return CurveWorkspace(grid, make_table(), np.zeros((_GROUP, 8), np.float32), np.empty(_GROUP, np.int64))
 
 
 @entry
-def find_places(boxes: Boxes, span: Any, desk: Desk, shift: int, places: Any, counts: Any) -> None:
+def find_places(
+    boxes: Boxes, span: Any, workspace: CurveWorkspace, shift: int, places: Any, counts: Any
+) -> None:
     """Write each box's place along the curve; count boxes by their places, less the last `shift` bits."""
-    over = sah_rows.load(desk.grid, 0)
+    over = sah_rows.load(workspace.grid, 0)
     for begin in range(span[0], span[1], _GROUP):
         stop = min(begin + _GROUP, span[1])
         for i in range(begin, stop):
             row = sah_rows.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
-            sah_rows.store(desk.rows, i - begin, row)
-        sah_bins.along_curve(desk.rows, over, desk.table, desk.places)
+            sah_rows.store(workspace.rows, i - begin, row)
+        sah_bins.along_curve(workspace.rows, over, workspace.table, workspace.places)
         for i in range(begin, stop):
-            place = desk.places[i - begin] >> 3
+            place = workspace.places[i - begin] >> 3
             places[i] = place
             counts[place >> shift] += 1
 
@@ -98,22 +100,24 @@ def make_grid(boxes: Boxes, reach: float) -> Any:
 
 
 class Curve(NamedTuple):
-    """The curve, laid over boxes that need not be in memory."""
+    """A Hilbert curve over boxes that need not be in memory."""
 
     center: Any
     scale: float
     grid: Any
 
     def places(self, lower: Any, upper: Any) -> Any:
-        """Return where along the curve boxes are: uint64, of 33 bits."""
+        """Return the places of boxes along the curve: uint64, 33 bits."""
         places = np.empty(len(lower), np.int64)
         boxes = Boxes(frozen(lower), frozen(upper), self.center, self.scale)
-        find_places(boxes, (0, len(lower)), make_desk(self.grid), BITS, places, np.zeros(1, np.int64))
+        find_places(
+            boxes, (0, len(lower)), make_curve_workspace(self.grid), BITS, places, np.zeros(1, np.int64)
+        )
         return places.view(np.uint64)
 
 
-def lay(lower: Any, upper: Any) -> Curve:
-    """Lay the curve over boxes, of which a sample is enough."""
+def fit_curve(lower: Any, upper: Any) -> Curve:
+    """Return a curve over boxes, of which a sample is enough."""
     center, exponent, reach = choose_frame(lower, upper)
     boxes = Boxes(lower, upper, center, 2.0**exponent)
     return Curve(center, boxes.scale, make_grid(boxes, reach))

@@ -1,8 +1,8 @@
-"""Put boxes in order along a curve: dealt out by the first bits of their places, sorted by the others.
+"""Sort boxes along a curve: scattered into buckets by key prefix, each bucket sorted by the other bits.
 
-When boxes are dealt, their rows go with them, so that all that comes after finds what it needs near by. Only
-dealing itself goes far: to as many places at once as there are hands, whose ends a core's cache holds.
-(10^6 boxes, one thread: a tree takes half as long as where keys are sorted, then boxes looked up; measured.)
+Rows are scattered with the keys, so that all later steps read memory in order. Only the scattering writes all
+over memory: to as many places at once as there are buckets, whose ends a core's cache holds. (A tree takes
+half as long as with sorted keys and boxes looked up by them.)
 """
 
 from itertools import pairwise
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import sah_rows
-from raybox.bvh.build_threads import Each, chunks
+from raybox.bvh.build_threads import TaskRunner, chunks
 from raybox.bvh.frame import Boxes
-from raybox.bvh.hilbert_curve import BITS, find_places, make_desk, make_grid
+from raybox.bvh.hilbert_curve import BITS, find_places, make_curve_workspace, make_grid
 from raybox.bvh.sah_rows import ROW_OF
 from raybox.compiler import buffer_pool
 from raybox.compiler.decorators import entry
@@ -21,15 +21,15 @@ from raybox.compiler.intrinsics import prefetch_to_write
 from raybox.compiler.struct_ref import held
 
 _CHUNK = 2**16  # boxes that a thread takes at once
-_AHEAD = 2  # rows of a hand between asking memory for one and writing it: a quarter faster (measured)
+_AHEAD = 2  # rows of a bucket that are prefetched: a quarter faster
 _DIGIT = 8  # bits that one pass sorts by
-_EACH = 8  # boxes of a hand, as a power of two
-_MOST = 11  # bits that boxes are dealt by, at most: so many places are written to at once
+_EACH = 8  # boxes of a bucket, as a power of two
+_MOST = 11  # bits of a key prefix, at most: so many places are written to at once
 
 
 @held
-class Hands(NamedTuple):
-    """Boxes dealt out: their rows, their keys, and room for sorting these."""
+class Buckets(NamedTuple):
+    """Scattered boxes: their rows, their keys, and memory for sorting these."""
 
     rows: Any
     keys: Any
@@ -37,26 +37,26 @@ class Hands(NamedTuple):
 
 
 @entry
-def _deal(boxes: Boxes, places: Any, span: Any, shift: int, ends: Any, hands: Hands) -> None:
-    """Give each box to the hand that the first bits of its place say; ends: where each hand goes on.
+def _scatter(boxes: Boxes, places: Any, span: Any, shift: int, ends: Any, buckets: Buckets) -> None:
+    """Scatter boxes into buckets by key prefix; ends: where each bucket goes on.
 
-    Of a key the last bits are the box's row, the others its place, less the first bits.
+    The last bits of a key are the box's row, the others its place without the prefix.
     """
     low = (1 << shift) - 1
     for i in range(span[0], span[1]):
         place = places[i]
         to = ends[place >> shift]
         ends[place >> shift] = to + 1
-        prefetch_to_write(hands.rows, 8 * (to + _AHEAD))
+        prefetch_to_write(buckets.rows, 8 * (to + _AHEAD))
         sah_rows.store(
-            hands.rows, to, sah_rows.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
+            buckets.rows, to, sah_rows.outward(boxes.lower, boxes.upper, i, boxes.center, boxes.scale)
         )
-        hands.keys[to] = (place & low) << ROW_OF | to
+        buckets.keys[to] = (place & low) << ROW_OF | to
 
 
 @entry
-def _sort(hands: Hands, starts: Any, span: Any, counts: Any) -> None:
-    """Sort the keys of hands span[0] <= h < span[1] digit by digit, to and fro between both rooms."""
+def _sort(buckets: Buckets, starts: Any, span: Any, counts: Any) -> None:
+    """Sort the keys of buckets span[0] <= h < span[1] digit by digit, back and forth between two arrays."""
     passes = counts.shape[0]
     for h in range(span[0], span[1]):
         first, stop = starts[h], starts[h + 1]
@@ -64,10 +64,10 @@ def _sort(hands: Hands, starts: Any, span: Any, counts: Any) -> None:
             continue
         counts[:] = 0
         for i in range(first, stop):
-            place = hands.keys[i] >> ROW_OF
+            place = buckets.keys[i] >> ROW_OF
             for turn in range(passes):
                 counts[turn, place >> turn * _DIGIT & (1 << _DIGIT) - 1] += 1
-        source, to = hands.keys, hands.spare
+        source, to = buckets.keys, buckets.spare
         for turn in range(passes):
             at = first
             for digit in range(1 << _DIGIT):
@@ -82,7 +82,7 @@ def _sort(hands: Hands, starts: Any, span: Any, counts: Any) -> None:
             source, to = to, source
 
 
-def deal(each: Each, boxes: Boxes, reach: float) -> tuple[Any, Any]:
+def sort_along_curve(run_each: TaskRunner, boxes: Boxes, reach: float) -> tuple[Any, Any]:
     """Return (rows of boxes, keys in order along the curve, whose low 31 bits say which row)."""
     number = len(boxes.lower)
     bits = min(max(number.bit_length() - _EACH, 1), _MOST)
@@ -91,23 +91,29 @@ def deal(each: Each, boxes: Boxes, reach: float) -> tuple[Any, Any]:
     spans = chunks(0, number, _CHUNK)
     grid = make_grid(boxes, reach)
     counts = np.zeros((len(spans), 1 << bits), np.int64)
-    each(
+    run_each(
         find_places,
-        [(boxes, span, make_desk(grid), shift, places, row) for span, row in zip(spans, counts, strict=True)],
+        [
+            (boxes, span, make_curve_workspace(grid), shift, places, row)
+            for span, row in zip(spans, counts, strict=True)
+        ],
     )
-    # boxes of one hand stand in the order of their chunks: no thread can change it
+    # boxes of one bucket are in the order of their chunks, whatever the threads
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     begins = np.ascontiguousarray(ends - counts)
     rows, keys = buffer_pool.empty((number, 8), np.float32), buffer_pool.empty((number,), np.int64)
-    hands = Hands(rows, keys, places)  # which are read by then
-    each(_deal, [(boxes, places, span, shift, row, hands) for span, row in zip(spans, begins, strict=True)])
-    return hands.rows, _sorted(each, hands, counts.sum(axis=0), -(-shift // _DIGIT))
+    buckets = Buckets(rows, keys, places)  # which are read by then
+    run_each(
+        _scatter,
+        [(boxes, places, span, shift, row, buckets) for span, row in zip(spans, begins, strict=True)],
+    )
+    return buckets.rows, _sorted(run_each, buckets, counts.sum(axis=0), -(-shift // _DIGIT))
 
 
-def _sorted(each: Each, hands: Hands, sizes: Any, passes: int) -> Any:
-    """Return the keys of hands of so many boxes in order."""
+def _sorted(run_each: TaskRunner, buckets: Buckets, sizes: Any, passes: int) -> Any:
+    """Return the keys of buckets of so many boxes in order."""
     starts = np.append(0, np.cumsum(sizes))
     cuts = np.unique(np.searchsorted(starts, [*range(0, starts[-1], _CHUNK), starts[-1]])).tolist()
     counts = np.empty((len(cuts), passes, 1 << _DIGIT), np.int64)
-    each(_sort, [(hands, starts, span, row) for span, row in zip(pairwise(cuts), counts, strict=False)])
-    return hands.spare if passes % 2 else hands.keys
+    run_each(_sort, [(buckets, starts, span, row) for span, row in zip(pairwise(cuts), counts, strict=False)])
+    return buckets.spare if passes % 2 else buckets.keys

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh.build import Piece, as_parts, grow_part, join
-from raybox.bvh.build_threads import Each, crew
+from raybox.bvh.build_threads import TaskRunner, build_pool
 from raybox.bvh.frame import Boxes, aligned, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
 from raybox.bvh.refit import area_of, bulk_limits, cost_of
@@ -49,11 +49,11 @@ class _Place(NamedTuple):
 
 def measure(tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> Costs:
     """Measure the costs of a tree round these boxes; its nodes are such as may be written to."""
-    with crew(threads) as each:
-        return _measure(each, tree, bulk_limits(tree, lower, upper))
+    with build_pool(threads) as run_each:
+        return _measure(run_each, tree, bulk_limits(tree, lower, upper))
 
 
-def regrow(
+def rebuild_parts(
     tree: Tree, boxes: tuple[Any, Any], built: Costs, *, quality: str, threads: int = 1
 ) -> tuple[Tree, Costs] | None:
     """Grow the poorest parts of a refitted tree anew; None where that would not do, or be most of the work.
@@ -64,30 +64,32 @@ def regrow(
     inside, limits = Boxes(lower, upper, tree.center, tree.scale), bulk_limits(tree, lower, upper)
     if not tree.parts.size or np.isnan(limits).any():  # one piece; or its coordinates are no good any more
         return None
-    with crew(threads) as each:
-        now = _measure(each, tree, limits)
+    with build_pool(threads) as run_each:
+        now = _measure(run_each, tree, limits)
         places = _places(tree)
         chosen = _choose(tree.nodes, places, now, built, len(lower))
         poor = list(chosen)
         asked = [(inside, chosen[k], places[k].depth, quality) for k in poor]
-        grown = each.largest_first(_grow, asked, map(len, chosen.values()))
+        grown = run_each.largest_first(_grow, asked, map(len, chosen.values()))
 
         # See what has come of it before anything is put together.
-        areas = each(area_of, [(words, 1, len(words), limits) for words in grown])
+        areas = run_each(area_of, [(words, 1, len(words), limits) for words in grown])
         parts = built.parts.copy()
         parts[poor] = _shares(areas, tree, limits)
         if now.whole + (parts - now.parts)[poor].sum() > _ENOUGH * built.whole:
             return None
-        return _replace(each, tree, places, dict(zip(poor, grown, strict=True))), built._replace(parts=parts)
+        return _replace(run_each, tree, places, dict(zip(poor, grown, strict=True))), built._replace(
+            parts=parts
+        )
 
 
-def _measure(each: Each, tree: Tree, limits: Any) -> Costs:
+def _measure(run_each: TaskRunner, tree: Tree, limits: Any) -> Costs:
     """Measure the costs of a tree."""
     begins = tree.parts.tolist()
     ends = [*begins, len(tree.nodes)]
     spans = [(1, ends[0]), *((begin, begin + 1) for begin in begins)]
     spans += [(begin + 1, end) for begin, end in zip(begins, ends[1:], strict=True)]
-    areas = each(area_of, [(tree.nodes, *span, limits) for span in spans])
+    areas = run_each(area_of, [(tree.nodes, *span, limits) for span in spans])
     whole = float(cost_of(sum(areas), tree.root, limits))
     return Costs(whole, _shares(areas[1 + len(begins) :], tree, limits))
 
@@ -146,7 +148,7 @@ def _grow(boxes: Boxes, numbers: Any, depth: int, quality: str) -> Any:
     return grow_part(rows, Task(Part(0, 0, len(numbers), *bounds), -1, -1, depth), quality)
 
 
-def _replace(each: Each, tree: Tree, places: list[_Place], anew: dict[int, Any]) -> Tree:
+def _replace(run_each: TaskRunner, tree: Tree, places: list[_Place], anew: dict[int, Any]) -> Tree:
     """Return the tree with other nodes for some parts: of the same boxes, so that no bounds above change."""
     pieces = [
         Piece(anew[k], 0, at.node, at.slot)
@@ -154,5 +156,5 @@ def _replace(each: Each, tree: Tree, places: list[_Place], anew: dict[int, Any])
         else Piece(tree.nodes[at.begin : at.end], at.begin, at.node, at.slot)
         for k, at in enumerate(places)
     ]
-    nodes, begins = join(each, tree.nodes[: places[0].begin], pieces)
+    nodes, begins = join(run_each, tree.nodes[: places[0].begin], pieces)
     return tree._replace(nodes=nodes, parts=as_parts(begins))

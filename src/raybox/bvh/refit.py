@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from raybox.bvh import sah_rows
-from raybox.bvh.build_threads import Each, chunks, crew
+from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import Boxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree
 from raybox.compiler.decorators import entry
@@ -73,16 +73,16 @@ def refit_into(nodes: Any, tree: Tree, lower: Any, upper: Any, *, threads: int =
     """
     boxes = Boxes(frozen(lower), frozen(upper), tree.center, tree.scale)
     limits = bulk_limits(tree, boxes.lower, boxes.upper)
-    with crew(threads) as each:
-        area = fill(each, boxes, nodes, limits)
+    with build_pool(threads) as run_each:
+        area = fill(run_each, boxes, nodes, limits)
     root = root_of(nodes)
     return tree._replace(nodes=nodes, root=root), cost_of(area, root, limits)
 
 
-def fill(each: Each, boxes: Boxes, nodes: Any, limits: Any) -> float:
+def fill(run_each: TaskRunner, boxes: Boxes, nodes: Any, limits: Any) -> float:
     """Fill the slots of all nodes; return the area, within limits, of all but the root."""
     done = np.zeros(len(nodes), np.bool_)
-    areas = each(_fill, [(boxes, nodes, span, done, limits) for span in chunks(0, len(nodes), _CHUNK)])
+    areas = run_each(_fill, [(boxes, nodes, span, done, limits) for span in chunks(0, len(nodes), _CHUNK)])
     return float(sum(areas) + _fill(boxes, nodes, (0, len(nodes)), done, limits))
 
 

@@ -101,8 +101,8 @@ def clear(code: Code, bins: Any) -> None:
 def limits(code: Code, cut: Any) -> Any:
     """Return the last bins of the left side: of the axis of a cut (axis * 16 + bin); others have none."""
     axis, last = code.b.lshr(cut, I64(4)), code.b.trunc(code.b.and_(cut, I64(15)), I32)
-    each = [code.b.select(code.b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
-    return code.vector(I32, [*each, I32(-1)]).value
+    run_each = [code.b.select(code.b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
+    return code.vector(I32, [*run_each, I32(-1)]).value
 
 
 @op(types.int64, cell_type, cell_type)
@@ -211,8 +211,8 @@ def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> No
         for cell, to in zip(cells, (4, 2, 0), strict=True):
             two = b.and_(b.lshr(cell, all_of(10 - 2 * turn)), all_of(3))
             at = b.or_(at, b.shl(two, all_of(to)))
-        each = (b.zext(code.v(at).lane(k), I64) for k in range(16))
-        found = code.vector(I32, [code.load(2, table, place, I32) for place in each]).value
+        run_each = (b.zext(code.v(at).lane(k), I64) for k in range(16))
+        found = code.vector(I32, [code.load(2, table, place, I32) for place in run_each]).value
         halves[turn // 3] = b.or_(b.shl(halves[turn // 3], all_of(6)), b.and_(found, all_of(63)))
         state = b.and_(found, all_of(~63))
     wide = ir.VectorType(I64, 16)

@@ -23,7 +23,7 @@ SAH_DEPTH = 48
 
 
 @held
-class Desk(NamedTuple):
+class SahWorkspace(NamedTuple):
     """Scratch memory of a builder, made outside of compiled code (which then compiles in half the time).
 
     Nodes waiting for their slots: task (begin, end, node, depth) and the bounds of their centres.
@@ -42,10 +42,10 @@ class Desk(NamedTuple):
     scratch: Any
 
 
-def make_desk(begin: int, end: int, depth: int, centers: Any) -> Desk:
+def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspace:
     """Make a desk whose only task is to grow a tree over rows begin:end, its root at this depth."""
     room = MAX_DEPTH * WIDTH
-    desk = Desk(
+    workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
         task_centers=np.empty((room, 8), np.float32),
         state=np.array([1, 1]),
@@ -57,19 +57,19 @@ def make_desk(begin: int, end: int, depth: int, centers: Any) -> Desk:
         bins=np.empty((bins.BINS, 3, 8), np.float32),
         scratch=np.empty((bins.BINS, 4), np.float32),
     )
-    desk.task[0] = begin, end, 0, depth
-    desk.task_centers[0] = centers
-    return desk
+    workspace.task[0] = begin, end, 0, depth
+    workspace.task_centers[0] = centers
+    return workspace
 
 
 @device
-def _choose(desk: Desk, count: int, deep: bool) -> int:
+def _choose(workspace: SahWorkspace, count: int, deep: bool) -> int:
     """Return the part to split next: the largest area (when deep: number) with more than a node's boxes."""
     best = -1
     most = np.float32(-1.0)
     for p in range(count):
-        number = desk.end[p] - desk.begin[p]
-        weight = np.float32(number) if deep else desk.area[p]
+        number = workspace.end[p] - workspace.begin[p]
+        weight = np.float32(number) if deep else workspace.area[p]
         if number > WIDTH and weight > most:
             most = weight
             best = p
@@ -77,26 +77,26 @@ def _choose(desk: Desk, count: int, deep: bool) -> int:
 
 
 @device
-def split(rows: Any, desk: Desk, p: int, count: int, deep: bool) -> None:
+def split(rows: Any, workspace: SahWorkspace, p: int, count: int, deep: bool) -> None:
     """Split part p in two, into itself and part `count`, at the least cost."""
-    begin, end = desk.begin[p], desk.end[p]
+    begin, end = workspace.begin[p], workspace.end[p]
     left = sah_rows.nothing()
     right = sah_rows.nothing()
-    left_centers = sah_rows.load(desk.centers, p)
+    left_centers = sah_rows.load(workspace.centers, p)
     right_centers = left_centers
     grid = bins.grid_over(left_centers)
     cut = -1
     if not deep:
         # Sort into bins, and look where it costs least to cut.
-        bins.clear(desk.bins)
+        bins.clear(workspace.bins)
         for i in range(begin, end):
             row = sah_rows.load(rows, i)
-            bins.add(desk.bins, bins.cell(row, grid), row)
-        cut = bins.cheapest(desk.bins, desk.scratch)
+            bins.add(workspace.bins, bins.cell(row, grid), row)
+        cut = bins.cheapest(workspace.bins, workspace.scratch)
     if cut >= 0:
         # Gather the bounds of both sides from their bins.
         for b in range(bins.BINS):
-            here = sah_rows.load(desk.bins, 3 * b + (cut >> 4))
+            here = sah_rows.load(workspace.bins, 3 * b + (cut >> 4))
             left = sah_rows.union_if(left, here, int(b <= cut & 15))
             right = sah_rows.union_if(right, here, int(b > cut & 15))
 
@@ -121,75 +121,75 @@ def split(rows: Any, desk: Desk, p: int, count: int, deep: bool) -> None:
             left = sah_rows.union(left, sah_rows.load(rows, i))
         for i in range(middle, end):
             right = sah_rows.union(right, sah_rows.load(rows, i))
-    desk.end[p] = middle
-    desk.begin[count], desk.end[count] = middle, end
-    desk.area[p], desk.area[count] = sah_rows.area(left), sah_rows.area(right)
-    sah_rows.store(desk.bounds, p, left)
-    sah_rows.store(desk.bounds, count, right)
-    sah_rows.store(desk.centers, p, left_centers)
-    sah_rows.store(desk.centers, count, right_centers)
+    workspace.end[p] = middle
+    workspace.begin[count], workspace.end[count] = middle, end
+    workspace.area[p], workspace.area[count] = sah_rows.area(left), sah_rows.area(right)
+    sah_rows.store(workspace.bounds, p, left)
+    sah_rows.store(workspace.bounds, count, right)
+    sah_rows.store(workspace.centers, p, left_centers)
+    sah_rows.store(workspace.centers, count, right_centers)
 
 
 @device
-def _open_small(desk: Desk, count: int) -> int:
+def _open_small(workspace: SahWorkspace, count: int) -> int:
     """Spend free slots on opening parts into single boxes: a node saved each, the most area a slot first."""
     while True:
         best = -1
         most = np.float32(-1.0)
         for p in range(count):
-            number = desk.end[p] - desk.begin[p]
+            number = workspace.end[p] - workspace.begin[p]
             if number > 1 and count + number - 1 <= WIDTH:
-                gain = desk.area[p] / np.float32(number - 1)
+                gain = workspace.area[p] / np.float32(number - 1)
                 if gain > most:
                     most = gain
                     best = p
         if best < 0:
             return count
-        begin, end = desk.begin[best], desk.end[best]
-        desk.end[best] = begin + 1
+        begin, end = workspace.begin[best], workspace.end[best]
+        workspace.end[best] = begin + 1
         for i in range(begin + 1, end):
-            desk.begin[count] = i
-            desk.end[count] = i + 1
+            workspace.begin[count] = i
+            workspace.end[count] = i + 1
             count += 1
 
 
 @entry
-def grow(rows: Any, desk: Desk, words: Any) -> bool:
+def grow(rows: Any, workspace: SahWorkspace, words: Any) -> bool:
     """Grow nodes top down while there is room for them in words; return whether all is done."""
-    waiting = desk.state[0]
-    nodes = desk.state[1]
+    waiting = workspace.state[0]
+    nodes = workspace.state[1]
     while waiting > 0 and nodes <= words.shape[0]:
         waiting -= 1
-        begin, end = desk.task[waiting, 0], desk.task[waiting, 1]
-        node, depth = desk.task[waiting, 2], desk.task[waiting, 3]
-        desk.begin[0], desk.end[0] = begin, end
-        sah_rows.store(desk.centers, 0, sah_rows.load(desk.task_centers, waiting))
+        begin, end = workspace.task[waiting, 0], workspace.task[waiting, 1]
+        node, depth = workspace.task[waiting, 2], workspace.task[waiting, 3]
+        workspace.begin[0], workspace.end[0] = begin, end
+        sah_rows.store(workspace.centers, 0, sah_rows.load(workspace.task_centers, waiting))
 
         # Split until the slots are full.
         count = whole(1)
         while count < WIDTH:
-            p = _choose(desk, count, depth > SAH_DEPTH)
+            p = _choose(workspace, count, depth > SAH_DEPTH)
             if p < 0:
                 break
-            split(rows, desk, p, count, depth > SAH_DEPTH)
+            split(rows, workspace, p, count, depth > SAH_DEPTH)
             count += 1
-        count = _open_small(desk, count)
+        count = _open_small(workspace, count)
 
         # Write the slots, and put what needs nodes of its own on the stack.
         for p in range(WIDTH):
-            begin, end = desk.begin[p], desk.end[p]
+            begin, end = workspace.begin[p], workspace.end[p]
             if p >= count or begin == end:
                 sah_rows.write_slot(words, node, p, sah_rows.nothing(), EMPTY)
             elif end - begin == 1:
                 row = sah_rows.load(rows, begin)
                 sah_rows.write_slot(words, node, p, row, ~sah_rows.number_of(row))
             else:
-                sah_rows.write_slot(words, node, p, sah_rows.load(desk.bounds, p), nodes)
-                desk.task[waiting, 0], desk.task[waiting, 1] = begin, end
-                desk.task[waiting, 2], desk.task[waiting, 3] = nodes, depth + 1
-                sah_rows.store(desk.task_centers, waiting, sah_rows.load(desk.centers, p))
+                sah_rows.write_slot(words, node, p, sah_rows.load(workspace.bounds, p), nodes)
+                workspace.task[waiting, 0], workspace.task[waiting, 1] = begin, end
+                workspace.task[waiting, 2], workspace.task[waiting, 3] = nodes, depth + 1
+                sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
                 waiting += 1
                 nodes += 1
-    desk.state[0] = waiting
-    desk.state[1] = nodes
+    workspace.state[0] = waiting
+    workspace.state[1] = nodes
     return waiting == 0

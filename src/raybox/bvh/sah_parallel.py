@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import sah_bins, sah_rows
-from raybox.bvh.build_threads import ALONE, Each, chunks
+from raybox.bvh.build_threads import INLINE, TaskRunner, chunks
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.sah_build import SAH_DEPTH
 from raybox.compiler.decorators import entry
@@ -82,36 +82,38 @@ def _area(part: Part) -> float:
     return float(x * y + y * z + z * x)
 
 
-def _bin_chunks(each: Each, rows: Any, part: Part, centers: Any) -> tuple[list[tuple[int, int]], Any]:
+def _bin_chunks(
+    run_each: TaskRunner, rows: Any, part: Part, centers: Any
+) -> tuple[list[tuple[int, int]], Any]:
     """Return a part's chunks, and their bins: (chunks, 16, 3, 8)."""
     spans = chunks(part.begin, part.end, _CHUNK)
     tables = np.empty((len(spans), sah_bins.BINS, 3, 8), np.float32)
-    each(_fill_bins, [(rows, *span, centers, table) for span, table in zip(spans, tables, strict=True)])
+    run_each(_fill_bins, [(rows, *span, centers, table) for span, table in zip(spans, tables, strict=True)])
     return spans, tables
 
 
-def _halve(each: Each, rows: Any, part: Part) -> list[Part]:
+def _halve(run_each: TaskRunner, rows: Any, part: Part) -> list[Part]:
     """Halve a part by number alone."""
     middle = (part.begin + part.end) // 2
     halves = [part._replace(end=middle), part._replace(begin=middle)]
     one_bin = np.zeros((1, 8), np.float32)  # of no length: everything is in the first
-    bounds = [_bin_chunks(each, rows, half, one_bin)[1][:, 0, 0].max(axis=0) for half in halves]
+    bounds = [_bin_chunks(run_each, rows, half, one_bin)[1][:, 0, 0].max(axis=0) for half in halves]
     return [half._replace(bounds=b) for half, b in zip(halves, bounds, strict=True)]
 
 
-def _split(each: Each, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
+def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
     """Split a part in two at the least cost."""
     here, there = rows[part.side], rows[1 - part.side]
     if deep:
-        return _halve(each, here, part)
+        return _halve(run_each, here, part)
     centers = part.centers.reshape(1, 8)
-    spans, tables = _bin_chunks(each, here, part, centers)
+    spans, tables = _bin_chunks(run_each, here, part, centers)
     table = tables.max(axis=0)
     counts = tables[..., 7].view(np.int32).astype(np.int64)
     table[..., 7] = counts.sum(axis=0).astype(np.int32).view(np.float32)
     cut = _cheapest(table, np.empty((sah_bins.BINS, 4), np.float32))
     if cut < 0:
-        return _halve(each, here, part)
+        return _halve(run_each, here, part)
     axis, last = cut >> 4, (cut & 15) + 1
 
     # Each chunk's boxes go behind those of the chunks before it.
@@ -125,14 +127,14 @@ def _split(each: Each, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Pa
         (here, span, centers, cut, _Sides(there, *places), sides)
         for span, *places, sides in zip(spans, left_at.tolist(), right_at.tolist(), out, strict=True)
     ]
-    each(_move, moves)
+    run_each(_move, moves)
     centers = out.max(axis=0)
     bounds = table[:last, axis].max(axis=0), table[last:, axis].max(axis=0)
     ends = (part.begin, middle), (middle, part.end)
     return [Part(1 - part.side, *ends[k], bounds[k], centers[k]) for k in range(2)]
 
 
-def _divide(each: Each, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
+def _divide(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
     """Split a part into the parts of one node, as `raybox.bvh.sah_build` does."""
     parts = [part]
     while len(parts) < WIDTH:
@@ -140,7 +142,7 @@ def _divide(each: Each, rows: tuple[Any, Any], part: Part, deep: bool) -> list[P
             -1.0 if p.end - p.begin <= WIDTH else float(p.end - p.begin) if deep else _area(p) for p in parts
         ]
         p = int(np.argmax(weights))
-        parts[p], other = _split(each, rows, parts[p], deep)
+        parts[p], other = _split(run_each, rows, parts[p], deep)
         parts.append(other)
     return parts
 
@@ -154,7 +156,7 @@ class Task(NamedTuple):
     depth: int
 
 
-def grow_top(each: Each, rows: tuple[Any, Any], whole: Part, least: int) -> tuple[Any, list[Task]]:
+def grow_top(run_each: TaskRunner, rows: tuple[Any, Any], whole: Part, least: int) -> tuple[Any, list[Task]]:
     """Return the top nodes (their slots for tasks lack a child), and the tasks in order."""
     nodes: list[Any] = []
     tasks: list[Task] = []
@@ -163,7 +165,7 @@ def grow_top(each: Each, rows: tuple[Any, Any], whole: Part, least: int) -> tupl
         large = [job for job in level if job.part.end - job.part.begin > least]
         tasks += [job for job in level if job.part.end - job.part.begin <= least]
         level = []
-        for job, parts in zip(large, _divide_all(each, rows, large), strict=True):
+        for job, parts in zip(large, _divide_all(run_each, rows, large), strict=True):
             if job.node >= 0:
                 nodes[job.node][CHILD + job.slot] = len(nodes)
             level += [Task(part, len(nodes), slot, job.depth + 1) for slot, part in enumerate(parts)]
@@ -171,16 +173,16 @@ def grow_top(each: Each, rows: tuple[Any, Any], whole: Part, least: int) -> tupl
     return np.array(nodes, np.int32).reshape(-1, ROW), tasks
 
 
-def _divide_all(each: Each, rows: tuple[Any, Any], jobs: list[Task]) -> list[list[Part]]:
+def _divide_all(run_each: TaskRunner, rows: tuple[Any, Any], jobs: list[Task]) -> list[list[Part]]:
     """Split the parts of a level: by all threads together while they are fewer than these, then one each.
 
     (10^6 boxes, two threads: building takes 430 ms, where both split each part together 480.)
     """
     sizes = [job.part.end - job.part.begin for job in jobs]
     asked = [(rows, job.part, job.depth > SAH_DEPTH) for job in jobs]
-    if len(jobs) < each.threads:
-        return [_divide(each, *one) for one in asked]
-    return each.largest_first(_divide, [(ALONE, *one) for one in asked], sizes)
+    if len(jobs) < run_each.threads:
+        return [_divide(run_each, *one) for one in asked]
+    return run_each.largest_first(_divide, [(INLINE, *one) for one in asked], sizes)
 
 
 def _node(parts: list[Part]) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from raybox import validation
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import Tree
-from raybox.bvh.refit_policy import Keeper
+from raybox.bvh.refit_policy import RefitPolicy
 from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
 from raybox.errors import InvalidInput
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     tree: Tree
     box_rows: tuple[Floats, Floats]
     frame: Frame | None  # for primitives that are screened many at a time
-    keeper: Keeper
+    refit_policy: RefitPolicy
     inner: Any = None  # of copies: the part that is copied
 
     @property
@@ -75,28 +75,28 @@ def make(geometry: Any, quality: str, workers: int) -> Part:
         raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
     if quality not in QUALITIES:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
-    keeper = Keeper(quality, check_workers(workers))
+    refit_policy = RefitPolicy(quality, check_workers(workers))
     inner = make(geometry.geometry, quality, workers) if isinstance(geometry, Instances) else None
     rows = _rows(geometry, inner)
     box_rows = bounds(rows)
-    return _made(geometry, rows, keeper.build(*box_rows), box_rows, keeper, inner)
+    return _made(geometry, rows, refit_policy.build(*box_rows), box_rows, refit_policy, inner)
 
 
 def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
     """Return a geometry's part whose tree was built before."""
     rows = geometry.rows()
-    return _made(geometry, rows, tree, bounds(rows), Keeper(quality, check_workers(-1)), None)
+    return _made(geometry, rows, tree, bounds(rows), RefitPolicy(quality, check_workers(-1)), None)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:
     """Return a part with the same rows elsewhere; its tree is refitted."""
     inner = part.inner
     if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
-        inner = make(geometry.geometry, part.keeper.quality, part.keeper.threads)
+        inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
     rows = _rows(geometry, inner)
     box_rows = bounds(rows)
-    tree = part.keeper.move(part.tree, part.box_rows, box_rows)
-    return _made(geometry, rows, tree, box_rows, part.keeper, inner)
+    tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
+    return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
 
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
@@ -151,10 +151,15 @@ def measured(parts: tuple[Part, ...]) -> dict[str, float]:
 
 
 def _made(
-    geometry: Geometry, rows: Any, tree: Tree, box_rows: tuple[Floats, Floats], keeper: Keeper, inner: Any
+    geometry: Geometry,
+    rows: Any,
+    tree: Tree,
+    box_rows: tuple[Floats, Floats],
+    refit_policy: RefitPolicy,
+    inner: Any,
 ) -> Part:
     frame = frame_of(tree) if has_simd(rows) else None
-    return Part(geometry, rows, tree, box_rows, frame, keeper, inner)
+    return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner)
 
 
 def _rows(geometry: Geometry, inner: Part | None) -> Any:

@@ -216,7 +216,7 @@ def _repeat(asked: _Asked, **how: Any) -> None:
 
 def _sweep(asked: _Asked, **how: Any) -> None:
     """Do every ray with every box."""
-    from raybox.queries import all_pairs
+    from raybox.scene import all_pairs
 
     rays, rows, (number, *_), index, t = asked
     task = all_pairs.make_task(rays, rows)

@@ -1,8 +1,8 @@
 """Divide boxes among parts along a Hilbert curve: neighbours in space are neighbours in a part.
 
-Boxes are read three times, a piece at a time: to lay the curve and count them by cells of it, and to deal
-them out. Their rank along the curve, those of one cell in the order they came, says which part they belong
-to; within a part they keep that order, so that the lowest number of a part is the lowest of the scene.
+Boxes are read three times, a piece at a time: to fit_curve the curve and count them by cells of it, and to
+deal them out. Their rank along the curve, those of one cell in the order they came, says which part they
+belong to; within a part they keep that order, so that the lowest number of a part is the lowest of the scene.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.hilbert_curve import BITS, Curve, lay
+from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.boxes import restored
@@ -107,7 +107,7 @@ def _plan(lower: Floats, upper: Floats, size: int) -> Plan:
     """Lay the curve and count boxes by cells of it."""
     step = max(1, len(lower) // _SAMPLE)
     sample = restored(lower[::step].copy(), upper[::step].copy()).rows()
-    curve = lay(sample.lower, sample.upper)
+    curve = fit_curve(sample.lower, sample.upper)
     bits = int(np.clip(np.log2(max(1, len(lower))) + 3, 6, _FINEST))
     shift = np.uint64(BITS - bits)
     counts = np.zeros(1 << bits, np.int64)
