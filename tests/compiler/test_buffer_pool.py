@@ -1,4 +1,4 @@
-"""Memory of answers goes round, and nobody's array is another's while somebody looks at it."""
+"""Buffers are reused, and never while an array still refers to them."""
 
 import subprocess
 import sys
@@ -15,15 +15,15 @@ SIZE = 1 << 19  # floats: four megabytes
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept(monkeypatch):
-    monkeypatch.setattr(buffer_pool, "_KEPT", deque())
+def _empty_pool(monkeypatch):
+    monkeypatch.setattr(buffer_pool, "_FREE", deque())
 
 
 def place_of(array):
     return array.__array_interface__["data"][0]
 
 
-def test_memory_serves_again_once_its_last_array_is_gone():
+def test_memory_is_reused_after_its_last_array_is_gone():
     array = buffer_pool.empty((SIZE // 4, 4), np.float64)
     place, row = place_of(array), array[1]
     row[:] = 7.0
@@ -38,7 +38,7 @@ def test_memory_serves_again_once_its_last_array_is_gone():
     assert other.flags.c_contiguous
 
 
-def test_what_was_made_read_only_serves_again_as_new():
+def test_memory_of_read_only_arrays_is_reused_as_writable():
     array = buffer_pool.empty((SIZE,), np.float64)
     place = place_of(array)
     array.setflags(write=False)
@@ -51,29 +51,29 @@ def test_what_was_made_read_only_serves_again_as_new():
 @pytest.mark.parametrize(
     ("rows", "same"), [(SIZE, True), (SIZE // 2, True), (SIZE // 4, False), (SIZE + 1, False)]
 )
-def test_memory_serves_what_is_not_much_smaller(rows, same):
+def test_memory_is_reused_for_arrays_of_similar_size(rows, same):
     place = place_of(buffer_pool.empty((SIZE,), np.float64))
     array = buffer_pool.empty((rows,), np.float64)
     assert array.shape == (rows,)
     assert (place_of(array) == place) is same
 
 
-def test_small_arrays_are_left_to_numpy():
+def test_small_arrays_are_not_pooled():
     array = buffer_pool.empty((100,), np.float64)
     assert array.shape == (100,)
     del array
-    assert not buffer_pool._KEPT
+    assert not buffer_pool._FREE
 
 
-def test_what_is_kept_is_bounded_and_the_latest(monkeypatch):
-    monkeypatch.setattr(buffer_pool, "_MOST", 3 * 8 * SIZE)
+def test_the_pool_is_bounded_and_drops_the_oldest(monkeypatch):
+    monkeypatch.setattr(buffer_pool, "_MAX_FREE_BYTES", 3 * 8 * SIZE)
     arrays = [buffer_pool.empty((SIZE,), np.float64) for _ in range(5)]
     places = [place_of(array) for array in arrays]
     while arrays:
         arrays.pop(0)
-    assert [place_of(memory) for memory in buffer_pool._KEPT] == places[2:]
+    assert [place_of(memory) for memory in buffer_pool._FREE] == places[2:]
     buffer_pool.empty((4 * SIZE,), np.float64)
-    assert [place_of(memory) for memory in buffer_pool._KEPT] == places[2:]
+    assert [place_of(memory) for memory in buffer_pool._FREE] == places[2:]
 
 
 def test_threads_never_share_memory():
@@ -93,45 +93,45 @@ def test_threads_never_share_memory():
     for thread in threads:
         thread.join()
     assert not wrong
-    assert buffer_pool._KEPT
+    assert buffer_pool._FREE
 
 
 @pytest.mark.parametrize("query", ["nearest", "count", "first", "all"])
-def test_answers_outlive_the_next_question(query):
+def test_results_survive_the_next_query(query):
     rng = np.random.default_rng(5)
     lower = rng.random((300, 3))
     scene = rb.Scene(rb.Boxes(lower, lower + 0.1))
     one, other = (rb.Rays(rng.random((150_000, 3)), rng.normal(size=(150_000, 3))) for _ in range(2))
 
-    def ask(rays):
-        answer = scene.first(rays, 1) if query == "first" else getattr(scene, query)(rays)
-        return answer if query == "count" else answer.t
+    def run(rays):
+        result = scene.first(rays, 1) if query == "first" else getattr(scene, query)(rays)
+        return result if query == "count" else result.t
 
-    told = ask(one)
-    copy = told.copy()
-    place = place_of(told)
-    assert place_of(ask(other)) != place
-    assert np.array_equal(told, copy)
-    del told
-    assert buffer_pool._KEPT
-    assert np.array_equal(ask(one), copy)
+    result = run(one)
+    copy = result.copy()
+    place = place_of(result)
+    assert place_of(run(other)) != place
+    assert np.array_equal(result, copy)
+    del result
+    assert buffer_pool._FREE
+    assert np.array_equal(run(one), copy)
 
 
 LATE = """
 import ctypes, sys, types
-def hold(module):  # as extensions do that never let go: the names of such modules become None, one by one
+def leak(module):  # as some extensions do: at exit the names of such modules become None, one by one
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
     return sys.modules.setdefault(module.__name__, module)
-early = hold(types.ModuleType("early"))
+early = leak(types.ModuleType("early"))
 import numpy as np, raybox as rb, raybox.compiler.buffer_pool
-hold(raybox.compiler.buffer_pool)
-late = hold(types.ModuleType("late"))
+leak(raybox.compiler.buffer_pool)
+late = leak(types.ModuleType("late"))
 scene = rb.Scene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
 rays = rb.Rays(np.full((200_000, 3), -1.0), [1, 1, 1])
-early.kept, late.kept = scene.nearest(rays), scene.nearest(rays)
+early.hits, late.hits = scene.nearest(rays), scene.nearest(rays)
 """
 
 
-def test_answers_that_live_to_the_end_of_the_process_say_nothing():
+def test_results_that_live_to_the_end_of_the_process_print_nothing():
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, timeout=120, check=True)
     assert done.stderr == b""

@@ -79,7 +79,7 @@ def operate(floats, wide, words, out, out64, out32):
     _operate(floats, wide, words, out, out64, out32)
 
 
-def test_lanes_do_what_numpy_does():
+def test_operations_on_lanes_equal_those_of_numpy():
     rng = np.random.default_rng(1)
     f, w = rng.uniform(-9, 9, (16, 16)).astype(np.float32), rng.uniform(-9, 9, (8, 8))
     f[0, 3:8], f[1, 3:8] = [NAN, 1.0, NAN, 2.0, -0.0], [1.0, NAN, NAN, 2.0, 0.0]
@@ -131,10 +131,10 @@ MASKS = [
 ]
 
 
-def go(way, monkeypatch):
-    """Do as this machine does, as one with AVX2 and no more, or as LLVM does without either."""
+def emulate(way, monkeypatch):
+    """Emit the code for this machine, for one with AVX2 at most, or for one without either."""
     if way == "avx2" and not has("avx2"):
-        pytest.skip("this machine cannot do as AVX2 does")
+        pytest.skip("this machine has no AVX2")
     if way != "own":
         for module in (simd_arrays, ray_keys, simd):
             monkeypatch.setattr(module, "has", lambda instructions: instructions == way)
@@ -146,7 +146,7 @@ WAYS = ["own", "avx2", "none"]
 @pytest.mark.parametrize("count", [8, 16])
 @pytest.mark.parametrize("way", WAYS)
 def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
-    go(way, monkeypatch)
+    emulate(way, monkeypatch)
 
     @vector_code(types.void)
     def write(b, floats, words, chosen, out, out32, place):
@@ -175,7 +175,7 @@ def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
-    go(way, monkeypatch)
+    emulate(way, monkeypatch)
 
     @vector_code(types.void)
     def write(b, vectors, at, out):
@@ -226,6 +226,6 @@ def _ends(one, other):
 
 @pytest.mark.parametrize("one", [2, -3, np.int32(-7), 0.5, -0.0, np.inf, np.nan])
 @pytest.mark.parametrize("other", [2, -4, 0.25, 0.0, np.nan])
-def test_the_smaller_and_the_larger_are_what_python_says(one, other):
+def test_smaller_and_larger_equal_min_and_max_of_python(one, other):
     if isinstance(one, float) == isinstance(other, float):
         np.testing.assert_array_equal(_ends(one, other), (min(one, other), max(one, other)))

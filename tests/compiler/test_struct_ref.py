@@ -1,4 +1,4 @@
-"""Named tuples that compiled code takes as a pointer: what is read and written there is the tuple's own."""
+"""Structs that compiled code receives as a pointer: it reads and writes the tuple's own memory."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from numba import types
 
 from raybox.compiler.decorators import device, entry
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.struct_ref import Held, held
+from raybox.compiler.struct_ref import StructRef, struct
 
 
 class Inner(NamedTuple):
@@ -19,9 +19,9 @@ class Inner(NamedTuple):
     other: Any
 
 
-@held
+@struct
 class Outer(NamedTuple):
-    """Of everything that held tuples have."""
+    """One field of each type that structs have."""
 
     inner: Inner
     words: Any
@@ -50,7 +50,7 @@ def _read(given: Outer, place: Any, out: Any) -> Any:
 
 @entry
 def _write(given: Outer) -> int:
-    """Read what was just written, where a load that was kept would be out of date."""
+    """Read items after writing them, where a reused load would be out of date."""
     total = 0
     for k in range(given.words.size):
         given.words[k] += 1
@@ -76,10 +76,10 @@ def make(shape=(3, 4, 5), words=7, *, flag=True):
     return Outer(inner, np.arange(words, dtype=np.int32), rows, cube, flag, 11, 0.25, None, ())
 
 
-def test_it_is_taken_as_a_pointer_and_so_is_what_is_in_it():
+def test_a_struct_and_those_nested_in_it_are_pointers():
     kind = numba.typeof(make())
-    assert isinstance(kind, Held)
-    assert isinstance(kind.types[0], Held)
+    assert isinstance(kind, StructRef)
+    assert isinstance(kind.types[0], StructRef)
     assert kind == numba.typeof(make((9, 9, 9)))
     assert len(kind.mangling_args[0]) < 30
     assert kind != numba.typeof(make()._replace(words=np.zeros(3)))
@@ -87,7 +87,7 @@ def test_it_is_taken_as_a_pointer_and_so_is_what_is_in_it():
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 1, 5), (1, 6, 1), (4, 2, 3)])
 @pytest.mark.parametrize("flag", [False, True])
-def test_what_is_read_is_what_is_there(shape, flag):
+def test_all_fields_are_read(shape, flag):
     given, out = make(shape, flag=flag), np.empty(3)
     for place in np.ndindex(shape):
         sizes, *rest = _read(given, place, out)
@@ -97,7 +97,7 @@ def test_what_is_read_is_what_is_there(shape, flag):
         assert rest == [flag, 11, 0.25, given.cube.strides, 4]
 
 
-def test_what_is_written_is_seen():
+def test_written_items_are_read_again():
     given = make(words=3)
     assert _write(given) == 1 + 3 + 6
     assert given.words.tolist() == [1, 2, 3]
@@ -106,6 +106,6 @@ def test_what_is_written_is_seen():
     assert _write(make(words=0)) == 0
 
 
-def test_each_call_has_its_own():
+def test_each_call_has_its_own_struct():
     for words in (0, 5, 2, 9):
         assert _measure(make(words=words)) == words + 5 * 11

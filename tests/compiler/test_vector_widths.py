@@ -1,4 +1,4 @@
-"""Answers are the same whether rays are taken by eights or by sixteens: not every machine does both."""
+"""Results are the same for vectors of 8 and of 16 rays: few machines use both."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ np.savez(sys.argv[2], **answers)
 """
 
 
-def test_answers_are_those_of_vectors_of_another_width(tmp_path):
+def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     rng = np.random.default_rng(121)
     lower = rng.random((3000, 3))
     upper = lower + 0.05 * rng.random((3000, 3))

@@ -14,7 +14,7 @@ import numpy as np
 from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.frame import SAMPLE, Boxes, choose_frame, frozen
 from raybox.compiler.decorators import entry
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 
 BITS = 33  # of a place along the curve
 _GROUP = 16  # boxes that `along_curve` takes
@@ -50,7 +50,7 @@ def make_table() -> Any:
     return table.reshape(-1)
 
 
-@held
+@struct
 class CurveWorkspace(NamedTuple):
     """The grid and table of a curve, and memory for 16 boxes."""
 

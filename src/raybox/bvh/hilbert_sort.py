@@ -18,7 +18,7 @@ from raybox.bvh.sah_rows import ROW_OF
 from raybox.compiler import buffer_pool
 from raybox.compiler.decorators import entry
 from raybox.compiler.intrinsics import prefetch_to_write
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 
 _CHUNK = 2**16  # boxes that a thread takes at once
 _AHEAD = 2  # rows of a bucket that are prefetched: a quarter faster
@@ -27,7 +27,7 @@ _EACH = 8  # boxes of a bucket, as a power of two
 _MOST = 11  # bits of a key prefix, at most: so many places are written to at once
 
 
-@held
+@struct
 class Buckets(NamedTuple):
     """Scattered boxes: their rows, their keys, and memory for sorting these."""
 

@@ -17,12 +17,12 @@ from raybox.bvh import sah_bins as bins
 from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, WIDTH
 from raybox.compiler.decorators import device, entry, whole
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 
 SAH_DEPTH = 48
 
 
-@held
+@struct
 class SahWorkspace(NamedTuple):
     """Scratch memory of a builder, made outside of compiled code (which then compiles in half the time).
 

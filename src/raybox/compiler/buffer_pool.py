@@ -1,8 +1,7 @@
-"""Memory of answers, which goes round: fresh pages cost more than what is written to them.
+"""Pool of result buffers: memory of arrays that are gone is reused by later queries.
 
-The arrays of a question about a million rays take 16 MB. Where the system has to find, and clear, their
-pages anew for each question, that takes 4 to 12 ms of 40 (`nearest`, 10^5 boxes, two threads; measured).
-So memory is kept once the last array made of it is gone, and serves the next question.
+A query of a million rays returns 16 MB. Finding and clearing fresh pages for that can take a tenth of its
+time.
 """
 
 import sys
@@ -14,48 +13,48 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 
-_WORTH = 1 << 20  # bytes: smaller ones come from what the process holds anyway
-_MOST = 1 << 26  # bytes that are kept
-_ROOMY = 2  # times as much memory as is needed will do
-_KEPT: deque[Any] = deque()
+_MIN_BYTES = 1 << 20  # smaller arrays come from NumPy's allocator
+_MAX_FREE_BYTES = 1 << 26
+_MAX_RATIO = 2  # largest size of a reused buffer, relative to the size that is needed
+_FREE: deque[Any] = deque()
 
 
-class _Lent:
-    """Memory that is kept when nobody looks at it any more: arrays made of this hold on to it."""
+class _Buffer:
+    """Owner of a buffer, which returns to the pool with the last array that refers to it."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self, ending: Any = sys.is_finalizing) -> None:
-        if not ending():  # by then a name of this module may be None
-            _keep(self._memory)
+        if not ending():  # at exit the names of this module may be None
+            _release(self._memory)
 
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
-    """Return an array like `np.empty`, in memory that another may have had before."""
+    """Return an uninitialised array like `np.empty`, possibly in reused memory."""
     size = prod(shape) * np.dtype(kind).itemsize
-    if size < _WORTH:
+    if size < _MIN_BYTES:
         return np.empty(shape, kind)
-    return np.asarray(_Lent(_take(size)))[:size].view(kind).reshape(shape)
+    return np.asarray(_Buffer(_acquire(size)))[:size].view(kind).reshape(shape)
 
 
-def _take(size: int) -> Any:
-    """Return what was kept and fits, or new memory."""
-    for _ in range(len(_KEPT)):
+def _acquire(size: int) -> Any:
+    """Return a free buffer of a fitting size in bytes, or a new one."""
+    for _ in range(len(_FREE)):
         try:
-            memory = _KEPT.popleft()
-        except IndexError:  # another thread has it
+            memory = _FREE.popleft()
+        except IndexError:  # emptied by another thread
             break
-        if size <= memory.size <= _ROOMY * size:
+        if size <= memory.size <= _MAX_RATIO * size:
             return memory
-        _KEPT.append(memory)
+        _FREE.append(memory)
     return huge_pages.empty((size,), np.uint8)
 
 
-def _keep(memory: Any) -> None:
-    """Keep memory, and rather the latest than what was kept before."""
-    if memory.size <= _MOST:
-        _KEPT.append(memory)
-    while sum(kept.size for kept in list(_KEPT)) > _MOST:
-        _KEPT.popleft()
+def _release(memory: Any) -> None:
+    """Add a buffer to the free ones; drop the oldest beyond the limit."""
+    if memory.size <= _MAX_FREE_BYTES:
+        _FREE.append(memory)
+    while sum(free.size for free in list(_FREE)) > _MAX_FREE_BYTES:
+        _FREE.popleft()

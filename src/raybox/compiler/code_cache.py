@@ -1,8 +1,8 @@
 """Compiled code stored on disk, right for any number of processes and after any edit.
 
-Numba's own cache notices edits in the file of the entry point alone, counts its files in an index that
-processes overwrite each other's, and executes damaged machine code. Here a file is named for what identifies
-its code, says what that is, and carries a checksum.
+Numba's own cache misses edits outside of the entry point's file, has an index that simultaneous processes
+overwrite, and executes damaged machine code. Here the name of a file is a hash of what identifies its code,
+and the file holds the full key and a checksum.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from raybox.compiler.stored_code import rebuild, reduce
 
 @cache
 def version_stamp() -> str:
-    """Return a hash of the sources of raybox and of the versions of what compiles and runs its code."""
+    """Return a hash of raybox's sources, and of the versions of Python, NumPy, Numba and LLVM."""
     versions = (
         numba.__version__,
         llvmlite.__version__,
@@ -39,15 +39,15 @@ def version_stamp() -> str:
     return hashlib.blake2b(repr((source_stamp(), versions)).encode(), digest_size=16).hexdigest()
 
 
-class _Place(NamedTuple):
-    """Where compiled code is stored, and the key that its file must bear."""
+class _CacheFile(NamedTuple):
+    """The path of compiled code, and the key that the file must contain."""
 
     path: Path
     key: bytes
 
 
 class CodeCache(_Cache):
-    """The stored code of one entry point, as Numba's dispatchers use it."""
+    """The cache of one entry point, with the interface of Numba's caches."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -57,16 +57,16 @@ class CodeCache(_Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """The folder of the files; None if there is none."""
+        """Folder of the files; None without a cache folder."""
         folder = self._folder()
         return str(folder) if folder else None
 
     def enable(self) -> None:
-        """Load and store code from now on."""
+        """Start to load and store code."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Compile in each process from now on."""
+        """Stop loading and storing: each process compiles anew."""
         self._enabled = False
 
     def flush(self) -> None:
@@ -76,9 +76,9 @@ class CodeCache(_Cache):
             path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the stored code for argument types, ready to be called; None if it must be compiled."""
-        place = self._place(sig, target_context.codegen())
-        stored = place and load(place.path, place.key)
+        """Return the stored code for argument types, ready to call; None if it must be compiled."""
+        file = self._file(sig, target_context.codegen())
+        stored = file and load(file.path, file.key)
         try:
             return stored and rebuild(target_context, stored)
         except Exception:  # whatever Numba and LLVM raise: compiling anew is always right
@@ -86,21 +86,21 @@ class CodeCache(_Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store compiled code, if it can be stored at all."""
-        place = self._place(sig, data.codegen)
-        if not place or data.lifted or data.library.has_dynamic_globals:
+        file = self._file(sig, data.codegen)
+        if not file or data.lifted or data.library.has_dynamic_globals:
             return
         try:
             payload = dumps(reduce(data))
         except (pickle.PicklingError, TypeError, AttributeError):  # classes that have no name in a module
             return
-        save(place.path, place.key, payload)
+        save(file.path, file.key, payload)
 
     def _folder(self) -> Path | None:
         root = cache_folder()
         return root / version_stamp() if root and self._enabled and source_stamp() else None
 
-    def _place(self, sig: Any, codegen: Any) -> _Place | None:
-        """Return where the code for argument types and this processor is; None if it is not stored."""
+    def _file(self, sig: Any, codegen: Any) -> _CacheFile | None:
+        """Return the file for argument types and this processor; None if code cannot be stored."""
         folder = self._folder()
         kinds = sig.args if isinstance(sig, Signature) else sig
         origin = find_origin(self._function, kinds) if folder else None
@@ -108,6 +108,8 @@ class CodeCache(_Cache):
             return None
         code = describe(self._function), repr(sig), repr(codegen.magic_tuple())
         text = "\n".join([version_stamp(), *code, origin.text])
-        name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()  # the newest of users' files stays
+        name = hashlib.blake2b(
+            text.encode(), digest_size=8
+        ).hexdigest()  # without contents: an edited user's file replaces its old code
         key = hashlib.blake2b(f"{text}\n{origin.contents}".encode(), digest_size=32).digest()
-        return _Place(folder / f"{self._name}.{name}.nbc", key)
+        return _CacheFile(folder / f"{self._name}.{name}.nbc", key)

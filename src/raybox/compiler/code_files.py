@@ -22,12 +22,12 @@ from uuid import uuid4
 from numba.core import config
 
 VERSIONS = 8  # folders that stay: checkouts used in turns do not remove each other's
-_LEFT_OVER = 3600.0  # seconds after which a temporary file belongs to no running process
+_MAX_AGE = 3600.0  # seconds after which a temporary file belongs to no running process
 _FORMAT = b"raybox compiled code 1\n"
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of raybox in the user's cache folder, or `NUMBA_CACHE_DIR`; it need not exist."""
+    """Return raybox's folder in `NUMBA_CACHE_DIR` or the user's cache folder; it may not exist."""
     base = config.CACHE_DIR or _user_cache()
     return Path(base).absolute() / "raybox" if base else None
 
@@ -38,13 +38,13 @@ def _user_cache() -> str | Path | None:
             return os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
         if sys.platform == "darwin":
             return Path.home() / "Library" / "Caches"
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        return given if os.path.isabs(given) else Path.home() / ".cache"
+        folder = os.environ.get("XDG_CACHE_HOME", "")
+        return folder if os.path.isabs(folder) else Path.home() / ".cache"
     return None
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether a folder exists, belongs to this user, and no other user can write to it."""
+    """Return whether a folder exists and only this user can write to it."""
     try:
         facts = folder.stat()
     except OSError:
@@ -55,7 +55,7 @@ def is_private(folder: Path) -> bool:
 
 
 def load(path: Path, key: bytes) -> Any:
-    """Return the object stored under a key; None if there is none, or the file is damaged or another's."""
+    """Return the object stored under a key; None if missing, damaged or foreign."""
     if not (is_private(path.parent.parent) and is_private(path.parent)):
         return None
     try:
@@ -68,12 +68,12 @@ def load(path: Path, key: bytes) -> Any:
     _mark_used(path.parent)
     try:
         return pickle.loads(payload)
-    except Exception:  # whatever the classes in it raise, such as those of a module that is gone
+    except Exception:  # unpickling can raise anything, for instance where a module is missing
         return None
 
 
 def save(path: Path, key: bytes, payload: bytes) -> None:
-    """Write a pickled object as a whole or, if that fails, not at all; remove old files first."""
+    """Write a pickled object atomically, after removing old files; ignore errors of the system."""
     new = path.with_name(f"{path.name}.{uuid4().hex[:8]}.tmp")
     with suppress(OSError):
         for folder in (path.parent.parent, path.parent):
@@ -101,9 +101,9 @@ def _mark_used(folder: Path) -> None:
 
 @cache
 def prune(folder: Path) -> None:
-    """Remove leftover temporary files, and folders beside this one that were not used for longest."""
+    """Remove old temporary files and the least recently used sibling folders."""
     for path in folder.glob("*.tmp"):
-        if _age(path) > _LEFT_OVER:
+        if _age(path) > _MAX_AGE:
             path.unlink(missing_ok=True)
     others = [path for path in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{32}", path.name)]
     for path in sorted(set(others) - {folder}, key=_age)[VERSIONS - 1 :]:

@@ -1,9 +1,9 @@
-"""Identify everything that the compiled code of an entry point can come from.
+"""Identify everything that determines the compiled code of an entry point.
 
 That is: all sources of raybox; names and order of the fields of the structs among the arguments; the
 kernels that tables choose for those structs; and the files of users' kernels and structs, with the users' own
-modules that these import. Global variables count as constants, as they do for Numba: raybox does not notice
-a global of a user's kernel whose value depends on the environment.
+modules that these import. Global variables count as constants, as they do for Numba: a change of a global
+whose value depends on the environment is not detected.
 """
 
 import ast
@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 DISPATCHERS: list[tuple[Callable[..., Any], Callable[[type], Any]]] = []  # (stub, kernel of a class)
 _PACKAGE = Path(__file__).parent.parent
 _NAME = __name__.partition(".")[0]
-_START = time.time()  # a file changed since then may differ from the module that was imported from it
+_START = time.time()  # a file changed since then may differ from the imported module
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
 class Origin(NamedTuple):
-    """What identifies compiled code, besides the sources of raybox."""
+    """Identity of compiled code, besides the sources of raybox."""
 
     text: str
     """Structs with their fields, kernels chosen for them, paths of users' files."""
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A file of users' code, and the module that was made from it."""
+    """A file of users' code, and the namespace of its module."""
 
     path: str
     namespace: dict[str, Any]
@@ -68,10 +68,10 @@ def _source_files(folder: str) -> Iterator[str]:
 
 
 def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | None:
-    """Return what identifies code compiled for argument types; None if sources cannot be read.
+    """Return the identity of code compiled for argument types; None without sources.
 
-    Kernels without a file (of a notebook or a prompt), from a closure, or changed since their import have no
-    origin: their code must not be stored.
+    Kernels that have no file (in a notebook, at a prompt), are closures, or have changed since their import
+    have no origin: their code must not be stored.
     """
     try:
         return _find_origin(function, kinds)
@@ -80,7 +80,7 @@ def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | 
 
 
 def describe(function: Any) -> str:
-    """Return the name of a function, and its line: a name can have several definitions in a module."""
+    """Return the name and line of a function: a module can define a name several times."""
     return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
 
 
@@ -114,7 +114,7 @@ def find_structs(kinds: Iterable[Any]) -> Iterator[type]:
 
 
 def _choose(struct: Any) -> tuple[str, list[Any]]:
-    """Describe a struct and the kernels that tables choose for it; return them too."""
+    """Return a description of a struct and its kernels in all tables, and these kernels."""
     words, kernels = [f"{struct.__module__}.{struct.__qualname__}{struct._fields}"], []
     for stub, choose in DISPATCHERS:
         try:
@@ -193,7 +193,7 @@ def _imported_names(path: str, package: str) -> list[str]:
 
 
 def _is_own(file: _File, packages: set[str]) -> bool:
-    """Return whether a file is neither raybox, Python's, nor of an installed package other than some."""
+    """Return whether a file is a user's: not of raybox, Python, or other installed packages."""
     top = _top(file.namespace)
     if top == _NAME or top in sys.stdlib_module_names:
         return False

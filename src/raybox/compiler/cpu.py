@@ -1,4 +1,4 @@
-"""What the machine that Numba compiles for can do."""
+"""Instruction sets of the machine that Numba compiles for."""
 
 from functools import cache
 
@@ -7,6 +7,6 @@ from numba.core.registry import cpu_target
 
 @cache
 def has(instructions: str) -> bool:
-    """Tell whether it has a set of instructions, by LLVM's name: "avx2", "avx512f"."""
+    """Return whether the machine has an instruction set, by LLVM's name: "avx2", "avx512f"."""
     *_, features = cpu_target.target_context.codegen().magic_tuple()
     return f"+{instructions}" in features.split(",")

@@ -18,79 +18,78 @@ from numba.extending import overload
 from raybox.compiler.code_cache import CodeCache
 from raybox.compiler.code_origin import DISPATCHERS
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.linking import Late, Linked, Unhindered
-from raybox.compiler.struct_ref import Held
+from raybox.compiler.linking import CalleeCompiler, EntryCompiler, LazyFunction
+from raybox.compiler.struct_ref import StructRef
 
-_KEPT: list[Any] = []  # compiled code that only a symbol points to
-_WAITING: list[tuple[Any, Any, Any]] = []  # functions to be compiled apart, when first needed
+_COMPILED: list[Any] = []  # compiled code that only a symbol refers to
+_PENDING: list[tuple[Any, Any, Any]] = []  # functions of `apart` that are not compiled yet
 _LOCK = Lock()
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
-_LINKED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": Linked}
+_LINKED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": CalleeCompiler}
 
 
 def device(function: F) -> F:
-    """Compile a function that only compiled code calls, and that makes no arrays.
+    """Return a function for calls from compiled code, which allocates no arrays.
 
-    Arrays are then not reference-counted (they belong to Python, which waits): each count is an
-    atomic operation, and some seventy a ray took half of the time of `nearest` (measured).
+    Arrays are not reference-counted, since the caller in Python owns them: atomic counts would double the
+    time of `nearest`.
     """
-    return cast(F, Late(function, FLAGS | _LINKED))
+    return cast(F, LazyFunction(function, FLAGS | _LINKED))
 
 
 def inlined(function: F) -> F:
-    """Compile a function like `device` into each of its callers.
+    """Return a function like `device` that is inlined into each caller.
 
-    For what a loop calls once a ray or a node with tuples of arrays: passing those by way of memory
-    took a sixth of the time of `nearest` (measured).
+    For calls once a ray or a node with tuples of arrays: passing those through memory costs a sixth of the
+    time of `nearest`.
     """
-    return cast(F, Late(function, FLAGS | _LINKED | {"forceinline": True}))
+    return cast(F, LazyFunction(function, FLAGS | _LINKED | {"forceinline": True}))
 
 
 @vector_code(types.int64)
 def whole(_b: Any, x: Any) -> Any:
-    """Return a whole number in 64 bits: what is called with others too is compiled once more for them."""
+    """Return an integer in 64 bits, so that callees are compiled for one integer type."""
     return x
 
 
 @device
-def yes(_of: Any) -> bool:
-    """Say yes, of whatever: for `dispatch`."""
+def yes(_first: Any) -> bool:
+    """Return True: a constant kernel for `dispatch`."""
     return True
 
 
 @device
-def no(_of: Any) -> bool:
-    """Say no, of whatever: for `dispatch`."""
+def no(_first: Any) -> bool:
+    """Return False: a constant kernel for `dispatch`."""
     return False
 
 
 def allocating(function: F) -> F:
-    """Compile a function like `device`, but one that may make arrays and hold what it made."""
-    return cast(F, Late(function, FLAGS | _LINKED | {"_nrt": True}))
+    """Return a function like `device` that may allocate arrays."""
+    return cast(F, LazyFunction(function, FLAGS | _LINKED | {"_nrt": True}))
 
 
 def entry(function: F) -> F:
-    """Compile a loop that Python calls: stored in the user's cache folder, the GIL released.
+    """Return a compiled function for calls from Python, which releases the GIL.
 
-    If that folder cannot be written, each process compiles the loop.
+    Its code is stored in the user's cache folder; if that cannot be written, each process compiles anew.
     """
-    dispatcher = numba.njit(pipeline_class=Unhindered, no_cfunc_wrapper=True, **FLAGS)(function)
+    dispatcher = numba.njit(pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **FLAGS)(function)
     dispatcher._cache = CodeCache(function)
     return cast(F, dispatcher)
 
 
 def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline: bool = False) -> None:
-    """Let compiled calls of `stub` be calls of the kernel for the class of its first argument, a NamedTuple.
+    """Redirect compiled calls of `stub` by the class of the first argument, a NamedTuple.
 
-    Chosen at compile time, by type: it costs nothing, and unlike a closure over the kernel it
-    leaves the loops that call `stub` fit for the disk cache. Kernels are `device` functions, or `inlined`
-    ones.
+    kernels: maps the class to a `device` or `inlined` function, or None. The choice is made at compile time,
+    so calls cost nothing more; unlike closures over kernels, the callers of `stub` can be stored on disk.
     """
 
     def pick(*args: Any) -> Any:
-        named = isinstance(args[0], types.BaseNamedTuple | Held)
+        named = isinstance(args[0], types.BaseNamedTuple | StructRef)
         kernel = kernels(args[0].instance_class) if named else None
         return kernel and kernel.py_func
 
@@ -100,7 +99,10 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
 
 
 def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any]) -> None:
-    """Let calls of stubs be calls of their namesakes (an underscore aside) in the table's modules."""
+    """Redirect compiled calls of stubs to functions of the same name in the table's modules.
+
+    A leading underscore of a stub's name is dropped. table: maps the class of the first argument to a module.
+    """
 
     def find(name: str) -> Callable[[type], Any]:
         return lambda kind: getattr(table.get(kind), name, None)
@@ -110,33 +112,33 @@ def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any
 
 
 def apart(signature: str) -> Callable[[F], F]:
-    """Compile a slow function once and for itself; compiled code calls it by a symbol of this process.
+    """Return a decorator that compiles a slow function separately, as a symbol of this process.
 
-    Whatever a loop calls is otherwise compiled anew into each loop. The whole numbers at the end of the
-    exact predicate took two fifths of the compile time of every one of them (measured: 9.6 s, now 5.8 s).
-    Entries whose code may call it are `exact_entry`s: it is compiled (or loaded) before the first of them.
+    Other callees are compiled anew into each entry point, where the big integers of the exact predicate would
+    take two fifths of the compile time. Entry points that may call such a function use `exact_entry`, which
+    compiles or loads it before their first call.
     """
     args, result = sigutils.normalize_signature(signature)
 
     def remember(function: F) -> F:
-        _WAITING.append((function, args, result))
+        _PENDING.append((function, args, result))
         return cast(F, types.ExternalFunction(_symbol(function), result(*args)))
 
     return remember
 
 
 def compile_apart() -> None:
-    """Compile, or load, what `apart` has put off."""
+    """Compile or load the pending functions of `apart`."""
     with _LOCK:
-        while _WAITING:
-            function, args, result = _WAITING[-1]
+        while _PENDING:
+            function, args, result = _PENDING[-1]
             options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
-            compiled: Any = CFunc(function, (args, result), {}, options, Unhindered)
+            compiled: Any = CFunc(function, (args, result), {}, options, EntryCompiler)
             compiled._cache = CodeCache(function)
             compiled.compile()
-            _KEPT.append(compiled)
+            _COMPILED.append(compiled)
             llvmlite.binding.add_symbol(_symbol(function), compiled.address)
-            _WAITING.pop()
+            _PENDING.pop()
 
 
 def _symbol(function: Callable[..., Any]) -> str:
@@ -144,12 +146,12 @@ def _symbol(function: Callable[..., Any]) -> str:
 
 
 def exact_entry(function: F) -> F:
-    """Compile a loop like `entry`, one whose decisions are exact to the end."""
+    """Return a function like `entry` that may call functions of `apart`."""
     dispatcher = entry(function)
 
     @wraps(function)
     def call(*args: Any) -> Any:
-        if _WAITING:
+        if _PENDING:
             compile_apart()
         return dispatcher(*args)
 

@@ -1,7 +1,6 @@
-"""Fresh arrays for jitted code, without NumPy's checks of their shape.
+"""New arrays for compiled code, without NumPy's checks of their shape.
 
-`np.empty` in compiled code brings the formatting of its error messages along: 2 s of compile
-time (measured), for arrays whose size is never wrong here.
+`np.empty` compiles the formatting of its error messages, too, which takes 2 s; sizes are never wrong here.
 """
 
 from typing import Any
@@ -19,7 +18,7 @@ def _empty_words(_typing: Any, size: Any) -> Any:
     """Return an uninitialised array of 64-bit words."""
 
     def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-        from numba.np.arrayobj import _empty_nd_impl  # who only loads code is spared what this imports
+        from numba.np.arrayobj import _empty_nd_impl  # at compile time only: the import is slow
 
         return _empty_nd_impl(context, builder, _WORDS, [args[0]])._getvalue()
 

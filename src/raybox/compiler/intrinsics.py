@@ -1,7 +1,6 @@
-"""Functions whose LLVM code is written as Numba compiles their callers, and the smallest of them.
+"""`vector_code`, a decorator for functions that emit LLVM code, and the smallest of these.
 
-For Numba the whole of such a function is a single call, which compiles in a fraction of the time of as
-much jitted Python.
+Numba compiles such a function in a fraction of the time of equivalent Python.
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ from numba.extending import intrinsic
 
 from raybox.compiler.simd import F64, I64
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.struct_ref import Held, load_data, load_field, load_size
+from raybox.compiler.struct_ref import StructRef, load_data, load_field, load_size
 
 
 def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function of (builder, arguments) that writes LLVM code callable from jitted code.
+    """Return a decorator for functions (builder, *arguments) that emit LLVM code.
 
-    Arrays arrive as `Memory`, numbers as plain LLVM values (whole ones of 64 bits), tuples as lists of them,
-    named tuples as themselves; what is returned is a value of `result`'s type.
+    The decorated function is callable from compiled code. Arrays arrive as `Memory`, numbers as scalar LLVM
+    values (integers in 64 bits), tuples as lists of them, named tuples as themselves, structs as `Fields`.
+    The function returns a value of the type `result`, or None for void.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -32,11 +32,9 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
             kinds = [types.unliteral(arg) for arg in args]
 
             def codegen(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-                given = [_given(context, builder, *pair) for pair in zip(sig.args, values, strict=True)]
-                answer = write(builder, *given)
-                if answer is None:
-                    return context.get_dummy_value()
-                return answer
+                operands = [_operand(context, builder, *pair) for pair in zip(sig.args, values, strict=True)]
+                emitted = write(builder, *operands)
+                return context.get_dummy_value() if emitted is None else emitted
 
             return result(*kinds), codegen
 
@@ -49,14 +47,14 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class Fields:
-    """What is held of a named tuple, loaded where it is asked for."""
+    """A struct in memory, whose fields are loaded on access."""
 
-    def __init__(self, context: Any, builder: Any, kind: Held, value: Any) -> None:
+    def __init__(self, context: Any, builder: Any, kind: StructRef, value: Any) -> None:
         self._how = context, builder, kind, value
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class of the tuple, as who asks by `isinstance` is told, too."""
+        """Class of the named tuple, for `isinstance`."""
         return self._how[2].instance_class
 
     def __getattr__(self, name: str) -> Any:
@@ -66,56 +64,57 @@ class Fields:
             place = cgutils.gep_inbounds(builder, value, 0, kind.fields.index(name))
             data, size = (partial(load, context, builder, member, place) for load in (load_data, load_size))
             return Memory(builder, context.get_data_type(member.dtype), data(), size)
-        return _given(context, builder, member, load_field(context, builder, kind, value, name))
+        return _operand(context, builder, member, load_field(context, builder, kind, value, name))
 
 
-def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return an argument as functions of `vector_code` get it."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         return Memory(builder, context.get_data_type(kind.dtype), array.data, array.nitems)
-    if isinstance(kind, Held):
+    if isinstance(kind, StructRef):
         return Fields(context, builder, kind, value)
     if isinstance(kind, types.BaseTuple):
         items = [builder.extract_value(value, k) for k in range(len(kind))]
-        given = [_given(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]
-        return kind.instance_class(*given) if isinstance(kind, types.BaseNamedTuple) else given
+        operands = [_operand(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]
+        return kind.instance_class(*operands) if isinstance(kind, types.BaseNamedTuple) else operands
     return builder.sext(value, I64) if isinstance(kind, types.Integer) and kind.bitwidth < 64 else value
 
 
 def _common(*kinds: Any) -> Any:
-    """Return the signature of what gives one of some numbers, all whole or all float64."""
+    """Return the signature of a choice among numbers, all int64 or all float64."""
     return (types.float64 if types.float64 in kinds else types.int64)(*kinds)
 
 
-def _before(b: Any, one: Any, other: Any) -> Any:
+def _is_less(b: Any, one: Any, other: Any) -> Any:
     return (b.fcmp_ordered if one.type == F64 else b.icmp_signed)("<", one, other)
 
 
 @vector_code(_common)
 def smaller(b: Any, one: Any, other: Any) -> Any:
-    """Return the lesser number, as `min` does: Numba would compile that for each pair of types."""
-    return b.select(_before(b, other, one), other, one)
+    """Return the lesser number as `min` does, which Numba compiles once a pair of types."""
+    return b.select(_is_less(b, other, one), other, one)
 
 
 @vector_code(_common)
 def larger(b: Any, one: Any, other: Any) -> Any:
     """Return the greater number as `max` does."""
-    return b.select(_before(b, one, other), other, one)
+    return b.select(_is_less(b, one, other), other, one)
 
 
 @vector_code(types.void)
 def prefetch(_b: Any, array: Any, place: Any) -> None:
-    """Ask for the cache line of an array's item (numbered flat), soon to be read."""
+    """Prefetch the cache line of an array's item, by flat index, to read it soon."""
     array.prefetch(place)
 
 
 @vector_code(types.void)
 def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
-    """Ask for the cache line of an array's item (numbered flat), soon to be written."""
+    """Prefetch the cache line of an array's item, by flat index, to write it soon."""
     array.prefetch(place, writing=True)
 
 
 @vector_code(types.void)
 def put_past(_b: Any, array: Any, place: Any, value: Any) -> None:
-    """Write an array's item (numbered flat) past the caches: it is read long after."""
+    """Store an array's item, by flat index, past the caches: it is read much later."""
     array.put_past(value, place)

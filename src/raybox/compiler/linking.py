@@ -1,7 +1,7 @@
-"""Compile functions that only compiled code calls: to LLVM's intermediate code, and no further.
+"""Compilers for entry points, and for their callees, which are compiled to LLVM IR alone.
 
-Numba makes machine code of every function, and of all that it calls, which for a function that is
-linked into an entry loop anyway is thrown away: half of the compile time of `nearest` (measured).
+Numba generates machine code for every function and all its callees. For callees, which are linked into an
+entry point anyway, that code is never run and would double the compile time.
 """
 
 import gc
@@ -16,29 +16,29 @@ from numba.core.compiler import _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-from raybox.compiler.llvm_libraries import Part, Whole
+from raybox.compiler.llvm_libraries import CalleeLibrary, EntryLibrary
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _WholeLowering(NativeLowering):
-    """Lower to a `Whole`."""
+class _EntryLowering(NativeLowering):
+    """Lower to an `EntryLibrary`."""
 
-    _name = "whole_lowering"
+    _name = "entry_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):
-    """Lower to a `Part`."""
+class _CalleeLowering(NativeLowering):
+    """Lower to a `CalleeLibrary`."""
 
-    _name = "part_lowering"
+    _name = "callee_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = CalleeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
@@ -53,7 +53,7 @@ class _PartLowering(NativeLowering):
         return True
 
 
-_NEEDLESS = {"InlineClosureLikes", "NopythonRewrites"}  # closures, whole arrays: kernels have none
+_SKIPPED = {"InlineClosureLikes", "NopythonRewrites"}  # kernels have no closures and no array expressions
 
 
 def _passes(state: Any, lowering: type) -> Any:
@@ -61,29 +61,29 @@ def _passes(state: Any, lowering: type) -> Any:
     pipeline.passes = [
         (lowering if step is NativeLowering else step, what)
         for step, what in pipeline.passes
-        if step.__name__ not in _NEEDLESS
+        if step.__name__ not in _SKIPPED
     ]
     pipeline.finalize()
     return pipeline
 
 
-class Linked(compiler.CompilerBase):
-    """Numba's own compiler but for the last step."""
+class CalleeCompiler(compiler.CompilerBase):
+    """Numba's compiler without the generation of machine code."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
-        return [_passes(self.state, _PartLowering)]
+        return [_passes(self.state, _CalleeLowering)]
 
 
-class Unhindered(compiler.CompilerBase):
-    """Numba's own compiler, while Python looks for no circles of garbage: that took a tenth of its time."""
+class EntryCompiler(compiler.CompilerBase):
+    """Numba's compiler with the cyclic garbage collector disabled, which takes a tenth of the time."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
-        return [_passes(self.state, _WholeLowering)]
+        return [_passes(self.state, _EntryLowering)]
 
     def compile_extra(self, function: Any) -> Any:
-        """Compile a function, and all that it calls."""
+        """Return the compiled function, with all its callees."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -93,10 +93,10 @@ class Unhindered(compiler.CompilerBase):
                 gc.enable()
 
 
-class Late:
-    """A function that Numba hears of when it is first called by code that is being compiled.
+class LazyFunction:
+    """A function whose Numba dispatcher is created when a caller is compiled.
 
-    A process that finds its loops on disk compiles nothing, and 300 dispatchers take 30 ms (measured).
+    Processes that load all entry points from disk need no dispatchers, which take 30 ms in total.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Late:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function."""
+        """The function's Numba dispatcher."""
         return numba.njit(**self._options)(self.py_func)
 
     @property

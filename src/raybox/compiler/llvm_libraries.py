@@ -1,9 +1,8 @@
-"""Compiled functions before they are machine code, and how an entry comes by all that it calls.
+"""Link the callees of an entry point into its LLVM module.
 
-Numba optimizes each function by itself, links into it all that it calls, and copies the whole for each of its
-callers. An entry is optimized as a whole once more, so here functions stay as they are, and an entry has each
-of them linked into it once: the packets of `nearest` compile in 6.5 s instead of 9.9, to code that is as fast
-(measured).
+Numba optimizes each function on its own, links all its callees into it, and copies the result into each
+caller. Here callees stay unoptimized and are linked into an entry point once, which is then optimized as a
+whole: equally fast code in two thirds of the compile time.
 """
 
 from typing import Any
@@ -12,41 +11,41 @@ from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 
 
-class _Raw(JITCodeLibrary):
-    """A library whose functions are not optimized one by one."""
+class _UnoptimizedLibrary(JITCodeLibrary):
+    """A library without optimization of single functions."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
 
-class Part(_Raw):
-    """A library that is linked into others, and is never run itself."""
+class CalleeLibrary(_UnoptimizedLibrary):
+    """A library that is linked into others and never run on its own."""
 
     def finalize(self) -> None:
-        """Let whoever links this have the same functions of others, too."""
+        """Allow duplicate definitions of the functions when libraries are linked."""
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.external:
                 function.linkage = Linkage.linkonce_odr
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return this and all that it calls, for libraries that link only what they call themselves."""
+        """Return the module with all its callees, for libraries that link direct callees alone."""
         self._ensure_finalized()
         module = self._final_module.clone()
         _link(module, self._linking_libraries)
         return module
 
     def get_pointer_to_function(self, _name: str) -> int:
-        """Return none: this is no machine code."""
+        """Return 0: there is no machine code."""
         self._ensure_finalized()
         return 0
 
 
-class Whole(_Raw):
-    """A library with all that it calls linked into it."""
+class EntryLibrary(_UnoptimizedLibrary):
+    """A library with all its callees linked into it."""
 
     def finalize(self) -> None:
-        """Link everything, and make machine code."""
+        """Link all callees and generate machine code."""
         for library in _link(self._final_module, self._linking_libraries):
             self._reload_init.update(library._reload_init)
         self._linking_libraries.clear()
@@ -54,23 +53,23 @@ class Whole(_Raw):
 
 
 def _link(module: Any, libraries: list[Any]) -> list[Any]:
-    """Link libraries into a module, and all that they call, each once; return them.
+    """Link libraries and their callees into a module, each once; return them in order.
 
-    Callers come first: of what nobody has called so far, LLVM links nothing.
+    Callers come first: LLVM links no function that is not called yet.
     """
     found = dict[Any, None]()
     for library in libraries:
         _visit(library, found)
     order = list(found)[::-1]
     for library in order:
-        part = isinstance(library, Part)
-        module.link_in(library._final_module if part else library._get_module_for_linking(), preserve=True)
+        callee = isinstance(library, CalleeLibrary)
+        module.link_in(library._final_module if callee else library._get_module_for_linking(), preserve=True)
     return order
 
 
 def _visit(library: Any, found: dict[Any, None]) -> None:
-    """Note what a library calls, and then itself."""
+    """Add a library to `found`, after its callees."""
     if library not in found:
-        for called in library._linking_libraries if isinstance(library, Part) else []:
+        for called in library._linking_libraries if isinstance(library, CalleeLibrary) else []:
             _visit(called, found)
         found[library] = None

@@ -1,10 +1,10 @@
-"""A small language for vector code: Python that writes LLVM vector operations, once for every machine.
+"""SIMD vectors: Python operators that emit LLVM vector instructions, for every machine.
 
-Each operation on `Lanes` emits one LLVM instruction when Numba compiles what it is part of
-(`raybox.compiler.intrinsics`); LLVM picks the machine's own (one AVX-512 register, two of AVX, four of NEON).
+Each operation on `Lanes` emits one LLVM instruction while Numba compiles a function of
+`raybox.compiler.intrinsics`; LLVM selects the machine's registers (one of AVX-512, two of AVX, four of NEON).
 
-Lesser and greater (`lesser`, `greater`) return the *second* value where either is NaN. The node
-tests count on it: ``0 * inf``, a ray inside a slab's very face, then constrains nothing.
+`lesser` and `greater` return the *second* value where either is NaN. The node tests rely on it: ``0 * inf``,
+from a ray in the plane of a face, then constrains nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ARITHMETIC = {True: ("fadd", "fsub", "fmul"), False: ("add", "sub", "mul")}
 
 
 class Lanes:
-    """A vector in the making: arithmetic and comparisons lane by lane, with vectors or plain numbers."""
+    """An LLVM vector: arithmetic and comparisons by lane, with vectors or Python numbers."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.b = builder
@@ -87,16 +87,16 @@ class Lanes:
         return self._compare(">=", other)
 
     def equals(self, other: Any) -> Lanes:
-        """Compare lane by lane (``==`` stays Python's own)."""
+        """Return which lanes are equal; ``==`` compares Python objects."""
         return self._compare("==", other)
 
     def choose(self, yes: Any, no: Any) -> Lanes:
-        """Return `yes` in the lanes that are true here, else `no`; one of them is a vector."""
+        """Return `yes` in true lanes of this mask, else `no`; one must be a vector."""
         like = yes if isinstance(yes, Lanes) else no
         return Lanes(self.b, self.b.select(self.value, like._of(yes), like._of(no)))
 
     def to(self, item: Any) -> Lanes:
-        """Convert each lane to another item type."""
+        """Return the lanes converted to another item type."""
         kind = ir.VectorType(item, self.count)
         name = {
             (F64, F32): "fptrunc",
@@ -112,7 +112,7 @@ class Lanes:
         return Lanes(self.b, getattr(self.b, name)(self.value, kind))
 
     def bits(self, item: Any) -> Lanes:
-        """Read the same bits as items of another type of equal size."""
+        """Return the same bits as items of another type of equal size."""
         return Lanes(self.b, self.b.bitcast(self.value, ir.VectorType(item, self.count)))
 
     def magnitude(self) -> Lanes:
@@ -122,39 +122,41 @@ class Lanes:
         return (self.bits(whole) & mask).bits(self.item)
 
     def greatest(self) -> Lanes:
-        """Return the greatest lane, alone; none may be NaN."""
+        """Return the greatest lane, as a vector of one; no lane may be NaN."""
         left = self
         while left.count > 1:
             left = greater(*left.halves())
         return left
 
     def lane(self, k: int) -> Any:
-        """Return one lane as a plain LLVM value."""
+        """Return one lane as a scalar LLVM value."""
         return self.b.extract_element(self.value, I32(k))
 
     def mask(self) -> Any:
-        """Return true lanes as the bits of a 64-bit number."""
+        """Return a mask as the bits of a 64-bit integer."""
         if self.count <= 8 or has("avx512f"):
             return self.b.zext(self.b.bitcast(self.value, ir.IntType(self.count)), I64)
-        low, high = (half.mask() for half in self.halves())  # whole, LLVM would pack the lanes to bytes first
+        low, high = (
+            half.mask() for half in self.halves()
+        )  # of all lanes at once, LLVM would pack them to bytes first
         return self.b.or_(low, self.b.shl(high, I64(self.count // 2)))
 
     def any(self) -> Any:
-        """Tell whether any lane is true, as a plain value."""
+        """Return whether any lane of a mask is true, as a scalar."""
         return self.b.icmp_signed("!=", self.mask(), I64(0))
 
     def halves(self) -> tuple[Lanes, Lanes]:
-        """Return the first half of the lanes, and the second."""
+        """Return the first and the second half of the lanes."""
         half = self.count // 2
         low, high = (self.shuffled(self, list(range(k, k + half))) for k in (0, half))
         return low, high
 
     def eights(self) -> list[Lanes]:
-        """Return eight lanes at a time."""
+        """Return the lanes as vectors of eight."""
         return [self.shuffled(self, list(range(k, k + 8))) for k in range(0, self.count, 8)]
 
     def shuffled(self, other: Lanes, picks: list[int]) -> Lanes:
-        """Pick lanes from this vector and another, numbered on past the end of this one."""
+        """Return lanes of this vector and `other`, whose numbers follow this one's."""
         return Lanes(self.b, self.b.shuffle_vector(self.value, other.value, _numbers(picks)))
 
 
@@ -168,7 +170,7 @@ def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
 
 
 def fused(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return x y + z rounded once."""
+    """Return x * y + z, rounded once."""
     kind = x.value.type
     function = cgutils.get_or_insert_function(
         x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.v{x.count}{short(x.item)}"
@@ -192,7 +194,7 @@ def short(item: Any) -> str:
 
 
 def splat(builder: Any, value: Any, count: int) -> Lanes:
-    """Repeat one plain LLVM value."""
+    """Return a scalar LLVM value in every lane."""
     kind = ir.VectorType(value.type, count)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
     none = ir.Constant(kind, ir.Undefined)
@@ -200,7 +202,7 @@ def splat(builder: Any, value: Any, count: int) -> Lanes:
 
 
 def lined_up(builder: Any, values: list[Any]) -> Lanes:
-    """Return a vector of plain LLVM values."""
+    """Return a vector of scalar LLVM values."""
     vector: Any = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
     for k, value in enumerate(values):
         vector = builder.insert_element(vector, value, I32(k))
@@ -208,7 +210,7 @@ def lined_up(builder: Any, values: list[Any]) -> Lanes:
 
 
 def joined(parts: list[Lanes]) -> Lanes:
-    """Return one vector of the lanes of some, a power of two of them, one after the other."""
+    """Return the concatenation of vectors, a power of two of them."""
     while len(parts) > 1:
         every = list(range(2 * parts[0].count))
         parts = [one.shuffled(other, every) for one, other in zip(parts[::2], parts[1::2], strict=True)]
@@ -222,7 +224,10 @@ def steps(builder: Any, start: Any, count: int) -> Lanes:
 
 
 def transposed(rows: list[Lanes]) -> list[Lanes]:
-    """Turn n vectors of n lanes, 8 or 16 of 4 bytes or 8 of 8, into their columns, in n log2 n shuffles."""
+    """Return the columns of n vectors of n lanes, in n log2 n shuffles.
+
+    n is 8 or 16 for items of 4 bytes, 8 for items of 8 bytes.
+    """
     count = rows[0].count
     block = 16 // BYTES[rows[0].item]  # lanes in 16 bytes: shuffles within such a block are the cheapest
     groups, step = [[row] for row in rows], 1
@@ -236,18 +241,18 @@ def transposed(rows: list[Lanes]) -> list[Lanes]:
         step *= 2
     even = [k + n for n in (0, count) for q in range(0, count, 2 * block) for k in range(q, q + block)]
     odd = [k + block for k in even]
-    return [column for blocks in _sorted_out(groups, even, odd) for column in blocks]
+    return [column for blocks in _columns(groups, even, odd) for column in blocks]
 
 
 def eight_columns(rows: list[Lanes]) -> list[Lanes]:
-    """Turn 8 or 16 vectors of eight lanes of 4 bytes into their columns, in 24 or 32 shuffles."""
-    if len(rows) == 2 * rows[0].count:  # what `transposed` does to vectors twice as long as they are many
+    """Return the columns of 8 or 16 vectors of eight 4-byte lanes, in 24 or 32 shuffles."""
+    if len(rows) == 2 * rows[0].count:  # pairs make 8 vectors of 16 lanes, for `transposed`
         rows = [joined([rows[k], rows[k + 4]]) for k in (*range(4), *range(8, 12))]
     return transposed(rows)
 
 
-def _sorted_out(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
-    """Sort out 2 or 4 groups of vectors, whose blocks are parts of 2 or 4 columns: the groups of columns."""
+def _columns(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
+    """Return groups of columns, of 2 or 4 groups of vectors that hold blocks of 2 or 4 columns."""
     pairs = list(zip(groups[::2], groups[1::2], strict=True))
     halves = [
         [[r.shuffled(s, picks) for r, s in zip(one, other, strict=True)] for one, other in pairs]
@@ -255,10 +260,10 @@ def _sorted_out(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> l
     ]
     if len(pairs) == 1:
         return [half[0] for half in halves]
-    (first, third), (second, fourth) = (_sorted_out(half, even, odd) for half in halves)
+    (first, third), (second, fourth) = (_columns(half, even, odd) for half in halves)
     return [first, second, third, fourth]
 
 
 def _interleaved(step: int, block: int, count: int) -> list[int]:
-    """Return the picks, within a block, of two vectors' first lanes in turns of `step`."""
+    """Return the picks that interleave two vectors' first lanes by `step`, within a block."""
     return [0, count, 1, count + 1] if step < block // 2 else [*range(step), *range(count, count + step)]

@@ -1,4 +1,4 @@
-"""Arrays' memory as vector code sees it (`raybox.compiler.simd`): loaded and stored lanes at a time."""
+"""Arrays in vector code (`raybox.compiler.simd`): loads and stores of several lanes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba.core import cgutils
 from raybox.compiler.cpu import has
 from raybox.compiler.simd import BYTES, I8, I32, I64, Lanes, lined_up, short, splat
 
-_EIGHT, _BITS = 8, 4  # lanes of a vector of AVX2, and bits that say which one
+_EIGHT, _BITS = 8, 4  # lanes of an AVX2 vector, and bits of a lane's number in the table
 _TABLE = "raybox.squeezed"
 
 
@@ -25,11 +25,11 @@ class Memory:
 
     @property
     def size(self) -> Any:
-        """How many items there are."""
+        """Number of items."""
         return self._size() if callable(self._size) else self._size
 
     def as_items(self, item: Any) -> Memory:
-        """See the same memory as items of another type of equal size."""
+        """Return the same memory as items of another type of equal size."""
         return Memory(self.b, item, self.data, self._size)
 
     def at(self, place: Any) -> Any:
@@ -37,7 +37,7 @@ class Memory:
         return self.b.gep(self.data, [_i64(self.b, place)])
 
     def get(self, place: Any) -> Any:
-        """Load one item."""
+        """Return one item."""
         return self.b.load(self.at(place))
 
     def put(self, value: Any, place: Any) -> None:
@@ -45,41 +45,41 @@ class Memory:
         self.b.store(value, self.at(place))
 
     def load(self, place: Any, count: int) -> Lanes:
-        """Load neighbouring items."""
+        """Return consecutive items."""
         pointer = self.b.bitcast(self.at(place), ir.VectorType(self.item, count).as_pointer())
         return Lanes(self.b, self.b.load(pointer, align=BYTES[self.item]))
 
     def store(self, value: Lanes, place: Any) -> None:
-        """Store neighbouring items."""
+        """Store consecutive items."""
         pointer = self.b.bitcast(self.at(place), value.value.type.as_pointer())
         self.b.store(value.value, pointer, align=BYTES[self.item])
 
     def splat(self, place: Any, count: int) -> Lanes:
-        """Load one item into every lane."""
+        """Return one item in every lane."""
         return splat(self.b, self.get(place), count)
 
     def gather(self, places: list[Any]) -> Lanes:
-        """Load items from anywhere: one load a lane."""
+        """Return items at any places, by one load a lane."""
         return lined_up(self.b, [self.get(place) for place in places])
 
     def pick(self, places: Lanes) -> Lanes:
-        """Load items from anywhere (64-bit places): one instruction, where addresses are a vector already."""
+        """Return items at any places, a 64-bit vector, by one instruction."""
         count = places.count
         name = f"llvm.masked.gather.v{count}{short(self.item)}.v{count}p0"
         kind, pointers = ir.VectorType(self.item, count), self._addresses(places)
-        everyone = ir.VectorType(ir.IntType(1), count)
+        all_lanes = ir.VectorType(ir.IntType(1), count)
         function = cgutils.get_or_insert_function(
-            self.b.module, ir.FunctionType(kind, [pointers.type, I32, everyone, kind]), name
+            self.b.module, ir.FunctionType(kind, [pointers.type, I32, all_lanes, kind]), name
         )
-        given = [pointers, I32(BYTES[self.item]), ir.Constant(everyone, [1] * count)]
-        return Lanes(self.b, self.b.call(function, [*given, ir.Constant(kind, ir.Undefined)]))
+        operands = [pointers, I32(BYTES[self.item]), ir.Constant(all_lanes, [1] * count)]
+        return Lanes(self.b, self.b.call(function, [*operands, ir.Constant(kind, ir.Undefined)]))
 
     def _addresses(self, places: Lanes) -> Any:
         to = splat(self.b, self.b.ptrtoint(self.data, I64), places.count) + places * BYTES[self.item]
         return self.b.inttoptr(to.value, ir.VectorType(self.data.type, places.count))
 
     def squeeze(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Store the lanes that are true in the mask, one after the other; what follows is written over."""
+        """Store the lanes chosen by a mask consecutively; items behind them are overwritten."""
         permuted = value.count in (_EIGHT, 2 * _EIGHT) and BYTES[value.item] == 4
         if permuted and has("avx2") and not has("avx512f"):
             self._squeeze_eights(value, mask, place)
@@ -91,9 +91,9 @@ class Memory:
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
 
     def _squeeze_eights(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Squeeze eight lanes at a time, by a permutation: AVX2 has nothing else, and LLVM goes lane by lane.
+        """Store chosen lanes, eight at a time, by an AVX2 permutation; LLVM would go lane by lane.
 
-        (10^5 boxes, AMD EPYC of family 25: questions of rays that go anywhere take 0.6 to 0.8 of the time.)
+        Queries of incoherent rays take 0.6 to 0.8 of the time.
         """
         b, kind = self.b, ir.VectorType(I32, _EIGHT)
         permute = cgutils.get_or_insert_function(
@@ -109,7 +109,7 @@ class Memory:
             place = b.add(_i64(b, place), b.ctpop(some))
 
     def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
-        """Store the lanes that are true in the mask, each in its own place (64-bit)."""
+        """Store the lanes chosen by a mask, each at its own 64-bit place."""
         pointers = self._addresses(places)
         name = f"llvm.masked.scatter.v{value.count}{short(value.item)}.v{value.count}p0"
         kind = ir.FunctionType(ir.VoidType(), [value.value.type, pointers.type, I32, mask.value.type])
@@ -117,7 +117,7 @@ class Memory:
         self.b.call(function, [value.value, pointers, I32(BYTES[self.item]), mask.value])
 
     def prefetch(self, place: Any, writing: bool = False) -> None:
-        """Ask for the cache line of an item, soon to be read, or written."""
+        """Prefetch the cache line of an item, to read or write it soon."""
         data = self.b.bitcast(self.at(place), I8.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [data.type, I32, I32, I32])
         function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
@@ -126,12 +126,12 @@ class Memory:
     def put_past(self, value: Any, place: Any) -> None:
         """Store one item past the caches.
 
-        Other threads see it once this one has let go of a lock, which Python does between any two kernels.
+        Other threads can read it after this thread releases a lock, as Python does between any two kernels.
         """
         self._past(self.b.store(value, self.at(place)))
 
     def store_past(self, value: Lanes, place: Any) -> None:
-        """Store neighbouring items past the caches, as `put_past`; they begin at a multiple of their size."""
+        """Store consecutive items past the caches, as `put_past`; their address is aligned."""
         pointer = self.b.bitcast(self.at(place), value.value.type.as_pointer())
         self._past(self.b.store(value.value, pointer, align=BYTES[self.item] * value.count))
 
@@ -139,13 +139,13 @@ class Memory:
         stored.set_metadata("nontemporal", self.b.module.add_metadata([I32(1)]))
 
     def prefetch_row(self, place: Any) -> None:
-        """Ask for a row of three, which may lie in two cache lines."""
+        """Prefetch a row of three items, which may lie in two cache lines."""
         for end_of_row in (0, 2):
             self.prefetch(self.b.add(place, I64(end_of_row)))
 
 
 def _squeezed(module: Any) -> Any:
-    """Return where a module has, for each mask of eight lanes, which are true: numbers of four bits."""
+    """Return a module's table of the true lanes of each 8-bit mask, four bits a lane."""
     if _TABLE not in module.globals:
         lanes = [[k for k in range(_EIGHT) if mask >> k & 1] for mask in range(1 << _EIGHT)]
         numbers = [sum(lane << _BITS * k for k, lane in enumerate(some)) for some in lanes]

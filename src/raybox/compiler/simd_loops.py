@@ -1,4 +1,4 @@
-"""Loops that vector code emits (`raybox.compiler.simd`), and the values that they change."""
+"""Loops in vector code (`raybox.compiler.simd`), and variables that they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from raybox.compiler.simd import I1, I64, Lanes
 
 @contextmanager
 def loop(builder: Any, stop: Any, step: int = 1) -> Any:
-    """Emit a loop; yields its counter, from 0 while less than stop."""
+    """Emit a loop; yield its counter, from 0 while less than stop."""
     count = builder.sdiv(builder.add(stop, I64(step - 1)), I64(step))
     with cgutils.for_range(builder, count, intp=I64) as each:
         yield builder.mul(each.index, I64(step))
@@ -21,7 +21,7 @@ def loop(builder: Any, stop: Any, step: int = 1) -> Any:
 
 @contextmanager
 def while_any(builder: Any, left: Register) -> Any:
-    """Emit a loop that goes on while any bit is set in a register's number or lanes."""
+    """Emit a loop that runs while any bit of a register is set."""
     head, body, done = (builder.append_basic_block(name) for name in ("while", "any", "none"))
     builder.branch(head)
     builder.position_at_end(head)
@@ -37,7 +37,7 @@ def while_any(builder: Any, left: Register) -> Any:
 
 @contextmanager
 def bits(builder: Any, mask: Any) -> Any:
-    """Emit a loop over the bits that are set in a mask; yields their numbers, lowest first."""
+    """Emit a loop over the set bits of a mask; yield their numbers, lowest first."""
     left = Register(builder, mask)
     with while_any(builder, left):
         yield builder.cttz(left.value, I1(1))
@@ -45,7 +45,7 @@ def bits(builder: Any, mask: Any) -> Any:
 
 
 class Register:
-    """A value that loops change."""
+    """A mutable variable, which loops may change."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.b = builder
@@ -53,7 +53,7 @@ class Register:
 
     @property
     def value(self) -> Any:
-        """The value by now."""
+        """Current value."""
         return self.b.load(self.place)
 
     @value.setter
@@ -62,5 +62,5 @@ class Register:
 
     @property
     def lanes(self) -> Lanes:
-        """The value by now, a vector."""
+        """Current value, as `Lanes`."""
         return Lanes(self.b, self.value)

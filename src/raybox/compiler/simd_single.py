@@ -1,10 +1,10 @@
-"""Vectors of eight float32, as values that jitted code passes around.
+"""Vectors of eight float32 as values of compiled code.
 
-Each function here is one LLVM vector operation; LLVM chooses the instructions of the machine
-at hand (one AVX register, two of NEON, ...), so every width is right everywhere.
+Each function is one LLVM vector operation; LLVM selects the machine's instructions (one AVX register, two of
+NEON).
 
-``minimum`` and ``maximum`` return the *second* operand when either one is NaN. The node test
-counts on it: ``0 * inf``, a ray inside a slab's very face, then constrains nothing.
+``minimum`` and ``maximum`` return the *second* operand where either is NaN. The node test relies on it:
+``0 * inf``, from a ray in the plane of a face, then constrains nothing.
 """
 
 from collections.abc import Callable
@@ -32,13 +32,13 @@ vec_type = _Float32x8()
 
 
 @register_model(_Float32x8)
-class _Model(models.PrimitiveModel):
+class _Float32x8Model(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, _VEC)
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
-    """Return the address of a flat position in a C-contiguous array of 4-byte items, as a vector's."""
+    """Return a vector's address at a flat position of a C-contiguous array of 4-byte items."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(
         builder.gep(builder.bitcast(data, _F32.as_pointer()), [position]), _VEC.as_pointer()
@@ -47,7 +47,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: 
 
 @intrinsic
 def load(_typing: Any, array: Any, position: Any) -> Any:
-    """Load eight floats that start at a flat position of an array of 4-byte items."""
+    """Return eight floats from a flat position of an array of 4-byte items."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, sig.args[0], *args), align=4)
@@ -68,7 +68,7 @@ def store(_typing: Any, array: Any, position: Any, value: Any) -> Any:
 
 @intrinsic
 def splat(_typing: Any, value: Any) -> Any:
-    """Repeat one float32 eight times."""
+    """Return a vector of one repeated float32."""
 
     def codegen(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
         one = builder.insert_element(ir.Constant(_VEC, ir.Undefined), args[0], _I32(0))
@@ -80,7 +80,7 @@ def splat(_typing: Any, value: Any) -> Any:
 
 
 def _binary(emit: Callable[[Any, Any, Any], Any], doc: str) -> Any:
-    """Make an intrinsic of two vectors from the LLVM instruction that it emits."""
+    """Return an intrinsic of two vectors that emits an LLVM instruction."""
 
     def typer(_typing: Any, _a: Any, _b: Any) -> Any:
         def codegen(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
@@ -92,17 +92,19 @@ def _binary(emit: Callable[[Any, Any, Any], Any], doc: str) -> Any:
     return intrinsic(typer)
 
 
-sub = _binary(lambda b, x, y: b.fsub(x, y), "Subtract lane by lane.")
-mul = _binary(lambda b, x, y: b.fmul(x, y), "Multiply lane by lane.")
-minimum = _binary(lambda b, x, y: b.select(b.fcmp_ordered("<", x, y), x, y), "Lesser lanes; NaN: the second.")
+sub = _binary(lambda b, x, y: b.fsub(x, y), "Return x - y.")
+mul = _binary(lambda b, x, y: b.fmul(x, y), "Return x * y.")
+minimum = _binary(
+    lambda b, x, y: b.select(b.fcmp_ordered("<", x, y), x, y), "Return the lesser lanes; y if one is NaN."
+)
 maximum = _binary(
-    lambda b, x, y: b.select(b.fcmp_ordered(">", x, y), x, y), "Greater lanes; NaN: the second."
+    lambda b, x, y: b.select(b.fcmp_ordered(">", x, y), x, y), "Return the greater lanes; y if one is NaN."
 )
 
 
 @intrinsic
 def mask_le(_typing: Any, _a: Any, _b: Any) -> Any:
-    """Compare lane by lane: bit k of the answer is set where ``a[k] <= b[k]``."""
+    """Return an integer whose bit k is set where ``a[k] <= b[k]``."""
 
     def codegen(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
         bits = builder.bitcast(builder.fcmp_ordered("<=", args[0], args[1]), ir.IntType(WIDTH))
@@ -113,7 +115,7 @@ def mask_le(_typing: Any, _a: Any, _b: Any) -> Any:
 
 @intrinsic
 def lowest_bit(_typing: Any, _mask: Any) -> Any:
-    """Return the number of the lowest set bit of a mask that is not zero."""
+    """Return the number of the lowest set bit; the mask must not be 0."""
 
     def codegen(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
         return builder.cttz(args[0], cgutils.true_bit)

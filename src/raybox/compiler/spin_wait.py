@@ -1,4 +1,4 @@
-"""Wait for another thread without sleeping: read a number that it writes, with the GIL released."""
+"""Busy-wait for a number that another thread writes, with the GIL released."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _pause_and_load(b: Any, signal: Any, index: Any) -> Any:
 
 @entry
 def spin_while(signal: Any, index: int, low: int, high: int, reads: int) -> None:
-    """Return once signal[index] is outside low to high, or after so many reads."""
+    """Return when signal[index] leaves low to high, or after this many reads."""
     for _ in range(reads):
         if not low <= _pause_and_load(signal, index) <= high:
             return

@@ -1,8 +1,7 @@
 """Store the machine code of an entry point, and load it without the compiler.
 
-Numba stores LLVM's intermediate code too, for linking it into other code, and before it loads anything, it
-imports and sorts all that it might need to compile. Entry points need neither: loading takes a tenth of the
-time.
+Numba also stores LLVM IR, for linking, and before loading it imports and initializes everything that
+compiling needs. Entry points need neither: loading takes a tenth of the time.
 """
 
 from typing import Any, NamedTuple
@@ -13,26 +12,26 @@ from numba.core.runtime import rtsys
 
 
 class MachineCode(NamedTuple):
-    """The machine code of a library."""
+    """Machine code of a library, with the names it defines and requires."""
 
     name: str
     code: bytes
     defined: tuple[str, ...]
-    """Names of its functions that Python or Numba look up."""
+    """Functions that Python or Numba look up by name."""
     required: tuple[str, ...]
     """Names that the process must define."""
 
 
 def reduce(cres: Any) -> Any:
-    """Return what is stored of the result of a compilation."""
-    cres.fndesc.typemap = cres.fndesc.calltypes = None  # of use to the compiler alone, and large
+    """Return the picklable part of a compile result."""
+    cres.fndesc.typemap = cres.fndesc.calltypes = None  # large, and only used by the compiler
     environments = tuple(cres._find_referenced_environments())
     code = _code_of(cres.library, cres.fndesc)
     return code, cres.fndesc, cres.environment, cres.signature, cres.reload_init, environments
 
 
 def rebuild(target_context: Any, payload: Any) -> Any:
-    """Return a result that can be called; None if this process lacks a function that it calls."""
+    """Return a callable compile result; None if this process lacks a required symbol."""
     code, fndesc, environment, signature, reload_init, environments = payload
     for function in reload_init:
         function()
@@ -76,7 +75,10 @@ def _load(code: MachineCode, codegen: Any) -> Any:
 
 
 def _define(names: tuple[str, ...], target_context: Any) -> bool:
-    """Return whether the process defines some names, once prepared; LLVM would end it otherwise."""
+    """Return whether the process defines these symbols; a missing one makes LLVM abort.
+
+    Numba's runtime and context are initialized only as far as needed.
+    """
     for prepare in (rtsys.initialize, lambda context: context.refresh()):
         if _is_defined(names):
             return True

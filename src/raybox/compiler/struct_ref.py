@@ -1,12 +1,11 @@
-"""Named tuples of many arrays, handed from function to function as one pointer.
+"""Structs: named tuples passed to compiled code by pointer.
 
-To Numba such a tuple is a value like any other: each call hands on all its numbers, 275 of them in the walk
-of a tree, and each function puts them together again. That was half of what LLVM was given to read, and a
-quarter of the time of compiling `nearest` (measured). A tuple of a class that is `held` here is written to
-memory once, where Python calls compiled code; what is needed of it is loaded where it is needed.
+Numba passes named tuples by value: each call passes every number of every array, hundreds in a traversal,
+which takes a quarter of the compile time. A `struct` is written to memory once, where Python calls compiled
+code; fields are loaded where they are used.
 
-Nothing writes to that memory while the call lasts, and loads say so: LLVM keeps what it has loaded, whatever
-else is written. It cannot tell where the pointer comes from, so no load moves before what was written there.
+Nothing writes to that memory during the call, and its loads are marked invariant, so that LLVM may reuse
+loaded values. The origin of the pointer is hidden from LLVM, so that no load moves above the initial store.
 """
 
 import hashlib
@@ -29,60 +28,60 @@ from numba.extending import (
 C = TypeVar("C", bound=type)
 
 
-class Held(types.Type):
-    """The type of a named tuple in memory; those within it are part of it."""
+class StructRef(types.Type):
+    """The type of a struct in memory; nested named tuples are part of it."""
 
     def __init__(self, instance_class: type, members: tuple[Any, ...]) -> None:
         self.instance_class, self.types = instance_class, members
         self.fields: tuple[str, ...] = instance_class._fields  # type: ignore[attr-defined]
-        super().__init__(f"held {instance_class.__module__}.{instance_class.__qualname__}{members}")
+        super().__init__(f"struct {instance_class.__module__}.{instance_class.__qualname__}{members}")
 
     @property
     def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
-        """A short name: the whole one would be repeated a thousand times."""
+        """Short name for symbols, in which it is repeated a thousand times."""
         return f"{self.instance_class.__name__}.{hashlib.sha256(self.name.encode()).hexdigest()[:12]}", ()
 
 
-def held(cls: C) -> C:
-    """Have compiled code take named tuples of a class as `Held`."""
+def struct(cls: C) -> C:
+    """Return the class of named tuples, registered as passed by pointer: a `StructRef`."""
     typeof_impl.register(cls)(_typeof)
     return cls
 
 
-def _typeof(value: Any, context: Any) -> Held:
+def _typeof(value: Any, context: Any) -> StructRef:
     inner = (
         _typeof(item, context) if hasattr(item, "_fields") else typeof_impl(item, context) for item in value
     )
-    return Held(type(value), tuple(inner))
+    return StructRef(type(value), tuple(inner))
 
 
-def _plain(kind: Any) -> Any:
-    """Return the type of the tuple itself."""
-    if not isinstance(kind, Held):
+def _by_value(kind: Any) -> Any:
+    """Return the type of the same tuple passed by value."""
+    if not isinstance(kind, StructRef):
         return kind
-    return types.BaseTuple.from_types([_plain(member) for member in kind.types], kind.instance_class)
+    return types.BaseTuple.from_types([_by_value(member) for member in kind.types], kind.instance_class)
 
 
-@register_model(Held)
-class _Model(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Held) -> None:
-        super().__init__(manager, kind, manager.lookup(_plain(kind)).get_value_type().as_pointer())
+@register_model(StructRef)
+class _StructRefModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: StructRef) -> None:
+        super().__init__(manager, kind, manager.lookup(_by_value(kind)).get_value_type().as_pointer())
 
 
 @infer_getattr
 class _Attributes(AttributeTemplate):
-    key = Held
+    key = StructRef
 
-    def generic_resolve(self, kind: Held, name: str) -> Any:
+    def generic_resolve(self, kind: StructRef, name: str) -> Any:
         return kind.types[kind.fields.index(name)] if name in kind.fields else None
 
 
-@lower_getattr_generic(Held)
-def load_field(context: Any, builder: Any, kind: Held, value: Any, name: str) -> Any:
-    """Load an item; of one that is held, too, return where it is."""
+@lower_getattr_generic(StructRef)
+def load_field(context: Any, builder: Any, kind: StructRef, value: Any, name: str) -> Any:
+    """Return a loaded field; of a nested struct, its address."""
     number = kind.fields.index(name)
     member, place = kind.types[number], cgutils.gep_inbounds(builder, value, 0, number)
-    if isinstance(member, Held):
+    if isinstance(member, StructRef):
         return place
     if isinstance(member, types.Array) and member.layout == "C":
         return _load_array(context, builder, member, place)
@@ -90,7 +89,7 @@ def load_field(context: Any, builder: Any, kind: Held, value: Any, name: str) ->
 
 
 def _load_array(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Load where an array is and its shape; the rest follows."""
+    """Return an array: address and shape are loaded, sizes and strides computed."""
     model = context.data_model_manager.lookup(kind)
     at = model.get_field_position
     size: Any = ir.IntType(64)(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
@@ -108,13 +107,13 @@ def _load_array(context: Any, builder: Any, kind: Any, place: Any) -> Any:
 
 
 def load_data(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Load the address of an array's first item. place: the array's in a held tuple."""
+    """Return the address of an array's first item. place: address of the array in a struct."""
     number = context.data_model_manager.lookup(kind).get_field_position("data")
     return _load(builder, cgutils.gep_inbounds(builder, place, 0, number))
 
 
 def load_size(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Load how long an array of one dimension is."""
+    """Return the length of an array of one dimension. place: as for `load_data`."""
     number = context.data_model_manager.lookup(kind).get_field_position("shape")
     return _load(builder, cgutils.gep_inbounds(builder, place, 0, number, 0))
 
@@ -125,11 +124,11 @@ def _load(builder: Any, place: Any) -> Any:
     return value
 
 
-@unbox(Held)
-def _unbox(kind: Held, given: Any, c: Any) -> Any:
-    native = c.unbox(_plain(kind), given)
+@unbox(StructRef)
+def _unbox(kind: StructRef, value: Any, c: Any) -> Any:
+    native = c.unbox(_by_value(kind), value)
     place = cgutils.alloca_once(c.builder, native.value.type)
     c.builder.store(native.value, place)
-    unknown = ir.FunctionType(place.type, [place.type])
-    pointer = c.builder.asm(unknown, "", "=r,0,~{memory}", [place], side_effect=True)
+    opaque = ir.FunctionType(place.type, [place.type])
+    pointer = c.builder.asm(opaque, "", "=r,0,~{memory}", [place], side_effect=True)
     return NativeValue(pointer, is_error=native.is_error, cleanup=native.cleanup)

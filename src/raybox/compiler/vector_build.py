@@ -1,7 +1,6 @@
-"""Writing LLVM vector code: formulas of vectors, and intrinsics made of them.
+"""LLVM vector code of the builders: operators on vectors, and intrinsics made of them.
 
-Code written so costs next to no compile time; a Python function costs Numba a tenth of a second.
-LLVM chooses the machine's instructions, whatever their width.
+Such an intrinsic takes almost no compile time; a Python function takes Numba a tenth of a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +17,14 @@ LOW, UP = [0, 1, 2, 3], [4, 5, 6, 7]
 
 
 class _Row(types.Type):
-    """The Numba type of a row: eight float32."""
+    """The Numba type of a box row: eight float32."""
 
     def __init__(self) -> None:
         super().__init__(name="BoxRow")
 
 
 class _Cell(types.Type):
-    """The Numba type of a box's bins on three axes: four int32, the last of no meaning."""
+    """The Numba type of a box's bins on three axes: four int32, the last unused."""
 
     def __init__(self) -> None:
         super().__init__(name="BoxCell")
@@ -49,13 +48,13 @@ class _CellModel(models.PrimitiveModel):
 
 
 class V:
-    """An LLVM vector while code is written: operators write the instructions."""
+    """An LLVM vector whose operators emit instructions."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.b, self.value = builder, value
 
     def _other(self, other: Any) -> Any:
-        """Return another operand as a value; numbers are repeated in every lane."""
+        """Return an operand as an LLVM vector; a number is repeated in every lane."""
         if isinstance(other, V):
             return other.value
         return ir.Constant(self.value.type, [other] * self.value.type.count)
@@ -79,7 +78,7 @@ class V:
         return V(self.b, self.b.fcmp_ordered(">", self.value, self._other(other)))
 
     def then(self, yes: Any, no: Any) -> "V":
-        """Choose lanes by a mask; either side may be a number."""
+        """Return lanes of `yes` where this mask is true, else of `no`; one may be a number."""
         like = yes if isinstance(yes, V) else no
         return V(self.b, self.b.select(self.value, like._other(yes), like._other(no)))
 
@@ -92,13 +91,13 @@ class V:
         return (self < other).then(self, other)
 
     def shuffle(self, lanes: Sequence[int], other: "V | None" = None) -> "V":
-        """Take lanes, of two vectors in a row if there are two."""
+        """Return lanes of this vector, and of `other`, whose numbers follow."""
         second = other.value if other else ir.Constant(self.value.type, ir.Undefined)
         mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
         return V(self.b, self.b.shuffle_vector(self.value, second, mask))
 
     def bits(self, kind: Any) -> "V":
-        """Read the same bits as another type."""
+        """Return the same bits as another type."""
         return V(self.b, self.b.bitcast(self.value, kind))
 
     def lane(self, k: int) -> Any:
@@ -111,37 +110,36 @@ class V:
 
 
 def corners(row: V) -> tuple[V, V]:
-    """Return a row's lower corner, negated as it is there, and the upper one; 0 in their last lanes.
+    """Return a row's negated lower corner and its upper corner, with 0 in the last lanes.
 
-    The whole numbers in a row are tiny when read as float32, so tiny that processors take their time over
-    sums and products of them.
+    The integers of a row are denormal as float32, and arithmetic on those is slow.
     """
-    noughts = V(row.b, ir.Constant(ROW8, [0.0] * 8))
-    return row.shuffle([0, 1, 2, 8], noughts), row.shuffle([4, 5, 6, 8], noughts)
+    zeros = V(row.b, ir.Constant(ROW8, [0.0] * 8))
+    return row.shuffle([0, 1, 2, 8], zeros), row.shuffle([4, 5, 6, 8], zeros)
 
 
 class Code(NamedTuple):
-    """Where an intrinsic's instructions go, and the Numba types of its values."""
+    """Context and builder of an intrinsic, and the Numba types of its arguments."""
 
     context: Any
     b: Any  # llvmlite's builder
     kinds: Any
 
     def v(self, value: Any) -> V:
-        """Take an LLVM vector into formulas."""
+        """Return an LLVM vector as `V`."""
         return V(self.b, value)
 
     def vector(self, kind: Any, values: Sequence[Any]) -> V:
-        """Make a vector of LLVM values."""
+        """Return a vector of scalar LLVM values."""
         made = self.v(ir.Constant(ir.VectorType(kind, len(values)), ir.Undefined))
         for k, value in enumerate(values):
             made = made.with_lane(k, value)
         return made
 
     def address(self, which: int, array: Any, position: Any, to: Any) -> Any:
-        """Return the address of an item of an array, read as an array of `to`'s kind, as a pointer to `to`.
+        """Return the address of an array's item as a pointer to the type `to`.
 
-        The array is the intrinsic's argument number `which`.
+        which: number of the array among the intrinsic's arguments. position: in items of `to`.
         """
         data = self.context.make_array(self.kinds[which])(self.context, self.b, array).data
         item = to.element if isinstance(to, ir.VectorType) else to
@@ -153,7 +151,7 @@ class Code(NamedTuple):
         return self.b.add(self.b.mul(index, I64(stride)), I64(offset))
 
     def load(self, which: int, array: Any, position: Any, kind: Any) -> Any:
-        """Load a value or a vector from an array."""
+        """Return a value or a vector of an array."""
         return self.b.load(self.address(which, array, position, kind), align=4)
 
     def store(self, value: Any, which: int, array: Any, position: Any) -> None:
@@ -162,14 +160,14 @@ class Code(NamedTuple):
 
 
 def op(result: Any, *params: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make an intrinsic of a function that writes code: (code, *values) -> value.
+    """Return a decorator for functions (code, *values) -> value that emit an intrinsic's code.
 
-    Of a parameter that is given as None any type is taken: arrays.
+    result, params: Numba types; None as a parameter accepts any type, for arrays.
     """
 
     def make(write: Callable[..., Any]) -> Any:
-        def typed(_typing: Any, *given: Any) -> Any:
-            kinds = (want or kind for want, kind in zip(params, given, strict=True))
+        def typed(_typing: Any, *args: Any) -> Any:
+            kinds = (want or kind for want, kind in zip(params, args, strict=True))
 
             def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
                 value = write(Code(context, builder, sig.args), *args)
@@ -180,7 +178,9 @@ def op(result: Any, *params: Any) -> Callable[[Callable[..., Any]], Any]:
         names = ["_typing", *(f"p{k}" for k in range(len(params)))]
         typed.__name__, typed.__doc__ = write.__name__, write.__doc__
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        vars(typed)["__signature__"] = Signature(parameters)  # Numba asks how many there are
+        vars(typed)["__signature__"] = Signature(
+            parameters
+        )  # for Numba, which checks the number of arguments
         return intrinsic(typed)
 
     return make

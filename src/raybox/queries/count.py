@@ -12,7 +12,7 @@ from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import I32, Lanes, constant
 from raybox.compiler.simd_loops import Register, bits
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
@@ -40,7 +40,7 @@ class CountResults(NamedTuple):
     count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
-@held
+@struct
 class CountRecorder(NamedTuple):
     """How many were hit: RESULT + 1."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined, whole
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits import Hits
@@ -52,7 +52,7 @@ class FirstResults(NamedTuple):
     t: Floats
 
 
-@held
+@struct
 class FirstRecorder(NamedTuple):
     """The nearest few, RESULT + 1 of them so far, in order."""
 

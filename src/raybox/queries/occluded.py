@@ -12,7 +12,7 @@ from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Lanes, constant
 from raybox.compiler.simd_loops import Register, bits
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
@@ -39,7 +39,7 @@ class OccludedResults(NamedTuple):
     hit: Bools
 
 
-@held
+@struct
 class OccludedRecorder(NamedTuple):
     """Whether anything was hit: RESULT is 1."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 
 MAX_PACKET_HITS = 64  # of a ray in a packet; rays with more are left to streams
 MAX_UNDECIDED = 4  # boxes that a ray may keep undecided until its packet has been everywhere
@@ -12,7 +12,7 @@ DEFERRED = -3  # the result of rays that are left to streams
 NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these rays are no packet
 
 
-@held
+@struct
 class PacketRecorder(NamedTuple):
     """The recorder of a query, and the rays of packets; see `raybox.traversal.packet`."""
 

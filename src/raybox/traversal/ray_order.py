@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 from raybox.compiler.decorators import device
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 
 NEXT, UNDECIDED_RAYS = 0, 1  # places in `Order.place`: where the next group begins; how many are undecided
 
 
-@held
+@struct
 class Order(NamedTuple):
     """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import TABLE, close
 from raybox.traversal.protocol import finish, resolve, start
@@ -19,7 +19,7 @@ _LESS = np.float32(1.0 - 2.0**-22)
 _MORE = np.float32(1.0 + 2.0**-22)
 
 
-@held
+@struct
 class Job(NamedTuple):
     """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
 
@@ -15,7 +15,7 @@ SLAB_WORDS = 16
 _ROOM = 64  # lists of all rays that `lists` has room for; a traversal that needs more goes on ray by ray
 
 
-@held
+@struct
 class Workspace(NamedTuple):
     """The rays of a group, their state, the candidates, and the stack of a traversal."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
 from raybox.compiler.simd import F64, I32, I64, Lanes, constant, splat
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox
@@ -19,7 +19,7 @@ from raybox.traversal.ray_state import mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
 
 
-@held
+@struct
 class AllHitsRecorder(NamedTuple):
     """Everything that was hit: pairs in no order, then sorted ray by ray in `hits`."""
 

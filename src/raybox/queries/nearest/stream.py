@@ -11,7 +11,7 @@ from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.compiler.simd import I32, I64, Lanes, constant, splat
 from raybox.compiler.simd_loops import Register, bits
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.primitives.table import entry_times, first_contacts, tie_is_certain
 from raybox.queries.nearest.entry_plane import BY, entered_by, plane_entered
 from raybox.traversal.certain_hits import CertainHits
@@ -25,7 +25,7 @@ from raybox.traversal.slab_coefficients import MARGIN
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before (3 % of `nearest`)
 
 
-@held
+@struct
 class NearestRecorder(NamedTuple):
     """The first hit: RESULT is its index; if it is TIMED, its time is from times[r, 0] to times[r, 1].
 
