@@ -1,4 +1,4 @@
-"""The package as a whole: what importing it costs, and where its compiled code may live."""
+"""The package as a whole: cost of its import, folders of its compiled code."""
 
 import os
 import shutil
@@ -15,10 +15,10 @@ PACKAGE = Path(rb.__file__).parent
 
 
 def run(code, **environment):
-    """Run code in a fresh process and return what it prints."""
-    kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    """Run code in a new process and return its output."""
+    environ = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     return subprocess.run(
-        [sys.executable, "-c", code], env=kept | environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code], env=environ | environment, check=True, capture_output=True, text=True
     ).stdout
 
 
@@ -42,7 +42,7 @@ BUILD = """
 import numpy as np, raybox as rb
 scene = rb.Scene(rb.Boxes([[0, 0, 0], [2, 2, 2]], [[1, 1, 1], [3, 3, 3]]))
 """
-ASK = (
+QUERY = (
     BUILD
     + """
 print(scene.nearest(rb.Rays(np.full((40, 3), -1.0), np.ones((40, 3)))).t.sum())
@@ -66,7 +66,7 @@ def files_of(package):
 
 def test_it_works_where_nothing_can_be_written():
     """Files in place of the cache folder: not even root can write into them."""
-    out = run(ASK, HOME="/dev/null", XDG_CACHE_HOME="/dev/null/none", LOCALAPPDATA="/dev/null/none")
+    out = run(QUERY, HOME="/dev/null", XDG_CACHE_HOME="/dev/null/none", LOCALAPPDATA="/dev/null/none")
     assert out.startswith("40.0\n")
 
 
@@ -88,7 +88,7 @@ print(rb.intersect(rays, boxes).hit.sum())
 
 
 def test_fields_in_another_order_make_compiled_code_stale(copy, tmp_path):
-    """With fields given by name, nothing but compiled code depends on their order."""
+    """Only compiled code depends on the order of fields passed by name."""
     where = {"PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     rays = copy / "geometry" / "rays.py"
     by_name = rays.read_text().replace(", t_min, t_max)\n\n", ", t_min=t_min, t_max=t_max)\n\n")

@@ -1,4 +1,4 @@
-"""The door for input: what it takes, what it refuses in which words; the caller's data is left alone."""
+"""Validation of input: accepted and refused values, error texts; input is never changed."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -29,7 +29,7 @@ class Exporter:
 
 
 class Stubborn:
-    """A tensor that will not become an array, and says why."""
+    """A tensor whose conversion to an array raises an error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -52,7 +52,7 @@ def refusal(value: object) -> str:
     ),
     st.sampled_from([np.asarray, np.asfortranarray, lambda a: a.tolist(), np.flip]),
 )
-def test_what_float64_holds_comes_through_exactly_in_our_own_memory(values, dressed):
+def test_exact_numbers_are_converted_in_new_memory(values, dressed):
     came = dressed(values)
     found = validation.floats(came, "x")
     assert found.dtype == np.float64
@@ -64,7 +64,7 @@ def test_what_float64_holds_comes_through_exactly_in_our_own_memory(values, dres
 
 
 @given(st.lists(st.one_of(st.integers(-(2**70), 2**70), st.floats(allow_nan=False)), max_size=6))
-def test_a_list_is_taken_only_if_every_number_is_a_float64(numbers):
+def test_a_list_is_accepted_only_if_every_number_is_a_float64(numbers):
     if all(isinstance(x, float) or Fraction(x) == Fraction(float(x)) for x in numbers) and all(
         isinstance(x, float) or -(2**63) <= x < 2**63 for x in numbers
     ):
@@ -74,14 +74,14 @@ def test_a_list_is_taken_only_if_every_number_is_a_float64(numbers):
 
 
 @given(hnp.arrays(st.sampled_from([np.int64, np.uint64]), st.integers(0, 8)))
-def test_wide_integers_are_taken_only_if_every_one_is_a_float64(numbers):
+def test_wide_integers_are_accepted_only_if_every_one_is_a_float64(numbers):
     if all(int(x) == int(float(int(x))) for x in numbers):
         assert [int(x) for x in validation.floats(numbers, "x")] == [int(x) for x in numbers]
     else:
         assert "float64 holds exactly" in refusal(numbers)
 
 
-def test_the_ends_of_the_wide_integers():
+def test_the_limits_of_the_wide_integers():
     assert validation.floats(np.int64(-(2**63)), "x") == -(2.0**63)
     assert validation.floats(np.uint64(2**63), "x") == 2.0**63
     refusal(np.int64(2**63 - 1))
@@ -98,12 +98,12 @@ def test_a_lossy_number_is_named():
     assert "origins[0, 1] = 9007199254740993" in refusal([[0.5, 2**53 + 1], [np.inf, 3]])
 
 
-def test_a_list_with_large_floats_is_taken():
+def test_a_list_with_large_floats_is_accepted():
     assert validation.floats([[2.0**80, 2**60], [np.inf, -np.inf]], "x")[0].tolist() == [2.0**80, 2.0**60]
 
 
 @pytest.mark.skipif(not WIDE, reason="long double is float64 here")
-def test_longdouble_is_taken_where_float64_holds_it():
+def test_longdouble_is_accepted_where_float64_is_exact():
     one = np.longdouble(1)
     assert validation.floats([one / 4, np.longdouble("inf"), np.longdouble("nan")], "x")[0] == 0.25
     assert "1 of 2" in refusal(np.array([one, one / 3]))
@@ -128,7 +128,7 @@ def test_longdouble_is_taken_where_float64_holds_it():
         ([[1, 2, 3], [4, 5]], ["a list", "inhomogeneous", "same number of numbers"]),
     ],
 )
-def test_what_is_not_real_numbers_is_refused_with_a_way_out(value, words):
+def test_other_than_real_numbers_are_refused_with_a_way_out(value, words):
     text = refusal(value)
     assert text.startswith("origins must be ")
     for word in words:
@@ -150,7 +150,7 @@ def test_what_is_not_real_numbers_is_refused_with_a_way_out(value, words):
         (ValueError(""), "Pass a NumPy array"),
     ],
 )
-def test_a_tensor_that_will_not_come_is_told_how(error, way_out):
+def test_the_error_of_a_tensor_has_a_way_out(error, way_out):
     text = refusal(Stubborn(error))
     assert "a Stubborn" in text
     assert way_out in text
@@ -164,7 +164,7 @@ def test_dlpack_alone_is_enough():
     assert validation.integers(Exporter(np.arange(3)), "x").tolist() == [0, 1, 2]
 
 
-def test_a_file_in_memory_is_read_and_let_go(tmp_path: Path):
+def test_a_memory_mapped_file_is_copied_and_released(tmp_path: Path):
     np.save(tmp_path / "x.npy", np.arange(6.0).reshape(2, 3))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     found = validation.floats(mapped, "x")
@@ -173,7 +173,7 @@ def test_a_file_in_memory_is_read_and_let_go(tmp_path: Path):
     assert not np.shares_memory(found, mapped)
 
 
-def test_masked_numbers_are_missing_numbers():
+def test_masked_numbers_are_refused():
     numbers = np.ma.masked_equal([1.0, 2.0, 3.0], 2.0)
     assert "1 of 3 are masked" in refusal(numbers)
     assert "filled(np.nan)" in refusal(numbers)
@@ -209,7 +209,7 @@ def test_integers():
         elements=st.sampled_from([0.0, 1.0, -1e308, 1.7e308, 5e-324, np.nan, np.inf, -np.inf]),
     )
 )
-def test_all_finite_is_what_it_says(values):
+def test_all_finite_equals_numpy(values):
     assert validation.all_finite(values) is bool(np.isfinite(values).all())
 
 

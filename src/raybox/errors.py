@@ -1,13 +1,13 @@
-"""The errors raybox raises: one small family, so that one ``except`` can catch them all."""
+"""The errors that raybox raises, with one base class."""
 
 
 class RayboxError(Exception):
-    """Anything raybox refuses to do; catch this to catch every error of the library."""
+    """Base class of all errors of raybox."""
 
 
 class InvalidInput(RayboxError, ValueError):
-    """An argument breaks a rule: the text says the rule, what came, which rows, and the way out."""
+    """Invalid argument: the text gives the rule, the value, the rows and the way out."""
 
 
 class FileFormatError(RayboxError):
-    """A file is unreadable, truncated or not what it claims: the text names file, place and way out."""
+    """Unreadable, truncated or inconsistent file: the text gives file, place and way out."""

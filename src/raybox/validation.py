@@ -1,8 +1,8 @@
-"""The one door for input: cast, check, copy, freeze, and say what is wrong. Past it nobody checks.
+"""Validation of input: convert, check, copy and freeze arrays. Inner functions do not check again.
 
-Whatever `numpy.asarray` or DLPack takes becomes a float64 array of our own, provided float64 holds every
-number exactly; nothing that came in is written to or kept. What cannot be held is refused, never rounded in
-silence.
+Anything that `numpy.asarray` or DLPack accepts becomes a new float64 array, if float64 represents every
+number exactly; otherwise `InvalidInput` is raised, and nothing is rounded. Input is never written to or
+referenced.
 """
 
 import sys
@@ -20,12 +20,10 @@ Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
-# Every whole number up to 2**53 is a float64; from there on NumPy may have rounded a list that mixes kinds.
-_WHOLE = 2.0**53
-_ALL = np.zeros(0, np.bool_)
-_ALL.setflags(write=False)
-# Up to this many numbers, Python has checked them before one NumPy reduction starts (0.2 against 1.3 us).
-_FEW = 4
+_MAX_EXACT = 2.0**53  # below it, every integer is a float64; above, NumPy may round lists that mix types
+_NO_MASK = np.zeros(0, np.bool_)
+_NO_MASK.setflags(write=False)
+_MAX_SMALL = 4  # numbers up to which Python checks an array in less time than NumPy
 
 _WAYS_OUT = {
     "c": "Pass the real part: x.real",
@@ -33,8 +31,8 @@ _WAYS_OUT = {
     "S": "Parse them first: np.asarray(x, dtype=np.float64)",
     "U": "Parse them first: np.asarray(x, dtype=np.float64)",
     "T": "Parse them first: np.asarray(x, dtype=np.float64)",
-    "M": "Count from a start in a unit: (x - x[0]) / np.timedelta64(1, 's')",
-    "m": "Count in a unit: x / np.timedelta64(1, 's')",
+    "M": "Convert to a number of units since a start: (x - x[0]) / np.timedelta64(1, 's')",
+    "m": "Convert to a number of units: x / np.timedelta64(1, 's')",
     "V": "Pass plain columns: numpy.lib.recfunctions.structured_to_unstructured(x), or x.astype(np.float64)",
 }
 _KINDS = {
@@ -47,30 +45,30 @@ _KINDS = {
 
 
 def floats(value: Any, name: str) -> Floats:
-    """Return the numbers as a C-ordered float64 array that shares no memory with ``value``.
+    """Return a C-ordered float64 array that shares no memory with ``value``.
 
     Raises
     ------
     InvalidInput
-        If it is not a full array of real numbers, or float64 cannot hold one of them exactly.
+        If ``value`` is not a full array of real numbers, or one of them is not exact in float64.
     """
     kind = type(value)
     if kind is float or (kind is np.ndarray and value.dtype is _FLOAT64):
         return np.array(value, order="C")
     found = array(value, name)
-    ours = found.dtype is _FLOAT64 and (kind is list or kind is tuple)
-    few = found.ndim == 1 and found.size <= _FEW and (ours or found.dtype is _INT64)
-    # A hypotenuse is no shorter than any side: one comparison tells that no number can have been rounded.
-    if few and hypot(*found.tolist()) < _WHOLE / 2:
-        return found if ours else found.astype(_FLOAT64)
-    if not ours:
+    is_new = found.dtype is _FLOAT64 and (kind is list or kind is tuple)
+    small = found.ndim == 1 and found.size <= _MAX_SMALL and (is_new or found.dtype is _INT64)
+    # The norm bounds every number: one comparison shows that none can have been rounded.
+    if small and hypot(*found.tolist()) < _MAX_EXACT / 2:
+        return found if is_new else found.astype(_FLOAT64)
+    if not is_new:
         return _cast(found, name)
     _refuse_rounded(value, found, name)
     return found
 
 
 def array(value: Any, name: str) -> NDArray[Any]:
-    """Return what came as an array of whatever kind, without a copy where that can be."""
+    """Return input as an array of any dtype, without a copy where possible."""
     try:
         if isinstance(value, (list, tuple)):
             return np.asarray(value)
@@ -93,7 +91,7 @@ def array(value: Any, name: str) -> NDArray[Any]:
 
 
 def integers(value: Any, name: str) -> Ints:
-    """Return whole numbers as a C-ordered int64 array of our own; an empty array may be of any kind."""
+    """Return integers as a new C-ordered int64 array; an empty array may have any dtype."""
     found = array(value, name)
     if found.size and found.dtype.kind not in "iu":
         raise InvalidInput(
@@ -108,7 +106,7 @@ def integers(value: Any, name: str) -> Ints:
 
 
 def points(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
-    """Return `floats` of shape ``(..., D)`` with D one of ``widths``; an empty list is no points in 3D."""
+    """Return `floats` of shape ``(..., D)`` with D among ``widths``; [] becomes (0, 3)."""
     found = floats(value, name)
     if found.ndim and found.shape[-1] in widths:
         return found
@@ -123,7 +121,7 @@ def points(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
 
 
 def rows(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
-    """Return `points` as a table ``(M, D)``; a single point is one row."""
+    """Return `points` of shape ``(M, D)``; a single point is one row."""
     found = points(value, name, widths)
     if found.ndim == 1:
         return found[None]
@@ -137,22 +135,22 @@ def rows(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
 
 
 def same_shape(found: Mapping[str, NDArray[Any]], way_out: str) -> None:
-    """Refuse arrays that should have one shape and have several."""
+    """Raise `InvalidInput` unless all arrays have one shape."""
     if len({values.shape for values in found.values()}) > 1:
         shapes = ", ".join(f"{name} {values.shape}" for name, values in found.items())
         raise InvalidInput(f"{' and '.join(found)} must have the same shape; got {shapes}. {way_out}")
 
 
 def all_finite(values: Floats) -> bool:
-    """Tell whether no number is NaN or infinite."""
-    # A hypotenuse is finite only if all its sides are; it may overflow, and then NumPy looks again.
-    if values.ndim == 1 and values.size <= _FEW and hypot(*values.tolist()) < inf:
+    """Return whether no number is NaN or infinite."""
+    # A finite norm proves all numbers finite; it may overflow, and then NumPy decides.
+    if values.ndim == 1 and values.size <= _MAX_SMALL and hypot(*values.tolist()) < inf:
         return True
     return bool(np.isfinite(values).all())
 
 
 def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
-    """Refuse rows ``(..., D)`` in which a number is NaN or infinite."""
+    """Raise `InvalidInput` if a number of the rows ``(..., D)`` is NaN or infinite."""
     if not all_finite(values):
         bad = ~np.isfinite(values).all(axis=-1)
         refuse_rows(bad, f"{name} must be finite", {name: values}, noun, way_out)
@@ -161,15 +159,15 @@ def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
 def refuse_rows(
     bad: Bools | np.bool_, rule: str, shown: Mapping[str, NDArray[Any]], noun: str, way_out: str
 ) -> NoReturn:
-    """Raise: the rule, how many rows break it, the first of them with its numbers, and the way out.
+    """Raise `InvalidInput` with the rule, the bad rows' count, the first one, and the way out.
 
-    ``shown`` are arrays whose leading axes are those of ``bad``.
+    shown: arrays by name, whose leading axes are those of ``bad``.
     """
     bad = np.asarray(bad)
     first = tuple(int(axis) for axis in np.unravel_index(int(bad.argmax()), bad.shape))
-    place = f"[{', '.join(map(str, first))}]" if first else ""
+    index = f"[{', '.join(map(str, first))}]" if first else ""
     numbers = ", ".join(
-        f"{name}{place} = {np.asarray(values[first]).tolist()}" for name, values in shown.items()
+        f"{name}{index} = {np.asarray(values[first]).tolist()}" for name, values in shown.items()
     )
     if not first:
         raise InvalidInput(f"{rule}; got {numbers}. {way_out}.")
@@ -181,7 +179,7 @@ def refuse_rows(
 
 
 def freeze(*arrays: NDArray[Any]) -> None:
-    """Make arrays of ours read-only."""
+    """Set arrays read-only."""
     for values in arrays:
         values.setflags(write=False)
 
@@ -191,10 +189,10 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
     if kind == "f" and size == 8:
         return np.array(found, dtype=_FLOAT64, order="C")
     if kind not in "fiub":
-        came = type(found.flat[0]).__name__ if kind == "O" and found.size else str(found.dtype)
+        item = type(found.flat[0]).__name__ if kind == "O" and found.size else str(found.dtype)
         what = _KINDS.get(kind, "an unknown kind")
         raise InvalidInput(
-            f"{name} must be real numbers that float64 holds exactly; got {what} ({came}). "
+            f"{name} must be real numbers that float64 holds exactly; got {what} ({item}). "
             f"{_WAYS_OUT.get(kind, _WAYS_OUT['O'])}."
         )
     with np.errstate(all="ignore"):
@@ -202,7 +200,7 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
     if kind == "f" and size > 8:
         _refuse_lossy((cast != found) & ~np.isnan(found), found, name)
     elif kind in "iu" and size == 8:
-        # 2**63 and 2**64 do not come back as integers, but no integer of these types rounds to itself there.
+        # 2**63 and 2**64 do not convert back, and no integer of these types equals them.
         fits = cast < float(np.iinfo(found.dtype).max)
         back = np.where(fits, cast, 0.0).astype(found.dtype)
         _refuse_lossy(back != found, found, name)
@@ -210,9 +208,9 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
 
 
 def mask(where: Any, size: int) -> Bools:
-    """Return a mask over a scene's rows, frozen; without one, an empty one, which lets all be met."""
+    """Return a frozen mask over a scene's rows; an empty one, for all rows, if None."""
     if where is None:
-        return _ALL
+        return _NO_MASK
     made = np.array(where)
     if made.dtype != np.bool_ or made.shape != (size,):
         raise InvalidInput(
@@ -224,18 +222,18 @@ def mask(where: Any, size: int) -> Bools:
 
 
 def _refuse_rounded(value: Any, found: Floats, name: str) -> None:
-    """Refuse a list whose whole numbers NumPy rounded when it met floats beside them."""
-    suspects = np.argwhere((np.abs(found) >= _WHOLE) & (found < inf) & (found > -inf))
+    """Raise `InvalidInput` for a list in which NumPy rounded integers beside floats."""
+    suspects = np.argwhere((np.abs(found) >= _MAX_EXACT) & (found < inf) & (found > -inf))
     if not len(suspects):
         return
-    given = np.array(value, dtype=object)
-    if given.shape != found.shape:
+    exact = np.array(value, dtype=object)
+    if exact.shape != found.shape:
         return
     lossy = np.zeros(found.shape, dtype=np.bool_)
     for place in map(tuple, suspects):
-        number = given[place]
+        number = exact[place]
         lossy[place] = isinstance(number, int | np.integer) and int(number) != float(found[place])
-    _refuse_lossy(lossy, given, name)
+    _refuse_lossy(lossy, exact, name)
 
 
 def _refuse_lossy(lossy: Bools, found: NDArray[Any], name: str) -> None:

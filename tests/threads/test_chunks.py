@@ -18,7 +18,7 @@ from raybox.threads.chunks import check_workers, run_chunks
 
 @pytest.mark.parametrize("workers", [1, 2, 4, -1])
 @pytest.mark.parametrize("total", [0, 1, 1024, 1025, 100_000])
-def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
+def test_every_ray_is_in_one_chunk_and_results_are_in_order(workers, total):
     chunks = run_chunks(lambda begin, end: (begin, end), total, workers=workers)
     covered = [k for begin, end in chunks for k in range(begin, end)]
     assert covered == list(range(total))
@@ -26,22 +26,22 @@ def test_every_ray_is_in_one_chunk_and_answers_are_in_order(workers, total):
 
 def test_threads_finish_their_own_share_first(monkeypatch):
     """One of two threads blocks in its first chunk; the other finishes its share, too, from the far end."""
-    seen, held = {}, threading.Event()
+    begins, finished = {}, threading.Event()
 
     def work(begin, end):
-        seen.setdefault(threading.get_ident(), []).append(begin)
+        begins.setdefault(threading.get_ident(), []).append(begin)
         if begin == 0:
-            held.wait(30)
-        if sum(map(len, seen.values())) == 1 + (200_000 - 1024) // 1024 and begin:
-            held.set()
+            finished.wait(30)
+        if sum(map(len, begins.values())) == 1 + (200_000 - 1024) // 1024 and begin:
+            finished.set()
         return end - begin
 
     for name in ("_LARGEST", "_SMALLEST"):
         monkeypatch.setattr(parallel, name, 1024)
-    monkeypatch.setattr(parallel, "_EACH", 1000)
+    monkeypatch.setattr(parallel, "_MIN_PER_THREAD", 1000)
     with parallel.chunk_runner(200_000, workers=2) as run:
         assert sum(run(work, 200_000, min_chunk=1024)) == 200_000
-    one, other = sorted(seen.values(), key=len)
+    one, other = sorted(begins.values(), key=len)
     assert one[0] == 0
     middle = other[0]
     assert 90_000 < middle < 110_000
@@ -53,43 +53,43 @@ def test_threads_finish_their_own_share_first(monkeypatch):
 @pytest.mark.parametrize("total", [65_536, 200_003])
 def test_chunks_begin_at_multiples_of_sixteen(total):
     """At any speed, and from the far end of a share, too."""
-    chunks, taken = parallel._Chunks(total, 2, 1024), []
+    chunks, chunks_run = parallel._Chunks(total, 2, 1024), []
     thread = 0
     while (chunk := chunks.next_chunk(thread)) is not None:
-        taken.append(chunk)
-        thread = int(len(taken) > 3)  # thread 1 soon works on the share of thread 0
+        chunks_run.append(chunk)
+        thread = int(len(chunks_run) > 3)  # thread 1 soon works on the share of thread 0
         chunks.adjust_size(
-            chunk[1] - chunk[0], (chunk[1] - chunk[0]) * parallel._SECONDS / (777 + 1234 * len(taken))
+            chunk[1] - chunk[0], (chunk[1] - chunk[0]) * parallel._SECONDS / (777 + 1234 * len(chunks_run))
         )
-    assert sorted(k for chunk in taken for k in range(*chunk)) == list(range(total))
-    assert {begin % 16 for begin, _ in taken} == {0}
-    assert len({end - begin for begin, end in taken}) > 4
-    assert any(begin < 50_000 for begin, _ in taken[10:])
+    assert sorted(k for chunk in chunks_run for k in range(*chunk)) == list(range(total))
+    assert {begin % 16 for begin, _ in chunks_run} == {0}
+    assert len({end - begin for begin, end in chunks_run}) > 4
+    assert any(begin < 50_000 for begin, _ in chunks_run[10:])
 
 
 def test_several_threads_take_part():
-    seen = set()
+    idents = set()
     both = threading.Barrier(2, timeout=30)
 
     def work(begin, end):
-        if threading.get_ident() not in seen:
-            seen.add(threading.get_ident())
+        if threading.get_ident() not in idents:
+            idents.add(threading.get_ident())
             both.wait()
 
     run_chunks(work, 100_000, workers=2)
-    assert len(seen) == 2
+    assert len(idents) == 2
 
 
 def test_the_calling_thread_runs_chunks():
-    seen = set()
+    idents = set()
 
     def work(begin, end):
-        seen.add(threading.current_thread())
+        idents.add(threading.current_thread())
         time.sleep(0.001)
 
     run_chunks(work, 200_000, workers=2)
-    assert threading.current_thread() in seen
-    assert len(seen) == 2
+    assert threading.current_thread() in idents
+    assert len(idents) == 2
 
 
 def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk():
@@ -132,9 +132,9 @@ FORK = """
 import os, time, threading
 from raybox.threads.chunks import run_chunks
 def query():
-    seen = set()
-    run_chunks(lambda begin, end: (seen.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
-    return len(seen)
+    idents = set()
+    run_chunks(lambda begin, end: (idents.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
+    return len(idents)
 assert query() == 2
 child = os.fork()
 if child == 0:

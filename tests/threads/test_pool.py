@@ -1,4 +1,4 @@
-"""Thread pools: reused by later queries, never waited for in vain, off the core of the calling thread."""
+"""Thread pools: reused by later queries, no needless waits, off the core of the calling thread."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from raybox.compiler.spin_wait import spin_while
 from raybox.threads import affinity
-from raybox.threads import pool as helpers
+from raybox.threads import pool as thread_pool
 from raybox.threads.chunks import chunk_runner, run_chunks
 
 movable = pytest.mark.skipif(not affinity.other_cores(), reason="threads cannot be moved here")
@@ -19,7 +19,7 @@ movable = pytest.mark.skipif(not affinity.other_cores(), reason="threads cannot 
 
 @pytest.fixture(autouse=True)
 def pools(monkeypatch):
-    monkeypatch.setattr(helpers, "_POOLS", made := {})
+    monkeypatch.setattr(thread_pool, "_POOLS", made := {})
     return made
 
 
@@ -29,27 +29,27 @@ def several(work=lambda _begin, _end: time.sleep(0.002), **how):
 
 
 def test_later_queries_reuse_the_workers(pools):
-    seen = []
+    threads = []
     for _ in range(3):
         several()
         ((pool,),) = pools.values()
-        seen.append(pool._threads)
-    assert len(seen[0]) == 1
-    assert seen[0] == seen[1] == seen[2]
+        threads.append(pool._threads)
+    assert len(threads[0]) == 1
+    assert threads[0] == threads[1] == threads[2]
 
 
-def test_an_idle_pool_holds_no_reference_to_its_last_query():
-    held = np.zeros(3)
-    gone = [weakref.ref(held)]
+def test_an_idle_pool_has_no_reference_to_its_last_query():
+    array = np.zeros(3)
+    gone = [weakref.ref(array)]
 
-    def work(begin, end, held=held):
-        time.sleep(0.002 + held[0])
-        answer = np.zeros(3)
-        gone.append(weakref.ref(answer))
-        return answer
+    def work(begin, end, array=array):
+        time.sleep(0.002 + array[0])
+        result = np.zeros(3)
+        gone.append(weakref.ref(result))
+        return result
 
     several(work)
-    del held, work
+    del array, work
     deadline = time.monotonic() + 30
     while any(ref() is not None for ref in gone) and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -58,11 +58,11 @@ def test_an_idle_pool_holds_no_reference_to_its_last_query():
 
 
 def test_simultaneous_queries_have_separate_pools(pools):
-    together, seen = threading.Barrier(4, timeout=30), set()
+    together, idents = threading.Barrier(4, timeout=30), set()
 
     def work(begin, end):
-        if threading.get_ident() not in seen:
-            seen.add(threading.get_ident())
+        if threading.get_ident() not in idents:
+            idents.add(threading.get_ident())
             together.wait()
 
     callers = [threading.Thread(target=several, args=(work,)) for _ in range(2)]
@@ -70,7 +70,7 @@ def test_simultaneous_queries_have_separate_pools(pools):
         thread.start()
     for thread in callers:
         thread.join()
-    assert len(seen) == 4
+    assert len(idents) == 4
     assert len(pools[1]) == 2
 
 
@@ -118,7 +118,7 @@ def test_an_error_while_spinning_is_raised(monkeypatch):
     def broken(*_):
         raise ImportError("no compiled code")
 
-    monkeypatch.setattr(helpers, "_spin", broken)
+    monkeypatch.setattr(thread_pool, "_spin", broken)
     with pytest.raises(ImportError, match="no compiled code"):
         several(lambda begin, end: end - begin)
 
@@ -127,7 +127,7 @@ def test_ctrl_c_before_the_workers_start_is_raised(monkeypatch):
     def stop(_pool):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(helpers.ThreadPool, "_prepare", stop)
+    monkeypatch.setattr(thread_pool.ThreadPool, "_prepare", stop)
     with pytest.raises(KeyboardInterrupt):
         several()
 
@@ -191,15 +191,15 @@ def test_an_error_leaves_the_affinity_of_the_calling_thread(error):
 
 def affinities(workers):
     """Return the affinities of all threads that take part in a query."""
-    seen = set()
+    affinity_of_threads = set()
 
     def work(begin, end):
         time.sleep(0.002)
-        seen.add((threading.get_ident(), frozenset(os.sched_getaffinity(0))))
+        affinity_of_threads.add((threading.get_ident(), frozenset(os.sched_getaffinity(0))))
 
     run_chunks(work, 2_000_000, workers=workers)
-    assert len({thread for thread, _ in seen}) > 1
-    return {cores for _, cores in seen}
+    assert len({thread for thread, _ in affinity_of_threads}) > 1
+    return {cores for _, cores in affinity_of_threads}
 
 
 @movable
@@ -236,21 +236,21 @@ def test_a_system_that_forbids_pinning_raises_nothing(monkeypatch):
 
 
 def test_spinning_ends_when_another_thread_writes():
-    signal_array, seen = np.zeros(2, np.int64), []
+    signal_array, values = np.zeros(2, np.int64), []
 
     def spin():
         spin_while(signal_array, 1, 0, 0, 1 << 40)
-        seen.append(signal_array[1])
+        values.append(signal_array[1])
 
     spinning = threading.Thread(target=spin)
     spinning.start()
     time.sleep(0.05)
     signal_array[0] = 7
     time.sleep(0.05)
-    assert not seen
+    assert not values
     signal_array[1] = 3
     spinning.join(30)
-    assert seen == [3]
+    assert values == [3]
 
 
 @pytest.mark.parametrize(("value", "reads"), [(4, 1 << 60), (5, 100), (7, 100), (8, 1 << 60)])

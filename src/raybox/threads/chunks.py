@@ -13,8 +13,8 @@ from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from raybox.errors import InvalidInput
-from raybox.threads import pool as helpers
 from raybox.threads.affinity import cores
+from raybox.threads.pool import ThreadPool, acquire
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]
@@ -27,7 +27,7 @@ _SMALLEST = 16384
 _SECONDS = 0.5  # intended time of a chunk, and so the longest wait after Ctrl-C
 _GROWTH = 1024
 _ALIGNMENT = 16  # chunks begin at multiples of it, so that packets of neighbours stay whole
-_EACH = 1  # least number of chunks for each thread
+_MIN_PER_THREAD = 1  # chunks
 _LAST_SHARE = 0.75  # largest share of the remaining rays in one chunk; Python needs 0.1 to 0.3 ms a chunk
 
 
@@ -75,7 +75,7 @@ class _Chunks:
     def __init__(self, total: int, threads: int, min_chunk: int) -> None:
         self.size = min(_FIRST, min_chunk)
         self.min_chunk, self.last_share = min_chunk, _LAST_SHARE if threads > 1 else 1.0
-        limit = -(-total // (_EACH * threads)) if threads > 1 else _LARGEST
+        limit = -(-total // (_MIN_PER_THREAD * threads)) if threads > 1 else _LARGEST
         self.limit = max(min_chunk, -(-limit // self.size) * self.size)
         ends = [min(total, -(-total * k // (threads * self.size)) * self.size) for k in range(threads + 1)]
         self.left = [list(share) for share in pairwise(ends)]
@@ -128,8 +128,8 @@ def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> It
 
 
 @contextmanager
-def _thread_pool(number: int) -> Iterator[helpers.ThreadPool]:
-    pool = helpers.acquire(number)
+def _thread_pool(workers: int) -> Iterator[ThreadPool]:
+    pool = acquire(workers)
     try:
         yield pool
     finally:
@@ -154,7 +154,7 @@ class ThreadedRun(NamedTuple):
     """A `Run` on a thread pool; ``advance`` moves the progress bar."""
 
     threads: int
-    pool: helpers.ThreadPool
+    pool: ThreadPool
     advance: Advance
 
     def __call__(  # noqa: D102
