@@ -1,12 +1,12 @@
 """The independent truth: rays against boxes in rational arithmetic, written from the definition.
 
-Nothing here knows raybox. A ray is the point set ``{o + t d : t_min <= t <= t_max}`` over real t; boxes are
+Nothing here imports raybox. A ray is the point set ``{o + t d : t_min <= t <= t_max}`` over real t; boxes are
 closed; a bound of -inf or +inf on its own side is no bound. ``t_enter`` and ``t_exit`` are the infimum and
 supremum of t over the whole line; ``t``, the first contact, is ``max(t_min, t_enter)``.
 
-Three formulations hold each other (test_oracle.py): ``by_membership`` (is the point in the box, at every t
-where that can change), ``by_slabs`` (Fractions, one interval per axis) and ``met_rows`` (whole numbers, fast:
-the one the sweeps use). Planes and triangles are in exact_surfaces.py.
+Three formulations are tested against each other (test_oracle.py): ``by_membership`` (membership of points at
+every t where it can change), ``by_slabs`` (Fractions, one interval per axis) and ``met_rows`` (integers,
+fast, for tests of many pairs). Planes and triangles are in exact_surfaces.py.
 """
 
 import itertools
@@ -24,7 +24,7 @@ CHUNK = 8192
 
 
 class Met(NamedTuple):
-    """What one ray and one primitive share. ``axis`` is that of the face met at t, -1 without one."""
+    """The hit of a ray and a primitive; axis of the face entered at t, -1 without one."""
 
     t: Real
     t_enter: Real
@@ -34,7 +34,7 @@ class Met(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """The same in whole numbers: numerator over denominator > 0; infinities are 1/0 and -1/0."""
+    """`Met` in integers: numerator over denominator > 0; infinities are 1/0 and -1/0."""
 
     t: tuple[int, int]
     t_enter: tuple[int, int]
@@ -58,7 +58,7 @@ class Answers(NamedTuple):
 
 
 def has_range(t_min: float, t_max: float) -> bool:
-    """Say whether any real t lies in the range (False for NaN)."""
+    """Return whether any real t lies in the range (False for NaN)."""
     return t_min <= t_max and t_min < INF and t_max > -INF
 
 
@@ -67,7 +67,7 @@ def real(x: float) -> Real:
 
 
 def quotient(n: int, d: int) -> float:
-    """Round n / d to the nearest float64, ties to even (as int / int does); past the largest: infinity."""
+    """Return n / d rounded to the nearest float64, ties to even; infinite past the largest."""
     try:
         return n / d
     except (ZeroDivisionError, OverflowError):
@@ -79,7 +79,7 @@ def rounded(x: Real) -> float:
 
 
 def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """How many float64 steps lie between two arrays: 0 where equal or both NaN, inf where only one is NaN."""
+    """Return the float64 steps between two arrays: 0 for two NaN, inf for one NaN."""
     got, want = (np.asarray(x, dtype=np.float64) for x in (got, want))
     steps = np.zeros(got.shape)
     for where in zip(*np.nonzero((got != want) & ~(np.isnan(got) & np.isnan(want))), strict=True):
@@ -93,11 +93,11 @@ def _rank(x: np.float64) -> int:
     return bits if bits >= 0 else -(2**63) - bits
 
 
-# Boxes, first way: the definition. The set of t inside can only change where a coordinate equals a bound.
+# Boxes by definition: the set of t inside can only change where a coordinate equals a bound.
 
 
 def by_membership(o: Row, d: Row, t_min: float, t_max: float, lower: Row, upper: Row) -> Met | None:
-    """Try the point at every t where the answer can change, between each two of them, and beyond the last."""
+    """Return the hit by testing points at, between and beyond all t where membership can change."""
 
     def inside(t: Fraction) -> bool:
         point = [Fraction(p) + t * Fraction(q) for p, q in zip(o, d, strict=True)]
@@ -119,11 +119,11 @@ def by_membership(o: Row, d: Row, t_min: float, t_max: float, lower: Row, upper:
     return Met(max(real(t_min), t_enter), t_enter, t_exit)
 
 
-# Boxes, second way: the line meets each pair of parallel faces in an interval of t.
+# Boxes by slabs: the line is between each pair of parallel planes during an interval of t.
 
 
 def by_slabs(o: Row, d: Row, t_min: float, t_max: float, lower: Row, upper: Row) -> Met | None:
-    """Clip the line by one slab after the other."""
+    """Return the hit by clipping the line with one slab after the other."""
     if not has_range(t_min, t_max):
         return None
     t_enter, t_exit, axis, grazes = -INF, INF, -1, False
@@ -150,7 +150,7 @@ def by_slabs(o: Row, d: Row, t_min: float, t_max: float, lower: Row, upper: Row)
 
 
 def met_rows(origins, directions, t_min, t_max, lower, upper) -> Iterator[Contact | None]:
-    """Yield the contact of each ray with the box of its row; ranges broadcast; NaN or inf rays miss."""
+    """Yield the hit of each ray with the box of its row; ranges broadcast; invalid rays miss."""
     rows = origins.shape[0]
     t_min, t_max = np.broadcast_to(t_min, rows), np.broadcast_to(t_max, rows)
     for start in range(0, rows, CHUNK):
@@ -179,7 +179,7 @@ def _met_chunk(o, d, t_min, t_max, lower, upper) -> Iterator[Contact | None]:
 
 
 def _split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split x into whole m and e with x = m * 2**e; an infinity has m = None."""
+    """Return integers m and e with x = m * 2**e; m is None for an infinity."""
     finite = np.isfinite(x)
     m, e = np.frexp(np.where(finite, x, 0.0))
     whole = np.ldexp(m, 53).astype(np.int64)
@@ -221,7 +221,7 @@ def _met(axes: Iterable[tuple], t_min: float, t_max: float, grazes: bool) -> Con
 
 
 def _crossing(om: int, oe: int, dm: int, de: int, pm: int, pe: int) -> tuple[int, int]:
-    """Give (p - o) / d as (numerator, denominator > 0), for d > 0."""
+    """Return (p - o) / d as (numerator, denominator > 0), for d > 0."""
     if pe >= oe:
         n, e = (pm << (pe - oe)) - om, oe - de
     else:
@@ -230,7 +230,7 @@ def _crossing(om: int, oe: int, dm: int, de: int, pm: int, pe: int) -> tuple[int
 
 
 def box_rows(origins, directions, t_min, t_max, lower, upper) -> Answers:
-    """Answer each ray against the box of the same row."""
+    """Return the results of each ray with the box of the same row."""
     met = met_rows(origins, directions, t_min, t_max, lower, upper)
     return _answers([_plain(c) for c in met])
 
@@ -248,7 +248,7 @@ def _answers(rows: list[tuple]) -> Answers:
 
 
 def normals(answers: Answers, directions: np.ndarray) -> np.ndarray:
-    """Outward normal of the face met: against the direction of the ray along the entry axis, else zero."""
+    """Return outward normals: against the ray along the axis of entry, else zero."""
     out = np.zeros(directions.shape)
     (rows,) = np.nonzero(answers.axis >= 0)
     axes = answers.axis[rows]
@@ -266,7 +266,7 @@ class Found(NamedTuple):
 
 
 def along(origins, directions, t_min, t_max, lower, upper) -> Iterator[list[Found]]:
-    """Yield for each ray what it meets, sorted by (exact t, index)."""
+    """Yield each ray's hits, sorted by (exact t, index)."""
     boxes = lower.shape[0]
     t_min, t_max = np.broadcast_to(t_min, origins.shape[0]), np.broadcast_to(t_max, origins.shape[0])
     for row in range(origins.shape[0]):
@@ -281,5 +281,5 @@ def _value(x: tuple[int, int]) -> Real:
 
 
 def ties(found: list[Found]) -> int:
-    """How many boxes share the first contact with the nearest one."""
+    """Return the number of boxes that tie with the nearest one."""
     return sum(f.t == found[0].t for f in found[1:])

@@ -1,7 +1,7 @@
-"""The independent truth for moved copies and for scenes of several geometries, in Fractions.
+"""The independent truth for instances and for scenes of several geometries, in Fractions.
 
-Written from the definition: a copy is the image of its geometry under p -> A p + b. The ray goes back through
-the map (Gauss and Jordan, in Fractions) and meets the geometry there, at the same t (exact.py,
+Written from the definition: an instance is the image of its geometry under p -> A p + b. The ray's image
+under the inverse map (Gauss and Jordan, in Fractions) hits the geometry at the same t (exact.py,
 exact_surfaces.py).
 """
 
@@ -31,7 +31,7 @@ class Contact(NamedTuple):
 
 
 def solved(matrix, *columns) -> list[list[Fraction]]:
-    """Solve A x = column for each column."""
+    """Return the solution of A x = column for each column."""
     size = len(matrix)
     rows = [[Fraction(x) for x in (*row, *(c[k] for c in columns))] for k, row in enumerate(matrix)]
     for k in range(size):
@@ -45,13 +45,13 @@ def solved(matrix, *columns) -> list[list[Fraction]]:
 
 
 def local(o, d, transform) -> tuple[list[Fraction], list[Fraction]]:
-    """Take a ray back through a map [A b]."""
+    """Return a ray's image under the inverse of a map [A b]."""
     moved = [Fraction(x) - Fraction(row[-1]) for x, row in zip(o, transform, strict=False)]
     return tuple(solved([row[:-1] for row in transform[: len(o)]], moved, [Fraction(x) for x in d]))
 
 
 def of_boxes(o, d, span, lower, upper):
-    """Yield (row, t, t_enter, t_exit, touch) of the boxes that one ray meets."""
+    """Yield (row, t, t_enter, t_exit, touch) of the boxes that one ray hits."""
     for i, (low, up) in enumerate(zip(lower, upper, strict=True)):
         met = exact.by_slabs(o, d, *span, low, up)
         if met is not None:
@@ -81,7 +81,7 @@ def of_planes(o, d, span, normals, offsets):
 
 
 def weights(o, d, t, a, b, c) -> tuple[float, float]:
-    """Give the barycentric weights of b and c of the point at t, from areas."""
+    """Return the barycentric weights of b and c at t, from areas."""
     p = [Fraction(x) + t * Fraction(y) for x, y in zip(o, d, strict=True)]
     to = [[Fraction(y) - Fraction(x) for x, y in zip(a, end, strict=True)] for end in (b, c)]
     along = [y - Fraction(x) for x, y in zip(a, p, strict=True)]
@@ -98,7 +98,7 @@ def parts_of(rays):
 
 
 def met_by(geometry, o, d, span, cull=False):
-    """Yield (index, primitive, t, t_enter, t_exit, touch) of what one ray meets of a geometry."""
+    """Yield (index, primitive, t, t_enter, t_exit, touch) of a ray's hits of a geometry."""
     name = type(geometry).__name__
     if name == "Instances":
         if not exact.has_range(*span):
@@ -118,7 +118,7 @@ def met_by(geometry, o, d, span, cull=False):
 
 
 def along(rays, *geometries, where=None, cull=False) -> list[list[Contact]]:
-    """Give what each ray meets, sorted by (exact t, geometry, index, primitive)."""
+    """Return each ray's hits, sorted by (exact t, geometry, index, primitive)."""
     answers = []
     for o, d, span in parts_of(rays):
         row = []
@@ -131,17 +131,19 @@ def along(rays, *geometries, where=None, cull=False) -> list[list[Contact]]:
 
 
 def hold(scene, rays, answers, **options) -> dict[str, int]:
-    """Hold every question of a scene to the truth; count what was seen."""
+    """Assert the results of every query of a scene; return counts of the kinds of hits."""
     from compare import assert_scene
 
     assert_scene(scene, rays, [[x.found() for x in row] for row in answers], **options)
     hits, every = scene.nearest(rays, **options), scene.all(rays, **options)
-    few = scene.first(rays, 2, **options)
+    first_two = scene.first(rays, 2, **options)
     for name in ("geometry", "primitive"):
         first = [getattr(row[0], name) if row else -1 for row in answers]
         np.testing.assert_array_equal(getattr(hits, name), first, err_msg=name)
         second = [getattr(row[1], name) if len(row) > 1 else -1 for row in answers]
-        np.testing.assert_array_equal(getattr(few, name), np.stack([first, second], axis=1), err_msg=name)
+        np.testing.assert_array_equal(
+            getattr(first_two, name), np.stack([first, second], axis=1), err_msg=name
+        )
         flat = [getattr(x, name) for row in answers for x in row]
         np.testing.assert_array_equal(getattr(every, name), np.array(flat, dtype=np.int64), err_msg=name)
     starts = [t for _, _, (t, _) in parts_of(rays)]

@@ -6,7 +6,7 @@ from exact import Met, Row, has_range
 
 
 def plane(o: Row, d: Row, span: Row, normal: Row, offset: float, *, cull_back: bool = False) -> Met | None:
-    """Give the one crossing of line and plane n.p = offset; a line along the plane has none."""
+    """Return the hit of a ray and the plane n.p = offset; parallel rays miss."""
     if not has_range(*span):
         return None
     n = [Fraction(x) for x in normal]
@@ -18,7 +18,7 @@ def plane(o: Row, d: Row, span: Row, normal: Row, offset: float, *, cull_back: b
 
 
 def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met | None:
-    """Meet the plane of the triangle; ask whether the point is on the inner side of each edge, or on it."""
+    """Return the hit by the plane of the triangle and the point's side of each edge."""
     if not has_range(*span):
         return None
     o, d, a, b, c = ([Fraction(x) for x in v] for v in (o, d, a, b, c))
@@ -37,7 +37,10 @@ def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met 
 def triangle(
     o: Row, d: Row, span: Row, a: Row, b: Row, c: Row, *, cull_back: bool = False
 ) -> tuple[Met, Fraction, Fraction] | None:
-    """Solve o + t d = a + u (b - a) + v (c - a) by Cramer's rule in whole numbers; gives Met, u, v."""
+    """Return the hit, u and v, by Cramer's rule in integers.
+
+    The equation is o + t d = a + u (b - a) + v (c - a).
+    """
     if not has_range(*span):
         return None
     scale, (o, a, b, c) = _whole(o, a, b, c)
@@ -57,7 +60,7 @@ def triangle(
 
 
 def _whole(*vectors: Row) -> tuple[int, list[list[int]]]:
-    """Bring vectors to whole numbers over one common denominator, a power of two."""
+    """Return a common denominator, a power of two, and the vectors as integers over it."""
     ratios = [[float(x).as_integer_ratio() for x in v] for v in vectors]
     scale = max(d for v in ratios for _, d in v)
     return scale, [[n * (scale // d) for n, d in v] for v in ratios]

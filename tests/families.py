@@ -1,7 +1,7 @@
-"""Adversarial families: rays and boxes where a test that rounds goes wrong.
+"""Adversarial families: rays and boxes where rounding makes tests fail.
 
 A family is a function of (random generator, number of pairs); row i of its arrays is one ray and one box.
-Most are built backwards (aim.py): pick a point on a feature of the box, and let the ray run through it.
+Most are built backwards (aim.py): from a point on a feature of the box to a ray through it.
 """
 
 import zlib
@@ -39,14 +39,14 @@ def family(function):
 
 
 def make(name: str, seed: int, n: int) -> Pairs:
-    """Give n pairs of a family, the same for the same seed."""
+    """Return n pairs of a family, the same for the same seed."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     with np.errstate(all="ignore"):
         return Pairs(*(np.ascontiguousarray(x, dtype=np.float64) for x in FAMILIES[name](rng, n)))
 
 
 def scene(name: str, seed: int, n_boxes: int = 64, n_rays: int = 64) -> Pairs:
-    """Put boxes of a family in one scene with rivals: twins, neighbours by an ulp, boxes met at one t."""
+    """Return a scene of a family's boxes with rivals: twins, neighbours by an ulp, ties."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), 1])
     pairs = make(name, seed, max(n_rays, n_boxes))
     cast = rng.permutation(len(pairs.origins))[:n_rays]
@@ -102,7 +102,7 @@ def ulp_off_corners(rng, n):
 
 @family
 def signed_zeros(rng, n):
-    """Zero and minus zero everywhere they can stand; a tenth of the rays have no direction at all."""
+    """Zero and minus zero for every number; a tenth of the rays have a zero direction."""
     directions = np.where(coin(rng, (n, 1), 0.9), rng.choice([-1.0, -0.0, 0.0, 1.0], (n, 3)), -0.0)
     origins = rng.choice([-2.0, -1.0, -1.0, -0.0, -0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0], (n, 3))
     lower, upper = rng.choice([-1.0, -0.0, 0.0], (n, 3)), rng.choice([-0.0, 0.0, 1.0], (n, 3))
@@ -145,7 +145,7 @@ def origins_inside(rng, n):
 
 @family
 def half_spaces(rng, n):
-    """Boxes without some of their bounds, down to all of space; one in twenty holds no real point at all."""
+    """Boxes without some of their bounds, or without any; one in twenty has no real point."""
     pairs = nudged(rng, aimed(rng, n, column(rng, n, 1, 2, 3)), p=0.3)
     lower = np.where(coin(rng, (n, 3), 0.4), -INF, pairs.lower)
     upper = np.where(coin(rng, (n, 3), 0.4), INF, pairs.upper)
@@ -154,7 +154,7 @@ def half_spaces(rng, n):
 
 
 def _scaled(pairs, places, ways) -> Pairs:
-    """Scale positions by ``places`` and directions by ``ways``; keep of the ranges only rays and lines."""
+    """Return pairs scaled by ``places`` (positions) and ``ways`` (directions), of rays and lines."""
     low = np.where(np.isinf(pairs.t_min), -INF, 0.0)
     origins, lower, upper = (x * places for x in (pairs.origins, pairs.lower, pairs.upper))
     return Pairs(origins, pairs.directions * ways, low, np.full(len(low), INF), lower, upper)
@@ -192,7 +192,7 @@ def mixed_scales(rng, n):
 
 @family
 def map_coordinates(rng, n):
-    """Millimetre boxes at (5e5, 4e6), seen from up to 200 m: every number is a rounded decimal."""
+    """Millimetre boxes at (5e5, 4e6), from up to 200 m away: every number is a rounded decimal."""
     base = np.array([5e5, 4e6, 50.0])
     lower = np.round(base + rng.uniform(-100, 100, (n, 3)), 3)
     upper = np.round(lower + rng.integers(0, 20, (n, 3)) / 1000, 3)
@@ -239,7 +239,7 @@ def voxel_grid(rng, n):
 
 
 def _shared(rng, n, *kinds) -> Pairs:
-    """Let each ray meet eight boxes at one point: on a face, at an edge or at a corner."""
+    """Return rays that hit eight boxes at one point each: on a face, an edge or a corner."""
     pairs = aimed(rng, -(-n // 8), 1, kinds=kinds, slide=0.1)
     pairs = Pairs(*(np.repeat(x, 8, axis=0)[:n] for x in pairs))
     own = coin(rng, (n, 1), 0.2)

@@ -29,7 +29,7 @@ class TrianglePairs(NamedTuple):
 
 
 def _through(rng, kind, point):
-    """Let rays run through the points, at a time of 1, 1/2, 1/3, 1/5 or 1/7, in one of the usual ranges."""
+    """Return rays through the points, at t = 1, 1/2, 1/3, 1/5 or 1/7, and ranges."""
     n, dim = point.shape
     many = column(rng, n, 1.0, 2.0, 3.0, 5.0, 7.0)
     start, free = numbers(rng, kind, dim), numbers(rng, kind, dim)
@@ -40,7 +40,7 @@ def _through(rng, kind, point):
 
 
 def planes(seed: int, n: int, dim: int = 3) -> PlanePairs:
-    """Give planes met at the end of a range, met from behind, run along, and never met."""
+    """Return planes hit at the end of a range or from behind, parallel to rays, or missed."""
     rng = np.random.default_rng([seed, dim])
     kind = column(rng, n, GRID, FULL)
     point, normals = numbers(rng, kind, dim), numbers(rng, kind, dim)
@@ -54,7 +54,7 @@ def planes(seed: int, n: int, dim: int = 3) -> PlanePairs:
 
 
 def triangles(seed: int, n: int) -> TrianglePairs:
-    """Give triangles met inside, on edges and at vertices, an ulp off, along their plane, and flat ones."""
+    """Return triangles hit inside, on edges, at vertices, an ulp off; parallel and flat ones."""
     rng = np.random.default_rng([seed, 3])
     kind = column(rng, n, GRID, FINE, FULL)
     corners = np.stack([np.round(numbers(rng, kind) * 2.0**48) * 2.0**-48 for _ in "abc"], axis=1)

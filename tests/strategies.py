@@ -1,4 +1,4 @@
-"""Hypothesis strategies: rays, boxes and scenes whose numbers like to coincide, or to differ by one ulp."""
+"""Hypothesis strategies: rays, boxes and scenes whose numbers often coincide or differ by one ulp."""
 
 import math
 
@@ -16,14 +16,14 @@ coordinates = st.one_of(grid, grid, st.floats(-8, 8), st.sampled_from(SPECIAL), 
 
 @st.composite
 def related(draw, shape, pool=coordinates):
-    """Draw an array of few different numbers and their neighbours: touches and ties come by themselves."""
-    few = draw(st.lists(pool, min_size=1, max_size=5))
+    """Draw an array of at most five numbers and their neighbours, which makes touches and ties."""
+    distinct = draw(st.lists(pool, min_size=1, max_size=5))
     count = math.prod(shape)
-    picked = draw(st.lists(st.sampled_from(few), min_size=count, max_size=count))
+    picked = draw(st.lists(st.sampled_from(distinct), min_size=count, max_size=count))
     steps = draw(st.lists(st.sampled_from([0, 0, 0, 0, 0, 1, -1]), min_size=count, max_size=count))
     moved = [math.nextafter(x, k * INF) if k else x for x, k in zip(picked, steps, strict=True)]
-    kept = [m if math.isfinite(m) else x for m, x in zip(moved, picked, strict=True)]
-    return np.array(kept, dtype=np.float64).reshape(shape)
+    valid = [m if math.isfinite(m) else x for m, x in zip(moved, picked, strict=True)]
+    return np.array(valid, dtype=np.float64).reshape(shape)
 
 
 @st.composite
@@ -39,7 +39,7 @@ def spans(draw, pool=coordinates):
 
 @st.composite
 def boxes(draw, count, dim, pool=coordinates):
-    """Draw boxes, a few of them flat or without some bounds."""
+    """Draw boxes, some of them flat or without some bounds."""
     a, b = draw(related((2, count, dim), pool))
     lower, upper = np.minimum(a, b), np.maximum(a, b)
     if draw(st.integers(0, 3)) == 0:

@@ -91,7 +91,10 @@ def array(value: Any, name: str) -> NDArray[Any]:
 
 
 def integers(value: Any, name: str) -> Ints:
-    """Return integers as a new C-ordered int64 array; an empty array may have any dtype."""
+    """Return integers as a new C-ordered int64 array.
+
+    An empty array may have any dtype.
+    """
     found = array(value, name)
     if found.size and found.dtype.kind not in "iu":
         raise InvalidInput(
@@ -106,7 +109,10 @@ def integers(value: Any, name: str) -> Ints:
 
 
 def points(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
-    """Return `floats` of shape ``(..., D)`` with D among ``widths``; [] becomes (0, 3)."""
+    """Return `floats` of shape ``(..., D)`` with D among ``widths``.
+
+    [] becomes (0, 3).
+    """
     found = floats(value, name)
     if found.ndim and found.shape[-1] in widths:
         return found
@@ -159,7 +165,7 @@ def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
 def refuse_rows(
     bad: Bools | np.bool_, rule: str, shown: Mapping[str, NDArray[Any]], noun: str, way_out: str
 ) -> NoReturn:
-    """Raise `InvalidInput` with the rule, the bad rows' count, the first one, and the way out.
+    """Raise `InvalidInput` with rule, count, first bad row and way out.
 
     shown: arrays by name, whose leading axes are those of ``bad``.
     """
@@ -208,7 +214,10 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
 
 
 def mask(where: Any, size: int) -> Bools:
-    """Return a frozen mask over a scene's rows; an empty one, for all rows, if None."""
+    """Return a frozen mask over a scene's rows.
+
+    An empty one, for all rows, if None.
+    """
     if where is None:
         return _NO_MASK
     made = np.array(where)

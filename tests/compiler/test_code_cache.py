@@ -392,7 +392,8 @@ import raybox as rb
 from raybox.traversal import ray_groups
 scene = rb.Scene(rb.Boxes([[0, 0, 0], [2, 2, 2]], [[1, 1, 1], [3, 3, 3]]))
 print(scene.nearest(rb.Rays(np.full((40, 3), -1.0), np.ones((40, 3)))).t.sum())
-print(sum(ray_groups.traverse_groups.stats.cache_hits.values()), "numba.np.arrayobj" in sys.modules, rtsys._init)
+loads = sum(ray_groups.traverse_groups.stats.cache_hits.values())
+print(loads, "numba.np.arrayobj" in sys.modules, rtsys._init)
 print(rb.intersect(rb.Rays([[1e-300, 0, 0]] * 2000, [1, 0, 0]), rb.Boxes([1, 0, 0], [2, 1, 1])).index.sum())
 """
 

@@ -24,7 +24,7 @@ def span(ray):
 
 
 def define_box(ray, lower, upper):
-    """Membership of points decides; the entry face is the lowest one that the entry point lies on."""
+    """Return the hit by membership of points; the entry face is the lowest at the entry point."""
     met = by_membership(*ray, lower, upper)
     if met is None:
         return None
@@ -45,7 +45,7 @@ def define_plane(ray, normal, offset, cull_back):
 
 
 def define_triangle(ray, a, b, c):
-    """The signs at the three edges decide; Cramer's rule gives the weights."""
+    """Return the hit by the signs at the edges, and the weights by Cramer's rule."""
     met = exact_surfaces.triangle_by_signs(ray.origin, ray.direction, span(ray), a, b, c)
     solved = exact_surfaces.triangle(ray.origin, ray.direction, span(ray), a, b, c)
     assert (met is None) == (solved is None)
@@ -53,14 +53,14 @@ def define_triangle(ray, a, b, c):
 
 
 def facing(ray, a, b, c):
-    """Whether the ray comes from where a, b, c are seen to run counterclockwise: the normal is towards it."""
+    """Return whether the ray comes from the side of the normal, (b - a) x (c - a)."""
     p, q = ([Fraction(y) - Fraction(x) for x, y in zip(a, other, strict=True)] for other in (b, c))
     n = [p[k - 2] * q[k - 1] - p[k - 1] * q[k - 2] for k in range(3)]
     return sum(x * Fraction(y) for x, y in zip(n, ray.direction, strict=True)) < 0
 
 
 def same(a, b):
-    """Equal bit for bit, signs of zero and all."""
+    """Return whether two hits are equal bit for bit, signs of zero included."""
     return repr(a) == repr(b)
 
 
@@ -84,7 +84,7 @@ def rays(draw, sizes=(2, 3)):
 
 @st.composite
 def boxes(draw, ray):
-    """A box near the ray more often than not: bounds may be coordinates of points on the ray."""
+    """Draw a box, mostly near the ray: bounds may be coordinates of points on the ray."""
     lower, upper = [], []
     for o, d in zip(ray.origin, ray.direction, strict=True):
         near = st.sampled_from([o, o + d, o + 2 * d, o - d])
@@ -122,10 +122,10 @@ def test_triangle_is_its_definition(ray, corners):
     assert definition.triangle(ray, *corners, cull_back=True) == (met if facing(ray, *corners) else None)
 
 
-def test_many_small_numbers_see_every_kind_of_case():
-    """Whole numbers from -2 to 2 make touches and ties common; the counts prove that they were seen."""
+def test_many_small_numbers_contain_every_kind_of_case():
+    """Whole numbers from -2 to 2 make touches and ties common; the counts prove that they occur."""
     rng = random.Random(5)
-    seen = dict.fromkeys(["hit", "miss", "inside", "touch", "tie", "flat", "parallel", "end"], 0)
+    counts = dict.fromkeys(["hit", "miss", "inside", "touch", "tie", "flat", "parallel", "end"], 0)
     for _ in range(8000):
         size = rng.choice([2, 3])
         o, d = ([float(rng.randint(-2, 2)) for _ in range(size)] for _ in "od")
@@ -135,16 +135,16 @@ def test_many_small_numbers_see_every_kind_of_case():
         lower, upper = zip(*spans, strict=True)
         got, expected = definition.box(ray, lower, upper), define_box(ray, lower, upper)
         assert same(got, expected), (ray, lower, upper)
-        seen["hit" if got else "miss"] += 1
+        counts["hit" if got else "miss"] += 1
         if got:
-            seen["inside"] += got.t > got.t_enter
-            seen["touch"] += got.t_enter == got.t_exit
-            seen["end"] += got.t in (t_max, got.t_exit)
-            seen["flat"] += lower[0] == upper[0]
-            seen["parallel"] += 0.0 in d
+            counts["inside"] += got.t > got.t_enter
+            counts["touch"] += got.t_enter == got.t_exit
+            counts["end"] += got.t in (t_max, got.t_exit)
+            counts["flat"] += lower[0] == upper[0]
+            counts["parallel"] += 0.0 in d
             at = [a + got.t * b for a, b in zip(o, d, strict=True)]
-            seen["tie"] += sum(x in (a, b) for x, a, b in zip(at, lower, upper, strict=True)) > 1
-    assert min(seen.values()) > 200, seen
+            counts["tie"] += sum(x in (a, b) for x, a, b in zip(at, lower, upper, strict=True)) > 1
+    assert min(counts.values()) > 200, counts
 
 
 def test_random_triangles_are_hit_and_missed():

@@ -1,4 +1,4 @@
-"""Double-double: each number is within its slack of the exact one, and is it where the slack is 0."""
+"""Double-double: each number is within its slack of the exact one, and equal to it at slack 0."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 @loop
 def chains(x, out):
-    """Write (a - b) (c - d), that plus (e - f), and that times the whole of it again."""
+    """Write (a - b) (c - d), that minus (e - f), and that times a."""
     for k in range(len(x)):
         a, b, c, d, e, f = x[k, 0], x[k, 1], x[k, 2], x[k, 3], x[k, 4], x[k, 5]
         product = double_double.mul(double_double.diff(a, b), double_double.diff(c, d))
@@ -30,7 +30,7 @@ def exactly(row):
     return product, product - (e - f), (product - (e - f)) * a
 
 
-def test_slack_bounds_what_is_lost_and_none_is_none():
+def test_slack_bounds_the_error_and_zero_slack_is_exact():
     rng = np.random.default_rng(1)
     whole = rng.integers(-(2**25), 2**25, (2000, 6)).astype(float)
     whole[::3, 4] = (whole[::3, 0] - whole[::3, 1]) * (whole[::3, 2] - whole[::3, 3])

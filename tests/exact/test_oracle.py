@@ -1,4 +1,4 @@
-"""Hold the oracle itself: hand-worked cases, formulations that share no code, what the families contain."""
+"""The oracle itself: hand-worked cases, formulations that share no code, contents of the families."""
 
 import math
 from fractions import Fraction
@@ -216,7 +216,7 @@ def test_ulps():
 
 
 def naive(p: Pairs) -> np.ndarray:
-    """The slab test of the books, in floats, with care for zero components: wrong only where it rounds."""
+    """Return hits by the textbook slab test in floats, wrong only where it rounds."""
     still = p.directions == 0
     with np.errstate(all="ignore"):
         times = np.sort([(p.lower - p.origins) / p.directions, (p.upper - p.origins) / p.directions], axis=0)
@@ -230,7 +230,7 @@ GENTLE = {"generic", "signed_zeros"}  # nothing to round there, or nothing near 
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_families_hold_hits_misses_and_touches(name):
+def test_families_contain_hits_misses_and_touches(name):
     pairs = families.make(name, 3, 4000)
     again = families.make(name, 3, 4000)
     assert all(np.array_equal(x, y) for x, y in zip(pairs, again, strict=True))
@@ -238,15 +238,15 @@ def test_families_hold_hits_misses_and_touches(name):
     assert np.isfinite(pairs.directions).all()
     assert (pairs.lower <= pairs.upper).all()
     assert (pairs.t_min <= pairs.t_max).all()
-    seen = exact.box_rows(*pairs)
-    assert seen.hit.mean() > 0.05
-    assert seen.hit.mean() < 0.97
-    assert seen.touch.mean() > 0.1 or name == "generic"
-    assert (naive(pairs) != seen.hit).any() or name in GENTLE
+    results = exact.box_rows(*pairs)
+    assert results.hit.mean() > 0.05
+    assert results.hit.mean() < 0.97
+    assert results.touch.mean() > 0.1 or name == "generic"
+    assert (naive(pairs) != results.hit).any() or name in GENTLE
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_scenes_of_families_hold_ties(name):
+def test_scenes_of_families_contain_ties(name):
     scene = families.scene(name, 3)
     found = list(exact.along(*scene))
     assert (scene.lower <= scene.upper).all()

@@ -1,4 +1,4 @@
-"""The arithmetic under every decision against Fractions, function by function: cases made to be hard."""
+"""The exact predicate against Fractions, function by function, on hard cases."""
 
 import math
 from fractions import Fraction
@@ -23,7 +23,7 @@ ENDS = (2.0**969, 2.0**970, np.nextafter(2.0**970, 0), 2.0**971)  # half a step 
 
 
 def nearest(x: Fraction) -> float:
-    """Round once, ties to even; past the largest: infinite; zero has no sign."""
+    """Return x rounded once, ties to even; infinite past the largest; zero without a sign."""
     try:
         return float(x) + 0.0
     except OverflowError:
@@ -31,7 +31,7 @@ def nearest(x: Fraction) -> float:
 
 
 def split(x: Fraction) -> tuple[float, float]:
-    """Give head and tail, as close to x as two floats come."""
+    """Return head and tail, the sum of two floats nearest to x."""
     return float(x), float(x - Fraction(float(x)))
 
 
@@ -44,7 +44,7 @@ def same(got: float, want: float) -> bool:
 
 
 def mantissas(rng, n) -> np.ndarray:
-    """Draw odd whole numbers of 53 bits, of all lengths, and of all ones (every carry runs)."""
+    """Return random odd integers of 53 bits, of all lengths, and of all ones (every carry propagates)."""
     full = rng.integers(2**52, 2**53, n) | 1
     kinds = [full, full >> rng.integers(0, 53, n) | 1, 2**53 - 1 - 2 * rng.integers(0, 3, n)]
     return np.choose(rng.integers(0, 3, n), kinds).astype(float) * rng.choice([-1.0, 1.0], n)
@@ -67,7 +67,7 @@ def ratios(x, out):
 
 
 def ratio_cases(rng):
-    """Middles between two floats (to even, up and down), and as near beside them as two floats can be."""
+    """Yield middles between two floats (to even, up and down), and their closest neighbours."""
     for size in (1.0, 2.0**-1000, 2.0**900, 3.0, 2.0**53 - 1):
         for m in (rng.integers(2**52, 2**53, 60) * rng.choice([-1.0, 1.0], 60) * size).tolist():
             half = math.ulp(m) / 2
@@ -136,7 +136,7 @@ def test_a_time_is_rounded_once():
 
 
 def order_cases(rng):
-    """Times equal to the last bit, and one step of one number beside that, at every magnitude."""
+    """Yield times equal to the last bit, and one float beside that, at every magnitude."""
     for _ in range(1500):
         a, b, c, d = ((rng.integers(1, 2**26, 4) | 1) * rng.choice([-1, 1], 4)).tolist()
         o1, o2 = rng.choice([0.0, 0.0, 1.0, 2.0**26, 2.0**70], 2)
@@ -148,8 +148,8 @@ def order_cases(rng):
         yield from ([p, o, d, q, o, d], [p, o, d, p, o, e], [p, o, d, q, r, e], [p, p, d, q, q, e])
     tails = (0.0, 2.0**-60, 2.0**-61, TINY, 1e-310, -(2.0**-60), -TINY)  # o beyond the last bit of p
     yield from product([1.0], tails, (3.0, -3.0), (1.0, 2.0), tails, (3.0, 6.0))
-    few = (TINY, 2 * TINY, 3 * TINY)
-    yield from product(few, [0.0], (TINY, -1.0), few, [0.0], (2 * TINY, 2.0))
+    small = (TINY, 2 * TINY, 3 * TINY)
+    yield from product(small, [0.0], (TINY, -1.0), small, [0.0], (2 * TINY, 2.0))
     yield from ([MAX, -MAX, s, x, -x, s] for s in (1.0, -1.0) for x in (MAX, math.nextafter(MAX, 0), 1.0))
     yield from product([2.0**-600], [0.0], [1.0], (2.0**-600, 3 * 2.0**-600), [0.0], (1.0, 1 + ULP, 3.0))
 
@@ -170,7 +170,7 @@ def test_order_is_exact():
 
 @loop
 def dd_given(x, out):
-    """Round, divide, multiply and add double-doubles that are given with their slack."""
+    """Write rounded values, quotients, products and sums of double-doubles with slack."""
     for k in range(x.shape[0]):
         v = x[k]
         one, other = double_double.DD(v[0], v[1], v[2]), double_double.DD(v[3], v[4], v[5])
@@ -185,7 +185,7 @@ def dd_given(x, out):
 
 
 def given_cases(rng):
-    """Values with the middle of two floats, or zero, inside of their slack, at its end, or just outside."""
+    """Return values with the middle of two floats, or 0, within their slack, at its end or just outside."""
     for head, den in mantissas(rng, (1500, 2)).tolist():
         half = math.ulp(head) / 2 * rng.choice([-1.0, 1.0])
         tail = half * (1 - rng.choice([0.0, 2.0**-20, 2.0**-40, 2.0**-44, 0.5]))
@@ -202,7 +202,7 @@ def given_cases(rng):
     yield from product((0.0, -0.0, 1.0), [0.0], (0.0, 1.0), (1.0, -1.0, 0.0), [0.0], (0.0, 1.0))
 
 
-def test_the_slack_of_a_double_double_holds_what_is_lost():
+def test_the_slack_of_a_double_double_bounds_the_error():
     cases = np.array(list(given_cases(np.random.default_rng(8))))
     out = np.empty((len(cases), 9))
     dd_given(cases, out)
@@ -236,7 +236,7 @@ def drawn(rng, pool, shape):
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_boxes_at_the_ends_of_what_floats_can_say(pool):
+def test_boxes_at_the_limits_of_float64(pool):
     hits, want, directions = at_the_ends(pool)
     np.testing.assert_array_equal(hits.hit, want.hit)
     assert_normals(hits, want, directions)
@@ -244,14 +244,14 @@ def test_boxes_at_the_ends_of_what_floats_can_say(pool):
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_times_at_the_ends_of_what_floats_can_say(pool):
+def test_times_at_the_limits_of_float64(pool):
     hits, want, _ = at_the_ends(pool)
     assert_hits(hits, want, np.arange(hits.hit.size))
 
 
 @cache
 def at_the_ends(pool):
-    """Ask all about random pairs over a few extreme numbers; give answers, truth and directions."""
+    """Return results and truth of random pairs over a few extreme numbers, and directions."""
     rng = np.random.default_rng(10)
     n = 20_000
     corners = np.sort(drawn(rng, pool, (2, n, 3)), axis=0)
@@ -280,7 +280,7 @@ def test_a_denormal_time_of_a_plane_is_rounded_once():
 
 
 @pytest.mark.parametrize(("low", "slow"), [(-520, -400), (-330, -400), (0, -1000), (0, -1060), (-535, 1450)])
-def test_planes_and_triangles_at_the_ends_of_what_floats_can_say(low, slow):
+def test_planes_and_triangles_at_the_limits_of_float64(low, slow):
     rng = np.random.default_rng(11)
     o, d, n, a, b, c = anywhere(rng, (6, 400, 3), low - 53, low - 40)
     corners = o + d + a, o + d - b, o + d + b - a + 0.01 * c

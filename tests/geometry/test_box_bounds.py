@@ -1,4 +1,4 @@
-"""Boxes made of other things: centres, groups of points, triangles, cells of a grid, other boxes."""
+"""Boxes from centres, groups of points, triangles, cells of a grid, and other boxes."""
 
 from math import inf, nan
 
@@ -47,7 +47,7 @@ def test_from_centers_with_sizes_for_all_or_for_each_axis():
 
 
 @given(st.data(), st.integers(1, 12), st.sampled_from([2, 3]))
-def test_around_holds_each_groups_points_and_no_more(data, count, dims):
+def test_around_is_tight_around_each_group(data, count, dims):
     points = data.draw(hnp.arrays(float, (count, dims), elements=NUMBERS))
     labels = data.draw(hnp.arrays(np.int32, count, elements=st.integers(0, 4)))
     groups = np.unique(labels, return_inverse=True)[1]
@@ -84,7 +84,7 @@ def test_of_triangles(vertices, faces):
 
 
 @given(st.data(), st.sampled_from([2, 3]))
-def test_voxels_that_touch_share_the_very_same_face(data, dims):
+def test_voxels_that_touch_share_a_face_exactly(data, dims):
     shape = data.draw(st.tuples(*[st.integers(1, 4)] * dims))
     origin = data.draw(hnp.arrays(float, dims, elements=NUMBERS))
     pitch = data.draw(st.one_of(st.floats(1e-3, 10), hnp.arrays(float, dims, elements=st.floats(1e-3, 10))))
@@ -102,7 +102,7 @@ def test_voxels_that_touch_share_the_very_same_face(data, dims):
         assert low[1:].tobytes() == high[:-1].tobytes()
 
 
-def test_grids_that_cannot_be_are_refused():
+def test_invalid_grids_are_refused():
     cells = np.ones((2, 2), dtype=bool)
     voxels = rb.Boxes.of_voxels
     assert "bools or integers" in refusal(voxels, np.ones((2, 2)), origin=[0, 0], pitch=1)

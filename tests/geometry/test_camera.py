@@ -1,4 +1,4 @@
-"""The pinhole camera: where its rays point, and what it refuses."""
+"""The pinhole camera: directions of its rays, and refused input."""
 
 from math import nan, radians, tan
 
@@ -23,7 +23,7 @@ def refusal(**options):
     st.floats(1, 179),
     hnp.arrays(float, (3, 3), elements=st.floats(-9, 9)),
 )
-def test_the_camera_sees_its_field(width, height, fov, frame):
+def test_the_rays_span_the_field_of_view(width, height, fov, frame):
     eye, target, up = frame
     view = target - eye
     if min(np.linalg.norm(v) for v in (view, up, np.cross(view, up))) < 1e-2:
@@ -70,7 +70,7 @@ def test_the_middle_pixel_aims_at_the_target_and_row_0_is_at_the_top():
         ({"height": 2.0}, ["height must be a whole number of pixels", "got 2.0"]),
     ],
 )
-def test_a_camera_that_cannot_be_is_refused(changes, words):
+def test_an_invalid_camera_is_refused(changes, words):
     camera = {"eye": [1, 2, 3], "target": [1, 5, 3], "up": [0, 0, 1], "fov": 60, "width": 2, "height": 2}
     text = refusal(**(camera | changes))
     for word in words:

@@ -1,4 +1,4 @@
-"""Boxes, planes and meshes: what they hold, what they answer, and the words of every refusal."""
+"""Boxes, planes and meshes: arrays, methods, and the text of every error."""
 
 import copy
 import pickle
@@ -28,24 +28,24 @@ def made():
     ]
 
 
-def row_arrays(thing):
-    """The arrays that the kernels get; planes also say whether back sides are culled."""
-    return [values for values in thing.rows() if isinstance(values, np.ndarray)]
+def row_arrays(container):
+    """Return the arrays for kernels; rows of planes and meshes also have a flag, cull_back."""
+    return [values for values in container.rows() if isinstance(values, np.ndarray)]
 
 
-def arrays(thing):
+def arrays(container):
     names = {"Boxes": ("lower", "upper"), "Planes": ("normals", "offsets"), "Mesh": ("vertices", "faces")}
-    return [getattr(thing, name) for name in names[type(thing).__name__]]
+    return [getattr(container, name) for name in names[type(container).__name__]]
 
 
-def assert_sound(thing):
-    for values in [*arrays(thing), *row_arrays(thing)]:
+def assert_sound(container):
+    for values in [*arrays(container), *row_arrays(container)]:
         assert values.flags.c_contiguous
         with pytest.raises(ValueError, match="read-only"):
             values[...] = 0
-    for values in row_arrays(thing):
+    for values in row_arrays(container):
         assert values.dtype == np.float64
-        assert values.shape in ((len(thing), 3), (len(thing),), (len(thing), 3, 3))
+        assert values.shape in ((len(container), 3), (len(container),), (len(container), 3, 3))
 
 
 def refusal(make, *args, **options):
@@ -54,28 +54,28 @@ def refusal(make, *args, **options):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("thing", made(), ids=repr)
+@pytest.mark.parametrize("container", made(), ids=repr)
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_containers_are_frozen_and_stay_so_in_copies(thing, again):
-    twin = again(thing)
-    assert_sound(thing)
+def test_containers_are_frozen_and_stay_so_in_copies(container, again):
+    twin = again(container)
+    assert_sound(container)
     assert_sound(twin)
-    assert all(np.array_equal(a, b) for a, b in zip(arrays(thing), arrays(twin), strict=True))
-    assert twin != thing
-    assert len({thing, thing, twin}) == 2
+    assert all(np.array_equal(a, b) for a, b in zip(arrays(container), arrays(twin), strict=True))
+    assert twin != container
+    assert len({container, container, twin}) == 2
     for name in ("lower", "normals", "faces", "colour"):
         with pytest.raises(AttributeError):
-            setattr(thing, name, 0)
+            setattr(container, name, 0)
 
 
 def test_representations():
     texts = ["Boxes(5, D=3)", "Boxes(5, D=2)", "Planes(5, D=3)", "Planes(5, D=2)", "Mesh(4, vertices=4)"]
-    assert [repr(thing) for thing in made()] == texts
-    assert [thing.ndim_space for thing in made()] == [3, 2, 3, 2, 3]
+    assert [repr(container) for container in made()] == texts
+    assert [container.ndim_space for container in made()] == [3, 2, 3, 2, 3]
 
 
 @pytest.mark.parametrize("dress", [np.asfortranarray, lambda a: a.astype(np.float32), np.ndarray.tolist])
-def test_nothing_of_the_callers_is_kept(dress):
+def test_input_is_copied(dress):
     came = np.arange(12.0).reshape(4, 3)
     lower, upper = dress(came), dress(came + 1)
     boxes = rb.Boxes(lower, upper)
@@ -100,9 +100,14 @@ def test_empty_containers():
     assert len(rb.Boxes.from_centers([], 1)) == len(rb.Boxes.of_triangles([], [])) == 0
     assert len(rb.Boxes.of_voxels(np.zeros((0, 4, 2)), origin=[0, 0, 0], pitch=1)) == 0
     assert len(rb.Boxes.of_voxels(np.zeros((3, 3), dtype=bool), origin=[0, 0], pitch=1)) == 0
-    for thing in (rb.Planes([], []), rb.Planes.through([], []), rb.Mesh([], []), rb.Mesh([[1, 2, 3]], [])):
-        assert len(thing) == 0
-        assert_sound(thing)
+    for container in (
+        rb.Planes([], []),
+        rb.Planes.through([], []),
+        rb.Mesh([], []),
+        rb.Mesh([[1, 2, 3]], []),
+    ):
+        assert len(container) == 0
+        assert_sound(container)
     assert rb.Mesh([], []).corners().shape == (0, 3, 3)
 
 
@@ -184,11 +189,11 @@ def test_contains_counts_faces(corners, points):
     assert boxes.contains(boxes.upper).diagonal().all()
 
 
-def test_contains_asks_for_finite_points():
+def test_contains_requires_finite_points():
     assert "points must be finite" in refusal(rb.Boxes([0, 0], [inf, inf]).contains, [inf, 1])
 
 
-def test_measures_of_boxes_at_the_ends_of_float64():
+def test_measures_of_boxes_at_the_limits_of_float64():
     huge, tiny = 1.7e308, 5e-324
     boxes = rb.Boxes([[-huge, huge], [tiny, 0]], [[huge, huge], [tiny, tiny]])
     assert boxes.centers.tolist() == [[0, huge], [tiny, 0]]
@@ -227,7 +232,7 @@ def test_mesh():
     assert "three corners for each triangle; got shape (1, 4)" in refusal(rb.Mesh, vertices, [[0, 1, 2, 3]])
     assert "integer type; got float64" in refusal(rb.Mesh, vertices, [[0.0, 1.0, 2.0]])
     text = refusal(rb.Mesh, vertices, [[0, 1, 2], [1, 2, 4], [-1, 0, 1]])
-    assert "faces must name vertices by their place, from 0 to 3 (4 vertices); 2 of 3 break this" in text
+    assert "faces must be indices of vertices, from 0 to 3 (4 vertices); 2 of 3 break this" in text
     assert "first face 1: faces[1] = [1, 2, 4]" in text
     assert "there are no vertices" in refusal(rb.Mesh, [], faces)
     assert "vertices must be finite; 1 of 4 break this, first vertex 3" in refusal(
@@ -239,5 +244,5 @@ def test_mesh():
 def test_geometry_needs_no_compiler():
     unwanted = ("numba", "fractions", "tqdm")
     code = f"import sys, raybox.geometry; print([name for name in {unwanted} if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

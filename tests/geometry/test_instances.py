@@ -1,4 +1,4 @@
-"""rb.Instances, the container: matrices and poses that come in, what is refused, bounds, picking."""
+"""rb.Instances, the container: matrices, poses, refused input, bounds, indexing."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def test_matrices_of_three_or_four_rows_one_or_many():
     assert (flat.ndim_space, flat.transforms.tolist()) == (2, [[[1, 0, 0], [0, 1, 0]]])
 
 
-def test_what_came_is_copied_and_frozen():
+def test_input_is_copied_and_frozen():
     given = maps(2)
     instances = rb.Instances(UNIT, given)
     given[:] = 7
@@ -41,10 +41,10 @@ def test_what_came_is_copied_and_frozen():
             r"the last row of transforms must be \[0, 0, 0, 1\]; 1 of 2",
         ),
         (np.eye(3), r"shape \(M, 4, 4\) or \(M, 3, 4\)"),
-        (np.full((2, 3, 4), np.nan), "transforms must be finite; 2 of 2 break this, first copy 0"),
+        (np.full((2, 3, 4), np.nan), "transforms must be finite; 2 of 2 break this, first instance 0"),
         (
             np.stack([maps()[0], 0.1 * np.array([[1, 2, 3, 0], [2, 4, 6, 0], [0, 0, 1, 0]])]),
-            "1 of 2 .* first copy 1",
+            "1 of 2 .* first instance 1",
         ),
     ],
 )
@@ -54,7 +54,7 @@ def test_bad_matrices_are_refused(transforms, text):
 
 
 def test_singular_is_decided_exactly():
-    """Rows that are the same flatten space; by one unit off they do not, be the determinant ever so small."""
+    """Equal rows are singular; rows one ulp apart are not, however small the determinant."""
     for number, good in ((np.nextafter(0.25, 1), True), (np.nextafter(0.25, 0), True), (0.25, False)):
         matrix = np.array([[number, 1.0, 0, 0], [0.25, 1.0, 0, 0], [0, 0, 1e-200, 0]])
         if good:
@@ -66,15 +66,15 @@ def test_singular_is_decided_exactly():
     assert len(rb.Instances(UNIT, near)) == 1
 
 
-def test_what_cannot_be_copied():
-    for thing in (rb.Planes([0, 0, 1], 0), rb.Instances(UNIT, np.eye(4)), "boxes"):
+def test_other_geometries_are_refused():
+    for geometry in (rb.Planes([0, 0, 1], 0), rb.Instances(UNIT, np.eye(4)), "boxes"):
         with pytest.raises(rb.InvalidInput, match="copies of Boxes or of a Mesh"):
-            rb.Instances(thing, np.eye(4))
+            rb.Instances(geometry, np.eye(4))
     with pytest.raises(rb.InvalidInput, match="finite bounds; 1 of 1 break this, first box 0"):
         rb.Instances(rb.Boxes([0, 0, 0], [1, 1, np.inf]), np.eye(4))
 
 
-def test_poses_scale_then_turn_then_move():
+def test_poses_scale_then_rotate_then_translate():
     half = np.sqrt(0.5)
     for turn in (
         {"yaw": np.pi / 2},
@@ -90,7 +90,7 @@ def test_poses_scale_then_turn_then_move():
     np.testing.assert_allclose(flat.bounds, [[-1, 1], [1, 2]], atol=1e-15)
 
 
-def test_quaternions_turn_as_rotations_of_vectors_do():
+def test_quaternions_rotate_vectors():
     rng = np.random.default_rng(1)
     for q in rng.normal(size=(20, 4)):
         w, axis = q[0], q[1:]
@@ -122,13 +122,13 @@ def test_bad_poses_are_refused(arguments, text):
 def test_oriented_boxes():
     with pytest.raises(rb.InvalidInput, match="sizes must be above zero; 1 of 2 break this, first box 1"):
         rb.Instances.oriented_boxes(np.zeros((2, 3)), [[1, 1, 1], [1, 0, 1]])
-    with pytest.raises(rb.InvalidInput, match="quaternions turn in 3D"):
+    with pytest.raises(rb.InvalidInput, match="quaternions rotate in 3D"):
         rb.Instances.oriented_boxes([0, 0], 1, quaternions=[1, 0, 0, 0])
     boxes = rb.Instances.oriented_boxes([[1, 2, 3]], [2, 4, 6])
     assert boxes.bounds.tolist() == [[0, 0, 0], [2, 4, 6]]
 
 
-def test_bounds_hold_every_corner_and_are_not_moved_where_sums_are_exact():
+def test_bounds_contain_every_corner_and_are_tight_where_sums_are_exact():
     rng = np.random.default_rng(2)
     linear = rng.normal(size=(50, 3, 3))
     instances = rb.Instances(UNIT, np.concatenate([linear, 1e6 * rng.normal(size=(50, 3, 1))], axis=2))
@@ -154,7 +154,7 @@ def test_bounds_hold_every_corner_and_are_not_moved_where_sums_are_exact():
     assert rb.Instances(UNIT, np.zeros((0, 3, 4))).bounds.tolist() == [[np.inf] * 3, [-np.inf] * 3]
 
 
-def test_picking_and_pickling():
+def test_indexing_and_pickling():
     instances = rb.Instances.from_poses(UNIT, np.arange(12.0).reshape(4, 3))
     assert instances[1].transforms[:, :, 3].tolist() == [[3, 4, 5]]
     assert (

@@ -1,4 +1,4 @@
-"""Rays: shapes, ranges, the marks of invalid rays, indexing; and the words of every refusal."""
+"""Rays: shapes, ranges, invalid rays, indexing, and the text of every error."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def arrays(rays):
 
 
 def assert_sound(rays, dims=3):
-    """Assert what every Rays promises of its arrays, however it was made."""
+    """Assert the shapes, order and flags of the arrays of any Rays."""
     for values in arrays(rays):
         assert values.dtype == np.float64
         with pytest.raises(ValueError, match="read-only"):
@@ -68,7 +68,7 @@ def test_rays_of_any_shape_are_sound(shape, dims, t_max):
     assert (rays.t_max == (5 if t_max == "each" else t_max)).all()
 
 
-def test_a_single_ray_has_no_length_and_cannot_be_walked():
+def test_a_single_ray_has_no_length_and_cannot_be_iterated():
     ray = rb.Rays([0, 0, 0], [1, 0, 0])
     assert ray.shape == ()
     assert ray.t_max.shape == ()
@@ -97,7 +97,7 @@ def test_origins_and_directions_are_broadcast_and_copied():
     assert eye.flags.writeable
 
 
-def test_nothing_of_the_callers_is_kept_or_frozen():
+def test_input_is_copied_and_not_frozen():
     came = [np.zeros((4, 3)), np.ones((4, 3)), np.zeros(4), np.ones(4)]
     rays = rb.Rays(came[0], came[1], t_min=came[2], t_max=came[3])
     assert not any(np.shares_memory(a, b) for a, b in zip(came, arrays(rays), strict=True))
@@ -143,7 +143,7 @@ def spoiled(changes):
 
 
 @pytest.mark.parametrize(("changes", "rule", "numbers"), BAD)
-def test_invalid_rays_are_refused_with_rule_count_place_and_way_out(changes, rule, numbers):
+def test_invalid_rays_are_refused_with_rule_count_index_and_way_out(changes, rule, numbers):
     args, ranges = spoiled(changes)
     text = refusal(*args, **ranges)
     assert text.startswith(rule)
@@ -169,9 +169,9 @@ def test_invalid_rays_become_misses_and_keep_their_numbers(changes, rule, number
     single = rb.Rays(*(a[3] for a in args), **{k: t[3] for k, t in ranges.items()}, invalid="miss")
     assert (float(single.t_min), float(single.t_max)) == (inf, -inf)
     assert_sound(single)
-    for kept in (rays[3], rays[[3]], rays.reshape(2, 3)[1, 0], pickle.loads(pickle.dumps(rays))[3]):
-        assert (kept.t_min == inf).all()
-        assert (kept.t_max == -inf).all()
+    for ray in (rays[3], rays[[3]], rays.reshape(2, 3)[1, 0], pickle.loads(pickle.dumps(rays))[3]):
+        assert (ray.t_min == inf).all()
+        assert (ray.t_max == -inf).all()
 
 
 def test_ranges_without_ends_are_fine():
@@ -237,7 +237,7 @@ def test_an_index_never_reaches_the_coordinates(index):
     assert str(caught.value) == str(expected.value)
 
 
-def test_rays_are_walked_along_the_first_axis():
+def test_rays_are_iterated_along_the_first_axis():
     rays = rays_of((2, 3))
     assert [row.shape for row in rays] == [(3,), (3,)]
     assert same(list(rays)[1], rays[1])

@@ -1,4 +1,4 @@
-"""Hits.image: what the colours of a pixel say, and that a miss is white and nothing else is."""
+"""Hits.image: the colours of pixels; misses, and nothing else, are white."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,13 @@ def grid(x, z=5.0):
     return rb.Rays(np.stack([x, np.full(x.shape, 0.5), np.full(x.shape, z)], axis=-1), [0, 0, -1])
 
 
-def ask(x, z=5.0):
+def cast(x, z=5.0):
     return rb.Scene(BOXES).nearest(grid(x, z))
 
 
 @pytest.mark.parametrize("kind", ["depth", "index", "normal"])
 def test_a_picture_has_a_row_for_each_row_and_misses_alone_are_white(kind):
-    hits = ask([[0.5, 2.5, 4.5], [9.0, 0.5, 9.0]])
+    hits = cast([[0.5, 2.5, 4.5], [9.0, 0.5, 9.0]])
     picture = hits.image(kind)
     assert picture.shape == (2, 3, 3)
     assert picture.dtype == np.uint8
@@ -38,7 +38,7 @@ def test_depth_runs_from_dark_to_pale():
     assert picture[0, 0].tolist() == image.STOPS[0].tolist()
 
 
-def test_one_stray_contact_leaves_colours_to_the_others():
+def test_one_outlier_does_not_take_all_contrast():
     t = np.linspace(1.0, 2.0, 1000)
     plain, stray = t.copy(), t.copy()
     stray[0] = 1e9
@@ -55,23 +55,23 @@ def test_no_distance_is_too_large_or_too_equal(t):
 
 
 def test_a_box_keeps_its_colour_and_neighbours_in_number_differ():
-    picture = ask([0.5, 2.5, 4.5]).image("index")
-    np.testing.assert_array_equal(ask([4.5, 9.0]).image("index")[0, 0], picture[0, 2])
+    picture = cast([0.5, 2.5, 4.5]).image("index")
+    np.testing.assert_array_equal(cast([4.5, 9.0]).image("index")[0, 0], picture[0, 2])
     assert len(np.unique(image.PALETTE, axis=0)) == len(image.PALETTE) == 21
     np.testing.assert_array_equal(image.of_index(np.array([[21]])), image.of_index(np.array([[0]])))
     assert picture[0].tolist() == image.PALETTE[:3].tolist()
 
 
 def test_normals_are_red_green_and_blue_and_grey_inside():
-    assert ask([0.5]).image("normal")[0, 0].tolist() == [128, 128, 255]
-    assert ask([0.5], z=0.5).image("normal")[0, 0].tolist() == [128, 128, 128]
+    assert cast([0.5]).image("normal")[0, 0].tolist() == [128, 128, 255]
+    assert cast([0.5], z=0.5).image("normal")[0, 0].tolist() == [128, 128, 128]
     flat = rb.Scene(rb.Boxes([2, -1], [3, 1])).nearest(rb.Rays([[[0, 0]]], [1, 0]))
     assert flat.image("normal").tolist() == [[[0, 128, 128]]]
 
 
 def test_nothing_hit_is_all_white():
     for kind in ("depth", "index", "normal"):
-        assert ask([[9.0, 9.0]]).image(kind).tolist() == [[WHITE, WHITE]]
+        assert cast([[9.0, 9.0]]).image(kind).tolist() == [[WHITE, WHITE]]
 
 
 def test_errors_name_the_shape_and_the_kinds():
@@ -79,4 +79,4 @@ def test_errors_name_the_shape_and_the_kinds():
     with pytest.raises(rb.InvalidInput, match=r"\(height, width\); got shape \(3,\).*rays.reshape"):
         scene.nearest(grid([0.5, 2.5, 4.5])[0]).image()
     with pytest.raises(rb.InvalidInput, match=r"'depth', 'index' or 'normal'; got 'colour'"):
-        ask([0.5]).image("colour")
+        cast([0.5]).image("colour")

@@ -356,7 +356,7 @@ def test_ordinary_rays_are_not_in_doubt(kind):
     index, t = np.full(2000, -1), np.full(2000, np.inf)
     traverse_rays(job, (0, 2000), make_scratch(), ExactNearest(index, t))
     assert (index >= 0).sum() > 1000
-    assert job.rows.doubts.sum() == 0
+    assert job.rows.undecided_rays.sum() == 0
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
@@ -370,4 +370,4 @@ def test_a_ray_in_doubt_leaves_none_to_the_next(kind):
     masks = geometry_parts.masks(None, (part,))
     job = select_rays(geometry_parts.job(part, rb.Rays(origins, ways), *masks, None), slice(None))
     assert count.PER_RAY.run_exact(job, None).count[4] >= 0
-    assert np.flatnonzero(job.rows.doubts).tolist() == [4]
+    assert np.flatnonzero(job.rows.undecided_rays).tolist() == [4]

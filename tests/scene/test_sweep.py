@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.geometry import Movers
+from raybox.geometry import MovingBoxes
 from sweeping import INF, corners, hold, small
 
 
@@ -90,7 +90,7 @@ def test_boxes_just_left_behind(axis, sign):
 
 @pytest.mark.parametrize("power", [50, 58, 61, 64, 80, 900])
 def test_axes_far_apart_in_speed(power):
-    """Movers that are fast, and long, on one axis come to boxes by another, on which they hardly move."""
+    """Boxes that are fast, and long, on one axis reach others by another axis, on which they hardly move."""
     rng, seen = np.random.default_rng(7), Counter()
     for axis in range(3):
         lower, upper = small(*corners(rng, 30, 3, False), 0.25)
@@ -223,7 +223,7 @@ def test_answers_keep_what_was_asked(dim):
 @pytest.mark.parametrize("each", [True, False])
 def test_movers_are_rows_as_kernels_read_them(dim, each):
     boxes = rb.Boxes(np.zeros((4, dim)), np.ones((4, dim)))
-    rows = Movers(boxes, np.full((4, dim) if each else dim, 2.0)).rows()
+    rows = MovingBoxes(boxes, np.full((4, dim) if each else dim, 2.0)).rows()
     assert rows.directions.tolist() == [[2.0, 2.0, 2.0 * (dim == 3)]] * 4
     for array in rows:
         assert array.shape == (4, 3)

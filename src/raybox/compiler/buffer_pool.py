@@ -20,7 +20,10 @@ _FREE: deque[Any] = deque()
 
 
 class _Buffer:
-    """Owner of a buffer, which returns to the pool with the last array that refers to it."""
+    """Owner of a buffer, which the pool gets back at its deletion.
+
+    All arrays in the buffer refer to it.
+    """
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
@@ -53,7 +56,10 @@ def _acquire(size: int) -> Any:
 
 
 def _release(memory: Any) -> None:
-    """Add a buffer to the free ones; drop the oldest beyond the limit."""
+    """Add a buffer to the free ones.
+
+    Drop the oldest beyond the limit.
+    """
     if memory.size <= _MAX_FREE_BYTES:
         _FREE.append(memory)
     while sum(free.size for free in list(_FREE)) > _MAX_FREE_BYTES:

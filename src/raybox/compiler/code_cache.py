@@ -27,7 +27,10 @@ from raybox.compiler.stored_code import rebuild, reduce
 
 @cache
 def version_stamp() -> str:
-    """Return a hash of raybox's sources, and of the versions of Python, NumPy, Numba and LLVM."""
+    """Return a hash of raybox's sources and of the versions in use.
+
+    These are the versions of Python, NumPy, Numba and LLVM.
+    """
     versions = (
         numba.__version__,
         llvmlite.__version__,
@@ -76,7 +79,10 @@ class CodeCache(_Cache):
             path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the stored code for argument types, ready to call; None if it must be compiled."""
+        """Return the stored code for argument types, ready to call.
+
+        None if it must be compiled.
+        """
         file = self._file(sig, target_context.codegen())
         stored = file and load(file.path, file.key)
         try:
@@ -100,7 +106,10 @@ class CodeCache(_Cache):
         return root / version_stamp() if root and self._enabled and source_stamp() else None
 
     def _file(self, sig: Any, codegen: Any) -> _CacheFile | None:
-        """Return the file for argument types and this processor; None if code cannot be stored."""
+        """Return the file for argument types and this processor.
+
+        None if code cannot be stored.
+        """
         folder = self._folder()
         kinds = sig.args if isinstance(sig, Signature) else sig
         origin = find_origin(self._function, kinds) if folder else None

@@ -27,7 +27,10 @@ _FORMAT = b"raybox compiled code 1\n"
 
 
 def cache_folder() -> Path | None:
-    """Return raybox's folder in `NUMBA_CACHE_DIR` or the user's cache folder; it may not exist."""
+    """Return raybox's folder in `NUMBA_CACHE_DIR` or the user's cache folder.
+
+    It may not exist.
+    """
     base = config.CACHE_DIR or _user_cache()
     return Path(base).absolute() / "raybox" if base else None
 
@@ -55,7 +58,10 @@ def is_private(folder: Path) -> bool:
 
 
 def load(path: Path, key: bytes) -> Any:
-    """Return the object stored under a key; None if missing, damaged or foreign."""
+    """Return the object stored under a key.
+
+    None if missing, damaged or foreign.
+    """
     if not (is_private(path.parent.parent) and is_private(path.parent)):
         return None
     try:
@@ -73,7 +79,10 @@ def load(path: Path, key: bytes) -> Any:
 
 
 def save(path: Path, key: bytes, payload: bytes) -> None:
-    """Write a pickled object atomically, after removing old files; ignore errors of the system."""
+    """Write a pickled object atomically, after removing old files.
+
+    Ignore errors of the system.
+    """
     new = path.with_name(f"{path.name}.{uuid4().hex[:8]}.tmp")
     with suppress(OSError):
         for folder in (path.parent.parent, path.parent):

@@ -45,7 +45,10 @@ class _File(NamedTuple):
 
 @cache
 def source_stamp() -> str:
-    """Return a hash of the paths and contents of all raybox sources; empty if there are none."""
+    """Return a hash of the paths and contents of all raybox sources.
+
+    Empty if there are none.
+    """
     paths, digest = sorted(_source_files(str(_PACKAGE))), hashlib.sha256()
     for path in paths:
         digest.update(f"\0{path[len(str(_PACKAGE)) :]}\0".encode())  # sources hold no null characters
@@ -80,7 +83,10 @@ def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | 
 
 
 def describe(function: Any) -> str:
-    """Return the name and line of a function: a module can define a name several times."""
+    """Return the name and line of a function.
+
+    A module can define a name several times.
+    """
     return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
 
 
@@ -114,7 +120,10 @@ def find_structs(kinds: Iterable[Any]) -> Iterator[type]:
 
 
 def _choose(struct: Any) -> tuple[str, list[Any]]:
-    """Return a description of a struct and its kernels in all tables, and these kernels."""
+    """Return a description of a struct and its kernels in all tables.
+
+    Return these kernels, too.
+    """
     words, kernels = [f"{struct.__module__}.{struct.__qualname__}{struct._fields}"], []
     for stub, choose in DISPATCHERS:
         try:
@@ -166,7 +175,7 @@ def _structs_of(file: _File) -> list[type]:
 
 
 def _imports(file: _File) -> Iterator[_File]:
-    """Yield the files of modules that a file imports, and of functions in its namespace."""
+    """Yield the files of imported modules and of functions in a namespace."""
     for name in _imported_names(file.path, file.namespace.get("__package__") or ""):
         if getattr(sys.modules.get(name), "__file__", None):
             yield _file(vars(sys.modules[name]))
@@ -193,7 +202,10 @@ def _imported_names(path: str, package: str) -> list[str]:
 
 
 def _is_own(file: _File, packages: set[str]) -> bool:
-    """Return whether a file is a user's: not of raybox, Python, or other installed packages."""
+    """Return whether a file is a user's.
+
+    It is not of raybox, of Python, or of an installed package other than `packages`.
+    """
     top = _top(file.namespace)
     if top == _NAME or top in sys.stdlib_module_names:
         return False

@@ -50,7 +50,10 @@ def inlined(function: F) -> F:
 
 @vector_code(types.int64)
 def whole(_b: Any, x: Any) -> Any:
-    """Return an integer in 64 bits, so that callees are compiled for one integer type."""
+    """Return an integer in 64 bits.
+
+    So callees are compiled for one integer type alone.
+    """
     return x
 
 
@@ -99,7 +102,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
 
 
 def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any]) -> None:
-    """Redirect compiled calls of stubs to functions of the same name in the table's modules.
+    """Redirect compiled calls of stubs to namesakes in the table's modules.
 
     A leading underscore of a stub's name is dropped. table: maps the class of the first argument to a module.
     """
@@ -112,7 +115,7 @@ def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any
 
 
 def apart(signature: str) -> Callable[[F], F]:
-    """Return a decorator that compiles a slow function separately, as a symbol of this process.
+    """Return a decorator that compiles a slow function separately, as a symbol.
 
     Other callees are compiled anew into each entry point, where the big integers of the exact predicate would
     take two fifths of the compile time. Entry points that may call such a function use `exact_entry`, which

@@ -92,7 +92,10 @@ def _is_less(b: Any, one: Any, other: Any) -> Any:
 
 @vector_code(_common)
 def smaller(b: Any, one: Any, other: Any) -> Any:
-    """Return the lesser number as `min` does, which Numba compiles once a pair of types."""
+    """Return the lesser number, as `min` does.
+
+    Numba would compile `min` for each pair of types.
+    """
     return b.select(_is_less(b, other, one), other, one)
 
 
@@ -104,17 +107,20 @@ def larger(b: Any, one: Any, other: Any) -> Any:
 
 @vector_code(types.void)
 def prefetch(_b: Any, array: Any, place: Any) -> None:
-    """Prefetch the cache line of an array's item, by flat index, to read it soon."""
+    """Prefetch an array's item, by flat index, for reading."""
     array.prefetch(place)
 
 
 @vector_code(types.void)
 def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
-    """Prefetch the cache line of an array's item, by flat index, to write it soon."""
+    """Prefetch an array's item, by flat index, for writing."""
     array.prefetch(place, writing=True)
 
 
 @vector_code(types.void)
 def put_past(_b: Any, array: Any, place: Any, value: Any) -> None:
-    """Store an array's item, by flat index, past the caches: it is read much later."""
+    """Store an array's item, by flat index, past the caches.
+
+    It is read much later.
+    """
     array.put_past(value, place)

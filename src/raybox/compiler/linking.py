@@ -76,7 +76,10 @@ class CalleeCompiler(compiler.CompilerBase):
 
 
 class EntryCompiler(compiler.CompilerBase):
-    """Numba's compiler with the cyclic garbage collector disabled, which takes a tenth of the time."""
+    """Numba's compiler with the cyclic garbage collector disabled.
+
+    The collector would take a tenth of the time.
+    """
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""

@@ -53,7 +53,9 @@ class EntryLibrary(_UnoptimizedLibrary):
 
 
 def _link(module: Any, libraries: list[Any]) -> list[Any]:
-    """Link libraries and their callees into a module, each once; return them in order.
+    """Link libraries and their callees into a module, each once.
+
+    Return them in order.
 
     Callers come first: LLVM links no function that is not called yet.
     """

@@ -91,7 +91,10 @@ class Lanes:
         return self._compare("==", other)
 
     def choose(self, yes: Any, no: Any) -> Lanes:
-        """Return `yes` in true lanes of this mask, else `no`; one must be a vector."""
+        """Return `yes` in true lanes of this mask, else `no`.
+
+        One must be a vector.
+        """
         like = yes if isinstance(yes, Lanes) else no
         return Lanes(self.b, self.b.select(self.value, like._of(yes), like._of(no)))
 
@@ -122,7 +125,10 @@ class Lanes:
         return (self.bits(whole) & mask).bits(self.item)
 
     def greatest(self) -> Lanes:
-        """Return the greatest lane, as a vector of one; no lane may be NaN."""
+        """Return the greatest lane, as a vector of one.
+
+        No lane may be NaN.
+        """
         left = self
         while left.count > 1:
             left = greater(*left.halves())
@@ -245,14 +251,20 @@ def transposed(rows: list[Lanes]) -> list[Lanes]:
 
 
 def eight_columns(rows: list[Lanes]) -> list[Lanes]:
-    """Return the columns of 8 or 16 vectors of eight 4-byte lanes, in 24 or 32 shuffles."""
+    """Return the columns of 8 or 16 vectors of eight 4-byte lanes.
+
+    This takes 24 or 32 shuffles.
+    """
     if len(rows) == 2 * rows[0].count:  # pairs make 8 vectors of 16 lanes, for `transposed`
         rows = [joined([rows[k], rows[k + 4]]) for k in (*range(4), *range(8, 12))]
     return transposed(rows)
 
 
 def _columns(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
-    """Return groups of columns, of 2 or 4 groups of vectors that hold blocks of 2 or 4 columns."""
+    """Return groups of columns, from 2 or 4 groups of vectors.
+
+    The vectors hold blocks of 2 or 4 columns.
+    """
     pairs = list(zip(groups[::2], groups[1::2], strict=True))
     halves = [
         [[r.shuffled(s, picks) for r, s in zip(one, other, strict=True)] for one, other in pairs]

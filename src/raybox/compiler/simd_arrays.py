@@ -79,7 +79,10 @@ class Memory:
         return self.b.inttoptr(to.value, ir.VectorType(self.data.type, places.count))
 
     def squeeze(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Store the lanes chosen by a mask consecutively; items behind them are overwritten."""
+        """Store the lanes chosen by a mask consecutively.
+
+        Items behind them are overwritten.
+        """
         permuted = value.count in (_EIGHT, 2 * _EIGHT) and BYTES[value.item] == 4
         if permuted and has("avx2") and not has("avx512f"):
             self._squeeze_eights(value, mask, place)
@@ -91,7 +94,9 @@ class Memory:
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
 
     def _squeeze_eights(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Store chosen lanes, eight at a time, by an AVX2 permutation; LLVM would go lane by lane.
+        """Store chosen lanes, eight at a time, by an AVX2 permutation.
+
+        LLVM would go lane by lane.
 
         Queries of incoherent rays take 0.6 to 0.8 of the time.
         """
@@ -145,7 +150,10 @@ class Memory:
 
 
 def _squeezed(module: Any) -> Any:
-    """Return a module's table of the true lanes of each 8-bit mask, four bits a lane."""
+    """Return a module's table of the true lanes of 8-bit masks.
+
+    An entry has four bits for each true lane.
+    """
     if _TABLE not in module.globals:
         lanes = [[k for k in range(_EIGHT) if mask >> k & 1] for mask in range(1 << _EIGHT)]
         numbers = [sum(lane << _BITS * k for k, lane in enumerate(some)) for some in lanes]

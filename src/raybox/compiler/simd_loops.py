@@ -37,7 +37,10 @@ def while_any(builder: Any, left: Register) -> Any:
 
 @contextmanager
 def bits(builder: Any, mask: Any) -> Any:
-    """Emit a loop over the set bits of a mask; yield their numbers, lowest first."""
+    """Emit a loop over the set bits of a mask.
+
+    Yield their numbers, lowest first.
+    """
     left = Register(builder, mask)
     with while_any(builder, left):
         yield builder.cttz(left.value, I1(1))

@@ -38,7 +38,10 @@ class _Float32x8Model(models.PrimitiveModel):
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
-    """Return a vector's address at a flat position of a C-contiguous array of 4-byte items."""
+    """Return a vector's address at a flat position of an array.
+
+    The array is C-contiguous, of 4-byte items.
+    """
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(
         builder.gep(builder.bitcast(data, _F32.as_pointer()), [position]), _VEC.as_pointer()
@@ -115,7 +118,10 @@ def mask_le(_typing: Any, _a: Any, _b: Any) -> Any:
 
 @intrinsic
 def lowest_bit(_typing: Any, _mask: Any) -> Any:
-    """Return the number of the lowest set bit; the mask must not be 0."""
+    """Return the number of the lowest set bit.
+
+    The mask must not be 0.
+    """
 
     def codegen(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
         return builder.cttz(args[0], cgutils.true_bit)

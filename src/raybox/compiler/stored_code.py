@@ -31,7 +31,10 @@ def reduce(cres: Any) -> Any:
 
 
 def rebuild(target_context: Any, payload: Any) -> Any:
-    """Return a callable compile result; None if this process lacks a required symbol."""
+    """Return a callable compile result.
+
+    None if this process lacks a required symbol.
+    """
     code, fndesc, environment, signature, reload_init, environments = payload
     for function in reload_init:
         function()
@@ -75,7 +78,9 @@ def _load(code: MachineCode, codegen: Any) -> Any:
 
 
 def _define(names: tuple[str, ...], target_context: Any) -> bool:
-    """Return whether the process defines these symbols; a missing one makes LLVM abort.
+    """Return whether the process defines these symbols.
+
+    A missing one makes LLVM abort.
 
     Numba's runtime and context are initialized only as far as needed.
     """

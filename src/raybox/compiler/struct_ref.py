@@ -29,7 +29,10 @@ C = TypeVar("C", bound=type)
 
 
 class StructRef(types.Type):
-    """The type of a struct in memory; nested named tuples are part of it."""
+    """The type of a struct in memory.
+
+    Nested named tuples are part of it.
+    """
 
     def __init__(self, instance_class: type, members: tuple[Any, ...]) -> None:
         self.instance_class, self.types = instance_class, members
@@ -107,13 +110,19 @@ def _load_array(context: Any, builder: Any, kind: Any, place: Any) -> Any:
 
 
 def load_data(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Return the address of an array's first item. place: address of the array in a struct."""
+    """Return the address of an array's first item.
+
+    place: address of the array in a struct.
+    """
     number = context.data_model_manager.lookup(kind).get_field_position("data")
     return _load(builder, cgutils.gep_inbounds(builder, place, 0, number))
 
 
 def load_size(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Return the length of an array of one dimension. place: as for `load_data`."""
+    """Return the length of an array of one dimension.
+
+    place: as for `load_data`.
+    """
     number = context.data_model_manager.lookup(kind).get_field_position("shape")
     return _load(builder, cgutils.gep_inbounds(builder, place, 0, number, 0))
 

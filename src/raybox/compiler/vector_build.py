@@ -24,7 +24,10 @@ class _Row(types.Type):
 
 
 class _Cell(types.Type):
-    """The Numba type of a box's bins on three axes: four int32, the last unused."""
+    """The Numba type of a box's bins on three axes.
+
+    Four int32, the last unused.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="BoxCell")
@@ -54,7 +57,10 @@ class V:
         self.b, self.value = builder, value
 
     def _other(self, other: Any) -> Any:
-        """Return an operand as an LLVM vector; a number is repeated in every lane."""
+        """Return an operand as an LLVM vector.
+
+        A number is repeated in every lane.
+        """
         if isinstance(other, V):
             return other.value
         return ir.Constant(self.value.type, [other] * self.value.type.count)
@@ -78,7 +84,10 @@ class V:
         return V(self.b, self.b.fcmp_ordered(">", self.value, self._other(other)))
 
     def then(self, yes: Any, no: Any) -> "V":
-        """Return lanes of `yes` where this mask is true, else of `no`; one may be a number."""
+        """Return lanes of `yes` where this mask is true, else of `no`.
+
+        One may be a number.
+        """
         like = yes if isinstance(yes, V) else no
         return V(self.b, self.b.select(self.value, like._other(yes), like._other(no)))
 
@@ -110,7 +119,9 @@ class V:
 
 
 def corners(row: V) -> tuple[V, V]:
-    """Return a row's negated lower corner and its upper corner, with 0 in the last lanes.
+    """Return a row's negated lower corner and its upper corner.
+
+    Their last lanes are 0.
 
     The integers of a row are denormal as float32, and arithmetic on those is slow.
     """

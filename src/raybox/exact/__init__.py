@@ -1,1 +1,1 @@
-"""Exact arithmetic: the definition, the predicate, error-free transforms, integers of any length."""
+"""Exact arithmetic: the definition, the predicate, error-free transforms, big integers."""

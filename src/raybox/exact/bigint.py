@@ -1,11 +1,11 @@
-"""Whole numbers of any length times a power of two, for jitted code.
+"""Big integers times a power of two, for compiled code.
 
-The last word of `raybox.exact.predicate`: sums and products of floats with nothing rounded,
-whatever their magnitudes (1e308 beside a denormal included). About a microsecond an operation;
-reached only where the floating-point filters cannot tell.
+The last step of `raybox.exact.predicate`: sums and products of floats without rounding, at all magnitudes
+(1e308 beside a denormal included). An operation takes about a microsecond, and is reached only where the
+floating-point filters leave a pair undecided.
 
-A number is ``Big(sign, limbs, exponent)``: sign * sum(limbs[k] * 2^(32 k)) * 2^exponent, each
-limb below 2^32. Zero has sign 0 (its limbs are then not looked at).
+A number is ``Big(sign, limbs, exponent)``: sign * sum(limbs[k] * 2^(32 k)) * 2^exponent, each limb below
+2^32. Zero has sign 0, and its limbs are ignored.
 """
 
 import math
@@ -21,7 +21,7 @@ _32 = np.uint64(32)
 
 
 class Big(NamedTuple):
-    """A signed big number; see the module's head."""
+    """A signed big number, as the module's docstring defines it."""
 
     sign: int
     limbs: Any
@@ -43,7 +43,10 @@ def from_float(x: float) -> Big:
 
 @allocating
 def _shifted(limbs: Any, bits: int, size: int) -> Any:
-    """Return limbs * 2^bits in a fresh array of `size` limbs (large enough)."""
+    """Return limbs * 2^bits in a new array of `size` limbs.
+
+    The size must be large enough.
+    """
     out = zero_words(size)
     skip = bits // 32
     rest = np.uint64(bits % 32)
@@ -56,7 +59,7 @@ def _shifted(limbs: Any, bits: int, size: int) -> Any:
 
 @allocating
 def _compare(a: Any, b: Any) -> int:
-    """Compare two magnitudes of equal size: -1, 0 or 1."""
+    """Return the order of two magnitudes of equal size: -1, 0 or 1."""
     for k in range(a.size - 1, -1, -1):
         if a[k] != b[k]:
             return 1 if a[k] > b[k] else -1
@@ -64,8 +67,11 @@ def _compare(a: Any, b: Any) -> int:
 
 
 @allocating
-def _accumulate(a: Any, b: Any) -> None:
-    """Add magnitude b to magnitude a in place; a has room for the carry."""
+def _add_magnitude(a: Any, b: Any) -> None:
+    """Add magnitude b to magnitude a in place.
+
+    A is large enough for the carry.
+    """
     carry = np.uint64(0)
     for k in range(a.size):
         total = a[k] + b[k] + carry
@@ -74,13 +80,13 @@ def _accumulate(a: Any, b: Any) -> None:
 
 
 @allocating
-def _deplete(a: Any, b: Any) -> None:
+def _subtract_magnitude(a: Any, b: Any) -> None:
     """Subtract magnitude b from the greater magnitude a in place."""
     borrow = np.uint64(0)
     for k in range(a.size):
-        take = b[k] + borrow
-        borrow = np.uint64(1) if a[k] < take else np.uint64(0)
-        a[k] = ((borrow << _32) + a[k] - take) & _MASK
+        subtrahend = b[k] + borrow
+        borrow = np.uint64(1) if a[k] < subtrahend else np.uint64(0)
+        a[k] = ((borrow << _32) + a[k] - subtrahend) & _MASK
 
 
 @allocating
@@ -97,15 +103,15 @@ def add(x: Big, y: Big) -> Big:
     a = _shifted(x.limbs, up_x, size)
     b = _shifted(y.limbs, up_y, size)
     if x.sign == y.sign:
-        _accumulate(a, b)
+        _add_magnitude(a, b)
         return Big(x.sign, a, exponent)
     order = _compare(a, b)
     if order == 0:
         return Big(0, a, 0)
     if order > 0:
-        _deplete(a, b)
+        _subtract_magnitude(a, b)
         return Big(x.sign, a, exponent)
-    _deplete(b, a)
+    _subtract_magnitude(b, a)
     return Big(y.sign, b, exponent)
 
 
@@ -143,7 +149,10 @@ def difference(p: float, o: float) -> Big:
 
 @allocating
 def leading(x: Big) -> tuple[float, int]:
-    """Return (m, e) with x = m * 2^e to 50 bits or more, 2^30 <= abs(m) < 2^97; (0, 0) for zero."""
+    """Return (m, e) with x = m * 2^e to 50 bits or more.
+
+    2^30 <= abs(m) < 2^97; (0, 0) for zero.
+    """
     if x.sign == 0:
         return 0.0, 0
     top = x.limbs.size - 1

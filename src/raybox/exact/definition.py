@@ -1,12 +1,12 @@
-"""The definition of every answer: one ray against one box, plane or triangle, in whole numbers.
+"""The definition of every result: one ray against one box, plane or triangle, in integers.
 
-A float64 is a whole number over a power of two, so everything asked here is a ratio of whole numbers, and
-Python's integers hold it without rounding. Decisions are therefore exact; a reported number is the exact one
-rounded once, to the nearest float64 (ties to even), or an infinity where it is too large for a float64.
-The fast kernels are held against this module, and a handful of pairs are answered by it directly.
+A float64 is an integer over a power of two, so every time and weight is a ratio of integers, which Python
+represents without rounding. Decisions are therefore exact; a reported number is the exact one rounded once,
+to the nearest float64 (ties to even), or an infinity where it is too large. The compiled kernels are tested
+against this module, and queries of a few pairs call it directly.
 
-Inside, a time is a pair ``(n, d)`` with ``d >= 0`` that stands for n / d; ``(-1, 0)`` and ``(1, 0)`` are the
-two infinities. `_before` orders any two of these, except that it takes the infinities for equal.
+A time is a pair ``(n, d)`` with ``d >= 0`` that stands for n / d; ``(-1, 0)`` and ``(1, 0)`` are the two
+infinities. `_before` orders any two times, except that the infinities compare as equal.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from typing import NamedTuple
 Vector = tuple[float, ...]
 Ratio = tuple[int, int]
 
-_NEVER_BEGAN: Ratio = (-1, 0)
-_NEVER_ENDS: Ratio = (1, 0)
+_MINUS_INFINITY: Ratio = (-1, 0)
+_PLUS_INFINITY: Ratio = (1, 0)
 
 
 class Ray1(NamedTuple):
-    """One ray: the points origin + t * direction for every real t in the closed range t_min to t_max.
+    """One ray: the points origin + t * direction, t_min <= t <= t_max.
 
     t counts in lengths of the direction, which may have any length; a zero direction is the point origin.
     """
@@ -33,10 +33,12 @@ class Ray1(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where one ray meets one thing: t on the ray, t_enter and t_exit on the whole line.
+    """The hit of a ray and a primitive.
 
-    t is the first contact, max(t_min, t_enter). axis belongs to the face entered at t_enter (the lowest one
-    at an edge or a corner); it is -1 where the ray starts past t_enter, and where no face is entered.
+    t is on the ray, t_enter and t_exit on the whole line.
+
+    t is the first contact, max(t_min, t_enter). axis is the axis of the face entered at t_enter (the lowest
+    one at an edge or a corner); -1 where the ray starts past t_enter, and where no face is entered.
     """
 
     t: float
@@ -46,10 +48,12 @@ class Crossing(NamedTuple):
 
 
 def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
-    """Where the ray meets the closed box, or None: touching a face, an edge or a corner counts.
+    """Return the hit of a ray and a closed box, or None.
 
-    Bounds may be infinite. A box without a real point (both bounds +inf, say) and a ray without one
-    (an empty range) meet nothing. Kay and Kajiya 1986, slabs, in ratios of whole numbers.
+    Touching is a hit.
+
+    Bounds may be infinite. A box without a real point (both bounds +inf, for example) and a ray with an empty
+    range hit nothing. Slabs after Kay and Kajiya 1986, in ratios of integers.
 
     Examples
     --------
@@ -61,17 +65,17 @@ def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
         return None
     enter, leave, axis = span
     if _before(enter, _ratio(ray.t_min)):
-        start = ray.t_min + 0.0  # the number zero has one sign: -0.0 reads 0.0
+        start = ray.t_min + 0.0  # -0.0 becomes 0.0
         return Crossing(start, rounded(enter), rounded(leave), -1)
     t = rounded(enter)
     return Crossing(t, t, rounded(leave), axis)
 
 
 def box_order(ray: Ray1, first: tuple[Vector, Vector], second: tuple[Vector, Vector]) -> int:
-    """Which box the ray meets first: -1 the first, 1 the second, 0 a true tie (or both are missed).
+    """Return which box a ray hits first: -1, 1, or 0 for a tie.
 
-    Compares the exact t of `box`, before rounding; each box is a pair (lower, upper). A missed box comes
-    after every box that is met.
+    -1 is the first box, 1 the second; both are missed, too, at 0. Compares the exact t of `box`, before
+    rounding; each box is a pair (lower, upper). A missed box comes after every box that is hit.
 
     Examples
     --------
@@ -85,7 +89,9 @@ def box_order(ray: Ray1, first: tuple[Vector, Vector], second: tuple[Vector, Vec
 
 
 def contact(ray: Ray1, lower: Vector, upper: Vector) -> Vector | None:
-    """Give the point of the first contact with the box, each coordinate rounded once; None at infinity too.
+    """Return the point of first contact with a box, each coordinate rounded once.
+
+    None for a miss, and where the contact is at infinity.
 
     Examples
     --------
@@ -99,10 +105,12 @@ def contact(ray: Ray1, lower: Vector, upper: Vector) -> Vector | None:
 
 
 def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Crossing | None:
-    """Where the ray crosses the plane of points p with normal . p = offset, or None.
+    """Return the hit of a ray and a plane, or None.
 
-    A ray along the plane is a miss even when it lies in it: there is no single crossing. cull_back also
-    drops rays that come from behind, that is, travel along the normal.
+    The plane is normal . p = offset.
+
+    A ray parallel to the plane misses, also within it: there is no single crossing. cull_back also drops rays
+    from behind, that is, along the normal.
 
     Examples
     --------
@@ -116,23 +124,25 @@ def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> 
 def triangle(
     ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
 ) -> tuple[Crossing, float, float] | None:
-    """Where the ray crosses the closed triangle, with the weights of b and c there, or None.
+    """Return the hit of a ray and a closed triangle, or None.
 
-    Both sides count, unless cull_back drops rays that come from behind, that is, travel along the normal
-    (b - a) x (c - a). A ray along the triangle's plane and a triangle without area are misses.
-    Moeller and Trumbore 1997, equation 6, in whole numbers.
+    It comes with the weights of b and c.
+
+    Both sides count, unless cull_back drops rays from behind, that is, along the normal (b - a) x (c - a). A
+    ray parallel to the triangle's plane and a triangle without area are misses. Moeller and Trumbore 1997,
+    equation 6, in integers.
 
     Examples
     --------
     >>> triangle(Ray1((0.25, 0.5, 1.0), (0.0, 0.0, -1.0)), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     (Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), 0.25, 0.5)
     """
-    met = _triangle(ray, a, b, c, cull_back)
-    return met and (_single(met[0]), rounded(met[1]), rounded(met[2]))
+    hit = _triangle(ray, a, b, c, cull_back)
+    return hit and (_single(hit[0]), rounded(hit[1]), rounded(hit[2]))
 
 
 def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
-    """Give the exact first contact of the ray with the box, or None; a whole number over another.
+    """Return the exact time of first contact with a box, or None.
 
     Examples
     --------
@@ -147,13 +157,13 @@ def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
 
 
 def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False) -> Ratio | None:
-    """Give the exact t of `triangle`, or None; a whole number over another."""
-    met = _triangle(ray, a, b, c, cull_back)
-    return met and met[0]
+    """Return the exact t of `triangle`, or None."""
+    hit = _triangle(ray, a, b, c, cull_back)
+    return hit and hit[0]
 
 
 def plane_time(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Ratio | None:
-    """Give the exact t of `plane`, or None; a whole number over another."""
+    """Return the exact t of `plane`, or None."""
     if _is_empty(ray):
         return None
     n, n_scale = whole(normal)
@@ -163,20 +173,20 @@ def plane_time(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False
     along = dot(n, d)
     if along == 0 or (cull_back and along > 0):
         return None
-    missing = c * n_scale * o_scale - dot(n, o) * c_scale
-    time = upright(missing * d_scale, along * o_scale * c_scale)
+    distance = c * n_scale * o_scale - dot(n, o) * c_scale
+    time = positive_denominator(distance * d_scale, along * o_scale * c_scale)
     return time if _in_range(time, ray) else None
 
 
 def order(a: Ratio, b: Ratio) -> int:
-    """Compare two exact times: negative, zero or positive, as `functools.cmp_to_key` wants."""
+    """Return the order of two exact times, as for `functools.cmp_to_key`."""
     return a[0] * b[1] - b[0] * a[1]
 
 
 def _triangle(
     ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool
 ) -> tuple[Ratio, Ratio, Ratio] | None:
-    """Give t and the weights of b and c, exactly, or None."""
+    """Return the exact t and weights of b and c, or None."""
     if _is_empty(ray):
         return None
     points, p_scale = whole((*ray.origin, *a, *b, *c))
@@ -186,7 +196,7 @@ def _triangle(
     start = _minus(points[0:3], corner)
     across, around = cross(d, to_c), cross(start, to_b)
 
-    # The three weights and t share one denominator, whose sign says from which side the ray comes.
+    # The weights and t share one denominator; its sign is the side that the ray comes from.
     det = dot(to_b, across)
     sign = 1 if det > 0 else -1
     det, u, v = sign * det, sign * dot(start, across), sign * dot(d, around)
@@ -197,10 +207,13 @@ def _triangle(
 
 
 def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
-    """Where the whole line enters and leaves the box, and through which axis; None if the ray misses it."""
+    """Return the line's times of entry and exit, and the axis of entry.
+
+    None if the ray misses the box.
+    """
     if _is_empty(ray):
         return None
-    enter, leave, axis = _NEVER_BEGAN, _NEVER_ENDS, -1
+    enter, leave, axis = _MINUS_INFINITY, _PLUS_INFINITY, -1
     for k, (o, d, low, high) in enumerate(zip(ray.origin, ray.direction, lower, upper, strict=True)):
         if low == inf or high == -inf:
             return None
@@ -219,22 +232,25 @@ def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] |
 
 
 def _time(plane_at: float, o: float, d: float) -> Ratio:
-    """(plane_at - o) / d, for finite numbers and d != 0."""
+    """Return (plane_at - o) / d, for finite numbers and d != 0."""
     p, p_scale = plane_at.as_integer_ratio()
     n, n_scale = o.as_integer_ratio()
     m, m_scale = d.as_integer_ratio()
-    return upright((p * n_scale - n * p_scale) * m_scale, p_scale * n_scale * m)
+    return positive_denominator((p * n_scale - n * p_scale) * m_scale, p_scale * n_scale * m)
 
 
 def _moved(o: float, d: float, time: Ratio) -> float:
-    """Give o + time * d."""
+    """Return o + time * d, rounded once."""
     n, n_scale = o.as_integer_ratio()
     m, m_scale = d.as_integer_ratio()
     return rounded((n * m_scale * time[1] + m * time[0] * n_scale, n_scale * m_scale * time[1]))
 
 
 def _is_empty(ray: Ray1) -> bool:
-    """Whether no real t is in range. Asked first: a ray marked as bad may hold NaN, but has no range."""
+    """Return whether no real t is in range.
+
+    Checked first: an invalid ray may contain NaN, but its range is empty.
+    """
     return not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf)
 
 
@@ -248,17 +264,17 @@ def _before(a: Ratio, b: Ratio) -> bool:
 
 def _ratio(t: float) -> Ratio:
     if isinf(t):
-        return _NEVER_ENDS if t > 0.0 else _NEVER_BEGAN
+        return _PLUS_INFINITY if t > 0.0 else _MINUS_INFINITY
     return t.as_integer_ratio()
 
 
-def upright(numerator: int, denominator: int) -> Ratio:
-    """Give the same ratio with a positive denominator, so that comparing and rounding need not look."""
+def positive_denominator(numerator: int, denominator: int) -> Ratio:
+    """Return the same ratio with a positive denominator, as `_before` and `rounded` require."""
     return (numerator, denominator) if denominator > 0 else (-numerator, -denominator)
 
 
 def rounded(time: Ratio) -> float:
-    """Round to the nearest float64: Python divides whole numbers with one correct rounding."""
+    """Return the nearest float64: Python rounds a quotient of integers once."""
     try:
         return time[0] / time[1]
     except (OverflowError, ZeroDivisionError):
@@ -271,7 +287,7 @@ def _single(time: Ratio) -> Crossing:
 
 
 def whole(values: Iterable[float]) -> tuple[list[int], int]:
-    """Write the values as whole numbers over one power of two."""
+    """Return integers and one power of two, whose quotients are the values."""
     ratios = [value.as_integer_ratio() for value in values]
     scale = max(denominator for _, denominator in ratios)
     return [numerator * (scale // denominator) for numerator, denominator in ratios], scale

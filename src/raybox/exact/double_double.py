@@ -1,12 +1,13 @@
-"""Sums and products of float64 in double-double, each with a bound on what it lost.
+"""Double-double arithmetic with an error bound for each result.
 
-For planes and triangles, whose crossing times are ratios of longer sums than a box's. A value
-is head + tail, at most `slack` away from the exact one; where the slack leaves a sign or a last
-bit open, callers go to `raybox.exact.bigint`. Inputs must pass `tame3`: then no product of
-three under- or overflows, and the bounds hold.
+For planes and triangles, whose crossing times are ratios of longer sums than a box's. A value is head + tail,
+at most `slack` away from the exact one; where the slack leaves a sign or a last bit undecided, callers use
+`raybox.exact.bigint`. Inputs must pass `tame3`: then no product of three under- or overflows, and the bounds
+hold. Instances multiply more factors: their inputs must pass `is_moderate`, and their sums get
+`with_underflow`.
 
 Source: Dekker 1971; error bounds after Joldes, Muller and Popescu 2017, "Tight and rigorous error
-bounds for basic building blocks of double-word arithmetic" (2^-104 and less; 2^-100 is taken).
+bounds for basic building blocks of double-word arithmetic" (2^-104 and less; 2^-100 is used).
 """
 
 import math
@@ -18,14 +19,19 @@ from raybox.compiler.decorators import device
 from raybox.exact.error_free import two_prod, two_sum
 
 _EPS = 2.0**-100
-_UP = 1.0 + 2.0**-48  # more than sums of slacks are rounded
-_SMALL = 2.0**-900  # quotients below (and above its inverse) may have lost bits
+_UP = 1.0 + 2.0**-48  # more than the rounding of a sum of slacks
+_SMALL = 2.0**-900  # quotients below it, or above its inverse, may have lost bits
 TAME_LOW = 2.0**-200
-_TAME_HIGH = 2.0**200
+_PRODUCT_HIGH = 2.0**200  # exclusive limit of factors in products of three
+TAME_HIGH = 2.0**60  # exclusive limit of rays and matrices, for the longer products of instances
+_UNDERFLOW = 2.0**-700  # more than underflow can lose in sums of products of tame numbers
 
 
 class DD(NamedTuple):
-    """A number known to be within `slack` of head + tail; it is head + tail where the slack is 0."""
+    """A number within `slack` of head + tail.
+
+    It is exactly head + tail where the slack is 0.
+    """
 
     head: float
     tail: float
@@ -34,14 +40,35 @@ class DD(NamedTuple):
 
 @device
 def tame(x: float) -> bool:
-    """Tell whether products of up to three such numbers are safe from under- and overflow."""
-    return x == 0.0 or TAME_LOW < abs(x) < _TAME_HIGH
+    """Return whether products of up to three such numbers cannot under- or overflow."""
+    return x == 0.0 or TAME_LOW < abs(x) < _PRODUCT_HIGH
 
 
 @device
 def tame3(v: Any) -> bool:
-    """Tell whether all three parts of a vector are tame."""
+    """Return whether all three components of a vector are tame."""
     return tame(v[0]) and tame(v[1]) and tame(v[2])
+
+
+@device
+def is_small(v: Any) -> bool:
+    """Return whether all components of a vector are below TAME_HIGH."""
+    return abs(v[0]) < TAME_HIGH and abs(v[1]) < TAME_HIGH and abs(v[2]) < TAME_HIGH
+
+
+@device
+def is_moderate(v: Any) -> bool:
+    """Return whether all components of a vector are tame, and below TAME_HIGH."""
+    return tame3(v) and is_small(v)
+
+
+@device
+def with_underflow(a: DD) -> DD:
+    """Return a number with the possible loss by underflow in its slack.
+
+    For sums of products of tame numbers.
+    """
+    return DD(a.head, a.tail, a.slack + _UNDERFLOW)
 
 
 @device
@@ -101,7 +128,7 @@ def mul(a: DD, b: DD) -> DD:
 
 @device
 def dot(a: Any, b: Any) -> DD:
-    """Return the scalar product of two tuples of three floats."""
+    """Return the scalar product of two vectors of floats."""
     total = mul(lift(a[0]), lift(b[0]))
     total = add(total, mul(lift(a[1]), lift(b[1])))
     return add(total, mul(lift(a[2]), lift(b[2])))
@@ -109,7 +136,7 @@ def dot(a: Any, b: Any) -> DD:
 
 @device
 def lift3(v: Any) -> tuple[DD, DD, DD]:
-    """Return a vector of floats in double-doubles."""
+    """Return a vector of floats as double-doubles."""
     return lift(v[0]), lift(v[1]), lift(v[2])
 
 
@@ -137,26 +164,29 @@ def inner(p: Any, q: Any) -> DD:
 
 @device
 def certain(a: DD) -> bool:
-    """Tell whether the sign of `head` is the sign of the exact number, which is not 0."""
+    """Return whether `head` has the sign of the exact number, which is not 0."""
     return abs(a.head) > 2.0 * a.slack
 
 
 @device
 def signed(a: DD) -> bool:
-    """Tell whether the sign of `head` is the sign of the exact number, which may be 0."""
+    """Return whether `head` has the sign of the exact number, which may be 0."""
     return certain(a) or a.slack == 0.0
 
 
 @device
 def rounded(a: DD) -> float:
-    """Return the exact number rounded once, or NaN where the slack leaves the last bit open."""
+    """Return the exact number rounded once.
+
+    NaN where the slack leaves that undecided.
+    """
     low = a.head + (a.tail - a.slack)
     return low + 0.0 if low == a.head + (a.tail + a.slack) else np.nan
 
 
 @device
 def divide(num: DD, den: DD) -> float:
-    """Return num/den rounded once, or NaN where the slack leaves the last bit open."""
+    """Return num/den rounded once; NaN where the slack leaves that undecided."""
     if not certain(den):
         return np.nan
     q = num.head / den.head
@@ -173,7 +203,7 @@ def divide(num: DD, den: DD) -> float:
 
 @device
 def unit(v: Any) -> tuple[float, float, float]:
-    """Return a vector scaled to length 1; the zero vector stays."""
+    """Return a vector scaled to length 1, or the zero vector."""
     largest = max(abs(v[0]), abs(v[1]), abs(v[2]))
     if largest == 0.0:
         return 0.0, 0.0, 0.0

@@ -1,8 +1,8 @@
-"""Error-free transformations: a sum or a product of two floats as two floats, nothing lost.
+"""Error-free transformations: sums and products of two floats as exact sums of two floats.
 
 Source: Dekker 1971; Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast
-Robust Geometric Predicates", section 2. Both want no overflow; products also no underflow:
-`tame` tells whether a value may enter a product.
+Robust Geometric Predicates", section 2. Neither must overflow, and products must not underflow: factors must
+be `tame`.
 """
 
 from raybox.compiler.decorators import device
@@ -14,7 +14,10 @@ _TAME_HIGH = 2.0**300
 
 @device
 def tame(x: float) -> bool:
-    """Tell whether products of up to three such values neither over- nor underflow, tails included."""
+    """Return whether products of up to three such values neither over- nor underflow.
+
+    Their tails included.
+    """
     return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
 
 

@@ -1,44 +1,44 @@
-"""The definition of moved copies: a ray as the copy sees it, in whole numbers.
+"""The definition of instances: rays in the coordinates of an instance's geometry, in integers.
 
-A copy is the image of its geometry under p -> A p + b, exactly, for the very floats of the matrix. A ray
-meets it where the ray's own image under the inverse meets the geometry, at the same t: o' = inv(A) (o - b),
-d' = inv(A) d. By Cramer's rule these are whole numbers over det(A) and powers of two; multiplied by those,
-everything is whole, and `raybox.exact.definition` decides as it does for things that stand still.
+An instance is the exact image of its geometry under p -> A p + b. A ray hits it where the ray's image under
+the inverse hits the geometry, at the same t: o' = inv(A) (o - b), d' = inv(A) d. By Cramer's rule these are
+integers over det(A) and powers of two. Multiplied by those, all numbers are integers, and
+`raybox.exact.definition` decides.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from raybox.exact.definition import Ray1, Vector, cross, dot, rounded, upright, whole
+from raybox.exact.definition import Ray1, Vector, cross, dot, positive_denominator, rounded, whole
 
 Whole = list[int]
 Matrix = tuple[Vector, ...]
 """Three rows of four: A, and b in the last column."""
 
 
-def seen(ray: Ray1, matrix: Matrix, points: Sequence[Sequence[float]]) -> tuple[Ray1, list[Vector]]:
-    """Return the ray as the copy sees it, and points of the geometry, all times one positive number.
+def to_local(ray: Ray1, matrix: Matrix, points: Sequence[Sequence[float]]) -> tuple[Ray1, list[Vector]]:
+    """Return a ray in local coordinates and points, all times one positive integer.
 
     Examples
     --------
     >>> double = ((2.0, 0.0, 0.0, 1.0), (0.0, 2.0, 0.0, 0.0), (0.0, 0.0, 2.0, 0.0))
-    >>> seen(Ray1((2.0, 0.0, 0.0), (1.0, 0.0, 0.0)), double, [(0.5, 0.0, 0.0)])
+    >>> to_local(Ray1((2.0, 0.0, 0.0), (1.0, 0.0, 0.0)), double, [(0.5, 0.0, 0.0)])
     (Ray1(origin=(8, 0, 0), direction=(8, 0, 0), t_min=0.0, t_max=inf), [(8, 0, 0)])
     """
     origin, direction, scale = _local(ray.origin, ray.direction, matrix)
-    numbers, parts = whole([x for point in points for x in point])
-    grown = [scale * x for x in numbers]
-    local = Ray1(tuple(parts * x for x in origin), tuple(parts * x for x in direction), ray.t_min, ray.t_max)
-    return local, [tuple(grown[k : k + 3]) for k in range(0, len(grown), 3)]
+    numbers, denominator = whole([x for point in points for x in point])
+    scaled = [scale * x for x in numbers]
+    o, d = (tuple(denominator * x for x in vector) for vector in (origin, direction))
+    return Ray1(o, d, ray.t_min, ray.t_max), [tuple(scaled[k : k + 3]) for k in range(0, len(scaled), 3)]
 
 
 def is_singular(matrix: Matrix) -> bool:
-    """Tell whether the matrix flattens space: det(A) is 0, exactly."""
+    """Return whether det(A) is exactly 0."""
     return _inverted(matrix)[2] == 0
 
 
 def inverse(matrix: Matrix) -> tuple[list[list[float]], list[list[float]]]:
-    """Return inv(A) as the sum of two matrices: of numbers rounded once, and of what that left, rounded once.
+    """Return inv(A) rounded, and the rounding error, rounded.
 
     Examples
     --------
@@ -46,23 +46,25 @@ def inverse(matrix: Matrix) -> tuple[list[list[float]], list[list[float]]]:
     [0.3333333333333333, 0.0, 0.0]
     """
     columns, scale, det = _inverted(matrix)
-    high = [[rounded(upright(scale * column[k], det)) for column in columns] for k in range(3)]
+    high = [[rounded(positive_denominator(scale * column[k], det)) for column in columns] for k in range(3)]
     low = []
     for k in range(3):
         row = []
         for column, head in zip(columns, high[k], strict=True):
             n, d = head.as_integer_ratio() if abs(head) < float("inf") else (0, 1)
-            row.append(rounded(upright(scale * column[k] * d - n * det, det * d)))
+            row.append(rounded(positive_denominator(scale * column[k] * d - n * det, det * d)))
         low.append(row)
     return high, low
 
 
-def turned(normal: Sequence[float], matrix: Matrix) -> tuple[float, float, float]:
-    """Return a normal in the world, at most 1 on any axis: by the inverse, transposed.
+def world_normal(normal: Sequence[float], matrix: Matrix) -> tuple[float, float, float]:
+    """Return a local normal in world coordinates, at most 1 on any axis.
+
+    It is transformed by the transposed inverse.
 
     Examples
     --------
-    >>> turned((0.0, 1.0, 0.0), ((1.0, 1.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
+    >>> world_normal((0.0, 1.0, 0.0), ((1.0, 1.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
     (0.0, 0.5, 0.0)
     """
     columns, _, det = _inverted(matrix)
@@ -74,7 +76,7 @@ def turned(normal: Sequence[float], matrix: Matrix) -> tuple[float, float, float
 
 @lru_cache(maxsize=256)
 def _local(origin: Vector, direction: Vector, matrix: Matrix) -> tuple[Whole, Whole, int]:
-    """Return o' and d' times a positive number, and that number."""
+    """Return o' and d' times a positive integer, and that integer."""
     columns, scale, det = _inverted(matrix)
     (*o, b0, b1, b2), o_scale = whole((*origin, *(row[3] for row in matrix)))
     d, d_scale = whole(direction)
@@ -89,7 +91,7 @@ def _local(origin: Vector, direction: Vector, matrix: Matrix) -> tuple[Whole, Wh
 
 @lru_cache(maxsize=256)
 def _inverted(matrix: Matrix) -> tuple[list[Whole], int, int]:
-    """Return whole columns c, s and det so that inv(A) has the columns s c / det."""
+    """Return integers: columns c, s and det, so that inv(A) has the columns s c / det."""
     numbers, scale = whole([x for row in matrix for x in row[:3]])
     x, y, z = numbers[:3], numbers[3:6], numbers[6:]
     columns = [cross(y, z), cross(z, x), cross(x, y)]

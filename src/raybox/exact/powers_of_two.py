@@ -1,4 +1,4 @@
-"""Powers of two by their bits: exact, and a fraction of the cost of a library call."""
+"""Powers of two from their bits: exact, and cheaper than library calls."""
 
 import math
 from typing import Any

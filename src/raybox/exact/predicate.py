@@ -1,21 +1,20 @@
-"""The one exact predicate: which of two crossing times comes first, and what time it is.
+"""The exact predicate: the order of two crossing times, and a crossing time rounded once.
 
-A crossing time is ``(p - o) / d``: where the line ``o + t d`` meets the plane at ``p``, on one
-axis. Every decision about boxes is `order` of two of them; a bound of the ray's range is the
-time ``(t_min - 0) / 1``. Planes and triangles have times that are ratios of longer sums; their
-files filter them, and `raybox.exact.ratio` settles what the filters leave open.
+A crossing time is ``(p - o) / d``: the t at which the line ``o + t d`` crosses the plane at ``p``, on one
+axis. Every decision about boxes is `order` of two of them; a limit of the ray's range is the time ``(t_min -
+0) / 1``. Times of planes and triangles are ratios of longer sums; their files filter them, and
+`raybox.exact.ratio` decides what the filters leave undecided.
 
-Three steps, each taken only where the one before cannot tell:
+Three steps, each taken only where the one before leaves the order undecided:
 
 1. *Filter*. ``q = fl(fl(p - o) / d)`` carries two roundings: relative error below 2^-52, and
-   2^-1074 where it underflows. Times further apart than both errors are in the order of their q.
+   2^-1074 where it underflows. Times whose difference exceeds both errors are ordered as their q.
 2. *Products*. Where p - o is exact, (p1 - o1) d2 against (p2 - o2) d1 is one comparison of two
    exact products, head first (rounding is monotone), then tail.
-3. *Whole numbers* (`raybox.exact.bigint`): exact for all floats, so there is no fourth step.
+3. *Big integers* (`raybox.exact.bigint`): exact for all floats.
 
-Times that are reported are the exact ones rounded once, to the nearest float, ties to even.
-Rounding is monotone: reported times are never out of the exact order, and exact comparison is
-needed only where two of them are equal.
+Reported times are the exact ones rounded once, to the nearest float, ties to even. Rounding is monotone:
+reported times are never out of the exact order, and need an exact comparison only where two are equal.
 """
 
 import math
@@ -25,7 +24,7 @@ from raybox.exact.error_free import tame, two_prod, two_sum
 from raybox.exact.ratio import big_order, big_time
 
 _FILTER = 2.0**-51  # twice the relative error of a quotient
-_UNDERFLOW = 1e-300  # far more than an underflow loses, far less than any time that matters here
+_UNDERFLOW = 1e-300  # far more than an underflow loses; closer times go to the next step
 _ZIV = 2.0**-49  # eight times the relative error of a quotient's correction
 
 
@@ -37,7 +36,12 @@ def sign(x: float) -> int:
 
 @device
 def order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
-    """Compare (p1 - o1)/d1 with (p2 - o2)/d2 exactly: -1, 0 or 1. Only p may be infinite; d is not 0."""
+    """Return the exact order of two crossing times: -1, 0 or 1.
+
+    They are (p1 - o1)/d1 and (p2 - o2)/d2.
+
+    Only p1 and p2 may be infinite; d1 and d2 are not 0.
+    """
     if o1 == o2 and d1 == d2:
         return sign(d1) * ((p1 > p2) - (p1 < p2))
     if math.isinf(p1) or math.isinf(p2):
@@ -53,7 +57,7 @@ def order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> i
 
 @device
 def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
-    """Settle `order` of finite numbers without rounding."""
+    """Return `order` of finite numbers, without rounding."""
     s1, e1 = two_sum(p1, -o1)
     s2, e2 = two_sum(p2, -o2)
     if e1 == 0.0 and e2 == 0.0 and tame(s1) and tame(d1) and tame(s2) and tame(d2):
@@ -66,14 +70,17 @@ def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: floa
 
 @device
 def time(p: float, o: float, d: float) -> float:
-    """Return (p - o)/d rounded once. Only p may be infinite; d is not 0."""
+    """Return (p - o)/d rounded once. Only p may be infinite.
+
+    D is not 0.
+    """
     t = quick_time(p, o, d)
     return big_time(p, o, d) if math.isnan(t) else t
 
 
 @device
 def quick_time(p: float, o: float, d: float) -> float:
-    """Return what `time` does, or NaN where floats alone cannot tell how it rounds."""
+    """Return `time`, or NaN where its rounding is undecided in floats."""
     if math.isinf(p):
         return p * sign(d)
     s, e = two_sum(p, -o)

@@ -1,6 +1,6 @@
-"""Ratios of whole numbers: compared, and rounded once. Exact for all floats, and slow.
+"""Ratios of big integers, compared and rounded once: exact for all floats, and slow.
 
-What `raybox.exact.predicate` and the primitives come to where no filter can tell.
+The last step of `raybox.exact.predicate` and of the primitives, after all filters.
 """
 
 import math
@@ -14,20 +14,20 @@ from raybox.exact.bigint import Big
 
 @allocating
 def ratio_order(num1: Big, den1: Big, num2: Big, den2: Big) -> int:
-    """Compare num1/den1 with num2/den2 exactly: -1, 0 or 1."""
+    """Return the exact order of num1/den1 and num2/den2: -1, 0 or 1."""
     difference = bigint.sub(bigint.mul(num1, den2), bigint.mul(num2, den1))
     return difference.sign * den1.sign * den2.sign
 
 
 @allocating
 def beyond(num: Big, den: Big, bound: float) -> int:
-    """Compare num/den with a finite float exactly: -1, 0 or 1."""
+    """Return the exact order of num/den and a finite float: -1, 0 or 1."""
     return ratio_order(num, den, bigint.from_float(bound), bigint.from_float(1.0))
 
 
 @allocating
 def ratio(num: Big, den: Big) -> float:
-    """Return num/den rounded once, to the nearest float, ties to even; too large becomes infinite."""
+    """Return num/den rounded to the nearest float, ties to even, or infinite."""
     if num.sign == 0:
         return 0.0
     top, top_exponent = bigint.leading(num)
@@ -35,7 +35,7 @@ def ratio(num: Big, den: Big) -> float:
     num = Big(1, num.limbs, num.exponent)
     den = Big(1, den.limbs, den.exponent)
     q = min(math.ldexp(abs(top / bottom), top_exponent - bottom_exponent), 1.7976931348623157e308)
-    while True:  # the guess is a few units off at most
+    while True:  # q is at most a few units in the last place off
         above = np.nextafter(q, np.inf)
         side = _beside_middle(num, den, q, above)
         if side > 0 and not math.isinf(above):
@@ -56,13 +56,16 @@ def ratio(num: Big, den: Big) -> float:
 
 @device
 def _even(low: float, high: float) -> float:
-    """Return the one of two neighbours whose last bit is 0: what rounds their middle."""
+    """Return the one of two neighbours whose last bit is 0.
+
+    It is their middle, rounded.
+    """
     return low * 0.5 + high * 0.5 if high > 1e300 else (low + high) * 0.5
 
 
 @allocating
 def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
-    """Compare num/den (both positive) with the middle of two neighbouring floats."""
+    """Return the order of num/den (both positive) and the middle of two neighbours."""
     if math.isinf(high):
         gap = low - np.nextafter(low, 0.0)
         twice = bigint.add(bigint.add(bigint.from_float(low), bigint.from_float(low)), bigint.from_float(gap))
@@ -74,7 +77,7 @@ def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
 
 @apart("int64(float64, float64, float64, float64, float64, float64)")
 def big_order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
-    """Compare (p1 - o1)/d1 with (p2 - o2)/d2: -1, 0 or 1. All finite, d not 0."""
+    """Return the order of (p1 - o1)/d1 and (p2 - o2)/d2: -1, 0 or 1. All finite, d not 0."""
     one = bigint.difference(p1, o1), bigint.from_float(d1)
     other = bigint.difference(p2, o2), bigint.from_float(d2)
     return ratio_order(one[0], one[1], other[0], other[1])

@@ -1,34 +1,34 @@
-"""Frozen containers of geometry: rays, boxes, planes and triangle meshes; each checks its input once."""
+"""Frozen containers of arrays: rays, boxes, planes, triangle meshes and instances."""
 
 from raybox.geometry.boxes import Boxes, BoxRows
 from raybox.geometry.culling import Cull, facing
 from raybox.geometry.image_bounds import around
-from raybox.geometry.instances import CopyRows, Instances, noting
+from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh, TriangleRows
-from raybox.geometry.moving_boxes import MoverRows, Movers
+from raybox.geometry.moving_boxes import MovingBoxes, MovingBoxRows
 from raybox.geometry.planes import PlaneRows, Planes
 from raybox.geometry.rays import RayRows, Rays
 
 Bounded = Boxes | Mesh
-"""Rows that boxes go round."""
+"""Geometries with a bounding box for each row."""
 
 Surveyed = Bounded | Planes
-"""What rays can be set beside, row by row."""
+"""Geometries that `intersect` pairs with rays, row by row."""
 
 Geometry = Surveyed | Instances
-"""What rays can meet, and scenes be made of."""
+"""All geometries of scenes."""
 
 __all__ = [
     "Bounded",
     "BoxRows",
     "Boxes",
-    "CopyRows",
     "Cull",
     "Geometry",
+    "InstanceRows",
     "Instances",
     "Mesh",
-    "MoverRows",
-    "Movers",
+    "MovingBoxRows",
+    "MovingBoxes",
     "PlaneRows",
     "Planes",
     "RayRows",
@@ -37,5 +37,5 @@ __all__ = [
     "TriangleRows",
     "around",
     "facing",
-    "noting",
+    "with_scratch",
 ]

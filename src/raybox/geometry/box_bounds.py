@@ -1,4 +1,4 @@
-"""Lower and upper bounds, both (M, D): checked, or computed from centres, groups, triangles or a grid."""
+"""Lower and upper bounds of boxes, (M, D) each: checks and constructors."""
 
 from typing import Any, NoReturn
 
@@ -13,19 +13,19 @@ Bounds = tuple[Floats, Floats]
 
 
 def refuse(lower: Floats, upper: Floats) -> NoReturn:
-    """Raise for the first rule that bounds break, NaN before order."""
+    """Raise `InvalidInput` for NaN among bounds, else for lower > upper."""
     shown = {"lower": lower, "upper": upper}
     nan = (np.isnan(lower) | np.isnan(upper)).any(axis=1)
     if nan.any():
-        way_out = "Drop those boxes; where no bound is meant, pass -inf or inf"
+        way_out = "Drop those boxes; for no bound, pass -inf or inf"
         validation.refuse_rows(nan, "lower and upper must not be NaN", shown, "box", way_out)
     crossed = (lower > upper).any(axis=1)
-    way_out = "If the corners came in no order, pass np.minimum(lower, upper) and np.maximum(lower, upper)"
+    way_out = "If corners are in any order, pass np.minimum(lower, upper) and np.maximum(lower, upper)"
     validation.refuse_rows(crossed, "lower must not exceed upper on any axis", shown, "box", way_out)
 
 
 def from_centers(centers: Any, sizes: Any) -> Bounds:
-    """Return the bounds of boxes of given centres and edge lengths."""
+    """Return the bounds of boxes from centres and edge lengths."""
     c = validation.rows(centers, "centers")
     validation.require_finite(c, "centers", "box", "Drop those boxes")
     s = _like_rows(sizes, "sizes", c)
@@ -63,7 +63,7 @@ def around(points: Floats, groups: Ints) -> Bounds:
         return np.empty_like(points), np.empty_like(points)
     _check_groups(groups)
 
-    # Put the points of each group side by side, and reduce from each group's start to the next.
+    # Sort points by group, and reduce from each group's start to the next.
     order = np.argsort(groups, kind="stable")
     counts = np.bincount(groups)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -86,7 +86,7 @@ def of_voxels(occupancy: Any, origin: Any, pitch: Any) -> Bounds:
     step = validation.floats(pitch, "pitch")
     _check_grid(start, step, cells.ndim)
 
-    # Compute every plane of the grid once, for both the cells on its sides.
+    # Compute every plane of the grid once, for the cells on both of its sides.
     with np.errstate(over="ignore", invalid="ignore"):
         planes = [
             o + p * np.arange(n + 1)
@@ -109,13 +109,13 @@ def _check_groups(groups: Ints) -> None:
         validation.refuse_rows(
             groups < 0, rule, {"groups": groups}, "point", "Drop points that belong to no group"
         )
-    # With G groups of at least one point each, no number reaches the number of points.
+    # Each of G groups has a point, so group numbers are less than the number of points.
     last = int(groups.max())
     present = np.zeros(min(last, len(groups)) + 1, dtype=np.bool_)
     present[groups[groups < len(present)]] = True
     if last >= len(groups) or not present.all():
         raise InvalidInput(
-            f"groups must use every number from 0 to {last}, since a box around no point has no place; "
+            f"groups must use every number from 0 to {last}, since a box needs at least one point; "
             f"number {int(present.argmin())} is the first without a point. "
             f"Renumber them: np.unique(groups, return_inverse=True)[1]."
         )
@@ -126,7 +126,7 @@ def _occupied(occupancy: Any) -> np.ndarray[Any, np.dtype[Any]]:
     if cells.dtype.kind not in "biu" and cells.size:
         raise InvalidInput(
             f"occupancy must be of bools or integers, where 0 is empty; got {cells.dtype}. "
-            f"Choose what counts as occupied: grid > threshold."
+            f"Compare with a threshold: grid > threshold."
         )
     if cells.ndim not in (2, 3):
         raise InvalidInput(
@@ -151,7 +151,7 @@ def _check_grid(start: Floats, step: Floats, dims: int) -> None:
 
 
 def _like_rows(value: Any, name: str, rows: Floats) -> Floats:
-    """Return numbers for all, for each axis, or for each row and axis, in the shape of ``rows``."""
+    """Return numbers broadcast to the shape of ``rows``."""
     found = validation.floats(value, name)
     try:
         return np.broadcast_to(found, rows.shape)

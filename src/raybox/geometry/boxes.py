@@ -12,7 +12,10 @@ from raybox.validation import Bools, Floats
 
 
 class BoxRows(NamedTuple):
-    """Boxes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero in both."""
+    """Arrays of boxes, for kernels: read-only, C-ordered.
+
+    In 2D the third column is zero.
+    """
 
     lower: Floats
     """(M, 3)"""
@@ -26,8 +29,8 @@ class Boxes:
 
     Boxes are closed: faces, edges and corners belong to them, and a box may be flat, or a single point.
     Bounds may be infinite: lower = -inf and upper = +inf mean no bound. A box from +inf to +inf (or -inf to
-    -inf) holds no point. The numbers are read as they are: float32 input is promoted to float64 exactly. The
-    arrays held are read-only copies.
+    -inf) contains no point. Input is converted to float64 exactly, without rounding. All arrays are read-only
+    copies.
 
     Parameters
     ----------
@@ -63,7 +66,9 @@ class Boxes:
 
     @classmethod
     def from_centers(cls, centers: Any, sizes: Any) -> "Boxes":
-        """Make boxes from their centres and full sizes: bounds are centre -+ size/2, each rounded to float64.
+        """Return boxes from centres and sizes.
+
+        Bounds are centre -+ size/2, each rounded to float64.
 
         Parameters
         ----------
@@ -88,21 +93,20 @@ class Boxes:
 
     @classmethod
     def around(cls, points: Any, groups: Any) -> "Boxes":
-        """Make the smallest box around each group of points.
+        """Return the smallest box around each group of points.
 
         Parameters
         ----------
         points : array_like, shape (P, D)
             Finite.
         groups : array_like of int, shape (P,)
-            Which box each point belongs to: 0 to G-1, in any order. Every number must occur, since a box
-            around nothing has no place; ``np.unique(labels, return_inverse=True)[1]`` makes such numbers
-            of any labels.
+            The number of each point's box: 0 to G-1, in any order. Every number must occur;
+            ``np.unique(labels, return_inverse=True)[1]`` gives such numbers for any labels.
 
         Returns
         -------
         Boxes
-            G of them, box g around the points of group g.
+            G boxes, box g around the points of group g.
 
         Raises
         ------
@@ -122,7 +126,7 @@ class Boxes:
 
     @classmethod
     def of_triangles(cls, vertices: Any, faces: Any) -> "Boxes":
-        """Make the smallest box around each triangle.
+        """Return the smallest box around each triangle.
 
         Parameters
         ----------
@@ -140,16 +144,16 @@ class Boxes:
 
     @classmethod
     def of_voxels(cls, occupancy: Any, *, origin: Any, pitch: Any) -> "Boxes":
-        """Make one box for each occupied cell of a regular grid, in C order of the cells.
+        """Return one box for each occupied cell of a regular grid, in C order.
 
-        Cell ``(i, j, k)`` reaches from origin + pitch*(i, j, k) to origin + pitch*(i+1, j+1, k+1). Those
-        planes are computed once for each axis, so that neighbours share the very same face: no ray slips
-        between.
+        Cell ``(i, j, k)`` extends from origin + pitch*(i, j, k) to origin + pitch*(i+1, j+1, k+1). These
+        planes are computed once for each axis, so that neighbours share exactly the same face and no ray
+        passes between them.
 
         Parameters
         ----------
         occupancy : array_like of bool or int, of 2 or 3 dimensions
-            Axis 0 is x; what is not zero is occupied. The cells are ``np.argwhere(occupancy)``.
+            Axis 0 is x; nonzero cells are occupied. The cells are ``np.argwhere(occupancy)``.
         origin : array_like, shape (D,)
             The lower corner of the grid.
         pitch : array_like, scalar or shape (D,)
@@ -187,25 +191,37 @@ class Boxes:
 
     @property
     def centers(self) -> Floats:
-        """The middles, shape (M, D): infinite where a box has one bound, NaN where it has none."""
+        """The centres, shape (M, D).
+
+        Infinite where a box has one bound, NaN where it has none.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             total = self._lower + self._upper
             return np.where(np.isfinite(total), total / 2, self._lower / 2 + self._upper / 2)
 
     @property
     def sizes(self) -> Floats:
-        """The edge lengths upper - lower, shape (M, D); zero for a box from inf to inf (no point)."""
+        """The edge lengths upper - lower, shape (M, D).
+
+        Zero for a box from inf to inf.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(self._lower == self._upper, 0.0, self._upper - self._lower)
 
     @property
     def bounds(self) -> Floats:
-        """The lower and upper bound of all boxes together, shape (2, D); +inf and -inf if there are none."""
+        """The lower and upper bound of all boxes together, shape (2, D).
+
+        +inf and -inf if there are none.
+        """
         return np.stack([self._lower.min(axis=0, initial=np.inf), self._upper.max(axis=0, initial=-np.inf)])
 
     @property
     def volumes(self) -> Floats:
-        """The volumes (in 2D: areas), shape (M,); zero for a flat box, even one without bounds."""
+        """The volumes (in 2D: areas), shape (M,).
+
+        Zero for a flat box, even one without bounds.
+        """
         sizes = self.sizes
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.where((sizes == 0).any(axis=1), 0.0, sizes.prod(axis=1))
@@ -214,7 +230,7 @@ class Boxes:
         return len(self._lower)
 
     def __getitem__(self, index: Any) -> "Boxes":
-        """Pick boxes by an integer (one box), slice, mask or list of integers."""
+        """Return boxes by an integer (one box), slice, mask or list of integers."""
         with suppress(TypeError):
             index = [operator.index(index)]
         low, high = self._lower[index], self._upper[index]
@@ -223,12 +239,12 @@ class Boxes:
         return _made(object.__new__(Boxes), np.asarray(low, order="C"), np.asarray(high, order="C"))
 
     def contains(self, points: Any) -> Bools:
-        """Tell which boxes hold which points; faces, edges and corners count.
+        """Return which boxes contain which points; faces, edges and corners count.
 
         Parameters
         ----------
         points : array_like, shape (..., D)
-            Finite. The answer holds a byte for every pair: ask in parts where there are many of both.
+            Finite. The result has a byte for every pair: pass many points in chunks.
 
         Returns
         -------
@@ -245,17 +261,19 @@ class Boxes:
         validation.require_finite(p, "points", "point", "Drop those points")
         inside = np.ones((*p.shape[:-1], len(self)), dtype=np.bool_)
         for axis in range(self.ndim_space):
-            at = p[..., axis, None]
-            inside &= (self._lower[:, axis] <= at) & (at <= self._upper[:, axis])
+            x = p[..., axis, None]
+            inside &= (self._lower[:, axis] <= x) & (x <= self._upper[:, axis])
         return inside
 
     def expanded(self, margin: Any) -> "Boxes":
-        """Return the boxes grown by a margin on both sides of every axis; each bound is rounded to float64.
+        """Return the boxes extended by a margin on both sides of every axis.
+
+        Each bound is rounded to float64.
 
         Parameters
         ----------
         margin : array_like, scalar, shape (D,) or (M, D)
-            Finite; below zero it shrinks the boxes.
+            Finite; a negative margin shrinks the boxes.
 
         Raises
         ------
@@ -272,7 +290,7 @@ class Boxes:
         return _made(object.__new__(Boxes), *bounds.expanded((self._lower, self._upper), margin))
 
     def rows(self) -> BoxRows:
-        """Return the boxes as the kernels read them; in 3D nothing is copied."""
+        """Return the arrays for kernels; in 3D without a copy."""
         if self.ndim_space == 3:
             return BoxRows(self._lower, self._upper)
         rows = BoxRows(np.zeros((len(self), 3)), np.zeros((len(self), 3)))
@@ -288,12 +306,12 @@ class Boxes:
 
 
 def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
-    """Fill in ``boxes`` with C-ordered arrays known to be good."""
+    """Return ``boxes`` with valid, C-ordered arrays, which are frozen."""
     boxes._lower, boxes._upper = lower, upper
     validation.freeze(lower, upper)
     return boxes
 
 
 def restored(lower: Floats, upper: Floats) -> Boxes:
-    """Return boxes of sound arrays, which are not copied."""
+    """Return boxes of valid arrays, which are not copied."""
     return _made(object.__new__(Boxes), lower, upper)

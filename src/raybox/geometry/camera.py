@@ -1,4 +1,4 @@
-"""The pinhole camera: a direction through the centre of every pixel."""
+"""Pinhole camera: a direction through the centre of every pixel."""
 
 from math import hypot, isfinite, radians, tan
 from operator import index
@@ -10,12 +10,12 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.validation import Floats
 
-# Where up and view differ by less than this angle (radians), rounding would choose which way is right.
+# radians between up and the view, below which rounding would decide the direction to the right
 _PARALLEL = 1e-9
 
 
 def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return the eye and a direction for each pixel, ``(height, width, 3)``, of depth 1 along the view."""
+    """Return the eye, and directions ``(height, width, 3)`` of depth 1 along the view."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     half = tan(radians(_field(fov)) / 2)
     origin, forward, right, above = _frame(eye, target, up)
@@ -27,14 +27,14 @@ def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -
 
 
 def _frame(eye: Any, target: Any, up: Any) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the eye, and unit vectors along the view, to the right and up in the picture."""
-    origin, aim, vertical = (_vector(v, name) for v, name in ((eye, "eye"), (target, "target"), (up, "up")))
+    """Return the eye, and unit vectors forward, right and up."""
+    origin, goal, vertical = (_vector(v, name) for v, name in ((eye, "eye"), (target, "target"), (up, "up")))
     with np.errstate(over="ignore"):
-        view = aim - origin
+        view = goal - origin
     if not (view.any() and np.isfinite(view).all()):
         raise InvalidInput(
             f"eye and target must be different points, at a finite distance; got eye = {origin.tolist()} and "
-            f"target = {aim.tolist()}. The camera looks from eye towards target."
+            f"target = {goal.tolist()}. The camera looks from eye towards target."
         )
     forward = _unit(view)
     right = np.cross(forward, _unit(vertical)) if vertical.any() else np.zeros(3)
@@ -58,9 +58,7 @@ def _vector(value: Any, name: str) -> Floats:
 
 
 def _unit(vector: Floats) -> Floats:
-    vector = (
-        vector / np.abs(vector).max()
-    )  # first to the size of 1, so that squares neither over- nor underflow
+    vector = vector / np.abs(vector).max()  # so that squares neither over- nor underflow
     return vector / hypot(*vector)
 
 

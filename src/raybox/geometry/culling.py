@@ -1,21 +1,21 @@
-"""From which side surfaces are met."""
+"""Back-face culling: the sides from which surfaces are hit."""
 
 from typing import Any, Literal
 
 from raybox.errors import InvalidInput
-from raybox.geometry.instances import CopyRows
+from raybox.geometry.instances import InstanceRows
 
 Cull = Literal["back"] | None
-"""Which side of a surface is not there: none, or that which its normal points away from."""
+"""The side from which rays miss: none, or that behind the normal."""
 
 
 def facing(geometry: Any, rows: Any, cull: Cull) -> Any:
-    """Return a geometry's rows as they are met with this `cull`, or raise `InvalidInput`."""
+    """Return a geometry's rows with this `cull`, or raise `InvalidInput`."""
     if cull is None:
         return rows
     if cull != "back":
         raise InvalidInput(f'cull must be None or "back"; got {cull!r}.')
-    if isinstance(rows, CopyRows):
+    if isinstance(rows, InstanceRows):
         return rows._replace(rows=facing(geometry.geometry, rows.rows, cull))
     if not hasattr(rows, "cull_back"):
         raise InvalidInput(

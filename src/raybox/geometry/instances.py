@@ -1,4 +1,4 @@
-"""Instances: moved copies of boxes or of a mesh."""
+"""`Instances`: transformed copies of boxes or of a mesh."""
 
 import operator
 from contextlib import suppress
@@ -15,70 +15,77 @@ from raybox.geometry.mesh import Mesh
 from raybox.validation import Bools, Floats
 
 
-class CopyRows(NamedTuple):
-    """Moved copies as the kernels read them. A primitive's number is ``copy * size + row``."""
+class InstanceRows(NamedTuple):
+    """Arrays of instances, for kernels.
+
+    A primitive's number is ``instance * size + row``.
+    """
 
     rows: Any
-    """what is copied, as the kernels read it"""
+    """rows of the geometry, for kernels"""
     tree: Any
-    """its tree"""
+    """tree of the geometry"""
     size: int
-    """how many rows it has"""
+    """number of rows of the geometry"""
     placed: Floats
-    """(M, 3, 4): local to world"""
+    """(M, 3, 4): matrices, local to world"""
     high: Floats
-    """(M, 3, 3): the inverse of the first three columns, rounded"""
+    """(M, 3, 3): inverse of the first three columns, rounded"""
     low: Floats
-    """(M, 3, 3): what that rounding left, rounded"""
+    """(M, 3, 3): rounding error of `high`, rounded"""
     tame: Bools
-    """(M,): no number is so large or so small that products of them could be lost"""
+    """(M,): whether no product of the numbers can over- or underflow"""
     lower: Floats
-    """(M, 3): where a copy begins at the earliest"""
+    """(M, 3): bounds in the world"""
     upper: Floats
     """(M, 3)"""
-    unsure: Bools
-    """(1,): was there anything about this ray that floats could not tell?"""
-    doubts: Bools
-    """(N,): was there, for each ray?"""
-    room: Any
-    """for two rows like those copied, as they stand in the world"""
+    undecided: Bools
+    """(1,): whether floats left anything about the current ray undecided"""
+    undecided_rays: Bools
+    """(N,): the same for each ray"""
+    scratch: Any
+    """memory of one thread for two rows of the geometry, in world coordinates"""
 
 
-def noting(rows: Any, rays: int) -> Any:
-    """Return rows as loops take them: of copies, with memory of their own to write to, for so many rays."""
-    if not isinstance(rows, CopyRows):
+def with_scratch(rows: Any, rays: int) -> Any:
+    """Return rows for a loop over so many rays.
+
+    Rows of instances get memory to write to; other rows are returned unchanged.
+    """
+    if not isinstance(rows, InstanceRows):
         return rows
-    arrays = {name: of for name, of in rows.rows._asdict().items() if isinstance(of, np.ndarray)}
-    room = rows.rows._replace(**{name: np.empty((2, *of.shape[1:])) for name, of in arrays.items()})
-    return rows._replace(unsure=np.zeros(1, np.bool_), doubts=np.zeros(rays, np.bool_), room=room)
+    arrays = {name: array for name, array in rows.rows._asdict().items() if isinstance(array, np.ndarray)}
+    scratch = rows.rows._replace(**{name: np.empty((2, *array.shape[1:])) for name, array in arrays.items()})
+    undecided, undecided_rays = np.zeros(1, np.bool_), np.zeros(rays, np.bool_)
+    return rows._replace(undecided=undecided, undecided_rays=undecided_rays, scratch=scratch)
 
 
 @final
 class Instances:
-    """Moved copies of boxes or of a mesh: each is the exact image of what is copied, under its matrix.
+    """Instances of boxes or of a mesh: exact images under matrices.
 
-    Matrices may turn, scale, shear, mirror and move: p -> A p + b, from the copied thing's own coordinates
-    to the world's. Turned boxes are such copies, see `oriented_boxes`. What is copied is held once, however
-    many copies there are. The arrays held are read-only copies.
+    Matrices may rotate, scale, shear, mirror and translate: p -> A p + b, from local to world coordinates.
+    The geometry is stored once for all instances. For rotated boxes, see `oriented_boxes`. All arrays are
+    read-only copies.
 
     Parameters
     ----------
     geometry : Boxes or Mesh
-        What is copied; boxes with finite bounds.
+        The geometry that is instanced; boxes must have finite bounds.
     transforms : array_like, shape (M, D + 1, D + 1) or (M, D, D + 1)
-        [A b], one for each copy; a last row of 0 ... 0 1 may be there. A single matrix is one copy.
+        [A b], one for each instance, with or without a last row 0 ... 0 1. A single matrix is one instance.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a number is NaN or infinite, or a matrix flattens space (its determinant is 0).
+        If shapes do not fit, a number is NaN or infinite, or a matrix is singular (its determinant is 0).
 
     Examples
     --------
     >>> import raybox as rb
     >>> cube = rb.Boxes([0, 0, 0], [1, 1, 1])
-    >>> copies = rb.Instances(cube, [[[2, 0, 0, 5], [0, 1, 0, 0], [0, 0, 1, 0]]])
-    >>> copies.bounds
+    >>> instances = rb.Instances(cube, [[[2, 0, 0, 5], [0, 1, 0, 0], [0, 0, 1, 0]]])
+    >>> instances.bounds
     array([[5., 0., 0.],
            [7., 1., 1.]])
     """
@@ -90,14 +97,14 @@ class Instances:
     def __init__(self, geometry: Boxes | Mesh, transforms: Any) -> None:
         if not isinstance(geometry, Boxes | Mesh):
             raise InvalidInput(
-                f"Instances are copies of Boxes or of a Mesh; got {type(geometry).__name__}. Things of "
-                "several kinds go side by side into a scene: Scene([one, other])."
+                f"Instances are copies of Boxes or of a Mesh; got {type(geometry).__name__}. "
+                "A scene can hold several geometries: Scene([one, other])."
             )
         if isinstance(geometry, Boxes):
             bad = ~(np.isfinite(geometry.lower) & np.isfinite(geometry.upper)).all(axis=1)
             if bad.any():
                 shown = {"lower": geometry.lower, "upper": geometry.upper}
-                rule, way_out = "boxes that are copied must have finite bounds", "Cut them to what you need"
+                rule, way_out = "boxes of Instances must have finite bounds", "Clip them to a finite region"
                 validation.refuse_rows(bad, rule, shown, "box", way_out)
         _made(self, geometry, affine.matrices(transforms, geometry.ndim_space))
 
@@ -112,51 +119,55 @@ class Instances:
         yaw: Any = None,
         scales: Any = 1.0,
     ) -> "Instances":
-        """Make copies that are scaled, then turned, then moved; the matrices are rounded to float64.
+        """Return instances that are scaled, then rotated, then translated.
+
+        The matrices are rounded to float64.
 
         Parameters
         ----------
         geometry : Boxes or Mesh
-            What is copied.
+            The geometry that is instanced.
         positions : array_like, shape (M, D)
-            Where the geometry's own origin goes.
+            World coordinates of the geometry's origin.
         rotations : array_like, shape (M, D, D) or (D, D), optional
-            Matrices; columns say where the axes go.
+            Matrices, whose columns are the images of the axes.
         quaternions : array_like, shape (M, 4) or (4,), optional
             (w, x, y, z), of any length but zero.
         yaw : array_like, shape (M,) or scalar, optional
             Radians about z, from x towards y.
         scales : array_like, scalar or shape (M,), (D,) or (M, D)
-            Below zero mirrors. Where M = D, shape (D,) is one for each axis.
+            Negative scales mirror. Where M = D, shape (D,) means one for each axis.
 
         Raises
         ------
         InvalidInput
-            As for `Instances`, or if a turn is given in two ways.
+            As for `Instances`, or if rotations are given in two ways.
 
         Examples
         --------
         >>> import raybox as rb
-        >>> copies = rb.Instances.from_poses(rb.Boxes([0, 0], [2, 1]), [[0, 0], [5, 5]], scales=2)
-        >>> copies.bounds
+        >>> instances = rb.Instances.from_poses(rb.Boxes([0, 0], [2, 1]), [[0, 0], [5, 5]], scales=2)
+        >>> instances.bounds
         array([[0., 0.],
                [9., 7.]])
         """
-        turns = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
-        return cls(geometry, affine.of_poses(positions, turns, scales))
+        rotation = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
+        return cls(geometry, affine.of_poses(positions, rotation, scales))
 
     @classmethod
     def oriented_boxes(
         cls, centers: Any, sizes: Any, *, rotations: Any = None, quaternions: Any = None, yaw: Any = None
     ) -> "Instances":
-        """Make turned boxes: copies of the unit cube round the origin. The matrices are rounded to float64.
+        """Return rotated boxes: instances of the unit cube around the origin.
+
+        The matrices are rounded to float64.
 
         Parameters
         ----------
         centers : array_like, shape (M, D)
             Finite.
         sizes : array_like, shape (M, D), (D,) or scalar
-            Edge lengths before the turn, above zero.
+            Edge lengths before the rotation, above zero.
         rotations, quaternions, yaw
             As for `from_poses`.
 
@@ -180,12 +191,12 @@ class Instances:
             way_out = "Drop those boxes, or give them some thickness"
             validation.refuse_rows(bad, "sizes must be above zero", {"sizes": size}, "box", way_out)
         unit = Boxes.from_centers(np.zeros(middle.shape[1]), 1.0)
-        turns = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
-        return cls(unit, affine.of_poses(middle, turns, size))
+        rotation = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
+        return cls(unit, affine.of_poses(middle, rotation, size))
 
     @property
     def geometry(self) -> Boxes | Mesh:
-        """What is copied."""
+        """The geometry that is instanced."""
         return self._geometry
 
     @property
@@ -201,17 +212,22 @@ class Instances:
 
     @property
     def bounds(self) -> Floats:
-        """The corners of a box round everything, shape (2, D); +inf and -inf for no copies."""
+        """The bounds of all instances, shape (2, D).
+
+        +inf and -inf if there are none.
+        """
         return self.boxes().bounds
 
     def boxes(self) -> Boxes:
-        """Return a box round each copy, rounded outwards: round the turned box of what is copied.
+        """Return a box around each instance: around the image of the geometry's bounds.
+
+        Bounds are rounded outwards.
 
         Examples
         --------
         >>> import raybox as rb
-        >>> copies = rb.Instances(rb.Boxes([0, 0], [2, 1]), [[[0, -1, 0], [1, 0, 0]]])
-        >>> copies.boxes().bounds
+        >>> instances = rb.Instances(rb.Boxes([0, 0], [2, 1]), [[[0, -1, 0], [1, 0, 0]]])
+        >>> instances.boxes().bounds
         array([[-1.,  0.],
                [ 0.,  2.]])
         """
@@ -220,14 +236,14 @@ class Instances:
         return Boxes(lower[:, :dims], upper[:, :dims])
 
     def rows(self) -> Floats:
-        """Return the matrices as the kernels read them, (M, 3, 4)."""
+        """Return the matrices for kernels, (M, 3, 4)."""
         return self._placed
 
     def __len__(self) -> int:
         return len(self._placed)
 
     def __getitem__(self, index: Any) -> "Instances":
-        """Pick copies by an integer (one copy), slice, mask or list of integers."""
+        """Return instances by an integer (one instance), slice, mask or list of integers."""
         with suppress(TypeError):
             index = [operator.index(index)]
         placed = self._placed[index]
@@ -245,7 +261,10 @@ class Instances:
 
 
 def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
-    """Return the corners (1, 3) of the box round all of a geometry; (0, 3) where there is nothing."""
+    """Return the lower and upper bound of a geometry, (1, 3) each.
+
+    (0, 3) if it is empty.
+    """
     if isinstance(geometry, Mesh):
         points = geometry.corners().reshape(-1, 3)
     else:

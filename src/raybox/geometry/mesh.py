@@ -1,4 +1,4 @@
-"""Mesh: triangles that share vertices."""
+"""`Mesh`: triangles that share vertices."""
 
 from typing import Any, NamedTuple, final
 
@@ -10,7 +10,7 @@ from raybox.validation import Floats, Ints
 
 
 class TriangleRows(NamedTuple):
-    """Triangles as the kernels read them: read-only and C-ordered."""
+    """Arrays of triangles, for kernels: read-only and C-ordered."""
 
     corners: Floats
     """(F, 3, 3): triangle, corner, coordinate"""
@@ -20,21 +20,22 @@ class TriangleRows(NamedTuple):
 
 @final
 class Mesh:
-    """Closed triangles in space: edges and corners belong to them, and they are met from both sides.
+    """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 
-    A triangle without area, or seen edge on, is met by nothing. The arrays held are read-only copies.
+    Rays miss a triangle without area, and one whose plane they are parallel to. All arrays are read-only
+    copies.
 
     Parameters
     ----------
     vertices : array_like, shape (V, 3)
         Finite.
     faces : array_like of int, shape (F, 3)
-        Each row names a triangle's corners by their place in ``vertices``, in [0, V).
+        Each row is a triangle's three indices into ``vertices``, in [0, V).
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a vertex is not finite, or a face names a vertex that is not there.
+        If shapes do not fit, a vertex is not finite, or an index of a face is out of range.
 
     Examples
     --------
@@ -55,25 +56,25 @@ class Mesh:
         if f.ndim != 2 or f.shape[1] != 3:
             raise InvalidInput(
                 f"faces must have shape (F, 3), three corners for each triangle; got shape {f.shape}. "
-                f"Cut faces of more corners into triangles first."
+                f"Split larger polygons into triangles first."
             )
         validation.require_finite(v, "vertices", "vertex", "Drop the faces that use them, and those vertices")
         outside = (f < 0) | (f >= len(v))
         if outside.any():
-            places = f"from 0 to {len(v) - 1} ({len(v)} vertices)" if len(v) else "and there are no vertices"
-            rule = f"faces must name vertices by their place, {places}"
+            limits = f"from 0 to {len(v) - 1} ({len(v)} vertices)" if len(v) else "and there are no vertices"
+            rule = f"faces must be indices of vertices, {limits}"
             way_out = "Count from 0, and check that all vertices were passed"
             validation.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
         _made(self, v, f)
 
     @property
     def vertices(self) -> Floats:
-        """The corners: shape (V, 3), read-only."""
+        """The vertices: shape (V, 3), read-only."""
         return self._vertices
 
     @property
     def faces(self) -> Ints:
-        """Three vertices for each triangle: shape (F, 3), read-only."""
+        """Three indices of vertices for each triangle: shape (F, 3), read-only."""
         return self._faces
 
     @property
@@ -96,7 +97,7 @@ class Mesh:
         return np.take(self._vertices, self._faces, axis=0)
 
     def rows(self) -> TriangleRows:
-        """Return the corners as the kernels read them."""
+        """Return the arrays for kernels."""
         corners = self.corners()
         validation.freeze(corners)
         return TriangleRows(corners)
@@ -115,5 +116,5 @@ def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
 
 
 def restored(vertices: Floats, faces: Ints) -> Mesh:
-    """Return a mesh of sound arrays, which are not copied."""
+    """Return a mesh of valid arrays, which are not copied."""
     return _made(object.__new__(Mesh), vertices, faces)

@@ -1,4 +1,4 @@
-"""Movers: boxes, and how far each one goes."""
+"""`MovingBoxes`: boxes with a displacement each."""
 
 from typing import Any, NamedTuple, final
 
@@ -10,8 +10,11 @@ from raybox.geometry.boxes import Boxes
 from raybox.validation import Floats
 
 
-class MoverRows(NamedTuple):
-    """Moving boxes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+class MovingBoxRows(NamedTuple):
+    """Arrays of moving boxes, for kernels: read-only, C-ordered.
+
+    In 2D the third column is zero.
+    """
 
     lower: Floats
     """(M, 3)"""
@@ -22,15 +25,15 @@ class MoverRows(NamedTuple):
 
 
 @final
-class Movers:
-    """Boxes on their way: each from where it is to where it is displaced, t from 0 to 1.
+class MovingBoxes:
+    """Boxes that move by a displacement each while t goes from 0 to 1.
 
     Parameters
     ----------
     boxes : Boxes
         M, with finite bounds.
     displacement : array_like, shape (D,) or (M, D)
-        How far each goes; one may serve all.
+        A single displacement is used for all boxes.
 
     Raises
     ------
@@ -47,14 +50,14 @@ class Movers:
         way_out = "Clip those boxes, or sweep the others against them"
         validation.require_finite(boxes.lower, "boxes_moving.lower", "box", way_out)
         validation.require_finite(boxes.upper, "boxes_moving.upper", "box", way_out)
-        way = validation.floats(displacement, "displacement")
-        if way.shape not in ((boxes.ndim_space,), boxes.lower.shape):
+        vectors = validation.floats(displacement, "displacement")
+        if vectors.shape not in ((boxes.ndim_space,), boxes.lower.shape):
             raise InvalidInput(
                 f"displacement must have shape (D,), one for all, or (M, D), one for each box: "
-                f"({boxes.ndim_space},) or {boxes.lower.shape}; got {way.shape}."
+                f"({boxes.ndim_space},) or {boxes.lower.shape}; got {vectors.shape}."
             )
         self.boxes = boxes
-        self.directions = np.array(np.broadcast_to(way, boxes.lower.shape), order="C")
+        self.directions = np.array(np.broadcast_to(vectors, boxes.lower.shape), order="C")
         validation.require_finite(self.directions, "displacement", "box", "Drop those boxes")
         validation.freeze(self.directions)
 
@@ -73,12 +76,12 @@ class Movers:
         """(M,)."""
         return (len(self.boxes),)
 
-    def rows(self) -> MoverRows:
-        """Return the boxes and their ways as the kernels read them."""
+    def rows(self) -> MovingBoxRows:
+        """Return the arrays for kernels."""
         lower, upper = self.boxes.rows()
         directions = self.directions
         if directions.shape[1] == 2:
             directions = np.zeros(lower.shape)
             directions[:, :2] = self.directions
             validation.freeze(directions)
-        return MoverRows(lower, upper, directions)
+        return MovingBoxRows(lower, upper, directions)

@@ -1,4 +1,4 @@
-"""Planes: all points of a given height along a normal."""
+"""`Planes`: all points p with n·p = offset."""
 
 from typing import Any, NamedTuple, final
 
@@ -10,30 +10,32 @@ from raybox.validation import Floats
 
 
 class PlaneRows(NamedTuple):
-    """Planes as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+    """Arrays of planes, for kernels: read-only, C-ordered.
+
+    In 2D the third column is zero.
+    """
 
     normals: Floats
     """(M, 3)"""
     offsets: Floats
     """(M,)"""
     cull_back: bool = False
-    """Drop rays that come from behind, or run along the plane."""
+    """Drop rays that come from behind, or are parallel to the plane."""
 
 
 @final
 class Planes:
     """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 
-    A normal may have any length but zero; offset counts in it: ``Planes([0, 0, 2], 10)`` is the plane z = 5.
-    A ray that lies in a plane has no single crossing, and counts as a miss. The arrays held are read-only
-    copies.
+    A normal may have any length but zero; the offset is in units of it: ``Planes([0, 0, 2], 10)`` is the
+    plane z = 5. A ray within a plane has no single crossing, and misses. All arrays are read-only copies.
 
     Parameters
     ----------
     normals : array_like, shape (M, D)
-        D is 2 or 3. A single normal ``(D,)`` serves all offsets: a stack of parallel planes.
+        D is 2 or 3. A single normal ``(D,)`` is used for all offsets: a stack of parallel planes.
     offsets : array_like, shape (M,)
-        A scalar serves all normals.
+        A scalar is used for all normals.
 
     Raises
     ------
@@ -73,12 +75,12 @@ class Planes:
 
     @classmethod
     def through(cls, points: Any, normals: Any) -> "Planes":
-        """Make planes through points: offset = n . p in float64, so that p lies on it up to rounding.
+        """Return planes through points, with offsets n . p rounded to float64.
 
         Parameters
         ----------
         points, normals : array_like, shape (M, D)
-            One row may serve all rows of the other.
+            A single row is used for all rows of the other.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class Planes:
 
     @property
     def offsets(self) -> Floats:
-        """What n . p is for every point p of the plane: shape (M,), read-only."""
+        """The values of n . p on each plane: shape (M,), read-only."""
         return self._offsets
 
     @property
@@ -122,7 +124,7 @@ class Planes:
         return len(self._normals)
 
     def rows(self) -> PlaneRows:
-        """Return the planes as the kernels read them; in 3D nothing is copied."""
+        """Return the arrays for kernels; in 3D without a copy."""
         normals = self._normals
         if normals.shape[1] == 2:
             normals = np.zeros((len(self), 3))
@@ -141,7 +143,7 @@ def _check_normals(normals: Floats) -> None:
     validation.require_finite(normals, "normals", "plane", "Drop those planes")
     zero = ~normals.any(axis=1)
     if zero.any():
-        way_out = "Drop those planes, or give the direction that is square to them"
+        way_out = "Drop those planes, or pass the direction perpendicular to them"
         validation.refuse_rows(zero, "normals must not be zero", {"normals": normals}, "plane", way_out)
 
 

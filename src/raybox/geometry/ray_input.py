@@ -1,4 +1,4 @@
-"""What makers of rays were given: made to fit together, and checked."""
+"""Validation of the arrays that rays are made of."""
 
 from math import inf
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.validation import Bools, Floats
 
-_WAY_OUT = 'Drop those rows, or pass invalid="miss" and they meet nothing'
+_WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
-class Given(NamedTuple):
-    """Origins, directions (..., D) and ranges as float64; and the names their giver knows them by."""
+class RayArrays(NamedTuple):
+    """Origins, directions (..., D) and ranges as float64, and their names for error texts."""
 
     origins: Floats
     directions: Floats
@@ -23,18 +23,19 @@ class Given(NamedTuple):
     d_name: str = "directions"
 
 
-def settle(given: Given, invalid: str, finite: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return origins and directions of one shape, and t_min and t_max of that shape or scalar, all sound.
+def validated(rays: RayArrays, invalid: str, finite: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return valid origins and directions of one shape, and t_min and t_max.
 
-    Unsound rays are raised for; or, if ``invalid`` is "miss", given an empty range.
-    finite: whether origins and directions are known to be.
+    t_min and t_max have one number for each ray, or are scalar arrays. invalid: "raise" raises `InvalidInput`
+    for invalid rays; "miss" sets their range to an empty one. finite: whether origins and directions are
+    known to be finite.
     """
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}.')
-    o, d, low, high = given[:4]
+    o, d, low, high = rays[:4]
     finite = finite or (validation.all_finite(o) and validation.all_finite(d))
     if o.shape != d.shape:
-        shape = fit(given)
+        shape = common_shape(rays)
         o, d = (np.array(np.broadcast_to(values, shape), order="C") for values in (o, d))
     if low.ndim == 0 and high.ndim == 0:
         ordered = low.item() <= high.item()
@@ -42,28 +43,28 @@ def settle(given: Given, invalid: str, finite: bool = False) -> tuple[Floats, Fl
         low, high = _per_ray(low, "t_min", o.shape[:-1]), _per_ray(high, "t_max", o.shape[:-1])
         ordered = bool((low <= high).all())
     if not (finite and ordered):
-        bad = _unsound(given._replace(origins=o, directions=d, t_min=low, t_max=high), invalid)
+        bad = _find_invalid(rays._replace(origins=o, directions=d, t_min=low, t_max=high), invalid)
         low, high = np.where(bad, inf, low), np.where(bad, -inf, high)
     return o, d, low, high
 
 
-def fit(given: Given) -> tuple[int, ...]:
-    """Return the shape that origins and directions have together."""
-    o, d = given.origins, given.directions
+def common_shape(rays: RayArrays) -> tuple[int, ...]:
+    """Return the broadcast shape of origins and directions."""
+    o, d = rays.origins, rays.directions
     if o.shape == d.shape:
         return o.shape
     try:
-        # D is 2 or 3, never 1, so that it broadcasts only against itself.
+        # D is 2 or 3, never 1, so it broadcasts only against itself.
         return np.broadcast_shapes(o.shape, d.shape)
     except ValueError:
         raise InvalidInput(
-            f"{given.o_name} and {given.d_name} must broadcast against each other and have the same D; "
+            f"{rays.o_name} and {rays.d_name} must broadcast against each other and have the same D; "
             f"got shapes {o.shape} and {d.shape}. Give one row for each ray, or one row for all."
         ) from None
 
 
 def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
-    """Return t as a scalar array, or with one number for each ray."""
+    """Return t as a scalar array, or with the shape of the rays."""
     if t.size == 1:
         return t.reshape(())
     try:
@@ -71,15 +72,15 @@ def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
     except ValueError:
         raise InvalidInput(
             f"{name} must be a scalar or one number for each ray, of shape {shape}; got shape {t.shape}. "
-            f"Repeat the rays first if each shall have several ranges."
+            f"Repeat the rays first to give each several ranges."
         ) from None
 
 
-def _unsound(given: Given, invalid: str) -> Bools:
-    """Mark the rays that break a rule, or raise for the first rule broken."""
-    shape = given.origins.shape[:-1]
-    ranges = {name: np.broadcast_to(t, shape) for name, t in (("t_min", given.t_min), ("t_max", given.t_max))}
-    vectors = {given.o_name: given.origins, given.d_name: given.directions}
+def _find_invalid(rays: RayArrays, invalid: str) -> Bools:
+    """Return a mask of invalid rays, or raise `InvalidInput` for the first broken rule."""
+    shape = rays.origins.shape[:-1]
+    ranges = {name: np.broadcast_to(t, shape) for name, t in (("t_min", rays.t_min), ("t_max", rays.t_max))}
+    vectors = {rays.o_name: rays.origins, rays.d_name: rays.directions}
     t_min, t_max = ranges.values()
     broken = [
         *((f"{name} must be finite", ~np.isfinite(v).all(axis=-1), {name: v}) for name, v in vectors.items()),

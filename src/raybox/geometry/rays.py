@@ -1,4 +1,4 @@
-"""Rays: points that set out along directions, each over a range of t."""
+"""`Rays`: origins and directions, each with a range of t."""
 
 from collections.abc import Iterator
 from math import inf, prod
@@ -9,7 +9,7 @@ import numpy as np
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import camera, ray_input
-from raybox.geometry.ray_input import Given
+from raybox.geometry.ray_input import RayArrays
 from raybox.validation import Floats
 
 _START = 0.0
@@ -18,7 +18,10 @@ validation.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
 
 
 class RayRows(NamedTuple):
-    """Rays as the kernels read them: flat, read-only, C-ordered; in 2D the third column is zero."""
+    """Arrays of rays, for kernels: flat, read-only, C-ordered.
+
+    In 2D the third column is zero.
+    """
 
     origins: Floats
     """(N, 3)"""
@@ -34,20 +37,20 @@ class RayRows(NamedTuple):
 class Rays:
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
-    The numbers are read as they are: float32 input is promoted to float64 exactly, and every answer is exact
-    for the float64 held here. **t counts in lengths of d**, and d may have any length; a zero direction makes
-    the ray the single point o. The arrays held are read-only copies.
+    Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
+    counts in lengths of d**, and d may have any length; a ray with a zero direction is the single point o.
+    All arrays are read-only copies.
 
     Parameters
     ----------
     origins, directions : array_like, shape (..., D)
         D is 2 or 3; the two are broadcast against each other. Finite.
     t_min, t_max : array_like, scalar or shape (...)
-        The range of t, ``t_min <= t_max``; either may be infinite. A range that holds no real t
-        (t_min = +inf, or t_max = -inf) is allowed, and meets nothing.
+        The range of t, ``t_min <= t_max``; either may be infinite. A range without a real t
+        (t_min = +inf, or t_max = -inf) is allowed, and hits nothing.
     invalid : {"raise", "miss"}
-        What becomes of a ray with NaN, an infinite origin or direction, or t_min > t_max: ``"miss"`` keeps
-        its numbers, and gives it the empty range t_min = +inf, t_max = -inf.
+        How to handle rays with NaN, an infinite origin or direction, or t_min > t_max: ``"raise"`` refuses
+        them; ``"miss"`` sets their range to the empty one, t_min = +inf, t_max = -inf.
 
     Raises
     ------
@@ -77,11 +80,13 @@ class Rays:
         d = validation.points(directions, "directions")
         low = _ZERO if t_min is _START else validation.floats(t_min, "t_min")
         high = _INF if t_max is inf else validation.floats(t_max, "t_max")
-        _made(self, *ray_input.settle(Given(o, d, low, high), invalid))
+        _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid))
 
     @classmethod
     def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> "Rays":
-        """Rays from start to end: the direction is end - start, rounded to float64, and t runs from 0 to 1.
+        """Return rays from start to end, with t from 0 to 1.
+
+        The direction is end - start, rounded to float64.
 
         Parameters
         ----------
@@ -97,14 +102,14 @@ class Rays:
         array([3., 4.])
         """
         start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
-        ray_input.fit(Given(start, end, _ZERO, _ONE, "starts", "ends"))
+        ray_input.common_shape(RayArrays(start, end, _ZERO, _ONE, "starts", "ends"))
         with np.errstate(invalid="ignore", over="ignore"):
-            came = Given(start, end - start, _ZERO, _ONE, "starts", "ends - starts")
-        return _made(object.__new__(cls), *ray_input.settle(came, invalid))
+            arrays = RayArrays(start, end - start, _ZERO, _ONE, "starts", "ends - starts")
+        return _made(object.__new__(cls), *ray_input.validated(arrays, invalid))
 
     @classmethod
     def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> "Rays":
-        """Whole lines: rays whose t runs from -inf to inf.
+        """Return whole lines: rays with t from -inf to inf.
 
         Parameters
         ----------
@@ -120,16 +125,19 @@ class Rays:
         array(-inf)
         """
         p, d = validation.points(points, "points"), validation.points(directions, "directions")
-        return _made(object.__new__(cls), *ray_input.settle(Given(p, d, _MINUS_INF, _INF, "points"), invalid))
+        arrays = RayArrays(p, d, _MINUS_INF, _INF, "points")
+        return _made(object.__new__(cls), *ray_input.validated(arrays, invalid))
 
     @classmethod
     def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> "Rays":
-        """Rays of a camera at ``eye`` that looks at ``target``: one through the centre of each pixel.
+        """Return a camera's rays, one through the centre of each pixel.
+
+        The camera is at ``eye`` and looks at ``target``.
 
         Parameters
         ----------
         eye, target, up : array_like, shape (3,)
-            ``up`` is the direction that shall point up in the picture; it need not be square to the view.
+            ``up`` points up in the picture; it need not be perpendicular to the view.
         fov : float
             The vertical field of view in degrees, between 0 and 180: from the top edge of the picture to its
             bottom edge.
@@ -160,7 +168,7 @@ class Rays:
 
     @property
     def origins(self) -> Floats:
-        """Where the rays begin to count t: shape (..., D), read-only."""
+        """The points at t = 0: shape (..., D), read-only."""
         return self._origins
 
     @property
@@ -170,17 +178,17 @@ class Rays:
 
     @property
     def t_min(self) -> Floats:
-        """Where each ray's range begins: shape (...), read-only."""
+        """The lower end of each ray's range: shape (...), read-only."""
         return self._t_min if self._t_min.shape == self.shape else np.broadcast_to(self._t_min, self.shape)
 
     @property
     def t_max(self) -> Floats:
-        """Where each ray's range ends: shape (...), read-only."""
+        """The upper end of each ray's range: shape (...), read-only."""
         return self._t_max if self._t_max.shape == self.shape else np.broadcast_to(self._t_max, self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the set of rays; () for a single ray."""
+        """The rays' shape; () for a single ray."""
         return self._origins.shape[:-1]
 
     @property
@@ -197,22 +205,22 @@ class Rays:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> "Rays":
-        """Pick rays by any NumPy index over `shape`: integers, slices, masks, lists, Ellipsis, None."""
+        """Return rays by any NumPy index over `shape`."""
         key = index if isinstance(index, tuple) else (index,)
         if not any(part is Ellipsis for part in key):
             key = (*key, Ellipsis)
-        # The last axis holds coordinates: binding it here keeps the caller's index off it.
+        # The last axis is that of coordinates, which the caller's index must not reach.
         rows = (*key, slice(None))
         try:
             arrays = [values[rows] for values in (self._origins, self._directions)]
         except IndexError:
-            np.broadcast_to(_ZERO, self.shape)[index]  # NumPy says the same, but counts the caller's axes
+            np.broadcast_to(_ZERO, self.shape)[index]  # the same error with the caller's number of axes
             raise
         ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
         return _made(object.__new__(Rays), *(np.asarray(values, order="C") for values in (*arrays, *ranges)))
 
     def reshape(self, *shape: Any) -> "Rays":
-        """Return the same rays in another shape, given as integers or a tuple; one length may be -1.
+        """Return the same rays in another shape, as `numpy.reshape` takes it.
 
         Examples
         --------
@@ -236,7 +244,9 @@ class Rays:
         return _made(object.__new__(Rays), *arrays, *ranges)
 
     def at(self, t: Any) -> Floats:
-        """Return the points o + t*d, computed in float64 (two roundings); where t is not finite, NaN.
+        """Return the points o + t*d in float64 (two roundings).
+
+        NaN for infinite t.
 
         Parameters
         ----------
@@ -267,7 +277,7 @@ class Rays:
             return self._origins + times[..., None] * self._directions
 
     def rows(self) -> RayRows:
-        """Return the rays flat, as the kernels read them; in 3D nothing is copied."""
+        """Return the arrays for kernels; in 3D without a copy."""
         t_min, t_max = self._t_min.reshape(-1), self._t_max.reshape(-1)
         return RayRows(_flat(self._origins), _flat(self._directions), t_min, t_max)
 
@@ -279,21 +289,21 @@ class Rays:
 
 
 def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
-    """Fill in ``rays`` with C-ordered arrays known to be good."""
+    """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
     rays._origins, rays._directions, rays._t_min, rays._t_max = origins, directions, t_min, t_max
     validation.freeze(origins, directions, t_min, t_max)
     return rays
 
 
 def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: str, finite: bool) -> Rays:
-    """Make rays of arrays that are theirs from now on: checked, not copied.
+    """Return rays that own the arrays: validated, frozen and not copied.
 
-    arrays: origins, directions, t_min, t_max, C-ordered float64 of one shape; finite: whether the first two
-    are known to be.
+    arrays: origins, directions, t_min, t_max, C-ordered float64 of one shape; None: 0 and inf. invalid: as
+    for `Rays`. finite: whether origins and directions are known to be finite.
     """
     o, d, low, high = arrays
-    ranged = Given(o, d, _ZERO if low is None else low, _INF if high is None else high)
-    return _made(object.__new__(Rays), *ray_input.settle(ranged, invalid, finite))
+    ranged = RayArrays(o, d, _ZERO if low is None else low, _INF if high is None else high)
+    return _made(object.__new__(Rays), *ray_input.validated(ranged, invalid, finite))
 
 
 def _restored(*arrays: Floats) -> Rays:

@@ -1,4 +1,4 @@
-"""What queries return: `Hits`, `AllHits` and `RayHits`, with ids and images of them."""
+"""Results of queries: `Hits`, `AllHits` and `RayHits`, with ids and images."""
 
 from raybox.hits.hits import AllHits, Hits, RayHits
 

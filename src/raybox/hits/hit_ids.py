@@ -1,104 +1,124 @@
-"""What contacts are contacts of: numbers over all geometries of a scene, and what follows from them.
+"""Map a hit id to its geometry, instance and row, and compute derived fields of hits.
 
-One number names what was met: it counts through the rows of the first geometry, then through those of the
-next. Of `Instances` it counts through the first copy's rows, then through the next copy's.
+A hit id is one number for each primitive of a scene: it counts through the rows of the first geometry, then
+through those of the next. In `Instances` it counts through the first instance's rows, then through the next
+one's. -1 is a miss.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.geometry import BoxRows, CopyRows, Movers, noting
+from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, with_scratch
 from raybox.primitives import small_batch
 from raybox.validation import Bools, Floats, Ints, freeze
 
 
-class Place(NamedTuple):
-    """What was met of a geometry: which row, of copies which row of what is copied; -1: a miss."""
+class PrimitiveIds(NamedTuple):
+    """Rows of a geometry, or instances and rows of what they copy.
 
-    index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
+    -1 for a miss.
+    """
+
+    index: Ints  # type: ignore[assignment]  # hides the method of tuples
     primitive: Ints
 
 
 class Source(NamedTuple):
-    """What contacts are contacts of: contact k is of ray ``(k // inner) * row + (k % inner) * column``."""
+    """Rays and geometries of hits.
 
-    rays: Any  # Rays, or Movers
-    parts: tuple[Any, ...]  # the rows of each geometry, as the kernels read them
-    starts: tuple[int, ...] = (0,)  # the first number of each
+    Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
+    """
+
+    rays: Any  # Rays or MovingBoxes
+    parts: tuple[Any, ...]  # rows of each geometry, for kernels
+    starts: tuple[int, ...] = (0,)  # first hit id of each geometry
     inner: int = 1
     row: int = 1
     column: int = 0
-    picked: bool = False  # row k of the only part is contact k's: no machine holds everything
+    picked: bool = (
+        False  # row k of the only part belongs to hit k, as the rows of a split scene are not all here
+    )
 
     def ray_of(self, size: int) -> Ints:
-        """Return the number of each contact's ray."""
+        """Return the number of each hit's ray."""
         k = np.arange(size)
         return (k // self.inner) * self.row + (k % self.inner) * self.column
 
-    def geometry_of(self, number: Ints) -> Ints:
-        """Return which geometry contacts' numbers are of; -1: a miss."""
+    def geometry_of(self, hit_id: Ints) -> Ints:
+        """Return the geometry's number for each hit id; -1 for a miss."""
         if len(self.parts) == 1:
-            return _frozen(np.minimum(number, 0))
-        return _frozen(np.searchsorted(self.starts, number, side="right") - 1)
+            return _frozen(np.minimum(hit_id, 0))
+        return _frozen(np.searchsorted(self.starts, hit_id, side="right") - 1)
 
-    def place_of(self, number: Ints) -> Place:
-        """Return what contacts' numbers stand for."""
+    def primitives_of(self, hit_id: Ints) -> PrimitiveIds:
+        """Return index and primitive for each hit id."""
         if len(self.parts) == 1:
-            return _copy_and_row(self.parts[0], number)
-        geometry = self.geometry_of(number)
-        index, primitive = np.full(number.shape, -1), np.full(number.shape, -1)
+            return _index_and_primitive(self.parts[0], hit_id)
+        geometry = self.geometry_of(hit_id)
+        index, primitive = np.full(hit_id.shape, -1), np.full(hit_id.shape, -1)
         for k, rows in enumerate(self.parts):
             own = geometry == k
-            index[own], primitive[own] = _copy_and_row(rows, number[own] - self.starts[k])
-        return Place(_frozen(index), _frozen(primitive))
+            index[own], primitive[own] = _index_and_primitive(rows, hit_id[own] - self.starts[k])
+        return PrimitiveIds(_frozen(index), _frozen(primitive))
 
 
-def _copy_and_row(rows: Any, number: Ints) -> Place:
-    """Return what numbers of one geometry stand for; where nothing is copied, that is the number itself."""
-    if not isinstance(rows, CopyRows):
-        return Place(number, number)
+def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
+    """Return index and primitive for hit ids of one geometry.
+
+    Both are the id except for instances.
+    """
+    if not isinstance(rows, InstanceRows):
+        return PrimitiveIds(hit_id, hit_id)
     size = max(1, rows.size)
-    missed = number < 0
-    return Place(_frozen(number // size), _frozen(np.where(missed, -1, number % size)))
+    missed = hit_id < 0
+    return PrimitiveIds(_frozen(hit_id // size), _frozen(np.where(missed, -1, hit_id % size)))
 
 
 def _frozen(values: Any) -> Ints:
-    array = np.asarray(values)  # of a single ray too, where NumPy makes a scalar
+    array = np.asarray(values)  # NumPy makes a scalar of a single ray's array
     freeze(array)
     return array
 
 
-def derive(source: Source, ray_of: Ints, number: Ints, loop: str, *out: Floats) -> None:
-    """Fill in what follows from contacts: by the compiled loop of this name, or by hand for a handful."""
+def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) -> None:
+    """Write a derived field of hits into `out`.
+
+    Rows of misses are left unchanged.
+
+    loop: name of a compiled loop of `raybox.primitives.pairs`; a few hits are computed in Python.
+    """
     if source.picked:
-        number = np.where(number < 0, -1, np.arange(number.size))
+        hit_id = np.where(hit_id < 0, -1, np.arange(hit_id.size))
     if len(source.parts) == 1:
-        _derive(source.rays, source.parts[0], (ray_of, number), loop, *out)
+        _derive(source.rays, source.parts[0], (ray_of, hit_id), loop, *out)
         return
     for rows, start, stop in zip(source.parts, source.starts, (*source.starts[1:], 2**63 - 1), strict=True):
-        own = np.flatnonzero((number >= start) & (number < stop))
-        some = [array[own] for array in out]
-        _derive(source.rays, rows, (ray_of[own], number[own] - start), loop, *some)
-        for array, part in zip(out, some, strict=True):
+        own = np.flatnonzero((hit_id >= start) & (hit_id < stop))
+        parts = [array[own] for array in out]
+        _derive(source.rays, rows, (ray_of[own], hit_id[own] - start), loop, *parts)
+        for array, part in zip(out, parts, strict=True):
             array[own] = part
 
 
-def _derive(rays: Any, rows: Any, contacts: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
-    """Fill in what follows from contacts with one geometry."""
-    ray_of, number = contacts
+def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
+    """Write a derived field for hits of one geometry.
+
+    hits: numbers of rays and of primitives.
+    """
+    ray_of, number = hits
     left: Bools = number >= 0
-    if isinstance(rays, Movers) or not small_batch.serves(rows, number.size):
+    if isinstance(rays, MovingBoxes) or not small_batch.serves(rows, number.size):
         from raybox.primitives import pairs
 
-        getattr(pairs, loop)(rays.rows(), noting(rows, 0), ray_of, number, *out)
-        if not isinstance(rows, CopyRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
+        getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+        if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)
     for k in np.flatnonzero(left):
         met = small_batch.meet(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
         if met is not None:
-            _BY_HAND[loop](met, k, *out)
+            _WRITERS[loop](met, k, *out)
 
 
 def _set_span(met: small_batch.Met, k: int, near: Floats, far: Floats) -> None:
@@ -113,4 +133,4 @@ def _set_weights(met: small_batch.Met, k: int, out: Floats) -> None:
     out[k] = met.weights
 
 
-_BY_HAND: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}
+_WRITERS: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}

@@ -1,4 +1,4 @@
-"""Pictures of answers as plain bytes: distances, numbers and normals as colours, a miss as white."""
+"""Pictures of hits: distances, indices or normals as colours; misses are white."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,11 @@ from raybox.validation import Bools, Floats, Ints
 Bytes = NDArray[np.uint8]
 
 WHITE = 255
-# Far to near on a dark ground, near to far on a white one, in even steps of lightness: night blue, violet,
-# rose, orange, straw, nearly white.
+# Even steps of lightness: night blue, violet, rose, orange, straw, nearly white.
 STOPS = np.array(
     [[22, 16, 52], [74, 28, 110], [150, 48, 118], [222, 90, 88], [252, 168, 108], [255, 246, 208]]
 )
-# Okabe and Ito's colours, which all kinds of eyes tell apart, without black; then darker, and paler.
+# Okabe and Ito's colours for all kinds of colour vision, without black; then darker, and paler.
 _HUES = np.array(
     [
         [0, 114, 178],
@@ -29,10 +28,9 @@ PALETTE = np.concatenate([_HUES, 0.62 * _HUES, 0.55 * _HUES + 0.45 * 215.0]).ast
 
 
 def of_depth(t: Floats, hit: Bools) -> Bytes:
-    """Colour distances: the nearest contact darkest, the farthest palest, a miss white.
+    """Return colours of distances: the nearest hit darkest, the farthest palest, a miss white.
 
-    One contact in two hundred at either end does not count, so that a single stray one leaves colours to the
-    others.
+    The nearest and the farthest half per cent are clipped, so that single outliers do not take all contrast.
     """
     # a quarter of the largest float, so that differences do not overflow
     reach = np.finfo(np.float64).max / 4
@@ -43,19 +41,25 @@ def of_depth(t: Floats, hit: Bools) -> Bytes:
 
 
 def of_index(index: Ints) -> Bytes:
-    """Colour numbers, one of 21 colours for each, the same in every picture; a miss is white."""
+    """Return one of 21 colours for each index, the same in every picture; a miss is white."""
     return _on_white(PALETTE[index % len(PALETTE)], index >= 0)
 
 
 def of_normals(normals: Floats, hit: Bools) -> Bytes:
-    """Colour directions: red, green and blue are x, y and z from -1 to 1; a miss is white."""
+    """Return colours of normals: red, green, blue are x, y, z.
+
+    A miss is white.
+    """
     colours = np.full((*normals.shape[:-1], 3), 127.5)
     colours[..., : normals.shape[-1]] += 127.5 * np.where(hit[..., None], normals, 0.0)
     return _on_white(np.rint(colours), hit)
 
 
 def ramp(share: Floats) -> Floats:
-    """Return the colour at a share from 0 (dark) to 1 (pale), shape (..., 3), from 0 to 255."""
+    """Return colours, shape (..., 3), from 0 to 255.
+
+    share: from 0 (dark) to 1 (pale).
+    """
     steps = np.linspace(0.0, 1.0, len(STOPS))
     return np.stack([np.interp(share, steps, channel) for channel in STOPS.T], axis=-1)
 

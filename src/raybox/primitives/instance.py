@@ -1,8 +1,8 @@
 """Moved copies of primitives: the table of what can be copied, and what a question asks of a copy.
 
 A primitive's number is ``copy * size + row``. Where bounds cannot tell, it may stand in the world as one of
-floats (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set ``rows.unsure``, and the ray is
-answered in whole numbers (`raybox.queries.exact_fallback`); the others return NaN.
+floats (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set ``rows.undecided``, and the ray
+is answered in whole numbers (`raybox.queries.exact_fallback`); the others return NaN.
 """
 
 from types import ModuleType
@@ -63,7 +63,7 @@ def intersect(rows: Any, seen: Seen, number: int) -> tuple[bool, float]:
             status, t = instance_world.intersect(rows, seen, number - seen.base)
         if status != 0:
             return status > 0, t if status > 0 else np.inf
-    rows.unsure[0] = True
+    rows.undecided[0] = True
     return False, np.inf
 
 
@@ -87,7 +87,7 @@ def tie(rows: Any, ray: Any, one: int, other: int) -> int:
     if not sure:
         sure, first = instance_world.tie(rows, plain, (i, j), (row_i, row_j))
     if not sure:
-        rows.unsure[0] = True
+        rows.undecided[0] = True
     return first
 
 
@@ -132,5 +132,5 @@ def weights(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
 @device
 def close(rows: Any, k: int) -> None:
     """Note whether anything about ray k was unsure."""
-    rows.doubts[k] = rows.unsure[0]
-    rows.unsure[0] = False
+    rows.undecided_rays[k] = rows.undecided[0]
+    rows.undecided[0] = False

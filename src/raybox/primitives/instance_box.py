@@ -11,9 +11,9 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.exact import double_double
-from raybox.exact.double_double import DD
+from raybox.exact.double_double import DD, is_small, with_underflow
 from raybox.primitives import box
-from raybox.primitives.instance_ray import Seen, below3, loosened, order, sharp_heading, sharp_origin
+from raybox.primitives.instance_ray import Seen, order, sharp_heading, sharp_origin
 
 _TINY = 1e-300  # more than underflow can lose
 
@@ -86,7 +86,7 @@ def _plane(boxes: Any, seen: Seen, i: int, k: int, far: bool) -> float:
 def _ratio(rows: Any, seen: Seen, plane: float, k: int) -> tuple[DD, DD]:
     """Return the time of a plane as a numerator and a denominator, in double-double."""
     num = double_double.sub(double_double.lift(plane), sharp_origin(rows, seen, seen.copy, k))
-    return loosened(num), loosened(sharp_heading(rows, seen, seen.copy, k))
+    return with_underflow(num), with_underflow(sharp_heading(rows, seen, seen.copy, k))
 
 
 @device
@@ -99,7 +99,7 @@ def _time(rows: Any, seen: Seen, plane: float, k: int) -> float:
 @device
 def decide(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
     """Return (1 met, -1 missed, 0 not sure; first contact rounded once)."""
-    if not below3(_corner(boxes.lower, i)) or not below3(_corner(boxes.upper, i)):
+    if not is_small(_corner(boxes.lower, i)) or not is_small(_corner(boxes.upper, i)):
         return 0, np.nan
     x, y, z = _slabs(boxes, seen, i)
     status = _judge(x, y, z, seen.t_min, seen.t_max)

@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 from raybox.compiler.decorators import device
 from raybox.exact import double_double
-from raybox.exact.double_double import DD
+from raybox.exact.double_double import DD, is_moderate, with_underflow
 from raybox.primitives.ray import Ray
 
 _LOST = 2.0**-49
 _INVERSE = 2.0**-90  # of an entry of the inverse: more than high + low is off
-TAME_HIGH = 2.0**60
-SLACK = 2.0**-700  # more than underflow can lose in sums of products of tame numbers
 
 
 class Seen(NamedTuple):
@@ -44,18 +42,6 @@ class Seen(NamedTuple):
 def plainly(ray: Any) -> Ray:
     """Return a ray without what it is seen by."""
     return Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
-
-
-@device
-def tame3(v: Any) -> bool:
-    """Tell whether the bounds hold for products of all three parts of a vector."""
-    return double_double.tame3(v) and below3(v)
-
-
-@device
-def below3(v: Any) -> bool:
-    """Tell whether no part of a vector is too large for the bounds."""
-    return abs(v[0]) < TAME_HIGH and abs(v[1]) < TAME_HIGH and abs(v[2]) < TAME_HIGH
 
 
 @device
@@ -87,7 +73,7 @@ def look(rows: Any, ray: Ray, copy: int) -> Seen:
         (sway_x, sway_y, sway_z),
         copy,
         copy * rows.size,
-        bool(rows.tame[copy]) and tame3(o) and tame3(d),
+        bool(rows.tame[copy]) and is_moderate(o) and is_moderate(d),
     )
 
 
@@ -137,15 +123,10 @@ def sharp3(rows: Any, ray: Any, copy: int) -> tuple[Any, Any]:
 
 
 @device
-def loosened(a: DD) -> DD:
-    """Return a sum of products with what underflow may have lost in it."""
-    return DD(a.head, a.tail, a.slack + SLACK)
-
-
-@device
 def order(num1: DD, den1: DD, num2: DD, den2: DD) -> int:
     """Compare num1/den1 with num2/den2: -1 or 1 where that is sure, else 0; signs of both den are sure."""
-    difference = loosened(double_double.sub(double_double.mul(num1, den2), double_double.mul(num2, den1)))
+    cross_product = double_double.sub(double_double.mul(num1, den2), double_double.mul(num2, den1))
+    difference = with_underflow(cross_product)
     if not double_double.certain(difference):
         return 0
     positive = (difference.head > 0.0) == ((den1.head > 0.0) == (den2.head > 0.0))

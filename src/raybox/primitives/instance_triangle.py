@@ -11,10 +11,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.exact import double_double
-from raybox.exact.double_double import DD
+from raybox.exact.double_double import DD, is_small, with_underflow
 from raybox.exact.predicate import sign
 from raybox.primitives import triangle
-from raybox.primitives.instance_ray import Seen, below3, loosened, order, sharp3
+from raybox.primitives.instance_ray import Seen, order, sharp3
 
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
 _TINY = 1e-290  # more than underflow can lose
@@ -61,7 +61,7 @@ def _side(p: Any, q: Any, seen: Seen) -> int:
 def _judge(mesh: Any, seen: Seen, i: int) -> int:
     """Return 1 where the line surely meets the triangle (and from the side that counts), -1, or 0."""
     a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
-    if not (below3(a) and below3(b) and below3(c)):
+    if not (is_small(a) and is_small(b) and is_small(c)):
         return 0
     a, b, c = _minus(a, seen.local), _minus(b, seen.local), _minus(c, seen.local)
     u, v, w = _side(c, b, seen), _side(a, c, seen), _side(b, a, seen)
@@ -80,7 +80,7 @@ def _ratio(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[DD, DD]:
         double_double.diff3(_point(mesh, i, 1), a), double_double.diff3(_point(mesh, i, 2), a)
     )
     o, d = sharp3(rows, seen, seen.copy)
-    return loosened(double_double.inner(_apart(a, o), n)), loosened(double_double.inner(d, n))
+    return with_underflow(double_double.inner(_apart(a, o), n)), with_underflow(double_double.inner(d, n))
 
 
 @device
@@ -147,5 +147,5 @@ def weights(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
         double_double.inner(d, double_double.cross(a, c)),
         double_double.inner(d, double_double.cross(b, a)),
     )
-    total = loosened(double_double.add(double_double.add(u, v), w))
-    return double_double.divide(loosened(v), total), double_double.divide(loosened(w), total)
+    total = with_underflow(double_double.add(double_double.add(u, v), w))
+    return double_double.divide(with_underflow(v), total), double_double.divide(with_underflow(w), total)

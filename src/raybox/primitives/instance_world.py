@@ -13,9 +13,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named
 from raybox.exact import double_double
+from raybox.exact.double_double import is_moderate
 from raybox.geometry import BoxRows, TriangleRows
 from raybox.primitives import box, triangle
-from raybox.primitives.instance_ray import Seen, plainly, tame3
+from raybox.primitives.instance_ray import Seen, plainly
 from raybox.primitives.ray import Ray
 
 _MODULES = {BoxRows: box, TriangleRows: triangle}
@@ -39,7 +40,7 @@ def _moved(rows: Any, copy: int, k: int, point: Any) -> tuple[bool, float]:
 @device
 def _put(rows: Any, copy: int, point: Any, out: Any) -> bool:
     """Write a point's image, under a map that bounds hold for; False where it is not three floats."""
-    if not tame3(point):
+    if not is_moderate(point):
         return False
     exact_x, out[0] = _moved(rows, copy, 0, point)
     exact_y, out[1] = _moved(rows, copy, 1, point)
@@ -86,7 +87,7 @@ def _stand(inner: Any, rows: Any, copy: int, i: int, place: int) -> bool:
 @device
 def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
-    lower, upper = rows.room.lower[place], rows.room.upper[place]
+    lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]
     if not (
         _upright(rows, copy)
         and _put(rows, copy, (low[i, 0], low[i, 1], low[i, 2]), lower)
@@ -104,7 +105,7 @@ def _stand_triangle(inner: TriangleRows, rows: Any, copy: int, i: int, place: in
     for k in range(3):
         to = k if hand > 0 or k == 0 else 3 - k  # in a mirror image, two corners change places
         point = corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
-        if not _put(rows, copy, point, rows.room.corners[place, to]):
+        if not _put(rows, copy, point, rows.scratch.corners[place, to]):
             return False
     return hand != 0
 
@@ -137,7 +138,7 @@ def intersect(rows: Any, seen: Seen, i: int) -> tuple[int, float]:
     """Return (1 met, -1 missed, 0 where it is no primitive of the world; first contact)."""
     if not _stand(rows.rows, rows, seen.copy, i, 0):
         return 0, np.nan
-    met, t = _intersect(rows.room, plainly(seen), 0)
+    met, t = _intersect(rows.scratch, plainly(seen), 0)
     return 1 if met else -1, t
 
 
@@ -147,7 +148,7 @@ def tie(rows: Any, ray: Ray, copies: tuple[int, int], items: tuple[int, int]) ->
     for place in range(2):
         if not _stand(rows.rows, rows, copies[place], items[place], place):
             return False, 0
-    return True, _tie(rows.room, ray, 0, 1)
+    return True, _tie(rows.scratch, ray, 0, 1)
 
 
 @device
@@ -155,7 +156,7 @@ def span(rows: Any, seen: Seen, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it meets, or NaN."""
     if not _stand(rows.rows, rows, seen.copy, i, 0):
         return np.nan, np.nan
-    return _span(rows.room, plainly(seen), 0)
+    return _span(rows.scratch, plainly(seen), 0)
 
 
 @device
@@ -163,4 +164,4 @@ def normal(rows: Any, seen: Seen, i: int) -> tuple[float, float, float]:
     """Return the unit normal at the first contact, or NaN; edges belong to the copy's own first axis."""
     if not (_straight(rows, seen.copy) and _stand(rows.rows, rows, seen.copy, i, 0)):
         return np.nan, np.nan, np.nan
-    return _normal(rows.room, plainly(seen), 0)
+    return _normal(rows.scratch, plainly(seen), 0)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, dispatch
-from raybox.geometry import MoverRows, RayRows
+from raybox.geometry import MovingBoxRows, RayRows
 
 
 class Ray(NamedTuple):
@@ -45,7 +45,7 @@ def _get_ray(rays: RayRows, i: int) -> Ray:
 
 
 @device
-def _get_mover(movers: MoverRows, i: int) -> Mover:
+def _get_mover(movers: MovingBoxRows, i: int) -> Mover:
     low, high, d = movers.lower, movers.upper, movers.directions
     return Mover(
         (low[i, 0], low[i, 1], low[i, 2]),
@@ -76,7 +76,7 @@ def extent(ray: Any) -> Any:
     raise NotImplementedError("compiled code only")
 
 
-dispatch(get_ray, {RayRows: _get_ray, MoverRows: _get_mover}.get)
+dispatch(get_ray, {RayRows: _get_ray, MovingBoxRows: _get_mover}.get)
 dispatch(extent, {Ray: _of_ray, Mover: _of_mover}.get)
 
 

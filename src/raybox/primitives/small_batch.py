@@ -13,7 +13,7 @@ import numpy as np
 
 from raybox.exact import definition, instance_definition
 from raybox.exact.definition import Crossing, Ratio, Ray1, Vector
-from raybox.geometry import BoxRows, CopyRows, PlaneRows, RayRows, TriangleRows
+from raybox.geometry import BoxRows, InstanceRows, PlaneRows, RayRows, TriangleRows
 from raybox.validation import Floats
 
 FEW = 16  # pairs; about 10 us each
@@ -53,7 +53,7 @@ def meet(rows: Any, ray: Ray1, i: int) -> Met | None:
 
 def moment(rows: Any, ray: Ray1, i: int) -> Ratio | None:
     """Return the exact time of the first contact with primitive i, or None."""
-    if isinstance(rows, CopyRows):
+    if isinstance(rows, InstanceRows):
         local, corners = _seen(rows, ray, i)
         return _contact(rows.rows, local, corners)
     if isinstance(rows, PlaneRows):
@@ -80,13 +80,13 @@ def _contact(rows: BoxRows | TriangleRows, ray: Ray1, corners: list[Vector]) -> 
     return definition.triangle_time(ray, a, b, c, rows.cull_back)
 
 
-def _seen(rows: CopyRows, ray: Ray1, i: int) -> tuple[Ray1, list[Vector]]:
+def _seen(rows: InstanceRows, ray: Ray1, i: int) -> tuple[Ray1, list[Vector]]:
     """Return the ray as the copy sees it that primitive i is in, and the primitive's corners."""
     copy, row = divmod(int(i), rows.size)
-    return instance_definition.seen(ray, _matrix(rows, copy), _corners(rows.rows, row))
+    return instance_definition.to_local(ray, _matrix(rows, copy), _corners(rows.rows, row))
 
 
-def _matrix(rows: CopyRows, copy: int) -> instance_definition.Matrix:
+def _matrix(rows: InstanceRows, copy: int) -> instance_definition.Matrix:
     return tuple(map(tuple, rows.placed[copy].tolist()))
 
 
@@ -106,7 +106,7 @@ def _meet_triangle(rows: TriangleRows, ray: Ray1, i: int) -> Met | None:
     return met and Met(met[0], _square(rows, i), met[1:])
 
 
-def _meet_copy(rows: CopyRows, ray: Ray1, i: int) -> Met | None:
+def _meet_copy(rows: InstanceRows, ray: Ray1, i: int) -> Met | None:
     local, corners = _seen(rows, ray, i)
     copy, row = divmod(int(i), rows.size)
     if isinstance(rows.rows, BoxRows):
@@ -121,7 +121,7 @@ _TABLE: dict[type, Any] = {
     BoxRows: _meet_box,
     PlaneRows: _meet_plane,
     TriangleRows: _meet_triangle,
-    CopyRows: _meet_copy,
+    InstanceRows: _meet_copy,
 }
 
 
@@ -141,11 +141,11 @@ def _square(rows: TriangleRows, i: int) -> Floats:
     return _unit(_cross(_unit(0.5 * b - 0.5 * a), _unit(0.5 * c - 0.5 * a)))
 
 
-def _turned(rows: CopyRows, copy: int, normal: Floats) -> Floats:
+def _turned(rows: InstanceRows, copy: int, normal: Floats) -> Floats:
     """Take a normal to the world: by the inverse, transposed."""
     x, y, z = normal.tolist()
     if not rows.tame[copy]:
-        return _unit(np.array(instance_definition.turned((x, y, z), _matrix(rows, copy))))
+        return _unit(np.array(instance_definition.world_normal((x, y, z), _matrix(rows, copy))))
     inverse = rows.high[copy]
     return _unit(x * inverse[0] + y * inverse[1] + z * inverse[2])
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
-from raybox.geometry import BoxRows, CopyRows, PlaneRows, TriangleRows
+from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
 from raybox.primitives import box, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.ray import Ray
@@ -17,7 +17,7 @@ TABLE: dict[type, ModuleType] = {
     BoxRows: box,
     PlaneRows: plane,
     TriangleRows: triangle,
-    CopyRows: instance,
+    InstanceRows: instance,
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from raybox.compiler.decorators import entry, inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
-from raybox.geometry import CopyRows
+from raybox.geometry import InstanceRows
 from raybox.primitives import small_batch
 from raybox.traversal.protocol import REGISTERED, ExactHooks
 from raybox.traversal.single import Job, Scratch, make_scratch, traverse
@@ -51,9 +51,9 @@ def list_candidates(job: Job, k: int, scratch: Scratch, recorder: Candidates) ->
 
 def undecided_hits(job: Job) -> Iterator[tuple[int, Ints, Floats]]:
     """Yield each undecided ray with all of its hits in exact order: index and time."""
-    if not isinstance(job.rows, CopyRows):
+    if not isinstance(job.rows, InstanceRows):
         return
-    for k in np.flatnonzero(job.rows.doubts).tolist():
+    for k in np.flatnonzero(job.rows.undecided_rays).tolist():
         hits = _hits(job, k)
         times = [definition.rounded(time) for time, _ in hits]
         yield k, np.array([i for _, i in hits], np.int64), np.array(times, np.float64)

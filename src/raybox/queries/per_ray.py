@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler import buffer_pool
-from raybox.geometry import noting
+from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import undecided_hits
 from raybox.traversal.single import Job, make_scratch, traverse_rays
 from raybox.validation import Floats, Ints
@@ -74,7 +74,7 @@ def select_rays(job: Job, numbers: Ints | slice) -> Job:
     )
     for array in rows:
         array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
-    return job._replace(rays=rows, rows=noting(job.rows, len(rows.origins)), frame=None)
+    return job._replace(rays=rows, rows=with_scratch(job.rows, len(rows.origins)), frame=None)
 
 
 def join_arrays(arrays: Any, dtype: Any) -> Any:

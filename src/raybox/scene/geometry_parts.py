@@ -12,10 +12,19 @@ from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
 from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
-from raybox.exact.double_double import TAME_LOW
+from raybox.exact.double_double import TAME_HIGH, TAME_LOW
 from raybox.exact.matrix_inverse import invert
-from raybox.geometry import Bounded, CopyRows, Cull, Geometry, Instances, Rays, around, facing, noting
-from raybox.primitives.instance_ray import TAME_HIGH
+from raybox.geometry import (
+    Bounded,
+    Cull,
+    Geometry,
+    InstanceRows,
+    Instances,
+    Rays,
+    around,
+    facing,
+    with_scratch,
+)
 from raybox.primitives.table import bounds, has_simd
 from raybox.threads.chunks import check_workers
 from raybox.traversal.ray_setup import Frame, frame_of
@@ -39,7 +48,7 @@ class Part(NamedTuple):
     @property
     def size(self) -> int:
         """How many numbers it needs for its contacts."""
-        return len(self.geometry) * (self.rows.size if isinstance(self.rows, CopyRows) else 1)
+        return len(self.geometry) * (self.rows.size if isinstance(self.rows, InstanceRows) else 1)
 
 
 def listed(geometry: Any) -> list[Any]:
@@ -127,7 +136,7 @@ def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
 
 
 def _has_sides(rows: Any) -> bool:
-    return hasattr(rows.rows if isinstance(rows, CopyRows) else rows, "cull_back")
+    return hasattr(rows.rows if isinstance(rows, InstanceRows) else rows, "cull_back")
 
 
 def check(part: Part) -> None:
@@ -179,8 +188,8 @@ def _rows(geometry: Geometry, inner: Part | None) -> Any:
     lower, upper = around(placed, *_pieces(inner, len(geometry)))
     freeze(high, low, tame, lower, upper)
     none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
-    made = CopyRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
-    return noting(made, 0)
+    made = InstanceRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
+    return with_scratch(made, 0)
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Movers
+from raybox.geometry import Boxes, MovingBoxes
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
@@ -75,7 +75,7 @@ def sweep(
     >>> hits.index, hits.t, hits.normals, hits.points
     (array([0]), array([0.5]), array([[-1.,  0.]]), array([[9., 3.]]))
     """
-    movers = Movers(boxes_moving, displacement)
+    movers = MovingBoxes(boxes_moving, displacement)
     if not (isinstance(scene, Scene) and isinstance(scene.geometry, Boxes)):
         what = scene.geometry if isinstance(scene, Scene) else type(scene).__name__
         raise InvalidInput(
@@ -89,7 +89,7 @@ def sweep(
     return _sweep(movers, scene, where, workers=workers, progress=progress)
 
 
-def _sweep(movers: Movers, scene: Scene, where: Any, **how: Any) -> Hits:
+def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
     """Return what each moving box touches first."""
     from raybox.queries.nearest.query import ExactNearest
     from raybox.traversal.single import Job, make_scratch, traverse_rays

@@ -13,9 +13,8 @@ import numpy as np
 
 from raybox.threads import affinity
 
-Drain = Callable[
-    [int], list[Any]
-]  # runs chunks as thread number k until none are left; returns their results
+# runs chunks as thread number k until none are left; returns their results
+Drain = Callable[[int], list[Any]]
 
 _LOOP, _BUSY = 0, 1  # indices in the signal array: number of the current loop, and of workers running it
 _WORKER_READS = 8192  # reads of a signal before a worker sleeps, 20 to 50 ns each
@@ -40,9 +39,8 @@ def _nothing() -> None:
 
 def _spin(signal: Any, index: int, span: tuple[int, int], reads: int) -> None:
     """Wait while signal[index] is within the span, for at most so many reads."""
-    from raybox.compiler.spin_wait import (
-        spin_while,  # compiled code: a query of one or two pairs runs without
-    )
+    # imported late: queries of one or two pairs need no compiled code
+    from raybox.compiler.spin_wait import spin_while
 
     spin_while(signal, index, *span, reads)
 
@@ -61,8 +59,8 @@ class ThreadPool:
     def run(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
         """Run one loop of chunks on so many threads; return the results of all.
 
-        The calling thread is number 0. Workers that have not begun by the time it is done are not waited
-        for. After an error in any thread `stop` is called, which must end `drain` soon.
+        The calling thread is number 0. It does not wait for workers that have not started by its end.
+        After an error in any thread `stop` is called, which must end `drain` soon.
         """
         results = []
         try:

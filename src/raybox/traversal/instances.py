@@ -14,7 +14,7 @@ import numpy as np
 from raybox.bvh.node import CHILD, EMPTY, ROW
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import inlined
-from raybox.geometry import CopyRows
+from raybox.geometry import InstanceRows
 from raybox.primitives.instance_ray import Seen, look
 from raybox.primitives.ray import Ray
 from raybox.traversal.protocol import resolve
@@ -115,4 +115,4 @@ def traverse_instances(
     return limit
 
 
-TRAVERSALS[CopyRows] = traverse_instances
+TRAVERSALS[InstanceRows] = traverse_instances
