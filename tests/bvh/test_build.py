@@ -1,4 +1,4 @@
-"""Building a tree: sound whatever the boxes, the same whatever the threads, and as good as it was."""
+"""Builds: sound trees for any boxes, the same for any number of threads, of known cost."""
 
 import itertools
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.bvh import build as building
+from raybox.bvh import build as build_module
 from raybox.bvh import hilbert_build, hilbert_curve, hilbert_sort, sah_parallel
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.build_threads import build_pool
-from raybox.bvh.frame import Boxes, choose_frame, frozen
+from raybox.bvh.frame import FramedBoxes, choose_frame, frozen
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH
 from raybox.bvh.validate import check, cost, depth_of, stats
 
@@ -84,7 +84,7 @@ FAMILIES = {
 }
 
 
-def same_tree(one, other):
+def assert_same_tree(one, other):
     np.testing.assert_array_equal(one.nodes, other.nodes)
     np.testing.assert_array_equal(one.root, other.root)
     np.testing.assert_array_equal(one.parts, other.parts)
@@ -93,10 +93,10 @@ def same_tree(one, other):
 
 @pytest.fixture
 def small_tasks(monkeypatch):
-    """Let threads share work on scenes of a few thousand boxes, as they else do on those of a million."""
+    """Make threads share scenes of a few thousand boxes, as they share those of a million."""
     for module, name, value in [
-        (building, "_CHUNK", 100),
-        (building, "_TASK", 64),
+        (build_module, "_CHUNK", 100),
+        (build_module, "_TASK", 64),
         (sah_parallel, "_CHUNK", 150),
         (hilbert_sort, "_CHUNK", 100),
         (hilbert_build, "_CHUNK", 24),
@@ -104,12 +104,12 @@ def small_tasks(monkeypatch):
         monkeypatch.setattr(module, name, value)
 
 
-# Sound
+# Soundness
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_any_boxes_make_a_sound_tree(name, quality, small_tasks):
+def test_trees_of_any_boxes_are_sound(name, quality, small_tasks):
     lower, upper = FAMILIES[name](2500)
     tree = build(lower, upper, quality=quality)
     check(tree, lower, upper)
@@ -120,7 +120,7 @@ def test_any_boxes_make_a_sound_tree(name, quality, small_tasks):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-def test_any_number_of_boxes_makes_a_sound_tree(quality):
+def test_trees_of_any_number_of_boxes_are_sound(quality):
     for n in [*range(20), 63, 64, 65, 511, 512, 513]:
         lower, upper = uniform(n)
         tree = build(lower, upper, quality=quality)
@@ -139,7 +139,7 @@ def test_two_dimensions(quality):
     assert scene.nearest(rb.Rays(goal, [1.0, 0.0])).hit.all()
 
 
-# The same
+# Determinism
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
@@ -148,36 +148,36 @@ def test_threads_do_not_change_the_tree(name, quality, small_tasks):
     lower, upper = FAMILIES[name](3000)
     tree = build(lower, upper, quality=quality, threads=1)
     for threads in (2, 3, 12):  # fewer than the parts of a level, which then have one each; and more
-        same_tree(build(lower, upper, quality=quality, threads=threads), tree)
+        assert_same_tree(build(lower, upper, quality=quality, threads=threads), tree)
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_threads_do_not_change_a_large_tree(quality):
     boxes = uniform(70_000, size=0.01)
-    same_tree(build(*boxes, quality=quality, threads=4), build(*boxes, quality=quality))
+    assert_same_tree(build(*boxes, quality=quality, threads=4), build(*boxes, quality=quality))
 
 
-def test_kinds_of_arrays_make_the_same_tree():
+def test_array_layouts_and_dtypes_give_the_same_tree():
     lower, upper = uniform(300)
     tree = build(lower, upper)
-    same_tree(build(np.asfortranarray(lower), upper[::-1][::-1].copy()), tree)
+    assert_same_tree(build(np.asfortranarray(lower), upper[::-1][::-1].copy()), tree)
     whole = np.rint(lower * 100).astype(np.int64)
-    same_tree(build(whole, whole + 1), build(whole.astype(float), whole + 1.0))
+    assert_same_tree(build(whole, whole + 1), build(whole.astype(float), whole + 1.0))
 
 
-def test_the_top_and_its_parts_are_split_as_one_thread_alone_would(monkeypatch):
-    """The shared way and the compiled way make trees of the same cost, though not in the same order."""
+def test_parallel_splits_cost_the_same_as_serial_ones(monkeypatch):
+    """The parallel and the serial builder give trees of the same cost, in another order of nodes."""
     boxes = uniform(5000)
-    alone = build(*boxes)
-    monkeypatch.setattr(building, "_TASK", 100)
+    serial = build(*boxes)
+    monkeypatch.setattr(build_module, "_TASK", 100)
     monkeypatch.setattr(sah_parallel, "_CHUNK", 300)
-    monkeypatch.setattr(building, "_CHUNK", 700)
-    shared = build(*boxes)
-    assert len(shared.nodes) == len(alone.nodes)
-    assert cost(shared, *boxes) == pytest.approx(cost(alone, *boxes), rel=1e-9)
+    monkeypatch.setattr(build_module, "_CHUNK", 700)
+    parallel = build(*boxes)
+    assert len(parallel.nodes) == len(serial.nodes)
+    assert cost(parallel, *boxes) == pytest.approx(cost(serial, *boxes), rel=1e-9)
 
 
-# Good
+# Cost and memory
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_the_top_and_its_parts_are_split_as_one_thread_alone_would(monkeypatch):
     ],
 )
 def test_cost_and_memory(name, quality, golden):
-    """A change that lowers these is good news; put its numbers here."""
+    """Golden values; a change that lowers them puts its own here."""
     lower, upper = FAMILIES[name](20_000)
-    of = stats(build(lower, upper, quality=quality), lower, upper)
-    assert (round(of["cost"], 3), round(of["bytes_per_box"], 2)) == golden
-    assert of["bytes_per_box"] <= 45
+    result = stats(build(lower, upper, quality=quality), lower, upper)
+    assert (round(result["cost"], 3), round(result["bytes_per_box"], 2)) == golden
+    assert result["bytes_per_box"] <= 45
 
 
 def test_a_stray_box_hardly_changes_the_cost():
@@ -210,8 +210,8 @@ def test_a_stray_box_hardly_changes_the_cost():
     assert cost(tree, lower, upper) < 1.5 * base + 8
 
 
-def test_cost_is_what_it_says():
-    """Nodes a random line meets, counted: lines that meet the root, by area."""
+def test_cost_is_the_number_of_nodes_a_random_line_hits():
+    """Lines that hit the root are weighted by area."""
     lower, upper = uniform(3000, size=0.02)
     tree = build(lower, upper)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH).astype(float)
@@ -224,14 +224,14 @@ def test_cost_is_what_it_says():
     side = np.cross(way, rng.standard_normal((4000, 3)))
     side /= np.linalg.norm(side, axis=1)[:, None]
     start = middle + side * (radius * np.sqrt(rng.random((4000, 1))))
-    met = np.zeros(4000)
+    hit_count = np.zeros(4000)
     root = None
     for a, b in zip(low, up, strict=True):
         one, other = (a - start) / way, (b - start) / way
         hit = np.minimum(one, other).max(axis=1) <= np.maximum(one, other).min(axis=1)
         root = hit if root is None else root
-        met += hit
-    assert met[root].mean() == pytest.approx(cost(tree, lower, upper), rel=0.05)
+        hit_count += hit
+    assert hit_count[root].mean() == pytest.approx(cost(tree, lower, upper), rel=0.05)
 
 
 # The curve
@@ -239,13 +239,13 @@ def test_cost_is_what_it_says():
 
 @pytest.mark.parametrize("cells", [128, 1])
 def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
-    """Every cell once, each a face away from the one before: a box for so many cells a side."""
+    """The curve visits every cell once, and each shares a face with the one before."""
     side = 16
     cell = np.array(list(itertools.product(range(side), repeat=3)), float)
     order = np.random.default_rng(6).permutation(len(cell))
     lower, upper = frozen(cell[order]), frozen(cell[order] + 1.0)
     center, exponent, reach = choose_frame(lower, upper)
-    boxes = Boxes(lower, upper, center, 2.0**exponent)
+    boxes = FramedBoxes(lower, upper, center, 2.0**exponent)
     over = np.concatenate([-2 * center * boxes.scale, [0], [cells / boxes.scale] * 3, [0]])
     monkeypatch.setattr(hilbert_sort, "_CHUNK", 300)
     monkeypatch.setattr(hilbert_sort, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
@@ -292,7 +292,7 @@ def test_many_boxes_are_packed_along_the_curve(boxes):
     np.testing.assert_array_equal(in_leaves(tree), along_the_curve(lower, upper))
 
 
-# Words for what is wrong
+# Errors and threads
 
 
 @pytest.mark.parametrize("quality", ["", "Balanced", "worst", None, 3, ["fast"]])
@@ -307,19 +307,19 @@ def test_an_impossible_number_of_threads_is_refused(workers):
         rb.Scene(rb.Boxes([0, 0], [1, 1]), workers=workers)
 
 
-def test_the_largest_comes_first_and_answers_come_as_asked():
+def test_the_largest_runs_first_and_results_keep_their_order():
     started = []
 
-    def note(k):
+    def record(k):
         started.append(k)
         return -k
 
     with build_pool(1) as run_each:
-        assert run_each.largest_first(note, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
+        assert run_each.largest_first(record, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
     assert started == [9, 9, 4, 2]
 
 
-def test_what_goes_wrong_in_a_thread_comes_out():
+def test_an_exception_in_a_thread_is_raised():
     def fail(k):
         if k == 3:
             raise KeyError(k)

@@ -1,56 +1,56 @@
-"""What a build does where no ordinary scene takes it: far down, out of memory, too deep."""
+"""Builds at their limits: great depth, a full node array."""
 
 import numpy as np
 
-from raybox.bvh import build as building
+from raybox.bvh import build as build_module
 from raybox.bvh import sah_build, sah_parallel
 from raybox.bvh.build import build
-from raybox.bvh.frame import Boxes, choose_frame, frozen, to_rows
+from raybox.bvh.frame import FramedBoxes, choose_frame, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, ROW
 from raybox.bvh.validate import check
 from test_build import clustered, uniform
 
 
 def as_part(lower, upper):
-    """Take boxes to rows, as a build does; give these, and the part that all of them are."""
+    """Return boxes as rows, and the part of all of them."""
     center, exponent, _ = choose_frame(lower, upper)
     rows, bounds = np.empty((len(lower), 8), np.float32), np.empty((2, 8), np.float32)
-    to_rows(Boxes(frozen(lower), frozen(upper), center, 2.0**exponent), 0, len(lower), rows, bounds)
-    return rows, sah_parallel.Part(0, 0, len(lower), *bounds)
+    to_rows(FramedBoxes(frozen(lower), frozen(upper), center, 2.0**exponent), 0, len(lower), rows, bounds)
+    return rows, sah_parallel.PartRows(0, 0, len(lower), *bounds)
 
 
-def test_numbers_of_boxes_take_no_part_in_sums():
-    """Read as float32 they are so tiny that a sum of two can take a hundred times as long as another."""
+def test_box_numbers_are_not_part_of_sums():
+    """As float32 they are denormal, and sums of those can take a hundred times as long."""
     rows, part = as_part(*uniform(100))
     assert rows.view(np.int32)[:, 3].tolist() == [*range(100)]
     assert part.centers[3] == part.centers[7] == 0
     assert (part.centers[[0, 1, 2, 4, 5, 6]] != 0).all()
 
 
-def test_deep_down_a_part_is_halved_by_number():
-    """No boxes are known that lead a cut by cost so deep; the bound does not hang on that."""
+def test_deep_parts_are_halved_by_number():
+    """No boxes are known for which splits by cost go so deep; the bound does not rely on that."""
     rows, part = as_part(*clustered(4000))
     shallow, deep = (
-        building.grow_part(rows, sah_parallel.Task(part, -1, -1, k), "balanced") for k in (48, 49)
+        build_module.build_part(rows, sah_parallel.BuildTask(part, -1, -1, k), "balanced") for k in (48, 49)
     )
     assert levels(deep) == 4 < levels(shallow)  # 8**4 = 4096
-    # the best tree of a part has no bound of its own: where it would be too deep, the part gets another
+    # The best tree of a part has no bound on its depth: where it would be too deep, another is built.
     last = MAX_DEPTH - 3
-    assert levels(building.grow_part(rows, sah_parallel.Task(part, -1, -1, 1), "best")) > 4
-    assert levels(building.grow_part(rows, sah_parallel.Task(part, -1, -1, last), "best")) == 4
+    assert levels(build_module.build_part(rows, sah_parallel.BuildTask(part, -1, -1, 1), "best")) > 4
+    assert levels(build_module.build_part(rows, sah_parallel.BuildTask(part, -1, -1, last), "best")) == 4
 
 
-def test_growing_stops_where_memory_ends_and_goes_on_in_more():
+def test_a_build_continues_when_the_node_array_is_full():
     rows, part = as_part(*uniform(2000))
-    want = building.grow_part(rows.copy(), sah_parallel.Task(part, -1, -1, 1), "balanced")
+    want = build_module.build_part(rows.copy(), sah_parallel.BuildTask(part, -1, -1, 1), "balanced")
     workspace, words = sah_build.make_workspace(0, 2000, 1, part.centers), np.empty((0, ROW), np.int32)
-    turns, done = 0, False
+    calls, done = 0, False
     while not done:
         words = np.concatenate([words, np.full((30, ROW), 7, np.int32)])
-        done = sah_build.grow(rows, workspace, words[:-10])
+        done = sah_build.build_nodes(rows, workspace, words[:-10])
         assert (words[-10:] == 7).all()
-        turns += 1
-    assert turns > 10
+        calls += 1
+    assert calls > 10
     np.testing.assert_array_equal(words[: workspace.state[1]], want)
 
 
@@ -62,8 +62,8 @@ def levels(nodes) -> int:
     return depth
 
 
-def test_deep_down_threads_halve_by_number_too(monkeypatch):
-    monkeypatch.setattr(building, "_TASK", 64)
+def test_threads_halve_deep_parts_by_number_too(monkeypatch):
+    monkeypatch.setattr(build_module, "_TASK", 64)
     monkeypatch.setattr(sah_parallel, "_CHUNK", 150)
     monkeypatch.setattr(sah_parallel, "SAH_DEPTH", 0)
     lower, upper = clustered(4096)

@@ -1,4 +1,4 @@
-"""Parts of a tree built anew while others stay: chosen rightly, sound, and as good as a whole new tree."""
+"""Partial rebuilds: the right parts, sound, and as good as a whole new tree."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.bvh import partial_rebuild
-from raybox.bvh.build import QUALITIES, build, grow_part
+from raybox.bvh.build import QUALITIES, build, build_part
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH
 from raybox.bvh.partial_rebuild import Costs, measure
 from raybox.bvh.refit import copy_nodes, refit_into
@@ -15,24 +15,26 @@ from raybox.bvh.validate import check, cost
 from raybox.errors import RayboxError
 from raybox.queries.nearest.query import ExactNearest
 from raybox.traversal.single import Job, make_scratch, traverse_rays
-from test_build import FAMILIES, clustered, same_tree, small_tasks, uniform
+from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform
 from test_build_deep import levels
-from test_scene_update import assert_as_fresh, cast, last_first
+from test_scene_update import assert_as_fresh, last_to_first, random_rays
 
 __all__ = ["small_tasks"]
 INF = np.inf
 
 
-def stray(boxes, who, step, seed):
-    """Take a step with some of the boxes, not beyond the unit cube."""
-    to = np.clip(boxes[0][who] + np.random.default_rng(seed).standard_normal((len(who), 3)) * step, 0, 1)
-    by = np.zeros_like(boxes[0])
-    by[who] = to - boxes[0][who]
-    return boxes[0] + by, boxes[1] + by
+def stray(boxes, straying, step, seed):
+    """Return boxes of which some have taken a random step within the unit cube."""
+    to = np.clip(
+        boxes[0][straying] + np.random.default_rng(seed).standard_normal((len(straying), 3)) * step, 0, 1
+    )
+    shift = np.zeros_like(boxes[0])
+    shift[straying] = to - boxes[0][straying]
+    return boxes[0] + shift, boxes[1] + shift
 
 
 def corner_of(boxes, number):
-    """Return the boxes nearest to a corner."""
+    """Return the numbers of the boxes nearest to a corner."""
     return np.argsort(np.abs(boxes[0] - 0.1).max(axis=1), kind="stable")[:number]
 
 
@@ -40,24 +42,24 @@ def moved_tree(tree, boxes):
     return refit_into(copy_nodes(tree.nodes), tree, *boxes)[0]
 
 
-class Forced(NamedTuple):
+class ForcedRebuild(NamedTuple):
     tree: object
     before: object
     poor: list
 
 
-def force(tree, boxes, poor, monkeypatch, quality="balanced", **how):
-    """Have these parts grown anew, whatever they cost."""
-    monkeypatch.setattr(partial_rebuild, "_ENOUGH", INF)
+def force_rebuild(tree, boxes, poor, monkeypatch, quality="balanced", **how):
+    """Rebuild these parts whatever their cost; None where the whole tree should be."""
+    monkeypatch.setattr(partial_rebuild, "_LIMIT", INF)
     excess = np.full(tree.parts.size, INF)
     excess[poor] = -1.0
     before = moved_tree(tree, boxes)
-    anew = partial_rebuild.rebuild_parts(before, boxes, Costs(0.5, excess), quality=quality, **how)
-    return anew and Forced(anew[0], before, poor)
+    rebuilt = partial_rebuild.rebuild_parts(before, boxes, Costs(0.5, excess), quality=quality, **how)
+    return rebuilt and ForcedRebuild(rebuilt[0], before, poor)
 
 
 def part(tree, k):
-    """Return a part's nodes, children counted from its root, and whose slot it hangs from."""
+    """Return a part's nodes, with children counted from its root, and the slots that refer to it."""
     begins = [*tree.parts.tolist(), len(tree.nodes)]
     nodes = tree.nodes[begins[k] : begins[k + 1]].copy()
     children = nodes[:, CHILD:]
@@ -70,9 +72,9 @@ def numbers_in(nodes):
     return np.sort(~children[(children < 0) & (children != EMPTY)])
 
 
-def assert_only_grown(forced, boxes):
-    """Hold that the tree is sound, parts hold what they held, and those not chosen are as they were."""
-    tree, before, poor = forced
+def assert_only_rebuilt(rebuild, boxes):
+    """Assert a sound tree of the same parts, of which only the chosen ones have changed."""
+    tree, before, poor = rebuild
     check(tree, *boxes)
     assert tree.parts.size == before.parts.size
     assert tree.nodes.ctypes.data % 64 == 0
@@ -88,22 +90,22 @@ def assert_only_grown(forced, boxes):
             np.testing.assert_array_equal(now, then)
 
 
-# What parts are
+# Parts
 
 
 @pytest.mark.parametrize("quality", ["balanced", "best"])
-def test_parts_are_subtrees_side_by_side(quality, small_tasks):
+def test_parts_are_disjoint_subtrees(quality, small_tasks):
     boxes = clustered(3000)
     tree = build(*boxes, quality=quality)
     assert 8 <= tree.parts.size <= 500
     assert tree.parts.dtype == np.int64
-    held = [numbers_in(part(tree, k)[0]) for k in range(tree.parts.size)]
-    assert max(map(len, held)) <= 3000 // 16
+    numbers = [numbers_in(part(tree, k)[0]) for k in range(tree.parts.size)]
+    assert max(map(len, numbers)) <= 3000 // 16
     top = tree.nodes[: tree.parts[0], CHILD:]
-    np.testing.assert_array_equal(np.sort(np.concatenate([*held, ~top[top < 0]])), np.arange(3000))
+    np.testing.assert_array_equal(np.sort(np.concatenate([*numbers, ~top[top < 0]])), np.arange(3000))
 
 
-def test_trees_of_one_piece_have_no_parts():
+def test_trees_of_a_single_part_list_no_parts():
     assert build(*uniform(3000)).parts.size == 0
     assert build(*uniform(0)).parts.size == 0
     assert build(*uniform(70_000), quality="fast").parts.size == 0
@@ -130,7 +132,7 @@ def test_check_finds_wrong_parts(wrong, small_tasks):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_costs_of_parts_and_of_the_whole(name, small_tasks):
-    """Of a part: what the nodes under its root add, counted one by one."""
+    """The cost of a part is what the nodes below its root add to the whole."""
     boxes, moved = uniform(1500), FAMILIES[name](1500)
     for quality in ("balanced", "fast"):
         tree = moved_tree(build(*boxes, quality=quality), moved)
@@ -144,7 +146,7 @@ def test_costs_of_parts_and_of_the_whole(name, small_tasks):
             assert costs.parts[k] == pytest.approx(without, rel=1e-6, abs=1e-6 * costs.whole)
 
 
-# Grown anew
+# Rebuilds
 
 
 @pytest.mark.parametrize("quality", ["balanced", "best"])
@@ -153,78 +155,82 @@ def test_parts_of_any_boxes_are_sound(name, quality, small_tasks, monkeypatch):
     boxes, start = FAMILIES[name](2500), uniform(2500)
     for tree in (build(*start, quality=quality), build(*boxes, quality=quality)):
         for poor in ([0], [1, tree.parts.size - 1]):
-            forced = force(tree, boxes, poor, monkeypatch, quality)
+            rebuild = force_rebuild(tree, boxes, poor, monkeypatch, quality)
             if np.isfinite(cost(tree, *boxes)):
-                assert_only_grown(forced, boxes)
-            else:  # these are no coordinates for such boxes
-                assert forced is None
+                assert_only_rebuilt(rebuild, boxes)
+            else:  # the tree coordinates do not fit such boxes
+                assert rebuild is None
 
 
-def test_parts_of_boxes_that_are_alike_are_sound(small_tasks, monkeypatch):
-    """Thousands of copies of one box in a part, and unbounded ones among them."""
+def test_parts_of_equal_boxes_are_sound(small_tasks, monkeypatch):
+    """A part has thousands of equal boxes, and a few unbounded ones."""
     monkeypatch.setattr("raybox.bvh.build._TASK", 4000)
     lower, upper = uniform(20_000)
     tree = build(lower, upper)
-    held = numbers_in(part(tree, 2)[0])
-    assert len(held) > 1000
-    lower[held], upper[held] = 0.25, 0.5
-    lower[held[:5]], upper[held[:5]] = -INF, INF
-    upper[held[5:9], 0] = INF
-    forced = force(tree, (lower, upper), [2], monkeypatch)
-    assert_only_grown(forced, (lower, upper))
-    assert levels(part(forced.tree, 2)[0]) <= 8
+    numbers = numbers_in(part(tree, 2)[0])
+    assert len(numbers) > 1000
+    lower[numbers], upper[numbers] = 0.25, 0.5
+    lower[numbers[:5]], upper[numbers[:5]] = -INF, INF
+    upper[numbers[5:9], 0] = INF
+    rebuild = force_rebuild(tree, (lower, upper), [2], monkeypatch)
+    assert_only_rebuilt(rebuild, (lower, upper))
+    assert levels(part(rebuild.tree, 2)[0]) <= 8
 
 
-def test_a_part_that_is_well_is_grown_as_it_was(monkeypatch):
+def test_a_good_part_is_rebuilt_at_the_same_cost(monkeypatch):
     boxes = uniform(70_000, size=0.01)
     tree = build(*boxes)
-    forced = force(tree, boxes, [1, 3], monkeypatch)
-    assert_only_grown(forced, boxes)
-    assert measure(forced.tree, *boxes).parts == pytest.approx(measure(moved_tree(tree, boxes), *boxes).parts)
+    rebuild = force_rebuild(tree, boxes, [1, 3], monkeypatch)
+    assert_only_rebuilt(rebuild, boxes)
+    assert measure(rebuild.tree, *boxes).parts == pytest.approx(
+        measure(moved_tree(tree, boxes), *boxes).parts
+    )
 
 
-def test_the_depth_of_a_part_goes_on_from_the_top(small_tasks, monkeypatch):
+def test_the_depth_of_a_part_continues_that_of_the_top(small_tasks, monkeypatch):
     boxes = clustered(4000)
     tree = build(*boxes)
-    told = {}
+    depths = {}
 
-    def note(rows, task, quality):
-        told[rows.view(np.int32)[:, 3].min()] = task.depth
-        return grow_part(rows, task, quality)
+    def record(rows, task, quality):
+        depths[rows.view(np.int32)[:, 3].min()] = task.depth
+        return build_part(rows, task, quality)
 
-    monkeypatch.setattr(partial_rebuild, "grow_part", note)
+    monkeypatch.setattr(partial_rebuild, "build_part", record)
     for k in range(tree.parts.size):
-        force(tree, boxes, [k], monkeypatch)
+        force_rebuild(tree, boxes, [k], monkeypatch)
     depth = {0: 1}
     for node, slot in np.argwhere(tree.nodes[:, CHILD:] >= 0).tolist():
         depth[int(tree.nodes[node, CHILD + slot])] = depth[node] + 1
     want = {numbers_in(part(tree, k)[0])[0]: depth[int(tree.parts[k])] for k in range(tree.parts.size)}
-    assert told == want
+    assert depths == want
     assert len(set(want.values())) > 1
     assert max(want.values()) < MAX_DEPTH
 
 
 @pytest.mark.parametrize("quality", ["balanced", "best"])
-def test_threads_do_not_change_what_is_grown(quality, small_tasks, monkeypatch):
+def test_threads_do_not_change_a_partial_rebuild(quality, small_tasks, monkeypatch):
     boxes = clustered(3000)
     tree = build(*boxes, quality=quality)
     poor, moved = [0, 2, 5, 7], (boxes[0][::-1].copy(), boxes[1][::-1].copy())
-    alone = force(tree, moved, poor, monkeypatch, quality)
-    assert_only_grown(alone, moved)
+    serial = force_rebuild(tree, moved, poor, monkeypatch, quality)
+    assert_only_rebuilt(serial, moved)
     for threads in (2, 3):
-        same_tree(force(tree, moved, poor, monkeypatch, quality, threads=threads).tree, alone.tree)
-    monkeypatch.setattr(partial_rebuild, "crew", last_first)
-    same_tree(force(tree, moved, poor, monkeypatch, quality).tree, alone.tree)
+        assert_same_tree(
+            force_rebuild(tree, moved, poor, monkeypatch, quality, threads=threads).tree, serial.tree
+        )
+    monkeypatch.setattr(partial_rebuild, "build_pool", last_to_first)
+    assert_same_tree(force_rebuild(tree, moved, poor, monkeypatch, quality).tree, serial.tree)
 
 
-# Which
+# Choice
 
 
 def chosen(tree, boxes, excess):
-    """Return which parts are chosen, by what they cost too much, of a tree that cost 10."""
+    """Return the parts that are chosen by their excess, in a tree of cost 10."""
     excess = np.array(excess, float)
     now = Costs(10.0 + excess.sum(), excess)
-    at = partial_rebuild._places(tree)
+    at = partial_rebuild._locate_parts(tree)
     return list(
         partial_rebuild._choose(tree.nodes, at, now, Costs(10.0, np.zeros_like(excess)), len(boxes[0]))
     )
@@ -237,17 +243,17 @@ def test_the_poorest_parts_are_chosen_as_many_as_it_takes():
     assert chosen(tree, boxes, [0.01, 5, 0, 0, 9, 0, 0, 0]) == [4, 1]
     assert chosen(tree, boxes, [0, 5, 0, -1, 9, 0, 0, 0]) == [4, 1]
     assert chosen(tree, boxes, [0, 0, 0, 7, 0, 0, 0, 1]) == [3, 7]
-    # of four parts, a half; three, and what is left is not too much, or it is
+    # Four parts are half of the boxes: three are chosen if the excess of the rest is small, else none.
     assert chosen(tree, boxes, [1, 3, 3, 3, 0, 0, 0, 0]) == [1, 2, 3]
     assert chosen(tree, boxes, [3, 3, 3, 3, 0, 0, 0, 0]) == []
     assert chosen(tree, boxes, [2] * 8) == []
 
 
-# A scene that moves
+# A moving scene
 
 
 def visited(tree, boxes, rays):
-    """Count the nodes that rays visit on the way to the nearest box."""
+    """Return the number of nodes that rays visit to find their nearest box."""
     job = Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
     scratch, n = make_scratch(), len(rays)
     traverse_rays(job, (0, n), scratch, ExactNearest(np.full(n, -1), np.full(n, INF)))
@@ -256,17 +262,17 @@ def visited(tree, boxes, rays):
 
 @pytest.fixture(scope="module")
 def frames():
-    """Take a hundredth of 10^5 boxes, all from one corner, for a walk over the scene: 20 frames."""
+    """Boxes of 21 frames: 1 % of 10^5 boxes, all from one corner, stray over the scene."""
     boxes = uniform(100_000, size=0.01)
-    places, who = [boxes], corner_of(boxes, 1000)
+    places, straying = [boxes], corner_of(boxes, 1000)
     for frame in range(20):
-        places.append(stray(places[-1], who, 0.05, frame))
+        places.append(stray(places[-1], straying, 0.05, frame))
     return places
 
 
-def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
-    scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(1000)
-    refit_policy, grown = scene._parts[0].refit_policy, []
+def test_boxes_leaving_a_corner_rebuild_parts_only(frames):
+    scene, rays = rb.Scene(rb.Boxes(*frames[0])), random_rays(1000)
+    refit_policy, visit_ratios = scene._parts[0].refit_policy, []
     for boxes in frames[1:]:
         times, built = refit_policy.partial_rebuilds, refit_policy.built
         scene.update(rb.Boxes(*boxes))
@@ -275,55 +281,55 @@ def test_boxes_that_leave_their_corner_cost_a_part_not_the_whole(frames):
         assert scene.stats()["cost"] <= 1.4 * cost(new, *boxes)
         if refit_policy.partial_rebuilds > times:
             assert scene.stats()["cost"] <= 1.15 * cost(new, *boxes)
-            grown.append(visited(scene._parts[0].tree, boxes, rays) / visited(new, boxes, rays))
+            visit_ratios.append(visited(scene._parts[0].tree, boxes, rays) / visited(new, boxes, rays))
             assert_as_fresh(scene, boxes, rays)
             assert refit_policy.built.whole == built.whole
             assert 0 < np.count_nonzero(refit_policy.built.parts != built.parts) < 4
     assert refit_policy.rebuilds == 0
-    assert len(grown) == refit_policy.partial_rebuilds
-    assert 3 <= len(grown) <= 8
-    assert max(grown) <= 1.15, grown
+    assert len(visit_ratios) == refit_policy.partial_rebuilds
+    assert 3 <= len(visit_ratios) <= 8
+    assert max(visit_ratios) <= 1.15, visit_ratios
 
 
-def test_the_first_part_grown_is_as_good_as_new(frames):
-    """Golden: nodes that rays visit after the refit alone, after its parts, in a whole new tree."""
-    tree, rays = build(*frames[0]), cast(1000)
+def test_the_first_part_rebuilt_is_as_good_as_new(frames):
+    """Golden numbers of visited nodes: refitted, with rebuilt parts, in a whole new tree."""
+    tree, rays = build(*frames[0]), random_rays(1000)
     built = measure(moved_tree(tree, frames[0]), *frames[0])
     poor = moved_tree(tree, frames[6])
-    anew, costs = partial_rebuild.rebuild_parts(poor, frames[6], built, quality="balanced")
-    check(anew, *frames[6])
-    work = [visited(one, frames[6], rays) for one in (poor, anew, build(*frames[6]))]
+    rebuilt, costs = partial_rebuild.rebuild_parts(poor, frames[6], built, quality="balanced")
+    check(rebuilt, *frames[6])
+    work = [visited(one, frames[6], rays) for one in (poor, rebuilt, build(*frames[6]))]
     assert work == [24_845, 16_626, 16_546]
     assert np.flatnonzero(costs.parts != built.parts).tolist() == [0]
     assert costs.whole == built.whole
-    assert costs.parts[0] == pytest.approx(measure(anew, *frames[6]).parts[0])
+    assert costs.parts[0] == pytest.approx(measure(rebuilt, *frames[6]).parts[0])
 
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_threads_do_not_change_a_scene_that_moves(frames, workers):
-    alone, many = (rb.Scene(rb.Boxes(*frames[0]), workers=n) for n in (1, workers))
+    serial, many = (rb.Scene(rb.Boxes(*frames[0]), workers=n) for n in (1, workers))
     for boxes in frames[1:9]:
-        for scene in (alone, many):
+        for scene in (serial, many):
             scene.update(rb.Boxes(*boxes))
-        same_tree(alone._parts[0].tree, many._parts[0].tree)
-    assert alone._parts[0].refit_policy.partial_rebuilds == many._parts[0].refit_policy.partial_rebuilds > 0
+        assert_same_tree(serial._parts[0].tree, many._parts[0].tree)
+    assert serial._parts[0].refit_policy.partial_rebuilds == many._parts[0].refit_policy.partial_rebuilds > 0
 
 
-def test_who_asked_before_keeps_tree_and_answers(frames):
-    scene, rays = rb.Scene(rb.Boxes(*frames[0])), cast(500)
-    held = []
+def test_earlier_trees_and_hits_do_not_change(frames):
+    scene, rays = rb.Scene(rb.Boxes(*frames[0])), random_rays(500)
+    earlier = []
     for boxes in frames[1:]:
         scene.update(rb.Boxes(*boxes))
         state, hits = scene._parts[0], scene.nearest(rays)
-        held.append((state.tree, state.tree.nodes.copy(), hits, hits.t_exit.copy()))
+        earlier.append((state.tree, state.tree.nodes.copy(), hits, hits.t_exit.copy()))
     assert scene._parts[0].refit_policy.partial_rebuilds > 1
-    for tree, nodes, hits, t_exit in held:
+    for tree, nodes, hits, t_exit in earlier:
         np.testing.assert_array_equal(tree.nodes, nodes)
         np.testing.assert_array_equal(hits.t_exit, t_exit)
 
 
-def test_memory_of_the_tree_before_is_not_used_for_another_tree(frames):
-    """Trees of different size, given back late: a refit into such memory would be of other nodes."""
+def test_memory_of_a_tree_is_not_reused_for_one_of_another_size(frames):
+    """Earlier trees are released late; a refit into their memory would have the wrong size."""
     scene = rb.Scene(rb.Boxes(*frames[0]))
     refit_policy, before, sizes = scene._parts[0].refit_policy, None, set()
     for boxes in frames[1:]:
@@ -341,53 +347,53 @@ def test_memory_of_the_tree_before_is_not_used_for_another_tree(frames):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-def test_when_all_are_mixed_the_whole_is_built_anew(quality, small_tasks):
+def test_the_whole_is_rebuilt_when_all_boxes_are_mixed(quality, small_tasks):
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes), quality=quality)
     order = np.random.default_rng(10).permutation(5000)
     mixed = boxes[0][order], boxes[1][order]
     scene.update(rb.Boxes(*mixed))
     assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
-    same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
+    assert_same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
 
 
-def test_when_all_go_far_away_the_whole_is_built_anew(small_tasks):
+def test_the_whole_is_rebuilt_when_all_boxes_move_far_away(small_tasks):
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes))
     there = boxes[0] + 1e9, boxes[1] + 1e9
     scene.update(rb.Boxes(*there))
     assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
-    same_tree(scene._parts[0].tree, build(*there))
+    assert_same_tree(scene._parts[0].tree, build(*there))
 
 
-def test_where_parts_turn_out_no_better_the_whole_is_built_anew(frames, monkeypatch):
+def test_the_whole_is_rebuilt_where_parts_are_no_better(frames, monkeypatch):
     tries = []
 
     def poorly(rows, task, quality):
-        """Grow a part by number alone: neighbours are those that came one after the other."""
+        """Build a part by number alone, of boxes in random order."""
         tries.append(len(rows))
         rows[:] = rows[np.random.default_rng(0).permutation(len(rows))]
-        return grow_part(rows, task._replace(depth=49), quality)
+        return build_part(rows, task._replace(depth=49), quality)
 
-    monkeypatch.setattr(partial_rebuild, "grow_part", poorly)
+    monkeypatch.setattr(partial_rebuild, "build_part", poorly)
     scene = rb.Scene(rb.Boxes(*frames[0]))
     scene.update(rb.Boxes(*frames[10]))
     assert tries
     assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
-    same_tree(scene._parts[0].tree, build(*frames[10]))
+    assert_same_tree(scene._parts[0].tree, build(*frames[10]))
 
 
 @pytest.mark.parametrize("quality", ["balanced", "best"])
-def test_answers_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
-    """Parts grown anew, the whole too; with copies of one box that stay, and a box without end that goes."""
+def test_results_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
+    """Parts and the whole are rebuilt; equal boxes stay, and an unbounded box strays."""
     monkeypatch.setattr("raybox.bvh.build._TASK", 1200)
-    boxes, rays = uniform(8000, size=0.003), cast(600)
-    who = corner_of(boxes, 320)
-    boxes[0][who[300:]], boxes[1][who[300:]] = 0.1, 0.11
-    boxes[1][who[0], 1] = INF
-    scene, who = rb.Scene(rb.Boxes(*boxes), quality=quality), who[:300]
+    boxes, rays = uniform(8000, size=0.003), random_rays(600)
+    straying = corner_of(boxes, 320)
+    boxes[0][straying[300:]], boxes[1][straying[300:]] = 0.1, 0.11
+    boxes[1][straying[0], 1] = INF
+    scene, straying = rb.Scene(rb.Boxes(*boxes), quality=quality), straying[:300]
     for frame in range(15):
-        boxes = stray(boxes, who, 0.05, frame)
+        boxes = stray(boxes, straying, 0.05, frame)
         scene.update(rb.Boxes(*boxes))
         assert_as_fresh(scene, boxes, rays)
     assert scene._parts[0].refit_policy.partial_rebuilds > 0

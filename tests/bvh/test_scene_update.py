@@ -1,4 +1,4 @@
-"""Scene.update: sound and right wherever boxes go, rebuilt when that pays, whole for whoever is asking."""
+"""Scene.update: right wherever boxes move, rebuilt when that pays, safe during queries."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.bvh import refit as refitting
-from raybox.bvh import refit_policy as keeping
+from raybox.bvh import refit as refit_module
+from raybox.bvh import refit_policy
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.refit import copy_nodes, refit, refit_into
 from raybox.bvh.validate import check, cost
-from test_build import FAMILIES, clustered, same_tree, uniform
+from test_build import FAMILIES, assert_same_tree, clustered, uniform
 
 ALL_FIELDS = ("offsets", "ray", "index", "t", "t_enter", "t_exit")
 
@@ -25,30 +25,30 @@ def jitter(boxes, size, seed=7):
     return boxes[0] + by, boxes[1] + by
 
 
-def cast(n=2000, seed=8, inside=1.0):
+def random_rays(n=2000, seed=8, inside=1.0):
     rng = np.random.default_rng(seed)
     return rb.Rays(rng.random((n, 3)) * inside, rng.standard_normal((n, 3)))
 
 
-def answers_of(scene, rays):
-    found, met = scene.nearest(rays), scene.all(rays)
-    return [found.index, found.t, *(getattr(met, name) for name in ALL_FIELDS), scene.count(rays)]
+def results_of(scene, rays):
+    nearest, all_hits = scene.nearest(rays), scene.all(rays)
+    return [nearest.index, nearest.t, *(getattr(all_hits, name) for name in ALL_FIELDS), scene.count(rays)]
 
 
 def assert_as_fresh(scene, boxes, rays):
     scene.check()
-    for got, want in zip(answers_of(scene, rays), answers_of(rb.Scene(rb.Boxes(*boxes)), rays), strict=True):
+    for got, want in zip(results_of(scene, rays), results_of(rb.Scene(rb.Boxes(*boxes)), rays), strict=True):
         np.testing.assert_array_equal(got, want)
 
 
-# Answers
+# Results
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.01, 3.0, 1e9])
-def test_moved_boxes_are_met_where_they_are(quality, size):
+def test_moved_boxes_are_hit_where_they_are(quality, size):
     boxes = uniform(4000)
-    scene, rays = rb.Scene(rb.Boxes(*boxes), quality=quality), cast()
+    scene, rays = rb.Scene(rb.Boxes(*boxes), quality=quality), random_rays()
     for seed in range(3):
         moved = jitter(boxes, size, seed)
         scene.update(rb.Boxes(*moved))
@@ -59,7 +59,7 @@ def test_moved_boxes_are_met_where_they_are(quality, size):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_refit_to_any_boxes_is_sound(name, monkeypatch):
-    monkeypatch.setattr(refitting, "_CHUNK", 37)
+    monkeypatch.setattr(refit_module, "_CHUNK", 37)
     lower, upper = FAMILIES[name](1500)
     start = uniform(1500)
     for tree in (build(*start), build(lower, upper), build(lower, upper, quality="fast")):
@@ -72,7 +72,7 @@ def test_a_mesh_is_updated_too():
     vertices, faces = rng.random((300, 3)), rng.integers(0, 300, (500, 3))
     scene = rb.Scene(rb.Mesh(vertices, faces))
     scene.update(rb.Mesh(vertices * 2 + 1, faces))
-    fresh, rays = rb.Scene(rb.Mesh(vertices * 2 + 1, faces)), cast(inside=3.0)
+    fresh, rays = rb.Scene(rb.Mesh(vertices * 2 + 1, faces)), random_rays(inside=3.0)
     np.testing.assert_array_equal(scene.nearest(rays).t, fresh.nearest(rays).t)
     assert fresh.nearest(rays).hit.sum() > 100
 
@@ -81,31 +81,31 @@ def test_a_mesh_is_updated_too():
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-def test_a_refit_to_where_boxes_are_changes_nothing(quality, monkeypatch):
-    monkeypatch.setattr(refitting, "_CHUNK", 64)
+def test_a_refit_to_the_same_boxes_changes_nothing(quality, monkeypatch):
+    monkeypatch.setattr(refit_module, "_CHUNK", 64)
     boxes = uniform(3000)
     tree = build(*boxes, quality=quality)
-    same_tree(refit(tree, *boxes), tree)
-    same_tree(refit(refit(tree, *jitter(boxes, 1.0)), *boxes), tree)
+    assert_same_tree(refit(tree, *boxes), tree)
+    assert_same_tree(refit(refit(tree, *jitter(boxes, 1.0)), *boxes), tree)
 
 
 def test_threads_do_not_change_a_refit(monkeypatch):
-    monkeypatch.setattr(refitting, "_CHUNK", 50)
+    monkeypatch.setattr(refit_module, "_CHUNK", 50)
     boxes, moved = uniform(3000), jitter(uniform(3000), 0.1)
     tree = build(*boxes)
 
     def again(**how):
         return refit_into(copy_nodes(tree.nodes), tree, *moved, **how)
 
-    alone, price = again()
+    serial, refit_cost = again()
     for threads in (2, 3, 5):
-        shared, same = again(threads=threads)
-        same_tree(shared, alone)
-        assert same == price
-    monkeypatch.setattr(refitting, "crew", last_first)
+        parallel, same = again(threads=threads)
+        assert_same_tree(parallel, serial)
+        assert same == refit_cost
+    monkeypatch.setattr(refit_module, "build_pool", last_to_first)
     backward, same = again()
-    same_tree(backward, alone)
-    assert same == price
+    assert_same_tree(backward, serial)
+    assert same == refit_cost
 
 
 class Backward(TaskRunner):
@@ -114,8 +114,8 @@ class Backward(TaskRunner):
 
 
 @contextmanager
-def last_first(_threads):
-    """Lend a crew that happens to do things in the opposite order."""
+def last_to_first(_threads):
+    """Yield a runner that runs items in the opposite order."""
     yield Backward(1)
 
 
@@ -123,9 +123,9 @@ def last_first(_threads):
 def test_a_refit_measures_the_cost(name):
     lower, upper = FAMILIES[name](1500)
     tree = build(*uniform(1500))
-    moved, price = refit_into(copy_nodes(tree.nodes), tree, lower, upper)
-    assert price == pytest.approx(cost(moved, lower, upper), rel=1e-4)
-    assert price >= 1.0
+    moved, refit_cost = refit_into(copy_nodes(tree.nodes), tree, lower, upper)
+    assert refit_cost == pytest.approx(cost(moved, lower, upper), rel=1e-4)
+    assert refit_cost >= 1.0
 
 
 # Rebuilding
@@ -136,7 +136,7 @@ def rebuilds(scene):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-def test_a_poor_tree_is_built_anew(quality):
+def test_a_poor_tree_is_rebuilt(quality):
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes), quality=quality)
     order = np.random.default_rng(10).permutation(5000)
@@ -145,12 +145,12 @@ def test_a_poor_tree_is_built_anew(quality):
     scene.update(rb.Boxes(*mixed))
     assert rebuilds(scene) == 1
     assert poor > 10 * scene.stats()["cost"]
-    same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
+    assert_same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
     scene.update(rb.Boxes(*mixed))
     assert rebuilds(scene) == 1
     scene.update(rb.Boxes(*boxes))
     assert rebuilds(scene) == 2
-    assert_as_fresh(scene, boxes, cast(500))
+    assert_as_fresh(scene, boxes, random_rays(500))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_poor_tree_is_built_anew(quality):
     ],
     ids=["stay", "shift", "grow", "shrink", "tremble", "stray", "far stray"],
 )
-def test_a_tree_that_stays_good_is_kept(move):
+def test_a_tree_that_stays_good_is_not_rebuilt(move):
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes))
     before = scene.stats()["cost"]
@@ -177,7 +177,7 @@ def test_a_tree_that_stays_good_is_kept(move):
     assert scene.stats()["cost"] < 1.5 * before
 
 
-def test_a_stray_box_does_not_hide_that_the_others_are_mixed():
+def test_a_stray_box_does_not_hide_mixed_others():
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes))
     lower, upper = (x[np.random.default_rng(11).permutation(5000)] for x in (boxes[0],) * 2)
@@ -187,18 +187,18 @@ def test_a_stray_box_does_not_hide_that_the_others_are_mixed():
     assert rebuilds(scene) == 1
 
 
-def test_a_scene_that_goes_far_away_gets_coordinates_there():
-    """In those of its first place it would have no resolution left."""
+def test_a_scene_that_moves_far_away_gets_new_tree_coordinates():
+    """The old ones would have no resolution left."""
     boxes = uniform(3000)
     scene = rb.Scene(rb.Boxes(*boxes))
     there = boxes[0] + 1e9, boxes[1] + 1e9
     scene.update(rb.Boxes(*there))
     assert rebuilds(scene) == 1
-    same_tree(scene._parts[0].tree, build(*there))
+    assert_same_tree(scene._parts[0].tree, build(*there))
 
 
-def test_what_is_worse_for_good_is_not_built_anew_for_ever():
-    """Boxes that have grown cost more in any tree: the new one sets the measure."""
+def test_a_cost_that_no_rebuild_lowers_is_rebuilt_once():
+    """Larger boxes cost more in any tree: the cost of the new one is the new baseline."""
     lower, upper = uniform(3000, size=0.001)
     scene = rb.Scene(rb.Boxes(lower, upper))
     for _ in range(5):
@@ -206,10 +206,10 @@ def test_what_is_worse_for_good_is_not_built_anew_for_ever():
     assert rebuilds(scene) <= 1
 
 
-# Who asks meanwhile
+# Queries during updates
 
 
-def test_a_question_keeps_the_tree_it_began_with():
+def test_a_tree_in_use_is_not_changed():
     boxes = uniform(3000)
     scene = rb.Scene(rb.Boxes(*boxes))
     trees = []
@@ -223,7 +223,7 @@ def test_a_question_keeps_the_tree_it_began_with():
     assert len({tree.nodes.ctypes.data for tree, *_ in trees}) == 5
 
 
-def test_two_trees_of_memory_are_enough():
+def test_memory_of_two_trees_is_enough():
     boxes = uniform(3000)
     scene = rb.Scene(rb.Boxes(*boxes))
     places = set()
@@ -234,32 +234,32 @@ def test_two_trees_of_memory_are_enough():
     assert rebuilds(scene) == 0
 
 
-def test_who_asks_during_an_update_sees_old_or_new():
+def test_queries_during_an_update_return_old_or_new_results():
     here = uniform(20_000, size=0.02)
     there = here[0] + 0.01, here[1] + 0.01
     both = rb.Boxes(*here), rb.Boxes(*there)
-    rays = cast(3000)
+    rays = random_rays(3000)
     want = [rb.Scene(boxes).nearest(rays, workers=1).t for boxes in both]
     assert (want[0] != want[1]).mean() > 0.5
     scene, stop = rb.Scene(both[0]), Event()
 
-    def ask():
-        seen = []
-        while not stop.is_set() or not seen:
+    def query():
+        matches = []
+        while not stop.is_set() or not matches:
             t = scene.nearest(rays, workers=1).t
-            seen.append([np.array_equal(t, w) for w in want])
-        return seen
+            matches.append([np.array_equal(t, w) for w in want])
+        return matches
 
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(ask) for _ in range(3)]
+        jobs = [pool.submit(query) for _ in range(3)]
         try:
             for k in range(60):
                 scene.update(both[(k + 1) % 2])
         finally:
             stop.set()
-        seen = np.array([pair for job in asked for pair in job.result()])
-    assert (seen.sum(axis=1) == 1).all()
-    assert seen.any(axis=0).all()
+        matches = np.array([pair for job in jobs for pair in job.result()])
+    assert (matches.sum(axis=1) == 1).all()
+    assert matches.any(axis=0).all()
 
 
 def test_updates_from_several_threads_follow_each_other():
@@ -269,30 +269,30 @@ def test_updates_from_several_threads_follow_each_other():
         list(pool.map(lambda moved: scene.update(rb.Boxes(*moved)), places * 4))
     scene.check()
     last = scene.geometry
-    assert_as_fresh(scene, (last.lower, last.upper), cast(300))
+    assert_as_fresh(scene, (last.lower, last.upper), random_rays(300))
 
 
-def test_a_refused_update_leaves_the_scene():
-    boxes, rays = uniform(300), cast(300)
+def test_a_refused_update_leaves_the_scene_unchanged():
+    boxes, rays = uniform(300), random_rays(300)
     scene = rb.Scene(rb.Boxes(*boxes))
     with pytest.raises(rb.InvalidInput):
         scene.update(rb.Boxes(boxes[0][1:], boxes[1][1:]))
     assert_as_fresh(scene, boxes, rays)
 
 
-def test_a_rebuild_is_of_the_scene_s_quality_and_a_copy_too(monkeypatch):
+def test_rebuilds_and_copies_have_the_scene_s_quality(monkeypatch):
     made = []
-    monkeypatch.setattr(keeping, "build", lambda *boxes, **how: made.append(how) or build(*boxes, **how))
+    monkeypatch.setattr(refit_policy, "build", lambda *boxes, **how: made.append(how) or build(*boxes, **how))
     boxes = uniform(2000)
     scene = rb.Scene(rb.Boxes(*boxes), quality="fast", workers=1)
     scene.update(rb.Boxes(boxes[0][::-1], boxes[1][::-1]))
     copy = pickle.loads(pickle.dumps(scene))
     assert [how["quality"] for how in made] == ["fast"] * 3
     assert [how["threads"] for how in made[:2]] == [1, 1]
-    same_tree(copy._parts[0].tree, scene._parts[0].tree)
+    assert_same_tree(copy._parts[0].tree, scene._parts[0].tree)
 
 
-def test_clusters_that_pass_through_each_other_end_in_a_good_tree():
+def test_clusters_passing_through_each_other_end_in_a_good_tree():
     boxes = clustered(4000)
     scene = rb.Scene(rb.Boxes(*boxes))
     rng = np.random.default_rng(12)

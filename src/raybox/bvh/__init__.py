@@ -1,1 +1,1 @@
-"""The tree of boxes: built once, walked by every question. It knows boxes, not primitives."""
+"""The tree of boxes: its format, its builders, refits and checks. Primitives appear only as boxes."""

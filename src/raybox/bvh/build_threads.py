@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 
 class TaskRunner(NamedTuple):
-    """Call a function with each of many tuples of arguments, on so many threads."""
+    """Runs a function once for each tuple of arguments, on so many threads.
+
+    Results come in the order of the arguments.
+    """
 
     threads: int
     pool: ThreadPoolExecutor | None = None
@@ -23,10 +26,10 @@ class TaskRunner(NamedTuple):
     def largest_first(
         self, work: Callable[..., Any], items: list[tuple[Any, ...]], sizes: Iterable[int]
     ) -> list[Any]:
-        """Do the same, largest first: threads that finish early take small tasks."""
+        """Run the largest items first; return the results in the order of the items."""
         order = [k for _, k in sorted((-size, k) for k, size in enumerate(sizes))]
-        answers = dict(zip(order, self(work, [items[k] for k in order]), strict=True))
-        return [answers[k] for k in range(len(order))]
+        results = dict(zip(order, self(work, [items[k] for k in order]), strict=True))
+        return [results[k] for k in range(len(order))]
 
 
 INLINE = TaskRunner(1)
@@ -34,7 +37,7 @@ INLINE = TaskRunner(1)
 
 @contextmanager
 def build_pool(threads: int) -> Iterator[TaskRunner]:
-    """Yield a runner on so many threads."""
+    """Yield a `TaskRunner` on so many threads."""
     if threads == 1:
         yield INLINE
         return
@@ -46,5 +49,5 @@ def build_pool(threads: int) -> Iterator[TaskRunner]:
 
 
 def chunks(begin: int, end: int, size: int) -> list[tuple[int, int]]:
-    """Cut a range into chunks of a size, whatever the number of threads."""
+    """Return chunks (begin, end) of a range, each of this size but for the last."""
     return [(k, min(k + size, end)) for k in range(begin, end, size)]

@@ -1,4 +1,4 @@
-"""A tree in no time: boxes in the order of a curve, packed level by level, eight to a node."""
+"""Build a tree fast: boxes in their order along a Hilbert curve, packed level by level, eight to a node."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from raybox.bvh import sah_rows
 from raybox.bvh.build_threads import TaskRunner, chunks
-from raybox.bvh.frame import Boxes, aligned
+from raybox.bvh.frame import FramedBoxes, aligned
 from raybox.bvh.hilbert_sort import sort_along_curve
 from raybox.bvh.node import EMPTY, ROW, WIDTH
 from raybox.bvh.sah_rows import ROW_OF
 from raybox.compiler.decorators import entry
 
-_CHUNK = 2**13  # nodes that a thread takes at once
+_CHUNK = 2**13  # nodes
 
 
 @entry
 def _fill_leaves(nodes: Any, span: Any, first: int, above: int, rows: Any, keys: Any) -> None:
-    """Put boxes into a span of the nodes from `first` on, and these into the nodes from `above` on."""
+    """Write boxes to nodes span[0]:span[1] counted from `first`, and these to parents from `above` on."""
     for node in range(span[0], span[1]):
         at = node * WIDTH
         if at + WIDTH <= len(keys):
@@ -37,10 +37,10 @@ def _fill_leaves(nodes: Any, span: Any, first: int, above: int, rows: Any, keys:
 
 @entry
 def _fill_level(nodes: Any, first: int, stop: int, above: int) -> None:
-    """Put the nodes first <= node < stop, in order, into the slots of those from `above` on."""
+    """Write nodes first:stop, in order, to the slots of their parents from `above` on."""
     for node in range(first, stop):
-        place = above + (node - first) // WIDTH
-        sah_rows.write_slot(nodes, place, (node - first) % WIDTH, sah_rows.node_bounds(nodes, node), node)
+        parent = above + (node - first) // WIDTH
+        sah_rows.write_slot(nodes, parent, (node - first) % WIDTH, sah_rows.node_bounds(nodes, node), node)
 
 
 @entry
@@ -50,8 +50,8 @@ def _empty(nodes: Any, node: int) -> None:
         sah_rows.write_slot(nodes, node, slot, sah_rows.nothing(), EMPTY)
 
 
-def pack(run_each: TaskRunner, boxes: Boxes, reach: float) -> Any:
-    """Return the nodes of a tree over boxes; every node but the last of a level is full."""
+def pack(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> Any:
+    """Return the nodes of a tree; every node but the last of a level is full."""
     sizes = [max(1, -(-len(boxes.lower) // WIDTH))]
     while sizes[0] > 1:
         sizes.insert(0, -(-sizes[0] // WIDTH))

@@ -1,8 +1,8 @@
 """The places of boxes' centres along a Hilbert curve of 2048 cells an axis.
 
-The curve's rule is that of Hamilton, "Compact Hilbert Indices" (2006), section 2: in each cube of an
-octree a state says in what order its eight cubes are visited. There are 24 states, so two levels at
-once are one table of 24 x 64 entries.
+The curve is that of Hamilton, "Compact Hilbert Indices" (2006), section 2: in each cube of an octree a
+state gives the order of its eight cubes. There are 24 states, so that one table of 24 x 64 entries serves
+two levels at once.
 """
 
 import itertools
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh import sah_bins, sah_rows
-from raybox.bvh.frame import SAMPLE, Boxes, choose_frame, frozen
+from raybox.bvh.frame import SAMPLE, FramedBoxes, choose_frame, frozen
 from raybox.compiler.decorators import entry
 from raybox.compiler.struct_ref import struct
 
 BITS = 33  # of a place along the curve
-_GROUP = 16  # boxes that `along_curve` takes
+_GROUP = 16  # boxes of one call of `along_curve`
 
 
 def _turn(bits: int, by: int) -> int:
@@ -27,7 +27,7 @@ def _turn(bits: int, by: int) -> int:
 
 
 def _step(entry_corner: int, way: int, octant: int) -> tuple[int, int, int]:
-    """Return (place of an octant along the curve, and the corner and direction in which it is entered)."""
+    """Return (place of an octant along the curve, corner and direction of its entry)."""
     gray = _turn(octant ^ entry_corner, -(way + 1))
     place = gray ^ gray >> 1 ^ gray >> 2
     before = 2 * ((place - 1) // 2)
@@ -39,7 +39,7 @@ def _step(entry_corner: int, way: int, octant: int) -> tuple[int, int, int]:
 
 @cache
 def make_table() -> Any:
-    """Return for each state and two bits of x, y and z: next state * 64 + two digits of the code."""
+    """Return next state * 64 + two digits of the place, for each state and two bits an axis."""
     table = np.empty((24, 64), np.int32)
     for state in range(24):
         for x, y, z in itertools.product(range(4), repeat=3):
@@ -67,9 +67,9 @@ def make_curve_workspace(grid: Any) -> CurveWorkspace:
 
 @entry
 def find_places(
-    boxes: Boxes, span: Any, workspace: CurveWorkspace, shift: int, places: Any, counts: Any
+    boxes: FramedBoxes, span: Any, workspace: CurveWorkspace, shift: int, places: Any, counts: Any
 ) -> None:
-    """Write each box's place along the curve; count boxes by their places, less the last `shift` bits."""
+    """Write each box's place along the curve; count boxes by place >> shift."""
     over = sah_rows.load(workspace.grid, 0)
     for begin in range(span[0], span[1], _GROUP):
         stop = min(begin + _GROUP, span[1])
@@ -83,7 +83,7 @@ def find_places(
             counts[place >> shift] += 1
 
 
-def make_grid(boxes: Boxes, reach: float) -> Any:
+def make_grid(boxes: FramedBoxes, reach: float) -> Any:
     """Return (low x, y, z, _, cells per length x, y, z, _) for doubled centres: cubes over the bulk.
 
     Boxes far from the bulk share the cells at its rim.
@@ -107,9 +107,9 @@ class Curve(NamedTuple):
     grid: Any
 
     def places(self, lower: Any, upper: Any) -> Any:
-        """Return the places of boxes along the curve: uint64, 33 bits."""
+        """Return the places of boxes along the curve: uint64 of 33 bits."""
         places = np.empty(len(lower), np.int64)
-        boxes = Boxes(frozen(lower), frozen(upper), self.center, self.scale)
+        boxes = FramedBoxes(frozen(lower), frozen(upper), self.center, self.scale)
         find_places(
             boxes, (0, len(lower)), make_curve_workspace(self.grid), BITS, places, np.zeros(1, np.int64)
         )
@@ -117,7 +117,7 @@ class Curve(NamedTuple):
 
 
 def fit_curve(lower: Any, upper: Any) -> Curve:
-    """Return a curve over boxes, of which a sample is enough."""
+    """Return a curve over boxes, given all of them or a sample."""
     center, exponent, reach = choose_frame(lower, upper)
-    boxes = Boxes(lower, upper, center, 2.0**exponent)
+    boxes = FramedBoxes(lower, upper, center, 2.0**exponent)
     return Curve(center, boxes.scale, make_grid(boxes, reach))

@@ -1,4 +1,4 @@
-"""The node format, and the coordinates that nodes are held in.
+"""The node format, and the tree coordinates.
 
 A node is one row of 56 four-byte words, 224 bytes, eight slots wide::
 
@@ -6,8 +6,8 @@ A node is one row of 56 four-byte words, 224 bytes, eight slots wide::
            | low x| low y| low z| up x | up y | up z | child|      8 float32 each; child: 8 int32
 
     child >= 0      the slot is an inner node: its row
-    child <  0      the slot *is* a box: number ~child. There is no leaf step.
-    child == EMPTY  the slot is free; its bounds are (+inf, -inf), which nothing meets
+    child <  0      the slot *is* a box: number ~child. There are no leaf nodes.
+    child == EMPTY  the slot is free; its bounds are (+inf, -inf), which no ray hits
 
 Node 0 is the root and a node's children come after it. An inner slot's bounds are the exact
 union of the child's eight slots (min and max do not round).
@@ -16,7 +16,7 @@ Nodes live in *tree coordinates*, so that map coordinates (5e5, 4e6) with millim
 float32's full resolution: ``x' = (x - center) * scale``, scale a power of two that brings the
 bulk of the scene near [-1, 1], rounded *outward* to float32 by `outward_down` and `outward_up`.
 
-A large tree is a *top* and *parts* (subtrees that one thread grew, see `raybox.bvh.build`): the rows of
+A large tree has a *top* and *parts* (subtrees that one thread built, see `raybox.bvh.build`): the rows of
 the top come first, then those of each part, its root first. No child of a part's node is outside of it,
 so a part can be replaced (see `raybox.bvh.partial_rebuild`).
 """
@@ -31,15 +31,15 @@ WIDTH = 8
 ROW = 7 * WIDTH
 CHILD = 6 * WIDTH
 EMPTY = -(2**31)
-MAX_DEPTH = 64  # of nodes; `raybox.bvh.build` keeps to it whatever the boxes
+MAX_DEPTH = 64  # levels of nodes; no build exceeds it, whatever the boxes
 STACK = MAX_DEPTH * (WIDTH - 1) + WIDTH
-FAR = 2.0**60  # finite planes beyond are moved here or to infinity, whichever is outward
+FAR = 2.0**60  # finite planes beyond it are moved to it or to infinity, whichever is outward
 ULP = 2.0**-23  # twice what rounding to float32 can move a number
 NUDGE = 2.0**-100  # absolute outward slack: float32 underflow loses at most 2^-149
 
 
 class Tree(NamedTuple):
-    """A tree as kernels take it. All arrays are frozen."""
+    """A tree, as passed to kernels. All arrays are frozen."""
 
     nodes: Any  # int32 (n, 56), see above
     center: Any  # float64 (3,)
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
 
 @device
 def outward_down(x: float) -> Any:
-    """Return a float32 below x: by 2^-24 of x, and by more than float32 arithmetic loses to underflow."""
+    """Return a float32 below x by 2^-24 of x, and by more than underflow can lose."""
     if x > FAR:
         return np.float32(FAR)
     if x < -FAR:

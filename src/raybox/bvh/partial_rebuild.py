@@ -1,11 +1,10 @@
-"""Grow those parts of a tree anew that moves have made poor, and leave the others as they are.
+"""Rebuild the parts of a tree that moves have made poor; leave the others as they are.
 
-A part is poor by its *excess*: what its nodes add to the tree's cost, less what they did when it was
-grown. Its root does not count: where a part's boxes are, its bounds must be, however it is grown.
+The *excess* of a part is what its nodes add to the tree's cost, less what they added when the part was
+built. Its root is not counted: its bounds follow from the boxes, however the part is built.
 
-The boxes of a part stay together wherever they go, so what spoils a tree stays in few parts. Built anew
-as a whole it has strays mingle with all others, and the next moves spoil every part: of 10^5 boxes 1 %
-taking steps of 0.03 in the unit cube make one part poor every 11 frames, or the whole, as often (measured).
+The boxes of a part stay together wherever they move, so that straying boxes spoil few parts. A rebuild of the
+whole tree would mix them with all others, and the next moves would spoil every part.
 """
 
 from collections.abc import Iterable
@@ -13,32 +12,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.build import Piece, as_parts, grow_part, join
+from raybox.bvh.build import Subtree, as_parts, build_part, join
 from raybox.bvh.build_threads import TaskRunner, build_pool
-from raybox.bvh.frame import Boxes, aligned, frozen, to_rows
+from raybox.bvh.frame import FramedBoxes, aligned, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
 from raybox.bvh.refit import area_of, bulk_limits, cost_of
-from raybox.bvh.sah_parallel import Part, Task
+from raybox.bvh.sah_parallel import BuildTask, PartRows
 
-# Both are times what the tree cost when built. Parts are grown until _AIM should be left: with 1.2, a tenth
-# more nodes on rays' ways than with 1.02, and no update faster (measured, 10^6 boxes, 1 % of them moving).
-# What would be left, or is, beyond _ENOUGH is given up for a whole tree: half way to poor (see
-# `raybox.bvh.refit_policy`). With 1.3 rays visit up to twice as many nodes as in a tree built anew, with 1.2
-# half as many again; updates are a quarter slower for it, where boxes jump a tenth of the scene at once, else
-# not.
-_AIM = 1.02
-_ENOUGH = 1.2
+# Both are multiples of the cost as built. Parts are rebuilt until the cost should be _TARGET: with 1.2 rays
+# visit 10 % more nodes, and updates are no faster. Beyond _LIMIT the whole tree is rebuilt: with 1.3 rays
+# visit up to twice as many nodes as in a new tree.
+_TARGET = 1.02
+_LIMIT = 1.2
 
 
 class Costs(NamedTuple):
-    """What a tree costs (see `raybox.bvh.refit`), and what the nodes under each part's root add to that."""
+    """The cost of a tree (see `raybox.bvh.refit`), and what the nodes below each part's root add to it."""
 
     whole: float
     parts: Any
 
 
-class _Place(NamedTuple):
-    """Where a part is: its rows, the slot that its root hangs from, and the root's depth."""
+class _PartLocation(NamedTuple):
+    """The rows of a part, the slot of the top that refers to its root, and the root's depth."""
 
     begin: int
     end: int
@@ -48,7 +44,7 @@ class _Place(NamedTuple):
 
 
 def measure(tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> Costs:
-    """Measure the costs of a tree round these boxes; its nodes are such as may be written to."""
+    """Return the costs of a tree whose nodes bound these boxes; its nodes are writable."""
     with build_pool(threads) as run_each:
         return _measure(run_each, tree, bulk_limits(tree, lower, upper))
 
@@ -56,35 +52,35 @@ def measure(tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> Costs:
 def rebuild_parts(
     tree: Tree, boxes: tuple[Any, Any], built: Costs, *, quality: str, threads: int = 1
 ) -> tuple[Tree, Costs] | None:
-    """Grow the poorest parts of a refitted tree anew; None where that would not do, or be most of the work.
+    """Return a refitted tree with its poorest parts rebuilt, and its costs as built.
 
-    Return (the tree, by what costs it is to be measured from now on).
+    None: the whole tree should be rebuilt, as too much cost would be left, or half of the boxes are affected.
     """
     lower, upper = map(frozen, boxes)
-    inside, limits = Boxes(lower, upper, tree.center, tree.scale), bulk_limits(tree, lower, upper)
-    if not tree.parts.size or np.isnan(limits).any():  # one piece; or its coordinates are no good any more
+    framed, limits = FramedBoxes(lower, upper, tree.center, tree.scale), bulk_limits(tree, lower, upper)
+    if not tree.parts.size or np.isnan(limits).any():  # a single part; or the tree coordinates no longer fit
         return None
     with build_pool(threads) as run_each:
         now = _measure(run_each, tree, limits)
-        places = _places(tree)
-        chosen = _choose(tree.nodes, places, now, built, len(lower))
+        locations = _locate_parts(tree)
+        chosen = _choose(tree.nodes, locations, now, built, len(lower))
         poor = list(chosen)
-        asked = [(inside, chosen[k], places[k].depth, quality) for k in poor]
-        grown = run_each.largest_first(_grow, asked, map(len, chosen.values()))
+        tasks = [(framed, chosen[k], locations[k].depth, quality) for k in poor]
+        rebuilt = run_each.largest_first(_build_part, tasks, map(len, chosen.values()))
 
-        # See what has come of it before anything is put together.
-        areas = run_each(area_of, [(words, 1, len(words), limits) for words in grown])
+        # Check the cost before the parts are joined.
+        areas = run_each(area_of, [(nodes, 1, len(nodes), limits) for nodes in rebuilt])
         parts = built.parts.copy()
         parts[poor] = _shares(areas, tree, limits)
-        if now.whole + (parts - now.parts)[poor].sum() > _ENOUGH * built.whole:
+        if now.whole + (parts - now.parts)[poor].sum() > _LIMIT * built.whole:
             return None
-        return _replace(run_each, tree, places, dict(zip(poor, grown, strict=True))), built._replace(
+        return _replace(run_each, tree, locations, dict(zip(poor, rebuilt, strict=True))), built._replace(
             parts=parts
         )
 
 
 def _measure(run_each: TaskRunner, tree: Tree, limits: Any) -> Costs:
-    """Measure the costs of a tree."""
+    """Return the costs of a tree."""
     begins = tree.parts.tolist()
     ends = [*begins, len(tree.nodes)]
     spans = [(1, ends[0]), *((begin, begin + 1) for begin in begins)]
@@ -99,26 +95,28 @@ def _shares(areas: Iterable[float], tree: Tree, limits: Any) -> Any:
     return np.array([cost_of(area, tree.root, limits) - 1.0 for area in areas])
 
 
-def _choose(nodes: Any, places: list[_Place], now: Costs, built: Costs, number: int) -> dict[int, Any]:
-    """Return parts with the most excess, as many as it takes, each with its boxes; none where that is no way.
+def _choose(
+    nodes: Any, locations: list[_PartLocation], now: Costs, built: Costs, number: int
+) -> dict[int, Any]:
+    """Return the boxes of each part to rebuild, by part, those with the most excess first.
 
-    It is none where so much would be left that it is not worth it, or half of all boxes were to be grown.
+    Empty: too much cost would be left, or half of all boxes would be rebuilt.
     """
     excess = now.parts - built.parts
-    left, room = now.whole, (number - 1) // 2
+    cost_left, boxes_left = now.whole, (number - 1) // 2
     chosen = {}
     for k in np.argsort(-excess, kind="stable").tolist():
-        boxes = _boxes_in(nodes, places[k])
-        if left <= _AIM * built.whole or excess[k] <= 0.0 or len(boxes) > room:
+        boxes = _boxes_in(nodes, locations[k])
+        if cost_left <= _TARGET * built.whole or excess[k] <= 0.0 or len(boxes) > boxes_left:
             break
         chosen[k] = boxes
-        left -= excess[k]
-        room -= len(boxes)
-    return chosen if left <= _ENOUGH * built.whole else {}
+        cost_left -= excess[k]
+        boxes_left -= len(boxes)
+    return chosen if cost_left <= _LIMIT * built.whole else {}
 
 
-def _places(tree: Tree) -> list[_Place]:
-    """Return where each part is."""
+def _locate_parts(tree: Tree) -> list[_PartLocation]:
+    """Return the location of each part."""
     begins = tree.parts.tolist()
     top = tree.nodes[: begins[0] if begins else 0, CHILD:]
     depths = [1] * len(top)
@@ -130,31 +128,33 @@ def _places(tree: Tree) -> list[_Place]:
         else:
             slots[child] = node, slot, depths[node] + 1
     ends = [*begins[1:], len(tree.nodes)]
-    return [_Place(begin, end, *slots[begin]) for begin, end in zip(begins, ends, strict=False)]
+    return [_PartLocation(begin, end, *slots[begin]) for begin, end in zip(begins, ends, strict=False)]
 
 
-def _boxes_in(nodes: Any, place: _Place) -> Any:
+def _boxes_in(nodes: Any, location: _PartLocation) -> Any:
     """Return the numbers of a part's boxes, in the order of its slots."""
-    children = nodes[place.begin : place.end, CHILD:]
+    children = nodes[location.begin : location.end, CHILD:]
     return ~children[(children < 0) & (children != EMPTY)]
 
 
-def _grow(boxes: Boxes, numbers: Any, depth: int, quality: str) -> Any:
-    """Return the nodes of a part of these boxes, its root at this depth."""
+def _build_part(boxes: FramedBoxes, numbers: Any, depth: int, quality: str) -> Any:
+    """Return the nodes of a part of these boxes, with its root at this depth."""
     some = boxes._replace(lower=frozen(boxes.lower[numbers]), upper=frozen(boxes.upper[numbers]))
     rows, bounds = aligned(len(numbers), WIDTH, np.float32), np.empty((2, WIDTH), np.float32)
     to_rows(some, 0, len(numbers), rows, bounds)
     rows.view(np.int32)[:, 3] = numbers
-    return grow_part(rows, Task(Part(0, 0, len(numbers), *bounds), -1, -1, depth), quality)
+    return build_part(rows, BuildTask(PartRows(0, 0, len(numbers), *bounds), -1, -1, depth), quality)
 
 
-def _replace(run_each: TaskRunner, tree: Tree, places: list[_Place], anew: dict[int, Any]) -> Tree:
-    """Return the tree with other nodes for some parts: of the same boxes, so that no bounds above change."""
-    pieces = [
-        Piece(anew[k], 0, at.node, at.slot)
-        if k in anew
-        else Piece(tree.nodes[at.begin : at.end], at.begin, at.node, at.slot)
-        for k, at in enumerate(places)
+def _replace(
+    run_each: TaskRunner, tree: Tree, locations: list[_PartLocation], rebuilt: dict[int, Any]
+) -> Tree:
+    """Return the tree with new nodes for some parts, of the same boxes: no bounds above change."""
+    subtrees = [
+        Subtree(rebuilt[k], 0, at.node, at.slot)
+        if k in rebuilt
+        else Subtree(tree.nodes[at.begin : at.end], at.begin, at.node, at.slot)
+        for k, at in enumerate(locations)
     ]
-    nodes, begins = join(run_each, tree.nodes[: places[0].begin], pieces)
+    nodes, begins = join(run_each, tree.nodes[: locations[0].begin], subtrees)
     return tree._replace(nodes=nodes, parts=as_parts(begins))

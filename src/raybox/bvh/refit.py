@@ -1,8 +1,8 @@
-"""Give a tree the bounds of boxes that have moved, bottom up, and say what its nodes then cost.
+"""Refit a tree to boxes that have moved, bottom up, and measure its cost.
 
-Threads take runs of nodes, and in each run do what needs nothing from other runs: every slot that
-is a box, which is most of the work, and inner slots whose nodes are done. What is left is little,
-and one thread does it last. So any tree will do, whatever the order of its nodes.
+Each thread refits a chunk of nodes, as far as that needs nothing from other chunks: every slot that is a box,
+which is most of the work, and inner slots whose nodes are done. One thread does the rest at the end. So nodes
+may be in any order.
 """
 
 from typing import Any
@@ -11,19 +11,19 @@ import numpy as np
 
 from raybox.bvh import sah_rows
 from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
-from raybox.bvh.frame import Boxes, aligned, find_bulk, frozen, root_of
+from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree
 from raybox.compiler.decorators import entry
 
-_CHUNK = 2**12  # nodes that a thread takes at once: 1 MB
-_AHEAD = 8  # nodes between asking memory for boxes and using them: a third faster on 10^6 boxes (measured)
+_CHUNK = 2**12  # nodes: 1 MB
+_AHEAD = 8  # nodes whose boxes are prefetched: a third faster
 _FAR_OFF = 2.0**16  # reaches
-_LEAST = 1e-37  # area of what has none
+_LEAST = 1e-37  # the area of a root that has none
 
 
 @entry
-def _fill(boxes: Boxes, nodes: Any, span: Any, done: Any, limits: Any) -> float:
-    """Fill the slots of nodes span[0]:span[1], last first; return the area of the nodes below those done."""
+def _fill(boxes: FramedBoxes, nodes: Any, span: Any, done: Any, limits: Any) -> float:
+    """Fill the slots of nodes span[0]:span[1], last first; return the area of nodes below those now done."""
     bulk = sah_rows.load(limits, 0)
     cost = 0.0
     for node in range(span[1] - 1, span[0] - 1, -1):
@@ -51,27 +51,27 @@ def _fill(boxes: Boxes, nodes: Any, span: Any, done: Any, limits: Any) -> float:
 
 
 def refit(tree: Tree, lower: Any, upper: Any) -> Tree:
-    """Return the same tree round moved boxes; the tree given is not written to."""
+    """Return the tree refitted to moved boxes; the given tree is left as it is."""
     moved = refit_into(copy_nodes(tree.nodes), tree, lower, upper)[0]
     moved.nodes.flags.writeable = False
     return moved
 
 
 def copy_nodes(nodes: Any) -> Any:
-    """Return a copy of nodes to be written to."""
+    """Return a writable copy of nodes."""
     copy = aligned(len(nodes), ROW, np.int32)
     copy[:] = nodes
     return copy
 
 
 def refit_into(nodes: Any, tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> tuple[Tree, float]:
-    """Give nodes, a copy of the tree's, the bounds of moved boxes; return (the tree with these, its cost).
+    """Refit nodes, a copy of the tree's, to moved boxes; return (the tree with these nodes, its cost).
 
-    The cost is how many nodes a line through the bulk of the scene meets, on average: the nodes' surface
-    area over the root's, of what is in the cube of twice the bulk's reach. So a box that strays far away
-    neither hides what becomes of the others, nor looks like a disaster.
+    The cost is the average number of nodes that a line through the bulk of the scene hits: the nodes' surface
+    area over the root's, within the cube of twice the bulk's reach. So one box far away neither dominates the
+    cost nor hides that of the others.
     """
-    boxes = Boxes(frozen(lower), frozen(upper), tree.center, tree.scale)
+    boxes = FramedBoxes(frozen(lower), frozen(upper), tree.center, tree.scale)
     limits = bulk_limits(tree, boxes.lower, boxes.upper)
     with build_pool(threads) as run_each:
         area = fill(run_each, boxes, nodes, limits)
@@ -79,8 +79,8 @@ def refit_into(nodes: Any, tree: Tree, lower: Any, upper: Any, *, threads: int =
     return tree._replace(nodes=nodes, root=root), cost_of(area, root, limits)
 
 
-def fill(run_each: TaskRunner, boxes: Boxes, nodes: Any, limits: Any) -> float:
-    """Fill the slots of all nodes; return the area, within limits, of all but the root."""
+def fill(run_each: TaskRunner, boxes: FramedBoxes, nodes: Any, limits: Any) -> float:
+    """Fill the slots of all nodes; return the area, within limits, of all nodes but the root."""
     done = np.zeros(len(nodes), np.bool_)
     areas = run_each(_fill, [(boxes, nodes, span, done, limits) for span in chunks(0, len(nodes), _CHUNK)])
     return float(sum(areas) + _fill(boxes, nodes, (0, len(nodes)), done, limits))
@@ -97,10 +97,10 @@ def area_of(nodes: Any, begin: int, end: int, limits: Any) -> float:
 
 
 def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
-    """Return the cube of twice the reach of the bulk of boxes, in tree coordinates, as a row.
+    """Return the cube of twice the bulk's reach, in tree coordinates, as a row.
 
-    All of it is NaN where the bulk has gone so far from the tree's centre that float32 hardly tells its
-    boxes apart: these are no coordinates for them, whatever the nodes' areas.
+    It is NaN where the bulk is so far from the tree's centre that float32 hardly separates its boxes: these
+    tree coordinates do not fit them, whatever the nodes' areas.
     """
     center, reach = find_bulk(lower, upper)
     with np.errstate(over="ignore"):
@@ -112,7 +112,7 @@ def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
 
 
 def cost_of(below: float, root: Any, limits: Any) -> float:
-    """Return a tree's cost, given the area within limits of all nodes but the root, and the root's bounds."""
+    """Return a tree's cost, from the area within limits of all nodes but the root, and the root's bounds."""
     if np.isnan(limits).any():
         return np.inf
     up = np.minimum(root[1], limits[0, 4:7]).clip(-sah_rows.CLAMP, sah_rows.CLAMP)

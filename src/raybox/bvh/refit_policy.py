@@ -1,8 +1,7 @@
 """Update a scene's tree when its boxes move: a refit, and a rebuild when refits have made the tree poor.
 
-Only the poor parts are rebuilt, where they hold less than half of the boxes and the others are good enough
-(`raybox.bvh.partial_rebuild`). With 1 % of the boxes straying out of one place, that takes a fifth to a tenth
-of a whole rebuild, and rays visit 0 to 14 % more nodes than in a whole new tree.
+Only the poor parts are rebuilt, where they have less than half of the boxes and the others are good enough
+(`raybox.bvh.partial_rebuild`).
 
 A refit writes into memory that no query reads: the nodes of the tree before the current one. They become
 spare when the last query that traverses them has ended, not before; so a query reads one tree from its start
@@ -17,7 +16,7 @@ from raybox.bvh.node import Tree
 from raybox.bvh.partial_rebuild import Costs, measure, rebuild_parts
 from raybox.bvh.refit import copy_nodes, refit_into
 
-POOR = 1.4  # times the cost as built: rays then visit half as many nodes again
+POOR = 1.4  # times the cost as built: rays then visit half again as many nodes
 
 
 class RefitPolicy:
@@ -43,13 +42,13 @@ class RefitPolicy:
         moved, cost = refit_into(nodes, tree, *new, threads=self.threads)
         if cost <= POOR * self.built.whole:
             return self._shared(moved)
-        anew = rebuild_parts(moved, new, self.built, quality=self.quality, threads=self.threads)
-        if anew is None:
+        partial = rebuild_parts(moved, new, self.built, quality=self.quality, threads=self.threads)
+        if partial is None:
             self.rebuilds += 1
             del nodes, moved
             return self.build(*new)
         self.partial_rebuilds += 1
-        better, self.built = anew
+        better, self.built = partial
         self.spare = []
         return self._shared(better)
 

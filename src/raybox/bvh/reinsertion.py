@@ -1,9 +1,9 @@
-"""The best tree: halves down to single boxes, moved to where they cost least, gathered eight to a node.
+"""Build the best tree: a binary tree, improved by reinsertion, then collapsed to eight slots a node.
 
-Moving: a node is taken out with all below it and put back where the areas of all nodes grow least,
-found by branch and bound (Bittner, Hapala and Havran 2013; Meister and Bittner 2018). Gathering: of all
-ways to make nodes of up to eight slots from a tree of halves, one whose nodes' areas sum to the
-least, by dynamic programming (Ylitie, Karras and Laine 2017, section 3).
+Reinsertion removes a node with all below it and inserts it where the areas of all nodes grow least, found
+by branch and bound (Bittner, Hapala and Havran 2013; Meister and Bittner 2018). The collapse chooses, of all
+ways to make nodes of up to eight slots, one whose nodes' areas sum to the least, by dynamic programming
+(Ylitie, Karras and Laine 2017, section 3).
 """
 
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from raybox.bvh.node import EMPTY, MAX_DEPTH, ROW, WIDTH
 from raybox.bvh.sah_build import SahWorkspace, make_workspace, split
 from raybox.compiler.decorators import device, entry
 
-_ROUNDS = 2  # a third saves 0.2 % more (measured)
-_TOLL = 0.5  # what a node costs beside its area, in mean areas of halves: 15 % less memory for 1 % more cost
-_DEEP = 200  # halves below this level are made by number alone
-_PLACES = 4096  # that a search may keep in mind
+_ROUNDS = 2  # a third saves 0.2 %
+_NODE_COST = 0.5  # of a node, beside its area, in mean areas of binary nodes: 15 % less memory
+_COST_DEPTH = 200  # nodes deeper than this are halved by number of boxes alone
+_SEARCH_STACK = 4096  # entries
 
 
 class Halves(NamedTuple):
-    """A binary tree: bounds of each node (of a leaf: its box's row), area, and kin: left, right, parent."""
+    """A binary tree: bounds (of a leaf: its box's row), area, and kin: left, right, parent (-1: none)."""
 
     bounds: Any
     area: Any
@@ -30,8 +30,8 @@ class Halves(NamedTuple):
 
 
 @entry
-def _grow_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
-    """Halve a part at the least cost, down to single boxes."""
+def _build_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
+    """Build a binary tree over a part, by splits of least cost down to single boxes."""
     whole = sah_rows.nothing()
     for i in range(workspace.task[0, 0], workspace.task[0, 1]):
         whole = sah_rows.union(whole, sah_rows.load(rows, i))
@@ -39,7 +39,7 @@ def _grow_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
     tree.area[0] = sah_rows.area(whole)
     tree.kin[0, 2] = -1
     waiting = 1
-    nodes = 1
+    node_count = 1
     while waiting > 0:
         waiting -= 1
         begin, end = workspace.task[waiting, 0], workspace.task[waiting, 1]
@@ -50,17 +50,17 @@ def _grow_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
             continue
         workspace.begin[0], workspace.end[0] = begin, end
         sah_rows.store(workspace.centers, 0, sah_rows.load(workspace.task_centers, waiting))
-        split(rows, workspace, 0, 1, depth > _DEEP)
+        split(rows, workspace, 0, 1, depth > _COST_DEPTH)
         for p in range(2):
-            sah_rows.store(tree.bounds, nodes, sah_rows.load(workspace.bounds, p))
-            tree.area[nodes] = workspace.area[p]
-            tree.kin[node, p] = nodes
-            tree.kin[nodes, 2] = node
+            sah_rows.store(tree.bounds, node_count, sah_rows.load(workspace.bounds, p))
+            tree.area[node_count] = workspace.area[p]
+            tree.kin[node, p] = node_count
+            tree.kin[node_count, 2] = node
             workspace.task[waiting, 0], workspace.task[waiting, 1] = workspace.begin[p], workspace.end[p]
-            workspace.task[waiting, 2], workspace.task[waiting, 3] = nodes, depth + 1
+            workspace.task[waiting, 2], workspace.task[waiting, 3] = node_count, depth + 1
             sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
             waiting += 1
-            nodes += 1
+            node_count += 1
 
 
 @device
@@ -71,8 +71,8 @@ def _sibling(kin: Any, node: int) -> int:
 
 
 @device
-def _find_place(tree: Halves, node: int, places: Any, gains: Any) -> int:
-    """Return whose sibling a node had better be, or -1: the largest saving of area there is."""
+def _find_sibling(tree: Halves, node: int, stack: Any, gains: Any) -> int:
+    """Return the node whose sibling a node should become to save the most area, or -1."""
     kin, area = tree.kin, tree.area
     row = sah_rows.load(tree.bounds, node)
     own = sah_rows.area(row)
@@ -81,29 +81,29 @@ def _find_place(tree: Halves, node: int, places: Any, gains: Any) -> int:
     sibling = _sibling(kin, node)
     rest = sah_rows.load(tree.bounds, sibling)
     first = sibling
-    best = saved * np.float32(1e-6)  # less is but rounding
+    best = saved * np.float32(1e-6)  # smaller savings are rounding errors
     found = -1
     while True:
-        # Look through what hangs beside the way up, leaving out what cannot save more.
-        places[0], gains[0] = sibling, saved
+        # Search the subtree of the sibling, skipping nodes that cannot save more.
+        stack[0], gains[0] = sibling, saved
         top = 1
         while top > 0:
             top -= 1
-            place, gain = places[top], gains[top]
+            target, gain = stack[top], gains[top]
             if gain - own <= best:
                 continue
-            here = gain - sah_rows.area(sah_rows.union(sah_rows.load(tree.bounds, place), row))
-            if here > best and place != first:
+            here = gain - sah_rows.area(sah_rows.union(sah_rows.load(tree.bounds, target), row))
+            if here > best and target != first:
                 best = here
-                found = place
-            if kin[place, 0] >= 0 and top + 2 <= _PLACES:
-                below = here + area[place]
+                found = target
+            if kin[target, 0] >= 0 and top + 2 <= _SEARCH_STACK:
+                below = here + area[target]
                 for side in range(2):
-                    places[top] = kin[place, side]
+                    stack[top] = kin[target, side]
                     gains[top] = below
                     top += 1
 
-        # Go up: without the node, its ancestors are smaller.
+        # Go up one level: without the node, its ancestors are smaller.
         if pivot != kin[node, 2]:
             rest = sah_rows.union(rest, sah_rows.load(tree.bounds, sibling))
             saved += area[pivot] - sah_rows.area(rest)
@@ -114,8 +114,8 @@ def _find_place(tree: Halves, node: int, places: Any, gains: Any) -> int:
 
 
 @device
-def _refresh(tree: Halves, node: int) -> None:
-    """Give a node and its ancestors their bounds anew."""
+def _update_bounds(tree: Halves, node: int) -> None:
+    """Recompute the bounds and areas of a node and its ancestors."""
     while node >= 0:
         left, right = tree.kin[node, 0], tree.kin[node, 1]
         row = sah_rows.union(sah_rows.load(tree.bounds, left), sah_rows.load(tree.bounds, right))
@@ -125,37 +125,37 @@ def _refresh(tree: Halves, node: int) -> None:
 
 
 @device
-def _replace(kin: Any, parent: int, old: int, new: int) -> None:
-    """Put a child in the place of another."""
+def _replace_child(kin: Any, parent: int, old: int, new: int) -> None:
+    """Replace a child of a node."""
     side = 0 if kin[parent, 0] == old else 1
     kin[parent, side] = new
     kin[new, 2] = parent
 
 
 @entry
-def _move_nodes(tree: Halves, order: Any, places: Any, gains: Any) -> None:
-    """Move nodes to better places, in this order."""
+def _move_nodes(tree: Halves, order: Any, stack: Any, gains: Any) -> None:
+    """Reinsert nodes where they save area, in this order."""
     kin = tree.kin
     for k in range(order.size):
         node = order[k]
         parent = kin[node, 2]
         if parent < 0 or kin[parent, 2] < 0:
             continue
-        to = _find_place(tree, node, places, gains)
+        to = _find_sibling(tree, node, stack, gains)
         if to < 0 or to == parent:
             continue
         above = kin[parent, 2]
-        _replace(kin, above, parent, _sibling(kin, node))
-        _replace(kin, kin[to, 2], to, parent)
+        _replace_child(kin, above, parent, _sibling(kin, node))
+        _replace_child(kin, kin[to, 2], to, parent)
         kin[parent, 0], kin[parent, 1] = to, node
         kin[to, 2] = parent
-        _refresh(tree, above)
-        _refresh(tree, parent)
+        _update_bounds(tree, above)
+        _update_bounds(tree, parent)
 
 
 @device
-def _best_share(costs: Any, left: int, right: int, slots: int) -> int:
-    """Return how many of a number of slots the left half had better have."""
+def _best_left_slots(costs: Any, left: int, right: int, slots: int) -> int:
+    """Return how many of `slots` slots cost least for the left child."""
     best = 1
     for k in range(2, slots):
         if costs[left, k] + costs[right, slots - k] < costs[left, best] + costs[right, slots - best]:
@@ -164,11 +164,11 @@ def _best_share(costs: Any, left: int, right: int, slots: int) -> int:
 
 
 @device
-def _price(tree: Halves, costs: Any, order: Any) -> None:
-    """Find costs[n, k]: the least sum of areas of nodes for all that is under n, in up to k slots."""
+def _fill_costs(tree: Halves, costs: Any, order: Any) -> None:
+    """Write costs[n, k]: the least sum of node areas for the boxes under n in up to k slots."""
     kin = tree.kin
 
-    # List nodes parents first, then find the costs in the opposite order.
+    # List nodes with parents first, then compute the costs in the opposite order.
     order[0] = 0
     number = 1
     total = np.float32(0.0)
@@ -179,27 +179,27 @@ def _price(tree: Halves, costs: Any, order: Any) -> None:
             if kin[node, 0] >= 0:
                 order[number] = kin[node, side]
                 number += 1
-    toll = total * np.float32(_TOLL) / np.float32(number)
+    node_cost = total * np.float32(_NODE_COST) / np.float32(number)
     for k in range(number - 1, -1, -1):
         node = order[k]
         left, right = kin[node, 0], kin[node, 1]
         costs[node, :] = 0.0
         if left >= 0:
             for slots in range(2, WIDTH + 1):
-                share = _best_share(costs, left, right, slots)
-                costs[node, slots] = costs[left, share] + costs[right, slots - share]
-            costs[node, 1] = tree.area[node] + costs[node, WIDTH] + toll
+                left_slots = _best_left_slots(costs, left, right, slots)
+                costs[node, slots] = costs[left, left_slots] + costs[right, slots - left_slots]
+            costs[node, 1] = tree.area[node] + costs[node, WIDTH] + node_cost
             for slots in range(2, WIDTH + 1):
                 costs[node, slots] = min(costs[node, slots], costs[node, 1])
 
 
 @entry
 def _gather(tree: Halves, costs: Any, stack: Any, nodes: Any) -> Any:
-    """Write nodes of eight slots; return (their number, their depth)."""
+    """Write nodes of eight slots; return (number of nodes, depth)."""
     kin = tree.kin
-    _price(tree, costs, stack[:, 0])
+    _fill_costs(tree, costs, stack[:, 0])
 
-    # Write slots: what has one slot left, or is best off with one, is a node of its own.
+    # A subtree that has one slot left, or is cheapest in one, becomes a node of its own.
     count = 1
     deepest = 1
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, 1
@@ -224,37 +224,37 @@ def _gather(tree: Halves, costs: Any, stack: Any, nodes: Any) -> Any:
             elif node != root and (slots == 1 or costs[node, 1] <= costs[node, slots]):
                 sah_rows.write_slot(nodes, row, slot, sah_rows.load(tree.bounds, node), count)
                 slot += 1
-                # keep it below those that still wait to be opened
+                # Keep it below those that are still to be opened.
                 for k in range(waiting, base + inner, -1):
                     stack[k, 0], stack[k, 3] = stack[k - 1, 0], stack[k - 1, 3]
-                place = base + inner
-                stack[place, 0], stack[place, 1], stack[place, 2] = node, count, depth + 1
+                at = base + inner
+                stack[at, 0], stack[at, 1], stack[at, 2] = node, count, depth + 1
                 inner += 1
                 waiting += 1
                 count += 1
             else:
-                share = _best_share(costs, left, right, slots)
-                stack[waiting, 0], stack[waiting, 3] = right, slots - share
-                stack[waiting + 1, 0], stack[waiting + 1, 3] = left, share
+                left_slots = _best_left_slots(costs, left, right, slots)
+                stack[waiting, 0], stack[waiting, 3] = right, slots - left_slots
+                stack[waiting + 1, 0], stack[waiting + 1, 3] = left, left_slots
                 waiting += 2
         for k in range(slot, WIDTH):
             sah_rows.write_slot(nodes, row, k, sah_rows.nothing(), EMPTY)
     return count, deepest
 
 
-def grow_best(rows: Any, begin: int, end: int, depth: int, centers: Any) -> Any:
-    """Return the nodes of the best tree over rows begin:end, or None where it would be too deep."""
-    number = end - begin
-    if number < 2:
+def build_best(rows: Any, begin: int, end: int, depth: int, centers: Any) -> Any:
+    """Return the nodes of the best tree over rows begin:end; None if it is too deep."""
+    box_count = end - begin
+    if box_count < 2:
         return None
-    size = 2 * number - 1
+    size = 2 * box_count - 1
     tree = Halves(np.empty((size, 8), np.float32), np.zeros(size, np.float32), np.empty((size, 3), np.int32))
-    _grow_halves(rows, make_workspace(begin, end, 0, centers), tree)
-    places, gains = np.empty(_PLACES, np.int32), np.empty(_PLACES, np.float32)
+    _build_halves(rows, make_workspace(begin, end, 0, centers), tree)
+    stack, gains = np.empty(_SEARCH_STACK, np.int32), np.empty(_SEARCH_STACK, np.float32)
     for _ in range(_ROUNDS):
         order = np.argsort(-tree.area, kind="stable").astype(np.int32)
-        _move_nodes(tree, order, places, gains)
-    words = np.empty((number - 1, ROW), np.int32)
-    stack = np.empty((size, 4), np.int32)
-    count, deepest = _gather(tree, np.empty((size, WIDTH + 1), np.float32), stack, words)
-    return words[:count].copy() if depth + deepest - 1 <= MAX_DEPTH else None
+        _move_nodes(tree, order, stack, gains)
+    nodes = np.empty((box_count - 1, ROW), np.int32)
+    gather_stack = np.empty((size, 4), np.int32)
+    count, deepest = _gather(tree, np.empty((size, WIDTH + 1), np.float32), gather_stack, nodes)
+    return nodes[:count].copy() if depth + deepest - 1 <= MAX_DEPTH else None

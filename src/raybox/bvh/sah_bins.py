@@ -1,4 +1,4 @@
-"""Bins of boxes on three axes at once, and the cut between two of them that costs least."""
+"""Bins of boxes on three axes at once, and the cut of least cost between two bins."""
 
 from typing import Any
 
@@ -27,16 +27,16 @@ from raybox.compiler.vector_build import (
 )
 
 BINS = 16
-_SIDE = 4  # what a side costs, however few its boxes
+_SIDE = 4  # the constant part of the work of a side
 _FOUR = ir.VectorType(F32, 4)
 _BITS16 = ir.VectorType(I32, 16)
 _EMPTY = ir.Constant(ROW8, [-INF] * 7 + [0.0])
-_NOBODY = ir.Constant(CELL4, [0] * 4)
+_NO_BOXES = ir.Constant(CELL4, [0] * 4)
 _NONE = ir.Constant(CELL4, [-1] * 4)
 
 
 def _middle2(low: V, up: V) -> V:
-    """Return twice the middle between bounds; of those that go on for ever, their only finite one."""
+    """Return twice the middle of bounds; where one is infinite, the finite one."""
     one = (low > -INF).then(low, up)
     other = (up < INF).then(up, low)
     both = one + other
@@ -60,7 +60,7 @@ def center(code: Code, row: Any) -> Any:
 def grid_over(code: Code, centers: Any) -> Any:
     """Return (low x, y, z, _, bins per length x, y, z, _) for the bounds of doubled centres.
 
-    An axis on which the centres are (nearly) one has no bins: its ratio is 0.
+    An axis on which all centres (nearly) coincide has no bins: its ratio is 0.
     """
     bounds = code.v(centers)
     low = -bounds.shuffle(LOW)
@@ -72,7 +72,7 @@ def grid_over(code: Code, centers: Any) -> Any:
 
 @op(cell_type, row_type, row_type)
 def cell(code: Code, row: Any, grid: Any) -> Any:
-    """Return the bins of a box on three axes."""
+    """Return the bin of a box on each of three axes."""
     grid = code.v(grid)
     place = (_center2(code.v(row)) - grid.shuffle(LOW)) * grid.shuffle(UP)
     return code.b.fptosi(place.max(0.0).min(BINS - 1.0).value, CELL4)
@@ -80,7 +80,7 @@ def cell(code: Code, row: Any, grid: Any) -> Any:
 
 @op(types.void, None, cell_type, row_type)
 def add(code: Code, bins: Any, cells: Any, row: Any) -> None:
-    """Count a box in its bin of each axis, and widen the bins' bounds; bins are rows (16, 3)."""
+    """Count a box in its bin of each axis, and extend the bins' bounds; bins are rows (16, 3)."""
     b, one = code.b, ir.Constant(BITS8, [0] * 7 + [1])
     for axis in range(3):
         place = code.at(b.zext(code.v(cells).lane(axis), I64), 24, 8 * axis)
@@ -99,10 +99,10 @@ def clear(code: Code, bins: Any) -> None:
 
 @op(cell_type, types.int64)
 def limits(code: Code, cut: Any) -> Any:
-    """Return the last bins of the left side: of the axis of a cut (axis * 16 + bin); others have none."""
+    """Return the last bin of the left side on the axis of a cut (axis * 16 + bin), -1 on others."""
     axis, last = code.b.lshr(cut, I64(4)), code.b.trunc(code.b.and_(cut, I64(15)), I32)
-    run_each = [code.b.select(code.b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
-    return code.vector(I32, [*run_each, I32(-1)]).value
+    lasts = [code.b.select(code.b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
+    return code.vector(I32, [*lasts, I32(-1)]).value
 
 
 @op(types.int64, cell_type, cell_type)
@@ -113,20 +113,20 @@ def is_left(code: Code, cells: Any, last: Any) -> Any:
 
 
 class _Sweep:
-    """Bounds and counts of bins from one end on, all axes side by side, in memory that becomes registers."""
+    """Bounds and counts of the bins from one end on, for three axes, in memory that becomes registers."""
 
     def __init__(self, code: Code, bins: Any) -> None:
         self.code, self.bins = code, bins
         self.bounds = [cgutils.alloca_once_value(code.b, _EMPTY) for _ in range(3)]
-        self.count = cgutils.alloca_once_value(code.b, _NOBODY)
+        self.count = cgutils.alloca_once_value(code.b, _NO_BOXES)
 
     def reset(self) -> None:
         for memory in self.bounds:
             self.code.b.store(_EMPTY, memory)
-        self.code.b.store(_NOBODY, self.count)
+        self.code.b.store(_NO_BOXES, self.count)
 
-    def take(self, which: Any) -> V:
-        """Add a bin of each axis; return what these sides cost, infinite for nobody."""
+    def add(self, which: Any) -> V:
+        """Add a bin of each axis; return the costs of these sides, infinite without boxes."""
         code, b = self.code, self.code.b
         areas, counts = [], []
         for axis in range(3):
@@ -141,40 +141,39 @@ class _Sweep:
         nodes = b.lshr(b.add(total, ir.Constant(CELL4, [WIDTH - 1] * 4)), ir.Constant(CELL4, [3] * 4))
         work = b.add(b.add(total, nodes), ir.Constant(CELL4, [_SIDE] * 4))
         price = (sums[0] + sums[1] + sums[2]) * code.v(b.sitofp(work, _FOUR))
-        return code.v(b.icmp_signed(">", total, _NOBODY)).then(price, INF)
+        return code.v(b.icmp_signed(">", total, _NO_BOXES)).then(price, INF)
 
 
 @op(types.int64, None, None)
 def cheapest(code: Code, bins: Any, scratch: Any) -> Any:
-    """Return the cut (axis * 16 + last bin of the left side) that costs least, -1 where there is none.
+    """Return the cut of least cost (axis * 16 + last bin of the left side), -1 where there is none.
 
-    Cost: the sum over both sides of surface area times work: the number of boxes, of nodes that they fill,
-    and 4. Against the boxes alone: 5 % less memory and as few nodes on a ray's way (measured, six scenes).
-    `scratch` has 16 x 4 floats.
+    Cost: the sum over both sides of surface area times work, which is the number of boxes, plus that of nodes
+    that they fill, plus 4. With the boxes alone trees take 5 % more memory. `scratch` has 16 x 4 floats.
     """
     b, sweep = code.b, _Sweep(code, bins)
     best = cgutils.alloca_once_value(b, ir.Constant(_FOUR, [INF] * 4))
     cut = cgutils.alloca_once_value(b, _NONE)
 
-    # Sweep from the right, keeping what each right side costs.
+    # Sweep from the right, storing the cost of each right side.
     sweep.reset()
     with cgutils.for_range(b, I64(BINS - 1)) as loop:
         which = b.sub(I64(BINS - 1), loop.index)
-        code.store(sweep.take(which).value, 1, scratch, code.at(which, 4))
+        code.store(sweep.add(which).value, 1, scratch, code.at(which, 4))
 
-    # Sweep from the left, looking for the cheapest pair.
+    # Sweep from the left for the cheapest pair of sides.
     sweep.reset()
     b.store(ir.Constant(_FOUR, [INF] * 4), best)
     b.store(_NONE, cut)
     with cgutils.for_range(b, I64(BINS - 1)) as loop:
         right = code.v(code.load(1, scratch, code.at(loop.index, 4, 4), _FOUR))
-        both, so_far = sweep.take(loop.index) + right, code.v(b.load(best))
+        both, so_far = sweep.add(loop.index) + right, code.v(b.load(best))
         better = both < so_far
         b.store(better.then(both, so_far).value, best)
         here = code.vector(I32, [b.trunc(loop.index, I32)] * 4)
         b.store(better.then(here, code.v(b.load(cut))).value, cut)
 
-    # Choose among the axes; of equals the first.
+    # Choose among the axes: of equal costs the first.
     costs, cuts = code.v(b.load(best)), code.v(b.load(cut))
     price, choice = costs.lane(0), cuts.lane(0)
     for axis in (1, 2):
@@ -185,7 +184,7 @@ def cheapest(code: Code, bins: Any, scratch: Any) -> Any:
 
 
 def _cells(code: Code, rows: Any, grid: V) -> list[Any]:
-    """Return in which of 4096 cells of each axis the centres of 16 rows are."""
+    """Return the cells of the centres of 16 rows: one of 4096 on each axis."""
     pairs = [[code.v(code.load(0, rows, I64(8 * k), ROW8)) for k in (one, one + 8)] for one in range(8)]
     sides = columns([one.shuffle(range(16), other) for one, other in pairs])
     cells = []
@@ -198,21 +197,21 @@ def _cells(code: Code, rows: Any, grid: V) -> list[Any]:
 
 @op(types.void, None, row_type, None, None)
 def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> None:
-    """Write where the centres of 16 rows lie along a curve of 12 levels (see `raybox.bvh.hilbert_curve`)."""
+    """Write the places of the centres of 16 rows along a curve of 12 levels (`raybox.bvh.hilbert_curve`)."""
     b, cells = code.b, _cells(code, rows, code.v(grid))
 
     def all_of(number: int) -> Any:
         return ir.Constant(_BITS16, [number] * 16)
 
-    # Two levels a step, two bits of each coordinate: the state says in what order their cubes are visited.
+    # Two levels a step, two bits of each coordinate: the state gives the order of their cubes.
     state, halves = all_of(0), [all_of(0), all_of(0)]
     for turn in range(6):
         at = state
         for cell, to in zip(cells, (4, 2, 0), strict=True):
             two = b.and_(b.lshr(cell, all_of(10 - 2 * turn)), all_of(3))
             at = b.or_(at, b.shl(two, all_of(to)))
-        run_each = (b.zext(code.v(at).lane(k), I64) for k in range(16))
-        found = code.vector(I32, [code.load(2, table, place, I32) for place in run_each]).value
+        indices = (b.zext(code.v(at).lane(k), I64) for k in range(16))
+        found = code.vector(I32, [code.load(2, table, place, I32) for place in indices]).value
         halves[turn // 3] = b.or_(b.shl(halves[turn // 3], all_of(6)), b.and_(found, all_of(63)))
         state = b.and_(found, all_of(~63))
     wide = ir.VectorType(I64, 16)

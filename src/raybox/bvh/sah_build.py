@@ -1,12 +1,12 @@
-"""Grow a tree over boxes held as rows: binned surface-area splits, straight to eight slots a node.
+"""Build a tree over rows of boxes by binned surface-area splits, directly to eight slots a node.
 
-A node's boxes are split in two at the least cost, then the half with the largest area again, until
-the slots are full or no part has more boxes than a node has slots. Slots that are left open up
-small parts into single boxes.
+A node's boxes are split in two at the least cost, then the part with the largest area again, until
+the slots are full or no part has more boxes than a node has slots. Slots that remain are spent on small
+parts, whose boxes become slots of this node.
 
 Cost: the sum over both halves of surface area times work (Goldsmith and Salmon 1987; see
 `raybox.bvh.sah_bins.cheapest`), over 15 cuts between 16 bins on each axis (Wald 2007). Depth is bounded:
-below level 48, or where centres coincide, parts are halved by number alone.
+below level 48, or where centres coincide, parts are halved by number of boxes alone.
 """
 
 from typing import Any, NamedTuple
@@ -24,15 +24,15 @@ SAH_DEPTH = 48
 
 @struct
 class SahWorkspace(NamedTuple):
-    """Scratch memory of a builder, made outside of compiled code (which then compiles in half the time).
+    """Scratch memory of a builder, allocated outside of compiled code, which halves compile time.
 
-    Nodes waiting for their slots: task (begin, end, node, depth) and the bounds of their centres.
-    Parts of the node at hand: begin, end, area, bounds, and bounds of their centres.
+    A stack of nodes to write: task (begin, end, node, depth) and the bounds of their centres.
+    Parts of the current node: begin, end, area, bounds, and bounds of their centres.
     """
 
     task: Any
     task_centers: Any
-    state: Any  # tasks waiting, nodes so far
+    state: Any  # tasks on the stack, nodes so far
     begin: Any
     end: Any
     area: Any
@@ -43,7 +43,7 @@ class SahWorkspace(NamedTuple):
 
 
 def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspace:
-    """Make a desk whose only task is to grow a tree over rows begin:end, its root at this depth."""
+    """Return a workspace whose only task is a tree over rows begin:end, its root at this depth."""
     room = MAX_DEPTH * WIDTH
     workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
@@ -64,7 +64,7 @@ def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspa
 
 @device
 def _choose(workspace: SahWorkspace, count: int, deep: bool) -> int:
-    """Return the part to split next: the largest area (when deep: number) with more than a node's boxes."""
+    """Return the part to split next: of over 8 boxes, the largest area (when deep: number); -1: none."""
     best = -1
     most = np.float32(-1.0)
     for p in range(count):
@@ -87,7 +87,7 @@ def split(rows: Any, workspace: SahWorkspace, p: int, count: int, deep: bool) ->
     grid = bins.grid_over(left_centers)
     cut = -1
     if not deep:
-        # Sort into bins, and look where it costs least to cut.
+        # Sort into bins, and find the cut of least cost.
         bins.clear(workspace.bins)
         for i in range(begin, end):
             row = sah_rows.load(rows, i)
@@ -132,7 +132,10 @@ def split(rows: Any, workspace: SahWorkspace, p: int, count: int, deep: bool) ->
 
 @device
 def _open_small(workspace: SahWorkspace, count: int) -> int:
-    """Spend free slots on opening parts into single boxes: a node saved each, the most area a slot first."""
+    """Replace small parts by their boxes while slots are free; return the number of slots used.
+
+    Each part saves a node; the part with the most area a slot comes first.
+    """
     while True:
         best = -1
         most = np.float32(-1.0)
@@ -154,11 +157,11 @@ def _open_small(workspace: SahWorkspace, count: int) -> int:
 
 
 @entry
-def grow(rows: Any, workspace: SahWorkspace, words: Any) -> bool:
-    """Grow nodes top down while there is room for them in words; return whether all is done."""
+def build_nodes(rows: Any, workspace: SahWorkspace, nodes: Any) -> bool:
+    """Write nodes top down until there is no room for more; return whether all is done."""
     waiting = workspace.state[0]
-    nodes = workspace.state[1]
-    while waiting > 0 and nodes <= words.shape[0]:
+    node_count = workspace.state[1]
+    while waiting > 0 and node_count <= nodes.shape[0]:
         waiting -= 1
         begin, end = workspace.task[waiting, 0], workspace.task[waiting, 1]
         node, depth = workspace.task[waiting, 2], workspace.task[waiting, 3]
@@ -175,21 +178,21 @@ def grow(rows: Any, workspace: SahWorkspace, words: Any) -> bool:
             count += 1
         count = _open_small(workspace, count)
 
-        # Write the slots, and put what needs nodes of its own on the stack.
+        # Write the slots, and put parts that need nodes of their own on the stack.
         for p in range(WIDTH):
             begin, end = workspace.begin[p], workspace.end[p]
             if p >= count or begin == end:
-                sah_rows.write_slot(words, node, p, sah_rows.nothing(), EMPTY)
+                sah_rows.write_slot(nodes, node, p, sah_rows.nothing(), EMPTY)
             elif end - begin == 1:
                 row = sah_rows.load(rows, begin)
-                sah_rows.write_slot(words, node, p, row, ~sah_rows.number_of(row))
+                sah_rows.write_slot(nodes, node, p, row, ~sah_rows.number_of(row))
             else:
-                sah_rows.write_slot(words, node, p, sah_rows.load(workspace.bounds, p), nodes)
+                sah_rows.write_slot(nodes, node, p, sah_rows.load(workspace.bounds, p), node_count)
                 workspace.task[waiting, 0], workspace.task[waiting, 1] = begin, end
-                workspace.task[waiting, 2], workspace.task[waiting, 3] = nodes, depth + 1
+                workspace.task[waiting, 2], workspace.task[waiting, 3] = node_count, depth + 1
                 sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
                 waiting += 1
-                nodes += 1
+                node_count += 1
     workspace.state[0] = waiting
-    workspace.state[1] = nodes
+    workspace.state[1] = node_count
     return waiting == 0

@@ -1,9 +1,8 @@
-"""The top of a tree: parts of many boxes, split by all threads together.
+"""Build the top of a tree: parts of many boxes, each split by all threads together.
 
-A part's chunks are binned side by side, and moved side by side to a second array, in the order they
-had: neither the bins nor the order depend on who does which chunk. Where a level has a part for each
-thread, each does all chunks of its own. Parts of up to `least` boxes are left for `raybox.bvh.sah_build`,
-one thread each.
+The chunks of a part are binned in parallel, and moved in parallel to a second array, in the order they had:
+neither the bins nor the order depend on the threads. Where a level has at least one part for each thread, one
+thread splits each. Parts of up to `least` boxes are left to `raybox.bvh.sah_build`.
 """
 
 from typing import Any, NamedTuple
@@ -16,10 +15,10 @@ from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.sah_build import SAH_DEPTH
 from raybox.compiler.decorators import entry
 
-_CHUNK = 2**15  # boxes that a thread takes at once: 1 MB
+_CHUNK = 2**15  # boxes: 1 MB
 
 
-class Part(NamedTuple):
+class PartRows(NamedTuple):
     """Boxes begin:end of one of the two arrays of rows, their bounds, and those of their centres."""
 
     side: int
@@ -31,7 +30,7 @@ class Part(NamedTuple):
 
 @entry
 def _fill_bins(rows: Any, begin: int, end: int, centers: Any, out: Any) -> None:
-    """Sort some of a part's boxes into bins."""
+    """Sort boxes begin:end of a part into bins."""
     grid = sah_bins.grid_over(sah_rows.load(centers, 0))
     sah_bins.clear(out)
     for i in range(begin, end):
@@ -40,7 +39,7 @@ def _fill_bins(rows: Any, begin: int, end: int, centers: Any, out: Any) -> None:
 
 
 class _Sides(NamedTuple):
-    """Where the boxes of a cut's two sides go: another array of rows, and the next place of each side."""
+    """The array that the boxes of both sides of a cut move to, and the next row of each side."""
 
     rows: Any
     left: int
@@ -49,7 +48,7 @@ class _Sides(NamedTuple):
 
 @entry
 def _move(rows: Any, span: Any, centers: Any, cut: int, to: _Sides, out: Any) -> None:
-    """Move some of a part's boxes to where each side's next box goes; out takes the sides' centres."""
+    """Move boxes of a part to the rows of their sides; write the bounds of the sides' centres."""
     grid = sah_bins.grid_over(sah_rows.load(centers, 0))
     last = sah_bins.limits(cut)
     left = sah_rows.nothing()
@@ -59,7 +58,9 @@ def _move(rows: Any, span: Any, centers: Any, cut: int, to: _Sides, out: Any) ->
     for i in range(span[0], span[1]):
         row = sah_rows.load(rows, i)
         side = sah_bins.is_left(sah_bins.cell(row, grid), last)
-        sah_rows.store(to.rows, right_at + side * (left_at - right_at), row)  # a branch would be a coin toss
+        sah_rows.store(
+            to.rows, right_at + side * (left_at - right_at), row
+        )  # no branch: it would be unpredictable
         left_at += side
         right_at += 1 - side
         center = sah_bins.center(row)
@@ -71,11 +72,11 @@ def _move(rows: Any, span: Any, centers: Any, cut: int, to: _Sides, out: Any) ->
 
 @entry
 def _cheapest(table: Any, scratch: Any) -> int:
-    """Return the cut that costs least."""
+    """Return the cut of least cost, -1 where there is none."""
     return sah_bins.cheapest(table, scratch)
 
 
-def _area(part: Part) -> float:
+def _area(part: PartRows) -> float:
     """Return half the surface area of a part's bounds, clamped to finite sizes."""
     planes = part.bounds.clip(-sah_rows.CLAMP, sah_rows.CLAMP)
     x, y, z = np.maximum(planes[:3] + planes[4:7], 0).tolist()
@@ -83,7 +84,7 @@ def _area(part: Part) -> float:
 
 
 def _bin_chunks(
-    run_each: TaskRunner, rows: Any, part: Part, centers: Any
+    run_each: TaskRunner, rows: Any, part: PartRows, centers: Any
 ) -> tuple[list[tuple[int, int]], Any]:
     """Return a part's chunks, and their bins: (chunks, 16, 3, 8)."""
     spans = chunks(part.begin, part.end, _CHUNK)
@@ -92,17 +93,17 @@ def _bin_chunks(
     return spans, tables
 
 
-def _halve(run_each: TaskRunner, rows: Any, part: Part) -> list[Part]:
-    """Halve a part by number alone."""
+def _halve(run_each: TaskRunner, rows: Any, part: PartRows) -> list[PartRows]:
+    """Return the halves of a part, split by number of boxes."""
     middle = (part.begin + part.end) // 2
     halves = [part._replace(end=middle), part._replace(begin=middle)]
-    one_bin = np.zeros((1, 8), np.float32)  # of no length: everything is in the first
+    one_bin = np.zeros((1, 8), np.float32)  # of no length: all boxes are in the first
     bounds = [_bin_chunks(run_each, rows, half, one_bin)[1][:, 0, 0].max(axis=0) for half in halves]
     return [half._replace(bounds=b) for half, b in zip(halves, bounds, strict=True)]
 
 
-def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
-    """Split a part in two at the least cost."""
+def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: PartRows, deep: bool) -> list[PartRows]:
+    """Return the two parts of a split at the least cost."""
     here, there = rows[part.side], rows[1 - part.side]
     if deep:
         return _halve(run_each, here, part)
@@ -131,10 +132,10 @@ def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool) 
     centers = out.max(axis=0)
     bounds = table[:last, axis].max(axis=0), table[last:, axis].max(axis=0)
     ends = (part.begin, middle), (middle, part.end)
-    return [Part(1 - part.side, *ends[k], bounds[k], centers[k]) for k in range(2)]
+    return [PartRows(1 - part.side, *ends[k], bounds[k], centers[k]) for k in range(2)]
 
 
-def _divide(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool) -> list[Part]:
+def _divide(run_each: TaskRunner, rows: tuple[Any, Any], part: PartRows, deep: bool) -> list[PartRows]:
     """Split a part into the parts of one node, as `raybox.bvh.sah_build` does."""
     parts = [part]
     while len(parts) < WIDTH:
@@ -147,20 +148,22 @@ def _divide(run_each: TaskRunner, rows: tuple[Any, Any], part: Part, deep: bool)
     return parts
 
 
-class Task(NamedTuple):
+class BuildTask(NamedTuple):
     """A part to be grown by one thread, and the place of its root: a slot of a node, and its depth."""
 
-    part: Part
+    part: PartRows
     node: int
     slot: int
     depth: int
 
 
-def grow_top(run_each: TaskRunner, rows: tuple[Any, Any], whole: Part, least: int) -> tuple[Any, list[Task]]:
+def build_top(
+    run_each: TaskRunner, rows: tuple[Any, Any], whole: PartRows, least: int
+) -> tuple[Any, list[BuildTask]]:
     """Return the top nodes (their slots for tasks lack a child), and the tasks in order."""
     nodes: list[Any] = []
-    tasks: list[Task] = []
-    level = [Task(whole, -1, -1, 1)]
+    tasks: list[BuildTask] = []
+    level = [BuildTask(whole, -1, -1, 1)]
     while level:
         large = [job for job in level if job.part.end - job.part.begin > least]
         tasks += [job for job in level if job.part.end - job.part.begin <= least]
@@ -168,24 +171,25 @@ def grow_top(run_each: TaskRunner, rows: tuple[Any, Any], whole: Part, least: in
         for job, parts in zip(large, _divide_all(run_each, rows, large), strict=True):
             if job.node >= 0:
                 nodes[job.node][CHILD + job.slot] = len(nodes)
-            level += [Task(part, len(nodes), slot, job.depth + 1) for slot, part in enumerate(parts)]
+            level += [BuildTask(part, len(nodes), slot, job.depth + 1) for slot, part in enumerate(parts)]
             nodes.append(_node(parts))
     return np.array(nodes, np.int32).reshape(-1, ROW), tasks
 
 
-def _divide_all(run_each: TaskRunner, rows: tuple[Any, Any], jobs: list[Task]) -> list[list[Part]]:
-    """Split the parts of a level: by all threads together while they are fewer than these, then one each.
+def _divide_all(run_each: TaskRunner, rows: tuple[Any, Any], jobs: list[BuildTask]) -> list[list[PartRows]]:
+    """Return the parts that each task of a level is split into.
 
-    (10^6 boxes, two threads: building takes 430 ms, where both split each part together 480.)
+    All threads split each part together while there are fewer parts than threads; then one thread splits
+    each, which is 10 % faster.
     """
     sizes = [job.part.end - job.part.begin for job in jobs]
-    asked = [(rows, job.part, job.depth > SAH_DEPTH) for job in jobs]
+    arguments = [(rows, job.part, job.depth > SAH_DEPTH) for job in jobs]
     if len(jobs) < run_each.threads:
-        return [_divide(run_each, *one) for one in asked]
-    return run_each.largest_first(_divide, [(INLINE, *one) for one in asked], sizes)
+        return [_divide(run_each, *one) for one in arguments]
+    return run_each.largest_first(_divide, [(INLINE, *one) for one in arguments], sizes)
 
 
-def _node(parts: list[Part]) -> Any:
+def _node(parts: list[PartRows]) -> Any:
     """Return a node with the bounds of its parts in its slots."""
     node = np.empty(ROW, np.int32)
     rows = np.array([part.bounds for part in parts])

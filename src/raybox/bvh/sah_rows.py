@@ -1,8 +1,8 @@
 """Boxes as rows of eight float32, one register each, and the slots of nodes.
 
 A *row* is ``(-low x, -low y, -low z, number, up x, up y, up z, count)``. With lower bounds negated the
-union of two boxes is one maximum, and outward is up everywhere. Lanes 3 and 7 hold whole numbers: the
-box's number in a box's row, how many boxes there are in a bin's row.
+union of two boxes is one maximum, and outward is up everywhere. Lanes 3 and 7 are int32: the box's
+number in the row of a box, the number of boxes in the row of a bin.
 """
 
 from typing import Any
@@ -17,8 +17,9 @@ CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_sort`)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
 _BYTES = ir.IntType(8).as_pointer()
-_MOST = ir.Constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])  # numbers in lanes 3 and 7 become 0: see `corners`
-_LEAST = ir.Constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
+# Numbers in lanes 3 and 7 become 0.
+_UPPER_CLAMP = ir.Constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])
+_LOWER_CLAMP = ir.Constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
 
 
 @op(row_type, None, types.intp)
@@ -35,7 +36,7 @@ def store(code: Code, rows: Any, i: Any, row: Any) -> None:
 
 @op(row_type)
 def nothing(code: Code) -> Any:
-    """Return the bounds of nothing."""
+    """Return the bounds of no box."""
     return ir.Constant(ROW8, [-INF] * 8)
 
 
@@ -54,7 +55,7 @@ def union_if(code: Code, a: Any, b: Any, wanted: Any) -> Any:
 
 def half_area(row: V) -> V:
     """Return (xy, yz, zx, _) of a row's bounds, clamped to finite sizes."""
-    planes = row.max(V(row.b, _LEAST)).min(V(row.b, _MOST))
+    planes = row.max(V(row.b, _LOWER_CLAMP)).min(V(row.b, _UPPER_CLAMP))
     size = (planes.shuffle(LOW) + planes.shuffle(UP)).max(0.0)
     return size * size.shuffle([1, 2, 0, 3])
 
@@ -71,26 +72,26 @@ def area(code: Code, row: Any) -> Any:
 
 @op(types.float32, row_type, row_type)
 def area_within(code: Code, row: Any, limits: Any) -> Any:
-    """Return half the surface area of what two rows' bounds share, clamped to finite sizes."""
+    """Return half the surface area of the intersection of two rows' bounds, clamped to finite sizes."""
     return _sum3(code, half_area(code.v(row).min(code.v(limits))))
 
 
 @op(types.int64, row_type)
 def number_of(code: Code, row: Any) -> Any:
-    """Return the number of the box that a row is of."""
+    """Return the box number of a row."""
     return code.b.sext(code.v(row).bits(BITS8).lane(3), I64)
 
 
 @op(row_type, None, None, types.intp, None, types.float64)
 def outward(code: Code, lower: Any, upper: Any, i: Any, center: Any, scale: Any) -> Any:
     """Return box i in tree coordinates, rounded outward as `raybox.bvh.node.outward_up` does."""
-    b, nought = code.b, [F64(0.0)]
+    b, zero = code.b, [F64(0.0)]
 
     def corner(which: int, array: Any, place: Any) -> list[Any]:
         return [b.load(code.address(which, array, code.at(place, 3, k), F64)) for k in range(3)]
 
     low, up, middle = corner(0, lower, i), corner(1, upper, i), corner(3, center, I64(0))
-    planes = code.vector(F64, low + nought + up + nought) - code.vector(F64, (middle + nought) * 2)
+    planes = code.vector(F64, low + zero + up + zero) - code.vector(F64, (middle + zero) * 2)
     negated = -planes.shuffle(LOW)
     shifted = negated.shuffle(range(8), planes.shuffle(UP)) * code.vector(F64, [scale] * 8)
 
@@ -103,7 +104,7 @@ def outward(code: Code, lower: Any, upper: Any, i: Any, center: Any, scale: Any)
 
 
 def columns(rows: list[V]) -> list[V]:
-    """Turn eight rows into their eight columns; or, of 16 lanes, eight rows and eight more."""
+    """Return the eight columns of eight rows; with 16 lanes, of two times eight rows."""
     lanes = range(rows[0].value.type.count)
     for step in (1, 2, 4):
         low = [k + len(lanes) - step if k & step else k for k in lanes]
@@ -117,7 +118,7 @@ def columns(rows: list[V]) -> list[V]:
 
 @op(types.void, None, types.intp, types.intp, row_type, types.int64)
 def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: Any) -> None:
-    """Write a slot of a node: six planes, and what is in it."""
+    """Write a slot of a node: six planes, and its child."""
     low, up = -code.v(row).shuffle(LOW), code.v(row).shuffle(UP)
     values = [low.lane(k) for k in range(3)] + [up.lane(k) for k in range(3)]
     for k, value in enumerate([*values, code.b.trunc(child, I32)]):
@@ -128,8 +129,10 @@ def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: An
 def write_leaf(code: Code, nodes: Any, node: Any, rows: Any, keys: Any, at: Any) -> Any:
     """Write a node of eight boxes, whose rows are the low bits of keys[at:at + 8]; return its bounds."""
     b = code.b
-    some = [b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)]
-    boxes = [code.v(code.load(2, rows, code.at(place, 8), ROW8)) for place in some]
+    places = [
+        b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)
+    ]
+    boxes = [code.v(code.load(2, rows, code.at(place, 8), ROW8)) for place in places]
     sides = columns(boxes)
     numbers = code.v(b.not_(sides[3].bits(BITS8).value)).bits(ROW8)
     for k, side in enumerate([-sides[0], -sides[1], -sides[2], *sides[4:7], numbers]):
@@ -149,13 +152,13 @@ def node_bounds(code: Code, nodes: Any, node: Any) -> Any:
         four = plane.shuffle(LOW).max(plane.shuffle(UP))
         two = four.max(four.shuffle([2, 3, 2, 3]))
         planes.append(two.max(two.shuffle([1, 1, 1, 1])).lane(0))
-    nought = [F32(0.0)]
-    return code.vector(F32, planes[:3] + nought + planes[3:] + nought).value
+    zero = [F32(0.0)]
+    return code.vector(F32, planes[:3] + zero + planes[3:] + zero).value
 
 
 @op(types.void, None, None, None, types.intp)
 def fetch_boxes(code: Code, lower: Any, upper: Any, nodes: Any, node: Any) -> None:
-    """Ask memory for the boxes in a node's slots, which are needed soon."""
+    """Prefetch the boxes in a node's slots."""
     b = code.b
     kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
     prefetch = b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)

@@ -1,4 +1,4 @@
-"""Prove a tree sound, and measure it: plain NumPy, level by level, nothing compiled."""
+"""Check a tree, and measure it, level by level in plain NumPy."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ def _planes(tree: Tree) -> Any:
     return tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH).astype(np.float64)
 
 
-def _require(holds: Any, rule: str) -> None:
-    if not np.all(holds):
+def _require(condition: Any, rule: str) -> None:
+    if not np.all(condition):
         raise RayboxError(f"the tree is not sound: {rule}. Please report this; a fresh Scene repairs it.")
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the number of levels of nodes; a tree deeper than any may be is not sound."""
+    """Return the number of levels of nodes; raise `RayboxError` above MAX_DEPTH."""
     children = tree.nodes[:, CHILD:]
     level, depth = np.zeros(1, np.int64), 0
     while level.size:
@@ -33,35 +33,38 @@ def depth_of(tree: Tree) -> int:
 
 
 def _check_parts(tree: Tree, node: Any, slot: Any) -> None:
-    """Require what hangs from a part to be in it, and from the top to be in the top or a part's root."""
+    """Require children of a part's nodes in the part, those of the top in the top or roots of parts."""
     child = tree.nodes[node, CHILD + slot]
     own, below = (np.searchsorted(tree.parts, rows, side="right") for rows in (node, child))
-    hangs = np.isin(child, tree.parts)
+    is_part_root = np.isin(child, tree.parts)
     _require(
-        (own == below) | ((own == 0) & hangs), "a child is neither in its node's part nor the root of one"
+        (own == below) | ((own == 0) & is_part_root),
+        "a child is neither in its node's part nor the root of one",
     )
-    _require(np.count_nonzero(hangs & (own == 0)) == tree.parts.size, "a part does not hang from the top")
+    _require(np.count_nonzero(is_part_root & (own == 0)) == tree.parts.size, "a part is not below the top")
 
 
 def slots_below(tree: Tree, levels: int) -> tuple[Any, Any]:
-    """Return the bounds of the slots so many levels below the root, as float64 and rounded outward.
+    """Return the bounds (lower, upper) of the slots at a level, as float64 rounded outward.
 
-    Of boxes that are in slots higher up, these slots.
+    Boxes in slots of higher levels are included.
     """
-    nodes, found = np.zeros(1, np.int64), []
+    nodes, planes_by_level = np.zeros(1, np.int64), []
     for level in range(1, levels + 1):
         child = tree.nodes[nodes, CHILD:]
-        ends = (child != EMPTY) & ((child < 0) | (level == levels))
-        found.append(tree.nodes.view(np.float32)[nodes, :CHILD].reshape(-1, 6, WIDTH).swapaxes(1, 2)[ends])
+        chosen = (child != EMPTY) & ((child < 0) | (level == levels))
+        planes_by_level.append(
+            tree.nodes.view(np.float32)[nodes, :CHILD].reshape(-1, 6, WIDTH).swapaxes(1, 2)[chosen]
+        )
         nodes = child[child >= 0].astype(np.int64)
-    planes = np.concatenate(found).astype(np.float64)
+    planes = np.concatenate(planes_by_level).astype(np.float64)
     with np.errstate(over="ignore"):
         low, up = (planes[:, side] / tree.scale + tree.center for side in (slice(3), slice(3, 6)))
     return np.nextafter(low, -np.inf), np.nextafter(up, np.inf)
 
 
 def check(tree: Tree, lower: Any, upper: Any) -> None:
-    """Raise `RayboxError` unless the tree holds each box once, inside of every slot above it."""
+    """Raise `RayboxError` unless the tree has each box once, inside of all slots above it."""
     children = tree.nodes[:, CHILD:]
     depth_of(tree)
     inner, leaf = children >= 0, (children < 0) & (children != EMPTY)
@@ -89,10 +92,10 @@ def check(tree: Tree, lower: Any, upper: Any) -> None:
 
 
 def cost(tree: Tree, lower: Any, upper: Any) -> float:
-    """Return how many nodes a line through the bulk of the scene meets, on average.
+    """Return the average number of nodes that a line through the bulk of the scene hits.
 
-    That is the surface area of all nodes over the root's, of what is in the cube of twice the bulk's
-    reach (see `raybox.bvh.refit`, which measures the same as it goes).
+    That is the surface area of all nodes over the root's, within the cube of twice the bulk's reach (see
+    `raybox.bvh.refit`, which computes the same during a refit).
     """
     limits = bulk_limits(tree, lower, upper).astype(np.float64)
     children = tree.nodes[:, CHILD:]
@@ -106,7 +109,7 @@ def cost(tree: Tree, lower: Any, upper: Any) -> float:
 
 
 def stats(tree: Tree, lower: Any, upper: Any) -> dict[str, float]:
-    """Return what the tree is like: counts, depth, memory, share of slots in use, cost."""
+    """Return counts, depth, memory, the share of slots in use, and cost of a tree."""
     boxes = len(lower)
     used = int((tree.nodes[:, CHILD:] != EMPTY).sum())
     return {
