@@ -30,12 +30,12 @@ def coin(rng, shape, p=0.5) -> np.ndarray:
 
 
 def column(rng, n, *choices) -> np.ndarray:
-    """Draw n of the choices, as a column."""
+    """Return n random choices as a column."""
     return rng.choice(choices, (n, 1))
 
 
 def axis(rng, n, dim) -> np.ndarray:
-    """Mark one random axis in each row."""
+    """Return a mask of one random axis in each row."""
     return np.arange(dim) == rng.integers(0, dim, (n, 1))
 
 
@@ -51,7 +51,7 @@ def boxes(rng, kind, dim=3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def feature(rng, kind, lower, upper, pinned) -> tuple[np.ndarray, np.ndarray]:
-    """Pick a point of each box on ``pinned`` of its bounds, between the others; give it and which bounds."""
+    """Return a point of each box on ``pinned`` of its bounds, inside the others, and a mask of these."""
     shape = lower.shape
     fixed = np.argsort(rng.random(shape), axis=1) < pinned
     share = np.where(kind == GRID, rng.integers(1, 4, shape) / 4, rng.random(shape))
@@ -61,7 +61,7 @@ def feature(rng, kind, lower, upper, pinned) -> tuple[np.ndarray, np.ndarray]:
 
 
 def aimed(rng, n, pinned, *, dim=3, kinds=(GRID, FINE, FULL), slide=0.3) -> Pairs:
-    """Aim each ray at a point on ``pinned`` bounds of its box; along such a bound with chance ``slide``."""
+    """Return rays aimed at points on ``pinned`` bounds of boxes, along them with probability ``slide``."""
     kind = column(rng, n, *kinds)
     lower, upper = boxes(rng, kind, dim)
     point, fixed = feature(rng, kind, lower, upper, pinned)
@@ -79,7 +79,7 @@ def aimed(rng, n, pinned, *, dim=3, kinds=(GRID, FINE, FULL), slide=0.3) -> Pair
 
 
 def spans(rng, t) -> tuple[np.ndarray, np.ndarray]:
-    """Pick ranges: rays, lines, and ranges that end or start at t, or one ulp short of it."""
+    """Return ranges: rays, lines, and ranges that end or start at t, or one ulp before it."""
     before, after = np.nextafter(t, -INF), np.nextafter(t, INF)
     lows, highs = zip((0.0, INF), (-INF, INF), (0.0, t), (t, INF), (0.0, before), (after, INF), strict=True)
     which = rng.choice(6, len(t), p=[0.6, 0.1, 0.1, 0.1, 0.05, 0.05])
@@ -88,7 +88,7 @@ def spans(rng, t) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nudged(rng, pairs, *, p=1.0, boxes_only=False) -> Pairs:
-    """Move one number of each row (of a share p of the rows) to the next float up or down."""
+    """Return pairs with one number of each row (of a share p) moved to a neighbouring float."""
     n, dim = pairs.origins.shape
     which = np.where(coin(rng, n, p), rng.choice([4, 5] if boxes_only else [0, 1, 4, 5], n), -1)[:, None]
     here, goal = axis(rng, n, dim), np.where(coin(rng, (n, 1)), INF, -INF)
@@ -102,7 +102,7 @@ def nudged(rng, pairs, *, p=1.0, boxes_only=False) -> Pairs:
 
 
 def grown(rng, pairs) -> tuple[np.ndarray, np.ndarray]:
-    """Grow each box on one side: a ray that enters elsewhere enters both boxes at once."""
+    """Return boxes extended on one side: a ray that enters elsewhere enters both at once."""
     size = pairs.upper - pairs.lower
     size = np.where(np.isfinite(size) & axis(rng, *size.shape), size, 0.0)
     up = coin(rng, (len(size), 1))
@@ -110,7 +110,7 @@ def grown(rng, pairs) -> tuple[np.ndarray, np.ndarray]:
 
 
 def met_at_once(rng, pairs) -> tuple[np.ndarray, np.ndarray]:
-    """Put another box where the ray enters the first one: both are met at the same t, or nearly."""
+    """Return boxes at the points of entry of the first ones: both are hit at nearly the same t."""
     t = entry(pairs)[:, None]
     point = pairs.origins + np.where(np.isfinite(t), t, 0.0) * pairs.directions
     size = pairs.upper - pairs.lower
@@ -124,7 +124,7 @@ def met_at_once(rng, pairs) -> tuple[np.ndarray, np.ndarray]:
 
 
 def entry(pairs, *, leave=False) -> np.ndarray:
-    """Estimate in floats where the line enters (or leaves) its box: only used to aim."""
+    """Return t in floats at which the line enters (or leaves) its box, only for aiming."""
     forward = (pairs.directions > 0) != leave
     times = (np.where(forward, pairs.lower, pairs.upper) - pairs.origins) / pairs.directions
     times = np.where(pairs.directions == 0, np.nan, times)

@@ -1,4 +1,4 @@
-"""Compare answers of raybox with the truth, or with each other, bit for bit."""
+"""Compare results of raybox with the truth, or with each other, bit for bit."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ EPS = np.finfo(float).eps
 
 
 def assert_hits(hits, want: Answers, index: np.ndarray) -> None:
-    """Hold hits to the truth of each pair; ``index`` is the box of each pair."""
+    """Assert hits against the truth of each pair; ``index`` is the box of each pair."""
     assert (hits.hit.dtype, hits.index.dtype, hits.t.dtype) == (np.bool_, np.int64, np.float64)
     shape = hits.hit.shape
     np.testing.assert_array_equal(hits.hit.ravel(), want.hit)
@@ -27,7 +27,7 @@ def assert_normals(hits, want: Answers, directions: np.ndarray) -> None:
 
 
 def assert_points(hits, origins: np.ndarray, directions: np.ndarray) -> None:
-    """Hold points to o + t d within rounding, where neither t nor the point overflows."""
+    """Assert points against o + t d within rounding, where neither t nor the point overflows."""
     t = hits.t.reshape(-1, 1)
     with np.errstate(all="ignore"):
         want, size = origins + t * directions, np.abs(origins) + np.abs(t * directions)
@@ -37,7 +37,7 @@ def assert_points(hits, origins: np.ndarray, directions: np.ndarray) -> None:
 
 
 def assert_same(a, b, fields=FIELDS) -> None:
-    """Hold two answers to the same bits."""
+    """Assert that two results have the same bits."""
     for name in fields:
         left, right = getattr(a, name), getattr(b, name)
         assert left.dtype == right.dtype
@@ -45,7 +45,7 @@ def assert_same(a, b, fields=FIELDS) -> None:
 
 
 def assert_scene(scene, rays, found: list[list[Found]], ks=(1, 3), **options) -> None:
-    """Hold every question a scene answers to what each ray meets in truth, in order; rays of shape (n,)."""
+    """Assert every query of a scene against each ray's exact hits, in order; rays of shape (n,)."""
     first = _table([f[:1] for f in found], 1)
     hits = scene.nearest(rays, **options)
     for name, column in first.items():

@@ -1,4 +1,4 @@
-"""Helpers to ask a scene and to know its truth."""
+"""Scenes for tests, and their exact hits."""
 
 import numpy as np
 
@@ -23,8 +23,8 @@ def truth(pairs: Pairs, where=None) -> list[list[exact.Found]]:
     return found if where is None else [[f for f in row if where[f.index]] for row in found]
 
 
-def hold(pairs: Pairs, **options) -> list[list[exact.Found]]:
-    """Ask a fresh scene everything and hold it to the oracle; give the truth."""
+def check_scene(pairs: Pairs, **options) -> list[list[exact.Found]]:
+    """Assert every query of a new scene against the oracle; return the exact hits."""
     found = truth(pairs)
     assert_scene(build(*pairs[4:]), as_rays(pairs), found, **options)
     return found

@@ -1,4 +1,4 @@
-"""The definition of a sweep in Fractions: of which t do two boxes have a point in common."""
+"""The definition of a sweep in Fractions: the t at which two boxes have a point in common."""
 
 from collections import Counter
 from fractions import Fraction
@@ -12,7 +12,7 @@ INF = np.inf
 
 
 def contact(low, high, way, lower, upper):
-    """Return t, when the boxes begin and cease to touch on the whole line, and the axis; None: never."""
+    """Return first contact, start and end of contact on the whole line, and axis; None: no contact."""
     begin, end, face = -INF, INF, {}
     for k, (a, b, d, p, q) in enumerate(zip(low, high, way, lower, upper, strict=True)):
         if p == INF or q == -INF:
@@ -33,7 +33,7 @@ def contact(low, high, way, lower, upper):
 
 
 def truth(low, high, way, lower, upper, where=None):
-    """Yield a mover's first contact (t, index, begin, end, axis) or None, and how much later others are."""
+    """Yield each box's first contact (t, index, begin, end, axis) or None, and the delays of others."""
     for a, b, d in zip(low.tolist(), high.tolist(), way.tolist(), strict=True):
         met = []
         for i, (p, q) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
@@ -44,8 +44,9 @@ def truth(low, high, way, lower, upper, where=None):
         yield best, [x[0] - best[0] for x in met if x is not best]
 
 
-def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
-    scene, seen = rb.Scene(rb.Boxes(lower, upper)), Counter()
+def check_sweep(low, high, way, lower, upper, where=None, **how) -> Counter:
+    """Assert the hits of a sweep against the truth; return counts of the kinds of contacts."""
+    scene, counts = rb.Scene(rb.Boxes(lower, upper)), Counter()
     hits = rb.sweep(rb.Boxes(low, high), way, scene, where=where, **how)
     way = np.broadcast_to(way, low.shape)
     assert hits.shape == (len(low),)
@@ -53,7 +54,7 @@ def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
         if met is None:
             assert (hits.index[k], hits.t[k]) == (-1, INF), k
             assert np.isnan([hits.t_enter[k], hits.t_exit[k], *hits.normals[k]]).all()
-            seen["missed"] += 1
+            counts["miss"] += 1
             continue
         t, i, begin, end, axis = met
         normal = np.zeros(low.shape[1])
@@ -66,13 +67,13 @@ def hold(low, high, way, lower, upper, where=None, **how) -> Counter:
         with np.errstate(all="ignore"):
             center = low[k] / 2 + high[k] / 2 + hits.t[k] * way[k]
         np.testing.assert_allclose(hits.points[k], center, rtol=1e-12, atol=1e-12)
-        seen["met"] += 1
-        seen["tied"] += 0 in later
-        seen["nearly tied"] += any(0 < x < Fraction(2) ** -50 for x in later)
-        seen["overlaps"] += axis is None
-        seen["touches"] += begin == end
-        seen["at an end"] += t in (0, 1)
-    return seen
+        counts["hit"] += 1
+        counts["tied"] += 0 in later
+        counts["nearly tied"] += any(0 < x < Fraction(2) ** -50 for x in later)
+        counts["overlaps"] += axis is None
+        counts["touches"] += begin == end
+        counts["at an end"] += t in (0, 1)
+    return counts
 
 
 def corners(rng, n, dim, grid):

@@ -1,4 +1,4 @@
-"""Rays and boxes at the ends of what float64 can say: every question is answered as fractions say."""
+"""Rays and boxes at the limits of float64: the results of every query equal those of Fractions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from aim import INF, Pairs
 from compare import assert_scene
 from scenes import as_rays
 
-TIMES = 4  # each ray, so that there are enough of them to be sorted and walked together
+TIMES = 4  # copies of each ray, enough for sorting and stream traversal
 
 
 def powers(rng, low, high, shape):
@@ -17,7 +17,7 @@ def powers(rng, low, high, shape):
 
 
 def boxes(rng, n, endless):
-    """Boxes, some of which have no end on an axis, or one that is out of reach."""
+    """Return boxes, some with an infinite or huge bound on an axis."""
     center, half = rng.uniform(-1, 1, (n, 3)), rng.uniform(0, 0.2, (n, 3))
     lower, upper = center - half, center + half
     far = rng.random((2, n, 3)) < 0.1
@@ -26,7 +26,7 @@ def boxes(rng, n, endless):
 
 
 def slopes(rng, shape):
-    """Directions' parts: 0, next to nothing, or what others are."""
+    """Return directions with components that are 0, tiny or ordinary."""
     ways, kind = rng.normal(size=shape), rng.random(shape)
     ways = np.where(kind < 0.6, np.sign(ways) * powers(rng, -1074, -30, shape), ways)
     ways = np.where(kind < 0.25, 0.0, ways)
@@ -35,13 +35,13 @@ def slopes(rng, shape):
 
 
 def ends(rng, n, usual):
-    """One end of ranges: the usual one, or any there is."""
+    """Return one end of ranges: the usual one, or any float."""
     wild = rng.choice([-1.0, 1.0], n) * powers(rng, -1000, 1000, n)
     return np.where(rng.random(n) < 0.6, usual, np.where(rng.random(n) < 0.3, np.sign(wild) * INF, wild))
 
 
 def extreme(seed, n_boxes=40, n_rays=300) -> Pairs:
-    """Rays at corners and faces of boxes, from near and from far away, of every length of direction."""
+    """Return rays at corners and faces of boxes, near and far, with directions of any length."""
     rng = np.random.default_rng(seed)
     lower, upper = boxes(rng, n_boxes, endless=bool(seed % 2))
     goal = rng.integers(0, n_boxes, n_rays)
@@ -63,11 +63,11 @@ def extreme(seed, n_boxes=40, n_rays=300) -> Pairs:
 
 
 @pytest.mark.parametrize("seed", range(160, 168))
-def test_rays_at_the_ends_of_float64(seed):
+def test_rays_at_the_limits_of_float64(seed):
     pairs = extreme(seed)
     found = list(exact.along(*pairs))
-    met = sum(bool(row) for row in found)
-    assert 60 < met < 240, met
+    hit_rays = sum(bool(row) for row in found)
+    assert 60 < hit_rays < 240, hit_rays
     many = Pairs(*(np.concatenate([x] * TIMES) for x in pairs[:4]), *pairs[4:])
     scene = rb.Scene(rb.Boxes(*pairs[4:]))
     assert_scene(scene, as_rays(pairs), found)

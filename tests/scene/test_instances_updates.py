@@ -1,4 +1,4 @@
-"""What else a scene of moved copies does: masks, culling, updates, memory; and beside the expanded mesh."""
+"""Scenes of instances: masks, culling, updates, memory, and comparison with the expanded mesh."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def test_where_workers_and_order_of_rays():
     np.testing.assert_array_equal(one.t[order], two.t)
 
 
-def test_triangles_from_behind_are_culled_in_the_copys_own_sense():
+def test_back_faces_are_culled_in_the_instance_s_orientation():
     rng = np.random.default_rng(14)
     instances = rb.Instances(rb.Mesh(*TETRAHEDRON), turns(rng, 8) * rng.choice([-1.0, 1.0], (8, 1, 1)))
     scene, rays = rb.Scene(instances), aimed(rng, 120)
@@ -32,7 +32,7 @@ def test_triangles_from_behind_are_culled_in_the_copys_own_sense():
     assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 20
 
 
-def test_update_moves_copies_and_keeps_the_shared_tree():
+def test_update_moves_instances_and_keeps_the_shared_tree():
     rng = np.random.default_rng(15)
     mesh, before, after = rb.Mesh(*CUBE), turns(rng, 9), turns(rng, 9)
     scene = rb.Scene(rb.Instances(mesh, before))
@@ -47,7 +47,7 @@ def test_update_moves_copies_and_keeps_the_shared_tree():
     exact_copies.hold(scene, rays, exact_copies.along(rays, rb.Instances(other, after)))
 
 
-def test_no_copies_and_copies_of_nothing():
+def test_no_instances_and_instances_of_nothing():
     rays = rb.Rays(np.zeros((3, 3)), np.ones((3, 3)))
     for instances in (
         rb.Instances(UNIT, np.zeros((0, 3, 4))),
@@ -66,15 +66,15 @@ def test_memory_is_one_copys():
     assert many.stats()["bytes"] < one.stats()["bytes"] + 1000 * 60
 
 
-def test_a_scene_of_copies_can_be_pickled():
+def test_a_scene_of_instances_can_be_pickled():
     rng = np.random.default_rng(17)
     scene = rb.Scene(rb.Instances(rb.Mesh(*CUBE), turns(rng, 4)))
     copy, rays = pickle.loads(pickle.dumps(scene)), aimed(rng, 50)
     np.testing.assert_array_equal(copy.nearest(rays).t, scene.nearest(rays).t)
 
 
-def test_a_mesh_in_copies_answers_as_the_mesh_of_moved_triangles():
-    """Rotations round the expanded mesh's vertices: times agree to that, and hits but at edges."""
+def test_instances_of_a_mesh_equal_the_expanded_mesh():
+    """Rotations round the vertices of the expanded mesh: times agree to within rounding."""
     rng = np.random.default_rng(12)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 24)[:-1], np.linspace(0.1, np.pi - 0.1, 12))
     ball = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1).reshape(-1, 3)

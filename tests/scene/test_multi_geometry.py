@@ -1,4 +1,4 @@
-"""rb.Scene of several geometries against Fractions: boxes, a mesh, copies and planes, tied and not."""
+"""rb.Scene of several geometries against Fractions: boxes, a mesh, instances and planes, with ties."""
 
 import itertools
 import pickle
@@ -28,8 +28,8 @@ def parts_of(rng) -> list:
     ]
 
 
-def on_grid_too(rng) -> list:
-    """Give things of whole numbers in each other's places: faces in common, the same box three times."""
+def on_common_grid(rng) -> list:
+    """Return geometries of integers that share faces, with the same box three times."""
     return [
         rb.Boxes([[0.0, 0, 0], [1, 0, 0], [0, 0, 1]], [[1.0, 1, 1], [2, 1, 1], [1, 1, 1]]),
         rb.Mesh(*CUBE),
@@ -39,42 +39,42 @@ def on_grid_too(rng) -> list:
     ]
 
 
-def held(made, rays, **options) -> dict[str, int]:
-    scene = rb.Scene(made)
+def check_scene(geometries, rays, **options) -> dict[str, int]:
+    scene = rb.Scene(geometries)
     scene.check()
-    answers = exact_copies.along(rays, *made)
-    seen = exact_copies.hold(scene, rays, answers, **options)
-    seen["crossed"] = sum(
-        a.t == b.t and a.geometry != b.geometry for row in answers for a, b in itertools.pairwise(row)
+    truth = exact_copies.along(rays, *geometries)
+    counts = exact_copies.hold(scene, rays, truth, **options)
+    counts["crossed"] = sum(
+        a.t == b.t and a.geometry != b.geometry for row in truth for a, b in itertools.pairwise(row)
     )
-    return seen
+    return counts
 
 
-def test_everything_at_once():
+def test_all_geometries_together():
     rng = np.random.default_rng(21)
-    seen = held(parts_of(rng), aimed(rng, 120))
-    assert seen["several"] > 80, seen
+    counts = check_scene(parts_of(rng), aimed(rng, 120))
+    assert counts["several"] > 80, counts
 
 
 def test_ties_go_to_the_geometry_that_comes_first():
     rng = np.random.default_rng(22)
-    seen = held(on_grid_too(rng), on_grid(rng, 200))
-    assert seen["crossed"] > 40, seen
-    assert seen["touches"] > 50, seen
+    counts = check_scene(on_common_grid(rng), on_grid(rng, 200))
+    assert counts["crossed"] > 40, counts
+    assert counts["touches"] > 50, counts
 
 
 def test_times_that_round_to_one_are_put_in_exact_order():
-    """Planes a part of a unit apart at t, in geometries that come in the wrong order."""
+    """Planes less than one float apart at t, in geometries of another order."""
     rng = np.random.default_rng(23)
     count = 200
     normals = rng.uniform(0.5, 1, (count, 3))
     offsets = normals.sum(axis=1)
     normals[1::2], offsets[1::2] = 3 * normals[::2], 3 * offsets[::2]
-    made = [rb.Planes(normals[k::8], offsets[k::8]) for k in range(8)]
+    geometries = [rb.Planes(normals[k::8], offsets[k::8]) for k in range(8)]
     rays = rb.Rays(np.zeros((6, 3)), 1 + rng.uniform(-1e-16, 1e-16, (6, 3)) * [[1], [1], [1], [9], [9], [9]])
-    seen = held(made, rays)
-    assert seen["unlike"] > 50, seen
-    assert seen["crossed"] > 50, seen
+    counts = check_scene(geometries, rays)
+    assert counts["unlike"] > 50, counts
+    assert counts["crossed"] > 50, counts
 
 
 numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 0.1, 1e-300])
@@ -82,7 +82,7 @@ numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 0.1, 1e-300
 
 @given(st.data())
 @settings(max_examples=60)
-def test_any_few_things(data):
+def test_any_geometries(data):
     lower, upper = data.draw(strategies.boxes(3, 3, numbers))
     corners = data.draw(strategies.related((3, 3, 3), numbers))
     normals, offsets = (
@@ -90,16 +90,16 @@ def test_any_few_things(data):
         data.draw(strategies.related((3,), numbers)),
     )
     shifts = data.draw(strategies.related((2, 3), numbers))
-    made = [
+    geometries = [
         rb.Boxes(lower, upper),
         rb.Planes(normals[normals.any(axis=1)], offsets[normals.any(axis=1)]),
         rb.Instances.from_poses(UNIT, shifts, scales=2.0),
         rb.Mesh(corners.reshape(-1, 3), np.arange(9).reshape(3, 3)),
     ]
-    made = data.draw(st.permutations(made))[: data.draw(st.integers(1, 4))]
+    geometries = data.draw(st.permutations(geometries))[: data.draw(st.integers(1, 4))]
     rays = data.draw(strategies.related((3, 2, 3), st.one_of(numbers, strategies.grid)))
     low, high = data.draw(strategies.spans(numbers))
-    held(made, rb.Rays(rays[:, 0], rays[:, 1], t_min=low, t_max=high))
+    check_scene(geometries, rb.Rays(rays[:, 0], rays[:, 1], t_min=low, t_max=high))
 
 
 def test_planes_alone_and_along_an_axis():
@@ -109,33 +109,33 @@ def test_planes_alone_and_along_an_axis():
     rays = on_grid(rng, 150)
     scene = rb.Scene(planes)
     scene.check()
-    seen = exact_copies.hold(scene, rays, exact_copies.along(rays, planes))
-    assert seen["ties"] > 8, seen
+    counts = exact_copies.hold(scene, rays, exact_copies.along(rays, planes))
+    assert counts["ties"] > 8, counts
     assert rb.Scene(rb.Planes(np.zeros((0, 3)), [])).count(rays).sum() == 0
 
 
-def test_in_the_plane():
+def test_two_dimensions():
     rng = np.random.default_rng(25)
-    made = [rb.Boxes([[0, 0], [1, 1]], [[1, 1], [2, 2]]), rb.Planes([[1, 0], [1, -1]], [1, 0])]
-    made.append(rb.Instances.from_poses(rb.Boxes([0, 0], [1, 1]), [[0, 0], [-1, 0]]))
+    geometries = [rb.Boxes([[0, 0], [1, 1]], [[1, 1], [2, 2]]), rb.Planes([[1, 0], [1, -1]], [1, 0])]
+    geometries.append(rb.Instances.from_poses(rb.Boxes([0, 0], [1, 1]), [[0, 0], [-1, 0]]))
     rays = rb.Rays(rng.integers(-4, 7, (120, 2)) / 2, rng.integers(-2, 3, (120, 2)))
-    assert held(made, rays)["crossed"] > 40
+    assert check_scene(geometries, rays)["crossed"] > 40
 
 
-def test_a_list_of_one_answers_as_the_thing_itself():
+def test_a_list_of_one_equals_the_geometry_itself():
     rng = np.random.default_rng(26)
-    for thing in parts_of(rng):
+    for geometry in parts_of(rng):
         rays = aimed(rng, 40)
-        one, listed = rb.Scene(thing), rb.Scene([thing])
+        one, listed = rb.Scene(geometry), rb.Scene([geometry])
         np.testing.assert_array_equal(one.nearest(rays).index, listed.nearest(rays).index)
         assert isinstance(listed.geometry, tuple)
-        assert one.geometry is thing
+        assert one.geometry is geometry
 
 
 def test_one_ray_and_rays_of_any_shape():
     rng = np.random.default_rng(34)
-    made, rays = parts_of(rng), aimed(rng, 12)
-    for scene in (rb.Scene(made), rb.Scene(made[2])):
+    geometries, rays = parts_of(rng), aimed(rng, 12)
+    for scene in (rb.Scene(geometries), rb.Scene(geometries[2])):
         flat, square = scene.nearest(rays), scene.nearest(rays.reshape(3, 4))
         for name in ("geometry", "index", "primitive", "t", "normals", "uv", "t_enter"):
             whole, one = getattr(flat, name), getattr(scene.nearest(rays[5]), name)
@@ -147,34 +147,38 @@ def test_one_ray_and_rays_of_any_shape():
 
 def test_where_takes_a_mask_for_each():
     rng = np.random.default_rng(27)
-    made, rays = parts_of(rng), aimed(rng, 60)
+    geometries, rays = parts_of(rng), aimed(rng, 60)
     masks = [None, rng.random(15) < 0.5, rng.random(6) < 0.5, [True, False, True], None]
-    exact_copies.hold(rb.Scene(made), rays, exact_copies.along(rays, *made, where=masks), where=masks)
+    exact_copies.hold(
+        rb.Scene(geometries), rays, exact_copies.along(rays, *geometries, where=masks), where=masks
+    )
     with pytest.raises(rb.InvalidInput, match="where must be a list of 5, a mask or None for each"):
-        rb.Scene(made).count(rays, where=np.ones(50, bool))
+        rb.Scene(geometries).count(rays, where=np.ones(50, bool))
 
 
 def test_cull_is_for_what_has_sides():
     rng = np.random.default_rng(28)
-    made, rays = parts_of(rng), aimed(rng, 60)
-    scene = rb.Scene(made)
-    back = sum(rb.Scene(thing).count(rays, cull="back") for thing in made[1:4])
-    want = back + sum(rb.Scene(thing).count(rays) for thing in (made[0], made[4]))
+    geometries, rays = parts_of(rng), aimed(rng, 60)
+    scene = rb.Scene(geometries)
+    back = sum(rb.Scene(geometry).count(rays, cull="back") for geometry in geometries[1:4])
+    want = back + sum(rb.Scene(geometry).count(rays) for geometry in (geometries[0], geometries[4]))
     np.testing.assert_array_equal(scene.count(rays, cull="back"), want)
     with pytest.raises(rb.InvalidInput, match="there are none here"):
-        rb.Scene([made[0], made[4]]).count(rays, cull="back")
+        rb.Scene([geometries[0], geometries[4]]).count(rays, cull="back")
 
 
 def test_normals_weights_and_lengths_are_those_of_each_part():
     rng = np.random.default_rng(29)
-    made, rays = parts_of(rng), aimed(rng, 3000)
-    hits, every = rb.Scene(made).nearest(rays), rb.Scene(made).all(rays)
-    for k, thing in enumerate(made):
-        own, alone = hits.geometry == k, rb.Scene(thing).nearest(rays)
+    geometries, rays = parts_of(rng), aimed(rng, 3000)
+    hits, every = rb.Scene(geometries).nearest(rays), rb.Scene(geometries).all(rays)
+    for k, geometry in enumerate(geometries):
+        own, single = hits.geometry == k, rb.Scene(geometry).nearest(rays)
         assert own.sum() > 20
         for name in ("index", "primitive", "t", "t_enter", "t_exit", "normals", "uv", "points"):
-            np.testing.assert_array_equal(getattr(hits, name)[own], getattr(alone, name)[own], err_msg=name)
-        np.testing.assert_array_equal(every.lengths[every.geometry == k], rb.Scene(thing).all(rays).lengths)
+            np.testing.assert_array_equal(getattr(hits, name)[own], getattr(single, name)[own], err_msg=name)
+        np.testing.assert_array_equal(
+            every.lengths[every.geometry == k], rb.Scene(geometry).all(rays).lengths
+        )
     assert np.isnan(hits.normals[~hits.hit]).all()
     assert every[7].geometry.tolist() == every.geometry[every.ray == 7].tolist()
 
@@ -188,7 +192,7 @@ def test_workers_and_the_order_of_rays_change_nothing():
     np.testing.assert_array_equal(scene.occluded(rays), one.hit)
 
 
-def test_update_moves_what_is_new_and_keeps_the_rest():
+def test_update_moves_new_geometries_and_keeps_the_rest():
     rng = np.random.default_rng(31)
     before, after = parts_of(rng), parts_of(rng)
     scene = rb.Scene(before)
@@ -202,15 +206,15 @@ def test_update_moves_what_is_new_and_keeps_the_rest():
             scene.update(wrong)
 
 
-def test_what_a_scene_is_not_made_of():
+def test_invalid_geometries_are_refused():
     flat = rb.Boxes([0, 0], [1, 1])
     with pytest.raises(rb.InvalidInput, match=r"same dimensions; got Boxes.1, D=2., Mesh"):
         rb.Scene([flat, rb.Mesh(*CUBE)])
     with pytest.raises(rb.InvalidInput, match="at least one geometry"):
         rb.Scene([])
-    for thing in ("boxes", [flat, 7], [[flat]], rb.Scene(flat)):
+    for geometry in ("boxes", [flat, 7], [[flat]], rb.Scene(flat)):
         with pytest.raises(rb.InvalidInput, match="a Scene is made of"):
-            rb.Scene(thing)
+            rb.Scene(geometry)
 
 
 def test_pictures_are_of_one_geometry():
@@ -222,24 +226,24 @@ def test_pictures_are_of_one_geometry():
         rb.plot(scene)
 
 
-def test_what_a_scene_says_of_itself():
-    made = parts_of(np.random.default_rng(32))
-    scene = rb.Scene(made)
+def test_len_bounds_repr_and_stats():
+    geometries = parts_of(np.random.default_rng(32))
+    scene = rb.Scene(geometries)
     assert len(scene) == 20 + 15 + 6 + 3 + 6
     assert scene.bounds.tolist() == [[-INF] * 3, [INF] * 3]
-    bounded = rb.Scene(made[:2])
+    bounded = rb.Scene(geometries[:2])
     assert (
         bounded.bounds.tolist()
         == np.stack(
             [
-                np.minimum(*(rb.Scene(x).bounds[0] for x in made[:2])),
-                np.maximum(*(rb.Scene(x).bounds[1] for x in made[:2])),
+                np.minimum(*(rb.Scene(x).bounds[0] for x in geometries[:2])),
+                np.maximum(*(rb.Scene(x).bounds[1] for x in geometries[:2])),
             ]
         ).tolist()
     )
-    assert repr(rb.Scene(made[:2])) == "Scene([Boxes(20, D=3), Mesh(15, vertices=12)])"
+    assert repr(rb.Scene(geometries[:2])) == "Scene([Boxes(20, D=3), Mesh(15, vertices=12)])"
     stats = scene.stats()
     assert stats["boxes"] == 50 + 4 + 1
-    assert stats["bytes"] == sum(rb.Scene(x).stats()["bytes"] for x in made)
+    assert stats["bytes"] == sum(rb.Scene(x).stats()["bytes"] for x in geometries)
     copy = pickle.loads(pickle.dumps(scene))
-    assert [type(x) for x in copy.geometry] == [type(x) for x in made]
+    assert [type(x) for x in copy.geometry] == [type(x) for x in geometries]

@@ -1,4 +1,4 @@
-"""What wants one geometry of boxes or triangles says so, given several, copies or planes."""
+"""Functions of one geometry of boxes or triangles refuse lists, instances and planes."""
 
 import numpy as np
 import pytest
@@ -11,23 +11,23 @@ MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
 COPIES = rb.Instances(BOXES, np.eye(4))
 PLANES = rb.Planes([1, 0, 0], 4)
 MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "copies": COPIES, "planes": PLANES}
-every = pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+every = pytest.mark.parametrize("geometry", MADE.values(), ids=MADE)
 
 
 @every
-def test_files_are_cast_at_boxes_or_a_mesh(made, tmp_path):
+def test_files_are_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
     with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
-        rb.stream.cast(rb.Scene(made), tmp_path / "rays.npy", tmp_path / "out.csv")
+        rb.stream.cast(rb.Scene(geometry), tmp_path / "rays.npy", tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 
 
 @every
-def test_clusters_cast_at_boxes_or_a_mesh(made, tmp_path):
+def test_clusters_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     pytest.importorskip("distributed")
     arrays = pytest.importorskip("dask.array")
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
-    scene = rb.Scene(made)
+    scene = rb.Scene(geometry)
     with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
         rb.cluster.cast(scene, tmp_path / "rays.npy", tmp_path / "out.csv", cluster=None)
     with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
@@ -36,32 +36,32 @@ def test_clusters_cast_at_boxes_or_a_mesh(made, tmp_path):
 
 
 @every
-def test_boxes_are_swept_against_boxes(made):
+def test_boxes_are_swept_against_boxes(geometry):
     with pytest.raises(rb.InvalidInput, match="scene must be a Scene of boxes; got "):
-        rb.sweep(rb.Boxes([0, 0, 0], [1, 1, 1]), [1, 0, 0], rb.Scene(made))
+        rb.sweep(rb.Boxes([0, 0, 0], [1, 1, 1]), [1, 0, 0], rb.Scene(geometry))
 
 
 @every
-def test_scenes_are_split_before_they_are_built(made):
+def test_scenes_are_split_before_they_are_built(geometry):
     with pytest.raises(rb.InvalidInput, match=r"a SplitScene is made of Boxes, a Mesh or pieces.*got Scene"):
-        rb.SplitScene(rb.Scene(made), parts=1)
+        rb.SplitScene(rb.Scene(geometry), parts=1)
 
 
-@pytest.mark.parametrize("made", [COPIES, PLANES, [BOXES, MESH], [COPIES]])
-def test_what_cannot_be_split(made, tmp_path):
+@pytest.mark.parametrize("geometry", [COPIES, PLANES, [BOXES, MESH], [COPIES]])
+def test_what_cannot_be_split(geometry, tmp_path):
     with pytest.raises(rb.InvalidInput, match=r"pieces of (a scene must be )?Boxes.*; got "):
-        rb.SplitScene(made, parts=1, folder=tmp_path / "split")
+        rb.SplitScene(geometry, parts=1, folder=tmp_path / "split")
     assert not list(tmp_path.iterdir())
 
 
 @every
-def test_one_geometry_is_shown_and_drawn(made):
+def test_one_geometry_is_shown_and_drawn(geometry):
     with pytest.raises(rb.InvalidInput, match=r"a scene of Boxes or of a Mesh; got .*Show its parts one by"):
-        stage_of(rb.Scene(made))
+        stage_of(rb.Scene(geometry))
     with pytest.raises(rb.InvalidInput, match="view shows a file, Boxes, a Mesh or a Scene; got "):
-        stage_of(made)
+        stage_of(geometry)
     pytest.importorskip("matplotlib")
-    for one in (made, rb.Scene(made)):
+    for one in (geometry, rb.Scene(geometry)):
         with pytest.raises(
             rb.InvalidInput, match=r"a Scene, Boxes or a Mesh; got .*Draw the parts of a scene"
         ):

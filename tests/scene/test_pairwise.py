@@ -1,4 +1,4 @@
-"""rb.intersect against the truth: every adversarial family, Hypothesis, broadcasting, both of its paths."""
+"""rb.intersect against the truth: adversarial families, Hypothesis, broadcasting, both of its paths."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def as_rays(pairs) -> rb.Rays:
     return rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3])
 
 
-def ask(pairs: Pairs):
+def intersect(pairs: Pairs):
     return rb.intersect(as_rays(pairs), rb.Boxes(*pairs[4:]))
 
 
@@ -37,44 +37,44 @@ def rows(pairs, part):
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_a_family_is_answered_exactly(name):
+def test_a_family_is_exact(name):
     pairs = families.make(name, 1, N)
     want = exact.box_rows(*pairs)
-    hits = ask(pairs)
+    hits = intersect(pairs)
     assert_hits(hits, want, np.arange(N))
     assert_normals(hits, want, pairs.directions)
     assert_points(hits, *pairs[:2])
-    seen = {"hits": want.hit.sum(), "misses": (~want.hit).sum(), "touches": want.touch.sum()}
-    assert min(seen["hits"], seen["misses"]) > N // 25, seen
-    assert seen["touches"] > N // 10 or name == "generic", seen
+    counts = {"hits": want.hit.sum(), "misses": (~want.hit).sum(), "touches": want.touch.sum()}
+    assert min(counts["hits"], counts["misses"]) > N // 25, counts
+    assert counts["touches"] > N // 10 or name == "generic", counts
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_few_pairs_and_many_give_the_same_bits(name):
+def test_small_and_large_batches_give_the_same_bits(name):
     pairs = families.make(name, 2, N)
-    many = ask(pairs)
+    many = intersect(pairs)
     for i in range(0, N, 75):
-        assert_part(ask(rows(pairs, slice(i, i + 1))), many, i, (*TIMES, "normals", "points"))
+        assert_part(intersect(rows(pairs, slice(i, i + 1))), many, i, (*TIMES, "normals", "points"))
 
 
 @given(strategies.pairs())
 @settings(max_examples=300)
-def test_any_pair_is_answered_exactly(pairs):
+def test_any_pair_is_exact(pairs):
     want = exact.box_rows(*pairs)
-    assert_hits(ask(pairs), want, np.zeros(1, dtype=int))
+    assert_hits(intersect(pairs), want, np.zeros(1, dtype=int))
     many = rows(pairs, np.zeros(300, dtype=int))
-    hits, want = ask(many), exact.Answers(*(np.repeat(x, 300) for x in want))
+    hits, want = intersect(many), exact.Answers(*(np.repeat(x, 300) for x in want))
     assert_hits(hits, want, np.arange(300))
     assert_normals(hits, want, many.directions)
 
 
-def test_float32_arrays_mean_the_very_numbers_they_hold():
+def test_float32_arrays_are_used_exactly():
     pairs = families.make("float32_values", 4, N)
     narrow = Pairs(*(x.astype(np.float32) for x in pairs))
-    assert_hits(ask(narrow), exact.box_rows(*pairs), np.arange(N))
+    assert_hits(intersect(narrow), exact.box_rows(*pairs), np.arange(N))
 
 
-def test_lists_are_taken():
+def test_lists_are_accepted():
     hits = rb.intersect(rb.Rays([[-1, 0.5, 0.5]], [[1, 0, 0]]), rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
     assert (hits.hit.tolist(), hits.t.tolist(), hits.t_exit.tolist()) == ([True], [1.0], [2.0])
     assert hits.normals.tolist() == [[-1, 0, 0]]
@@ -96,7 +96,7 @@ assert "numba" not in sys.modules, "numba was imported"
 
 
 def all_pairs(pairs: Pairs) -> tuple[exact.Answers, np.ndarray]:
-    """Answer each ray against each box, one row after the other; also give the directions of those rows."""
+    """Return the truth of each ray against each box, row by row, and the directions of the rows."""
     n, m = len(pairs.origins), len(pairs.lower)
     each = Pairs(*(np.repeat(x, m, axis=0) for x in pairs[:4]), *(np.tile(x, (n, 1)) for x in pairs[4:]))
     return exact.box_rows(*each), each.directions
@@ -149,7 +149,7 @@ def test_dimensions_that_differ_are_refused():
 
 
 @pytest.mark.parametrize(("n", "m", "shape"), [(0, 0, (0,)), (0, 1, (0,)), (1, 0, (0,))])
-def test_nothing_against_something_is_nothing(n, m, shape):
+def test_empty_inputs_give_empty_hits(n, m, shape):
     hits = rb.intersect(
         rb.Rays(np.zeros((n, 3)), np.ones((n, 3))), rb.Boxes(np.zeros((m, 3)), np.ones((m, 3)))
     )
@@ -158,7 +158,7 @@ def test_nothing_against_something_is_nothing(n, m, shape):
 
 
 @pytest.mark.parametrize("n", [6, 600])
-def test_bad_rays_are_misses_when_asked(n):
+def test_invalid_rays_are_misses_on_request(n):
     pairs = rows(families.make("touching_faces", 8, n), slice(None))
     origins, directions, low, high = (x.copy() for x in pairs[:4])
     origins[0, 1], directions[1, 2], low[2], directions[3, 0] = np.nan, np.inf, np.nan, -np.inf
@@ -179,7 +179,7 @@ def test_a_range_without_real_t_misses():
 
 @pytest.mark.parametrize("cull", [None, "back"])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_planes_are_met_exactly(dim, cull):
+def test_planes_are_exact(dim, cull):
     pairs = families_surfaces.planes(1, 2000, dim)
     want = [
         exact_surfaces.plane(o, d, span, normal, offset, cull_back=cull == "back")
@@ -193,18 +193,18 @@ def test_planes_are_met_exactly(dim, cull):
     )
     assert np.abs(parallel - 1).max() < 1e-12
     for k in range(0, 2000, 40):
-        few = rb.intersect(
+        some = rb.intersect(
             as_rays(pairs)[k : k + 5], rb.Planes(*(x[k : k + 5] for x in pairs[4:])), cull=cull
         )
-        assert_part(few, hits, k, (*TIMES, "points", "normals"))
+        assert_part(some, hits, k, (*TIMES, "points", "normals"))
     assert 300 < hits.hit.sum() < 1700
 
 
-def assert_part(few, many, start, fields) -> None:
-    """Hold the answers of a handful of pairs to those of the same pairs among many, bit for bit."""
+def assert_part(some, many, start, fields) -> None:
+    """Assert that hits of a few pairs equal those of the same pairs among many, bit for bit."""
     for field in fields:
-        part = getattr(many, field)[start : start + len(few)]
-        np.testing.assert_array_equal(getattr(few, field), part, err_msg=field)
+        part = getattr(many, field)[start : start + len(some)]
+        np.testing.assert_array_equal(getattr(some, field), part, err_msg=field)
 
 
 def assert_surfaces(hits, want) -> None:
@@ -217,7 +217,7 @@ def assert_surfaces(hits, want) -> None:
         np.testing.assert_array_equal(line, np.where(hit, t, np.nan))
 
 
-def test_cull_is_back_or_nothing():
+def test_cull_is_back_or_none():
     ray = rb.Rays([0.0] * 3, [1.0] * 3)
     with pytest.raises(rb.InvalidInput, match="cull must be None or \"back\"; got 'front'"):
         rb.intersect(ray, rb.Planes([[1.0, 0, 0]], [1.0]), cull="front")
@@ -239,7 +239,7 @@ def assert_triangles(hits, found) -> None:
 
 
 @pytest.mark.parametrize("cull", [None, "back"])
-def test_triangles_are_met_exactly(cull):
+def test_triangles_are_exact(cull):
     pairs = families_surfaces.triangles(1, 2000)
     found = [
         exact_surfaces.triangle(o, d, span, *corners, cull_back=cull == "back")
@@ -248,8 +248,8 @@ def test_triangles_are_met_exactly(cull):
     hits = rb.intersect(as_rays(pairs), as_mesh(pairs.corners), cull=cull)
     assert_triangles(hits, found)
     for k in range(0, 2000, 40):
-        few = rb.intersect(as_rays(pairs)[k : k + 5], as_mesh(pairs.corners[k : k + 5]), cull=cull)
-        assert_part(few, hits, k, (*TIMES, "points", "uv", "normals"))
+        some = rb.intersect(as_rays(pairs)[k : k + 5], as_mesh(pairs.corners[k : k + 5]), cull=cull)
+        assert_part(some, hits, k, (*TIMES, "points", "uv", "normals"))
     on_edge = sum(f is not None and min(f[1], f[2], 1 - f[1] - f[2]) == 0 for f in found)
     assert 300 < hits.hit.sum() < 1700
     assert on_edge > 200
@@ -262,7 +262,7 @@ def test_triangles_are_met_exactly(cull):
 
 
 @given(strategies.triangles())
-def test_any_triangle_is_met_exactly(case):
+def test_any_triangle_is_exact(case):
     o, d, span, corners = case
     found = [exact_surfaces.triangle(o, d, span, *corners[0])]
     for n in (1, 300):

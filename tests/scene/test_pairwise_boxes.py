@@ -1,4 +1,4 @@
-"""The vector kernels of rb.intersect, in runs of pairs and in sweeps over all boxes, against the truth."""
+"""The SIMD kernels of rb.intersect, for runs of pairs and for all pairs, against the truth."""
 
 from itertools import product
 
@@ -16,26 +16,26 @@ from raybox.primitives import box_pairs
 from raybox.scene import all_pairs, pairwise
 
 INF = np.inf
-WAYS = ("runs", "sweep")
+PATHS = ("runs", "all pairs")
 
 
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch) -> str:
-    take(monkeypatch, request.param)
+@pytest.fixture(params=PATHS)
+def path(request, monkeypatch) -> str:
+    choose_path(monkeypatch, request.param)
     return request.param
 
 
-def take(monkeypatch, way: str) -> None:
-    """Send all questions about all pairs one way."""
+def choose_path(monkeypatch, path: str) -> None:
+    """Compute all pairs by one of the two kernels."""
     for name in ("_SWEPT", "_SWEPT_SHORT"):
-        monkeypatch.setattr(pairwise, name, 0 if way == "sweep" else 1 << 60)
+        monkeypatch.setattr(pairwise, name, 0 if path == "all pairs" else 1 << 60)
 
 
 def as_rays(pairs, **options) -> rb.Rays:
     return rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], **options)
 
 
-def ask_all(pairs: Pairs, **options):
+def intersect_all(pairs: Pairs, **options):
     return rb.intersect(as_rays(pairs, **options)[:, None], rb.Boxes(*pairs[4:]))
 
 
@@ -55,12 +55,12 @@ def assert_index_and_t(hits, want: exact.Answers, m: int) -> None:
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_all_pairs_of_a_family_are_answered_exactly(name, monkeypatch):
+def test_all_pairs_of_a_family_are_exact(name, monkeypatch):
     pairs = families.scene(name, 11, n_boxes=37, n_rays=60)
     want = truth(pairs)
-    for way in WAYS:
-        take(monkeypatch, way)
-        hits = ask_all(pairs)
+    for path in PATHS:
+        choose_path(monkeypatch, path)
+        hits = intersect_all(pairs)
         assert_index_and_t(hits, want, 37)
         assert name == "denormal_directions" or not np.signbit(hits.t[hits.t == 0.0]).any()
     hits, touches = int(want.hit.sum()), int(want.touch.sum())
@@ -68,22 +68,22 @@ def test_all_pairs_of_a_family_are_answered_exactly(name, monkeypatch):
     assert touches > 1 or name == "generic", touches
 
 
-@pytest.mark.parametrize("turn", ["one ray", "one box"])
+@pytest.mark.parametrize("which", ["one ray", "one box"])
 @pytest.mark.parametrize("name", families.FAMILIES)
-def test_one_against_many_is_answered_exactly(name, turn):
+def test_one_against_many_is_exact(name, which):
     pairs = families.scene(name, 12, n_boxes=40, n_rays=40)
     for k in range(0, 40, 8):
-        rays, boxes = (slice(k, k + 1), slice(None)) if turn == "one ray" else (slice(None), slice(k, k + 1))
+        rays, boxes = (slice(k, k + 1), slice(None)) if which == "one ray" else (slice(None), slice(k, k + 1))
         part = Pairs(*(x[rays] for x in pairs[:4]), *(x[boxes] for x in pairs[4:]))
         hits = rb.intersect(as_rays(part), rb.Boxes(*part[4:]))
         assert_index_and_t(hits, truth(part), len(part.lower))
 
 
-# Sizes: whole vectors, blocks, tiles and what is left over
+# Sizes: full and partial vectors, blocks and tiles
 
 
 def cloud(seed: int, n: int, m: int, size: float = 0.3, center=(0.0, 0.0, 0.0)) -> Pairs:
-    """Rays through and past a cloud of boxes; all numbers have full mantissas."""
+    """Return rays through and past a cloud of boxes; all numbers have full mantissas."""
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-1, 1, (m, 3)) + center
     half = rng.uniform(0, size, (m, 3)) * (rng.random((m, 3)) < 0.95)
@@ -97,11 +97,11 @@ def cloud(seed: int, n: int, m: int, size: float = 0.3, center=(0.0, 0.0, 0.0)) 
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 80, 200])
-def test_any_number_of_boxes(m, way):
+def test_any_number_of_boxes(m, path):
     pairs = cloud(m, 40, m)
     want = truth(pairs)
     assert want.hit.any()
-    assert_index_and_t(ask_all(pairs), want, m)
+    assert_index_and_t(intersect_all(pairs), want, m)
 
 
 @pytest.mark.parametrize("n", [*range(17, 34), 1023])
@@ -115,29 +115,29 @@ def test_any_number_of_rows(n):
 
 def test_more_boxes_than_a_tile_and_more_rays_than_a_group(monkeypatch):
     pairs = cloud(1, 1100, 1100, size=0.1)
-    answers = []
-    for way in WAYS:
-        take(monkeypatch, way)
-        answers.append(ask_all(pairs))
-    np.testing.assert_array_equal(answers[0].index, answers[1].index)
-    np.testing.assert_array_equal(answers[0].t, answers[1].t)
+    results = []
+    for path in PATHS:
+        choose_path(monkeypatch, path)
+        results.append(intersect_all(pairs))
+    np.testing.assert_array_equal(results[0].index, results[1].index)
+    np.testing.assert_array_equal(results[0].t, results[1].t)
     some = Pairs(*(x[1060:1070] for x in pairs[:4]), *pairs[4:])
-    assert_index_and_t(ask_all(some), truth(some), 1100)
-    assert 1000 < answers[0].hit.sum() < 500_000
+    assert_index_and_t(intersect_all(some), truth(some), 1100)
+    assert 1000 < results[0].hit.sum() < 500_000
 
 
-def test_more_proposals_than_the_desk_holds(monkeypatch):
+def test_more_candidates_than_the_workspace_holds(monkeypatch):
     pairs = cloud(2, 300, 1500, size=30.0)
     pairs = pairs._replace(directions=np.abs(pairs.directions) + 0.01)  # one group, all of it
-    answers = []
-    for way in WAYS:
-        take(monkeypatch, way)
-        answers.append(ask_all(pairs))
-    np.testing.assert_array_equal(answers[0].index, answers[1].index)
-    np.testing.assert_array_equal(answers[0].t, answers[1].t)
-    assert answers[1].hit.mean() > 0.6
+    results = []
+    for path in PATHS:
+        choose_path(monkeypatch, path)
+        results.append(intersect_all(pairs))
+    np.testing.assert_array_equal(results[0].index, results[1].index)
+    np.testing.assert_array_equal(results[0].t, results[1].t)
+    assert results[1].hit.mean() > 0.6
     some = Pairs(*(x[::60] for x in pairs[:4]), *pairs[4:])
-    assert_index_and_t(ask_all(some), truth(some), 1500)
+    assert_index_and_t(intersect_all(some), truth(some), 1500)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -150,17 +150,17 @@ def test_threads_and_chunks_change_nothing(shape, workers):
     for k in range(0, n, max(1, n // 7)):
         where = np.unravel_index(k, shape)
         if shape[-1] == 1:
-            alone = rb.intersect(rays[where], boxes)
-            np.testing.assert_array_equal(hits.index[where[0]], alone.index)
-            np.testing.assert_array_equal(hits.t[where[0]], alone.t)
+            single = rb.intersect(rays[where], boxes)
+            np.testing.assert_array_equal(hits.index[where[0]], single.index)
+            np.testing.assert_array_equal(hits.t[where[0]], single.t)
         else:
-            alone = rb.intersect(rays[where], boxes[where[-1]])
-            assert hits.t[where] == alone.t[0]
-            assert hits.index[where] == (where[-1] if alone.hit[0] else -1)
+            single = rb.intersect(rays[where], boxes[where[-1]])
+            assert hits.t[where] == single.t[0]
+            assert hits.index[where] == (where[-1] if single.hit[0] else -1)
 
 
 @pytest.mark.parametrize("m", [3, 5, 100])
-def test_many_rows_of_rays_against_few_boxes(m):
+def test_many_rows_of_rays_against_a_row_of_boxes(m):
     pairs = cloud(4, 40 * m, m, size=1.0)
     hits = rb.intersect(as_rays(pairs).reshape(40, m), rb.Boxes(*pairs[4:]))
     want = exact.box_rows(*pairs[:4], *(np.tile(x, (40, 1)) for x in pairs[4:]))
@@ -168,22 +168,22 @@ def test_many_rows_of_rays_against_few_boxes(m):
     assert want.hit.sum() > 10
 
 
-# Where float32 and float64 end
+# Limits of float32 and float64
 
 
 @pytest.mark.parametrize(
     "center", [(5e5, 4e6, 50.0), (1e12, -1e12, 0.0), (0.0, 1e-3, 1e16)], ids=["map", "far", "farther"]
 )
-def test_scenes_far_from_zero(center, way):
+def test_scenes_far_from_zero(center, path):
     pairs = cloud(5, 60, 60, size=0.02, center=center)
     goals = (pairs.lower + np.random.default_rng(0).random((60, 3)) * (pairs.upper - pairs.lower))[::-1]
     pairs = pairs._replace(directions=goals - pairs.origins, t_min=np.zeros(60), t_max=np.full(60, INF))
     want = truth(pairs)
     assert want.hit.sum() > 40
-    assert_index_and_t(ask_all(pairs), want, 60)
+    assert_index_and_t(intersect_all(pairs), want, 60)
 
 
-def test_a_stray_box_costs_nothing_but_speed(way):
+def test_a_stray_box_costs_nothing_but_speed(path):
     pairs = cloud(6, 50, 50, size=0.2)
     lower, upper = pairs.lower.copy(), pairs.upper.copy()
     lower[:3], upper[:3] = [[1e300] * 3, [-1e25] * 3, [-INF] * 3], [[1.5e300] * 3, [-1e24] * 3, [INF] * 3]
@@ -191,38 +191,38 @@ def test_a_stray_box_costs_nothing_but_speed(way):
     lower[4, 0] = upper[4, 0] = -INF
     pairs = pairs._replace(lower=lower, upper=upper)
     want = truth(pairs)
-    assert_index_and_t(ask_all(pairs), want, 50)
+    assert_index_and_t(intersect_all(pairs), want, 50)
     assert want.hit.reshape(50, 50)[:, 2].all()
     assert not want.hit.reshape(50, 50)[:, 3:5].any()
 
 
 @pytest.mark.parametrize("low", [-INF, -1e300, 0.0])
-def test_rays_that_stand_still_on_some_axes(low, way):
-    """Minus zero as a direction, boxes without bounds: a still axis has no time, not even an infinite one."""
+def test_rays_with_zero_direction_on_some_axes(low, path):
+    """Minus zero as a direction, unbounded boxes: such an axis has no time, not even an infinite one."""
     signs = np.array(list(product([-1.0, -0.0, 0.0, 1.0], repeat=3)))
     sides = [(-INF, INF), (-INF, 0.0), (0.0, INF), (-0.0, 0.0), (-1.0, 1.0), (1.0, 2.0)]
     lower, upper = np.array(list(product(sides, repeat=3))).transpose(2, 0, 1)
     pairs = Pairs(np.zeros((64, 3)), signs, np.full(64, low), np.full(64, INF), lower, upper)
     want = truth(pairs)
     assert (want.t == -INF).any() == (low == -INF)
-    assert_index_and_t(ask_all(pairs), want, len(lower))
+    assert_index_and_t(intersect_all(pairs), want, len(lower))
 
 
-def test_bad_rays_meet_nothing_in_any_kernel(way):
+def test_invalid_rays_miss_in_every_kernel(path):
     pairs = Pairs(*(x.copy() for x in cloud(7, 70, 40, size=3.0)))
     bad = [np.nan, INF, -INF, np.nan]
     pairs.origins[:4, 1], pairs.directions[4:8, 2], pairs.t_min[8:10] = bad, bad, np.nan
     pairs.t_min[10], pairs.t_max[10] = 3.0, 2.0
-    hits = ask_all(pairs, invalid="miss")
+    hits = intersect_all(pairs, invalid="miss")
     assert not hits.hit[:11].any()
     good = Pairs(*(x[11:] for x in pairs[:4]), *pairs[4:])
-    assert_index_and_t(ask_all(good), truth(good), 40)
-    np.testing.assert_array_equal(hits.t[11:], ask_all(good).t)
+    assert_index_and_t(intersect_all(good), truth(good), 40)
+    np.testing.assert_array_equal(hits.t[11:], intersect_all(good).t)
     rows = rb.intersect(as_rays(pairs, invalid="miss")[:40], rb.Boxes(*pairs[4:]))
     np.testing.assert_array_equal(rows.t, np.diag(hits.t[:40]))
 
 
-def test_a_common_range_or_one_for_each(way):
+def test_a_common_range_or_one_for_each(path):
     pairs = cloud(8, 30, 30)
     for low, high in ((0.25, pairs.t_max + 0.25), (np.minimum(pairs.t_min, 0.0), 0.5), (-1.0, 1.0)):
         given = pairs._replace(t_min=np.broadcast_to(low, 30), t_max=np.broadcast_to(high, 30))
@@ -233,7 +233,7 @@ def test_a_common_range_or_one_for_each(way):
         np.testing.assert_array_equal(rows.t, np.diag(hits.t))
 
 
-def test_times_halfway_between_two_floats_are_rounded_to_even(way):
+def test_times_halfway_between_two_floats_are_rounded_to_even(path):
     rng = np.random.default_rng(0)
     steps = rng.integers(0, 1 << 40, (64, 1))
     origins = np.tile([-(2.0**-53), 0.5, 0.5], (64, 1))
@@ -244,11 +244,11 @@ def test_times_halfway_between_two_floats_are_rounded_to_even(way):
     up = want.t.reshape(64, 64) * directions[:, :1] > lower[:, 0]
     assert up.any()
     assert not up.all()
-    assert_index_and_t(ask_all(pairs), want, 64)
+    assert_index_and_t(intersect_all(pairs), want, 64)
 
 
 @pytest.mark.parametrize("low", [-0.0, np.full(40, -0.0)])
-def test_a_range_from_minus_zero_starts_at_zero(low, way):
+def test_a_range_from_minus_zero_starts_at_zero(low, path):
     rays = rb.Rays(np.zeros((40, 3)), np.ones((40, 3)), t_min=low)
     boxes = rb.Boxes(np.full((40, 3), -1.0), np.full((40, 3), 1.0))
     for hits in (rb.intersect(rays, boxes), rb.intersect(rays[:, None], boxes), rb.intersect(rays[0], boxes)):
@@ -258,44 +258,46 @@ def test_a_range_from_minus_zero_starts_at_zero(low, way):
 
 @given(strategies.scenes(max_boxes=12, max_rays=4))
 @settings(max_examples=150)
-def test_any_scene_is_answered_exactly(pairs):
+def test_any_scene_is_exact(pairs):
     times = -(-8 // len(pairs.lower))
     pairs = pairs._replace(lower=np.tile(pairs.lower, (times, 1)), upper=np.tile(pairs.upper, (times, 1)))
     want = truth(pairs)
     with pytest.MonkeyPatch.context() as patch:
-        for way in WAYS:
-            take(patch, way)
-            assert_index_and_t(ask_all(pairs), want, len(pairs.lower))
+        for path in PATHS:
+            choose_path(patch, path)
+            assert_index_and_t(intersect_all(pairs), want, len(pairs.lower))
 
 
-# What the kernels leave to others
+# Undecided pairs
 
 
-def doubts(pairs: Pairs) -> float:
-    """Return the share of the pairs, row by row, for which floats could not tell."""
+def undecided_share(pairs: Pairs) -> float:
+    """Return the share of pairs, row by row, that float64 leaves undecided."""
     n = len(pairs.origins)
     rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
     out = np.empty(n, np.int64), np.empty(n)
     return box_pairs.decide_runs(box_pairs.make_work(rays, boxes, (n, 0, 1, 1)), (0, n), *out) / n
 
 
-def test_floats_are_sure_of_almost_everything():
+def test_float64_decides_almost_all_pairs():
     for center in ((0.0, 0.0, 0.0), (5e5, 4e6, 50.0)):
-        assert doubts(cloud(9, 5000, 5000, center=center)) < 0.01  # flat boxes are aimed at, too
-    assert doubts(families.make("touching_edges", 9, 5000)) > 0.1
+        assert (
+            undecided_share(cloud(9, 5000, 5000, center=center)) < 0.01
+        )  # some rays are aimed at flat boxes
+    assert undecided_share(families.make("touching_edges", 9, 5000)) > 0.1
 
 
-def test_a_sweep_that_counts_leaves_little_open():
+def test_counting_all_pairs_leaves_hardly_any_undecided():
     pairs = cloud(10, 500, 500, size=0.1)
     rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
-    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
-    out = all_pairs.make_answers(500, np.empty(0, np.int64), np.empty(0))
-    all_pairs.sweep(task, (0, 500), desk, out)
-    assert out.state[0] < 30  # pairs in doubt
-    assert out.state[1] < 5  # rays left out
-    swept = np.setdiff1d(np.arange(500), out.careful[: out.state[1]])
-    lost = (ask_all(pairs).hit.sum(axis=1) - out.counts)[swept]
+    task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
+    out = all_pairs.make_results(500, np.empty(0, np.int64), np.empty(0))
+    all_pairs.intersect_all_pairs(task, (0, 500), workspace, out)
+    assert out.state[0] < 30  # undecided pairs
+    assert out.state[1] < 5  # rays that cannot be packed
+    packed = np.setdiff1d(np.arange(500), out.single_rays[: out.state[1]])
+    lost = (intersect_all(pairs).hit.sum(axis=1) - out.counts)[packed]
     assert lost.min() == 0
     assert lost.sum() <= out.state[0]
     assert 100 < out.counts.sum() < 10_000
-    assert all_pairs.rate(rays, boxes, 0.01) > 1e6
+    assert all_pairs.measure_rate(rays, boxes, 0.01) > 1e6

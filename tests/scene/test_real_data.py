@@ -1,6 +1,7 @@
-"""rb.Scene on real scenes: a house, a city, a skull, a voxel shop, a street; held to oracle and rb.intersect.
+"""rb.Scene on real scenes: a house, a city, a skull, a voxel shop, a street; against oracle and rb.intersect.
 
-The data stand beside the repository (../shared/data), each with its own licence; without them the tests skip.
+The data are in a folder beside the repository (../shared/data), each with its own licence; without it the
+tests skip.
 """
 
 import csv
@@ -22,7 +23,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 
 
-# What is in the files, read by the simplest means
+# Simple readers of the files
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -36,7 +37,7 @@ def duplex():
 
 
 def delft():
-    """Give one box per city object with geometry."""
+    """Return one box per city object with geometry."""
     city = json.loads((DATA / "delft_cityjson" / "delft.city.json").read_text())
     vertices = np.array(city["vertices"]) * city["transform"]["scale"] + city["transform"]["translate"]
 
@@ -64,7 +65,7 @@ def skull_boxes():
 
 
 def voxels() -> np.ndarray:
-    """Give the filled cells of the .vox file: chunk XYZI holds a count, then bytes x, y, z, colour."""
+    """Return the filled cells of the .vox file: chunk XYZI holds a count, then bytes x, y, z, colour."""
     raw = (DATA / "voxel_store" / "scene_store8.vox").read_bytes()
     at = raw.index(b"XYZI") + 12
     (count,) = struct.unpack_from("<i", raw, at)
@@ -77,14 +78,14 @@ def voxel_boxes():
 
 
 def cuboids() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give centres, sizes and turns about z."""
+    """Return centres, sizes and yaw angles."""
     rows = read_csv(DATA / "pandaset_frame" / "cuboids.csv")
     centre, size = ([[float(r[f"{k}.{x}"]) for x in "xyz"] for r in rows] for k in ("position", "dimensions"))
     return np.array(centre), np.array(size), np.array([float(r["yaw"]) for r in rows])
 
 
 def street():
-    """Give the axis-aligned boxes around the cuboids."""
+    """Return the axis-aligned boxes around the cuboids."""
     centre, size, yaw = cuboids()
     c, s = (np.abs(f(yaw)) for f in (np.cos, np.sin))
     w, l, h = size.T  # noqa: E741
@@ -93,7 +94,7 @@ def street():
 
 
 def sensor() -> np.ndarray:
-    """Give the place of the spinning lidar: fitted to its returns in its own frame, turned by the pose."""
+    """Return the position of the spinning lidar, fitted to its returns, rotated by the pose."""
     pose = json.loads((DATA / "pandaset_frame" / "meta.json").read_text())["lidar_pose"]["heading"]
     place, axis = np.array([0.04, 0.98, 1.78]), np.array([pose[x] for x in "xyz"])
     twice = 2 * np.cross(axis, place)
@@ -105,7 +106,7 @@ def returns(spinning_only: bool) -> np.ndarray:
     return frame["xyz"][frame["sensor"] == 0 if spinning_only else slice(None)].astype(float)
 
 
-# Reader, how many boxes, rays for the oracle, rays for all pairs.
+# Reader, number of boxes, rays for the oracle, rays for all pairs.
 SCENES = {
     "duplex": (duplex, 286, 1500, 2000),
     "delft": (delft, 570, 1500, 1000),
@@ -115,15 +116,15 @@ SCENES = {
 }
 
 
-def cast(name, lower, upper, n) -> Pairs:
-    """Aim a third of the rays anywhere, a third at corners and faces of boxes; the rest run along an axis."""
+def aim_rays(name, lower, upper, n) -> Pairs:
+    """Return rays: a third to anywhere, a third to corners and faces of boxes, a third along an axis."""
     rng = np.random.default_rng(len(name))
     low, high = lower.min(axis=0), upper.max(axis=0)
     third = n // 3
     eyes = rng.uniform(low - (high - low) / 4, high + (high - low) / 4, (n, 3))
     goals = rng.uniform(low, high, (n, 3))
-    kept = rng.integers(0, len(lower), n)
-    corner = np.where(rng.random((n, 3)) < 0.5, lower[kept], upper[kept])
+    chosen = rng.integers(0, len(lower), n)
+    corner = np.where(rng.random((n, 3)) < 0.5, lower[chosen], upper[chosen])
     goals[third:] = corner[third:]
     eyes[third : 2 * third : 2] = np.round(eyes[third : 2 * third : 2])
     along = np.arange(3) == rng.integers(0, 3, (n, 1))
@@ -135,7 +136,7 @@ def cast(name, lower, upper, n) -> Pairs:
 
 
 def near(o, d, lower, upper) -> np.ndarray:
-    """Number the boxes whose sphere, ten per cent too large, the line meets: no box met is left out."""
+    """Return the boxes whose bounding sphere, enlarged by 10 %, the line hits: all hits are among them."""
     length = np.linalg.norm(d)
     if length == 0:
         return np.arange(len(lower))
@@ -147,31 +148,31 @@ def near(o, d, lower, upper) -> np.ndarray:
 def truth(pairs: Pairs) -> list[list[exact.Found]]:
     found = []
     for i in range(len(pairs.origins)):
-        kept = near(pairs.origins[i], pairs.directions[i], pairs.lower, pairs.upper)
-        (row,) = exact.along(*(x[i : i + 1] for x in pairs[:4]), pairs.lower[kept], pairs.upper[kept])
-        found.append([f._replace(index=int(kept[f.index])) for f in row])
+        chosen = near(pairs.origins[i], pairs.directions[i], pairs.lower, pairs.upper)
+        (row,) = exact.along(*(x[i : i + 1] for x in pairs[:4]), pairs.lower[chosen], pairs.upper[chosen])
+        found.append([f._replace(index=int(chosen[f.index])) for f in row])
     return found
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_real_scene_is_answered_exactly(name):
+def test_a_real_scene_is_exact(name):
     read, count, n, _ = SCENES[name]
     lower, upper = read()
     assert len(lower) == count
-    pairs = cast(name, lower, upper, n)
+    pairs = aim_rays(name, lower, upper, n)
     found = truth(pairs)
     scene, rays = build(lower, upper), as_rays(pairs)
     assert_scene(scene, rays, found)
-    seen = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
-    assert seen["hit"] > n // 3, seen
-    assert seen["tied"] > 0, seen
+    counts = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    assert counts["hit"] > n // 3, counts
+    assert counts["tied"] > 0, counts
 
 
 @pytest.mark.parametrize("name", SCENES)
 def test_many_rays_agree_with_all_pairs(name):
     read, _, _, sample = SCENES[name]
     lower, upper = read()
-    pairs = cast(name, lower, upper, 9000)
+    pairs = aim_rays(name, lower, upper, 9000)
     scene, rays, boxes = build(lower, upper), as_rays(pairs), rb.Boxes(lower, upper)
     nearest, count = scene.nearest(rays), scene.count(rays)
     np.testing.assert_array_equal(scene.occluded(rays), nearest.hit)
@@ -184,7 +185,7 @@ def test_many_rays_agree_with_all_pairs(name):
         assert not nearest.hit[i] or each.t[nearest.index[i]] == nearest.t[i]
 
 
-def test_beams_of_a_lidar_meet_the_boxes_that_they_returned_from():
+def test_lidar_beams_hit_the_boxes_that_returned_them():
     xyz, eye = returns(spinning_only=True)[::11], sensor()
     lower, upper = street()
     rays = rb.Rays.segments(eye, xyz)
@@ -200,20 +201,20 @@ def test_beams_of_a_lidar_meet_the_boxes_that_they_returned_from():
     assert_scene(scene, rays[:500], list(exact.along(*part)))
 
 
-def test_cuboids_are_met_by_the_beams_whose_returns_they_hold():
-    """As turned boxes: 111 hold 31,915 returns; the spinning sensor's 106,886 beams end in 108 of them."""
+def test_cuboids_are_hit_by_the_beams_that_they_returned():
+    """111 of the oriented boxes contain 31,915 returns; the 106,886 beams of one sensor end in 108."""
     centres, sizes, yaw = cuboids()
     scene = rb.Scene(rb.Instances.oriented_boxes(centres, sizes, yaw=yaw))
     scene.check()
     points = returns(spinning_only=False)
-    held = scene.all(rb.Rays(points, np.zeros(3)))
-    assert (len(points), len(np.unique(held.index)), len(held.index)) == (169_171, 111, 31_915)
+    inside_hits = scene.all(rb.Rays(points, np.zeros(3)))
+    assert (len(points), len(np.unique(inside_hits.index)), len(inside_hits.index)) == (169_171, 111, 31_915)
 
-    # turned back by hand, returns are in the same cuboids but for those on a face
-    cos, sin = np.cos(yaw[held.index]), np.sin(yaw[held.index])
-    x, y, z = (points[held.ray] - centres[held.index]).T
+    # Rotated back, returns are inside the same cuboids, to within rounding at faces.
+    cos, sin = np.cos(yaw[inside_hits.index]), np.sin(yaw[inside_hits.index])
+    x, y, z = (points[inside_hits.ray] - centres[inside_hits.index]).T
     own = np.abs(np.stack([x * cos + y * sin, y * cos - x * sin, z], axis=1))
-    assert (own <= sizes[held.index] / 2 + 1e-9).all()
+    assert (own <= sizes[inside_hits.index] / 2 + 1e-9).all()
 
     ends, eye = returns(spinning_only=True), sensor()
     assert len(ends) == 106_886
@@ -227,10 +228,10 @@ def test_cuboids_are_met_by_the_beams_whose_returns_they_hold():
     np.testing.assert_array_equal(first.index[first.hit], met.index[met.offsets[:-1][first.hit]])
 
 
-def test_a_skull_of_triangles_is_met_exactly():
+def test_a_skull_of_triangles_is_exact():
     vertices, faces = skull()
     corners = vertices[faces]
-    pairs = cast("skull", corners.min(axis=1), corners.max(axis=1), 150)
+    pairs = aim_rays("skull", corners.min(axis=1), corners.max(axis=1), 150)
     vertex = vertices[faces[:75, 0]]
     pairs.directions[75:] = vertex - pairs.origins[75:]  # at vertices: several triangles at once
     found, uv = [], []

@@ -1,4 +1,4 @@
-"""A scan of one ray equals what a scene answers, and what the oracle says, bit for bit."""
+"""The results of a scan of one ray equal those of a scene, bit for bit."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def as_rays(pairs):
     return rb.Rays(pairs.origins, pairs.directions, t_min=pairs.t_min, t_max=pairs.t_max)
 
 
-def same(pairs, boxes):
+def assert_same_as_scene(pairs, boxes):
     everything = rb.Scene(boxes).all(as_rays(pairs))
     found = 0
     for k, ray in enumerate(as_rays(pairs)):
@@ -32,16 +32,16 @@ def same(pairs, boxes):
 @pytest.mark.parametrize("name", sorted(families.FAMILIES))
 def test_a_scan_equals_a_scene(name):
     pairs = families.scene(name, 5, n_boxes=100, n_rays=30)
-    assert same(pairs, rb.Boxes(pairs.lower, pairs.upper)) > 20
+    assert assert_same_as_scene(pairs, rb.Boxes(pairs.lower, pairs.upper)) > 20
 
 
 @given(strategies.scenes(max_boxes=12))
 @settings(max_examples=60)
 def test_any_scan_equals_a_scene(pairs):
-    same(pairs, rb.Boxes(pairs.lower, pairs.upper))
+    assert_same_as_scene(pairs, rb.Boxes(pairs.lower, pairs.upper))
 
 
-def test_triangles_are_scanned_alike():
+def test_a_scan_of_triangles_equals_a_scene():
     rng = np.random.default_rng(3)
     vertices = np.concatenate([rng.integers(-2, 3, (30, 3)).astype(float), rng.random((60, 3))])
     mesh = rb.Mesh(vertices, rng.integers(0, 90, (400, 3)))
@@ -61,7 +61,7 @@ def test_many_rays_or_another_dimension_are_refused(rays):
         scan(rays, rb.Boxes([0, 0, 0], [1, 1, 1]))
 
 
-def test_an_invalid_ray_meets_nothing():
+def test_an_invalid_ray_hits_nothing():
     ray = rb.Rays([np.nan, 0, 0], [1, 0, 0], invalid="miss")
     assert scan(ray, rb.Boxes([0, 0, 0], [1, 1, 1])).index.size == 0
 

@@ -1,4 +1,4 @@
-"""rb.Scene, every question: held to the oracle on small scenes, to rb.intersect on large ones."""
+"""Every query of rb.Scene against the oracle on small scenes, against rb.intersect on large ones."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,11 @@ import raybox as rb
 import strategies
 from aim import INF, Pairs
 from compare import assert_normals, assert_scene
-from scenes import as_rays, build, hold, random_scene, truth
+from scenes import as_rays, build, check_scene, random_scene, truth
 
 
 def by_intersect(pairs: Pairs) -> list[list[exact.Found]]:
-    """Let rb.intersect (see test_pairwise.py) try all pairs, and the oracle order what is met."""
+    """Return the hits of rb.intersect (see test_pairwise.py), ordered by the oracle."""
     boxes, found = rb.Boxes(*pairs[4:]), []
     for i in range(len(pairs.origins)):
         ray = Pairs(*(x[i : i + 1] for x in pairs[:4]), *pairs[4:])
@@ -25,34 +25,34 @@ def by_intersect(pairs: Pairs) -> list[list[exact.Found]]:
     return found
 
 
-# Every question, against the truth
+# Every query against the truth
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", families.FAMILIES)
 def test_a_family_as_one_scene(name, seed):
-    found = hold(families.scene(name, seed, n_boxes=150, n_rays=100), ks=(1, 3, 200))
-    seen = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
-    assert seen["hit"] > 20, seen
-    assert seen["tied"] >= 3, seen
+    found = check_scene(families.scene(name, seed, n_boxes=150, n_rays=100), ks=(1, 3, 200))
+    counts = {"hit": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    assert counts["hit"] > 20, counts
+    assert counts["tied"] >= 3, counts
 
 
-# Pruned too early: times that round to -inf, and denormal times, whose rounding is not small beside them.
-ONCE_WRONG = [
+# Regressions: times that round to -inf, and denormal times, whose rounding error is large beside them.
+REGRESSIONS = [
     (name, k, 150, 100) for name, k in (("half_spaces", 1), ("denormal_directions", 0), ("scales", 2))
 ]
-ONCE_WRONG += [("denormal_boxes", seed, 64, 64) for seed in (9, 30, 66, 81, 91, 92)]
+REGRESSIONS += [("denormal_boxes", seed, 64, 64) for seed in (9, 30, 66, 81, 91, 92)]
 
 
-@pytest.mark.parametrize(("name", "seed", "n_boxes", "n_rays"), ONCE_WRONG)
-def test_scenes_that_once_went_wrong(name, seed, n_boxes, n_rays):
-    hold(families.scene(name, seed, n_boxes, n_rays))
+@pytest.mark.parametrize(("name", "seed", "n_boxes", "n_rays"), REGRESSIONS)
+def test_regressions(name, seed, n_boxes, n_rays):
+    check_scene(families.scene(name, seed, n_boxes, n_rays))
 
 
 @pytest.mark.parametrize("n_boxes", [1, 2, 7, 8, 9, 64, 65])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_small_scenes(n_boxes, dim):
-    found = hold(random_scene(n_boxes, n_boxes, 150, dim, size=0.8), ks=(1, 3, n_boxes + 2))
+    found = check_scene(random_scene(n_boxes, n_boxes, 150, dim, size=0.8), ks=(1, 3, n_boxes + 2))
     assert 0 < sum(map(len, found)) < 150 * n_boxes
 
 
@@ -69,34 +69,34 @@ def test_large_scenes(n_boxes, n_rays, size):
 @given(strategies.scenes(max_boxes=30))
 @settings(max_examples=150)
 def test_any_small_scene(pairs):
-    hold(pairs)
+    check_scene(pairs)
 
 
 @given(strategies.scenes(max_boxes=6))
-def test_any_scene_many_times_over(pairs):
-    """The same few boxes again and again: deep trees, all of it ties."""
+def test_any_scene_of_repeated_boxes(pairs):
+    """Each box twelve times: deep trees, and ties everywhere."""
     many = [np.tile(x, (12, 1)) for x in pairs[4:]]
-    hold(Pairs(*pairs[:4], *many))
+    check_scene(Pairs(*pairs[:4], *many))
 
 
-# Scenes that are hard on a tree
+# Difficult scenes
 
 
-def test_boxes_without_bounds_among_others():
+def test_unbounded_boxes_among_others():
     pairs = random_scene(3, 200, 60)
     rng = np.random.default_rng(3)
     lower = np.where(rng.random(pairs.lower.shape) < 0.1, -INF, pairs.lower)
     upper = np.where(rng.random(pairs.lower.shape) < 0.1, INF, pairs.upper)
     lower[5], upper[5] = -INF, INF
-    lower[6, 1] = upper[6, 1] = INF  # holds no real point
+    lower[6, 1] = upper[6, 1] = INF  # contains no real point
     lower[7, 2] = upper[7, 2] = -INF
-    found = hold(Pairs(*pairs[:4], lower, upper))
+    found = check_scene(Pairs(*pairs[:4], lower, upper))
     assert all(5 in {f.index for f in row} and not {6, 7} & {f.index for f in row} for row in found)
 
 
-def test_only_boxes_without_bounds():
+def test_only_unbounded_boxes():
     pairs = random_scene(4, 40, 40)
-    hold(Pairs(*pairs[:4], np.full((40, 3), -INF), np.where(np.arange(3) == 1, INF, pairs.upper)))
+    check_scene(Pairs(*pairs[:4], np.full((40, 3), -INF), np.where(np.arange(3) == 1, INF, pairs.upper)))
 
 
 def test_identical_boxes():
@@ -121,7 +121,7 @@ def test_exponentially_spaced_boxes():
     pairs = random_scene(5, 1, 20)
     directions = np.concatenate([np.tile([1.0, 0, 0], (10, 1)), pairs.directions[10:]])
     scene = Pairs(pairs.origins * 0.01, directions, *pairs[2:4], lower, lower * [1.5, -1, -1])
-    found = hold(scene)
+    found = check_scene(scene)
     assert sum(map(len, found)) > 1000
     assert build(*scene[4:]).stats()["depth"] <= 64
 
@@ -138,7 +138,7 @@ def test_a_voxel_grid_along_faces_edges_and_diagonals(pitch, dim):
     start = rng.integers(-1, 7, (150, dim)) + rng.choice([0.0, 0.0, 0.5], (150, dim))
     step = rng.integers(-1, 2, (150, dim)).astype(float)
     lower, upper = grid_cells(5, pitch, dim)
-    found = hold(Pairs(start * pitch, step, np.zeros(150), np.full(150, INF), lower, upper), ks=(1, 4))
+    found = check_scene(Pairs(start * pitch, step, np.zeros(150), np.full(150, INF), lower, upper), ks=(1, 4))
     assert sum(exact.ties(f) > 0 for f in found if f) > 40
 
 
@@ -147,11 +147,11 @@ def test_far_origins(far):
     pairs = random_scene(7, 300, 60, size=0.5)
     goals = pairs.origins + pairs.directions
     rounded = Pairs(goals - pairs.directions * far, pairs.directions, *pairs[2:])
-    start = -pairs.directions * 2.0 ** np.floor(np.log2(far))  # the line runs exactly through zero
+    start = -pairs.directions * 2.0 ** np.floor(np.log2(far))  # the line passes exactly through zero
     corner = np.minimum(pairs.lower, 0.0), np.maximum(pairs.lower, 0.0)
     exactly = Pairs(start, *pairs[1:4], *corner)
-    hold(rounded)
-    assert sum(map(bool, hold(exactly))) > 20
+    check_scene(rounded)
+    assert sum(map(bool, check_scene(exactly))) > 20
 
 
 def test_map_coordinates():
@@ -161,7 +161,7 @@ def test_map_coordinates():
     upper = np.round(lower + np.random.default_rng(8).integers(0, 20, lower.shape) / 1000, 3)
     origins = pairs.origins + base
     goals = np.concatenate([lower[:60], upper[100:140]])
-    found = hold(Pairs(origins, goals - origins, *pairs[2:4], lower, upper))
+    found = check_scene(Pairs(origins, goals - origins, *pairs[2:4], lower, upper))
     assert sum(map(bool, found)) > 90
 
 
@@ -169,7 +169,7 @@ def test_magnitudes_from_the_least_to_the_largest():
     pairs = random_scene(9, 400, 80, size=0.5)
     rng = np.random.default_rng(9)
     scale = np.ldexp(1.0, rng.integers(-1060, 1000, (400, 1)))
-    found = hold(Pairs(pairs.origins * 1e-300, *pairs[1:4], pairs.lower * scale, pairs.upper * scale))
+    found = check_scene(Pairs(pairs.origins * 1e-300, *pairs[1:4], pairs.lower * scale, pairs.upper * scale))
     assert sum(map(bool, found)) > 10
 
 

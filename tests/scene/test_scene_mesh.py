@@ -27,7 +27,7 @@ CUBE = (
 
 
 def truth(rays: rb.Rays, corners: np.ndarray, cull: str | None = None):
-    """What each ray meets, sorted by (t, index), and the u, v of the first."""
+    """Return each ray's hits, sorted by (t, index), and the u, v of the first."""
     found, uv = [], []
     for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
         row = []
@@ -43,7 +43,7 @@ def truth(rays: rb.Rays, corners: np.ndarray, cull: str | None = None):
     return found, np.array(uv).reshape(-1, 2)
 
 
-def hold(mesh: rb.Mesh, rays: rb.Rays):
+def check_mesh(mesh: rb.Mesh, rays: rb.Rays):
     scene = rb.Scene(mesh)
     scene.check()
     corners = np.asarray(mesh.vertices)[np.asarray(mesh.faces)]
@@ -70,7 +70,7 @@ def test_solids(shape):
     rays = rb.Rays(
         np.concatenate([origins, full]), np.concatenate([goals - origins, rng.uniform(-1, 1, (100, 3))])
     )
-    found = hold(rb.Mesh(*shape), rays)
+    found = check_mesh(rb.Mesh(*shape), rays)
     assert sum(map(bool, found)) > 80
     assert sum(len(f) > 1 and f[0].t == f[1].t for f in found) > 20  # through edges and vertices
 
@@ -78,11 +78,11 @@ def test_solids(shape):
 def test_a_soup_of_triangles():
     pairs = families_surfaces.triangles(2, 120)
     mesh = rb.Mesh(pairs.corners.reshape(-1, 3), np.arange(360).reshape(-1, 3))
-    found = hold(mesh, rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3]))
+    found = check_mesh(mesh, rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3]))
     assert sum(map(bool, found)) > 60
 
 
-def test_triangles_without_area_are_never_met():
+def test_triangles_without_area_are_never_hit():
     mesh = rb.Mesh([[0.0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 0, 0]], [[0, 1, 2], [3, 3, 3], [0, 1, 0]])
     rays = rb.Rays([[1.0, 1, -1], [1, 0, -1], [0, 0, 0]], [[0.0, 0, 1], [0, 0, 1], [1, 1, 1]])
     assert not rb.Scene(mesh).nearest(rays).hit.any()
@@ -90,7 +90,7 @@ def test_triangles_without_area_are_never_met():
 
 @given(strategies.triangles(count=10))
 @settings(max_examples=60)
-def test_any_few_triangles(case):
+def test_any_triangles(case):
     o, d, span, corners = case
     mesh = rb.Mesh(corners.reshape(-1, 3), np.arange(30).reshape(-1, 3))
     rays = rb.Rays([o], [d], t_min=span[0], t_max=span[1])
@@ -112,7 +112,7 @@ def test_a_mesh_without_faces():
     assert_scene(scene, rb.Rays([[0.0] * 3], [[1.0] * 3]), [[]])
 
 
-def test_update_of_a_mesh_answers_as_a_fresh_scene():
+def test_update_of_a_mesh_equals_a_new_scene():
     before, after = families_surfaces.triangles(3, 60), families_surfaces.triangles(4, 60)
     faces = np.arange(180).reshape(-1, 3)
     scene = rb.Scene(rb.Mesh(before.corners.reshape(-1, 3), faces))

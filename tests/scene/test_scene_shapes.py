@@ -1,4 +1,4 @@
-"""rb.Scene: shapes, empty inputs, the kinds of rays, the parts of AllHits, and what is refused."""
+"""rb.Scene: shapes, empty inputs, kinds of rays, rows of AllHits, and errors."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,10 @@ def edges():
     return pairs, build(*pairs[4:]), rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3])
 
 
-def test_answers_have_the_shape_of_the_rays(edges):
+def test_results_have_the_shape_of_the_rays(edges):
     _, scene, flat = edges
     rays = flat.reshape(4, 5)
-    nearest, first, met = scene.nearest(rays), scene.first(rays, 3), scene.all(rays)
+    nearest, first, all_hits = scene.nearest(rays), scene.first(rays, 3), scene.all(rays)
     for field in FIELDS:
         assert getattr(nearest, field).shape == (4, 5)
         np.testing.assert_array_equal(getattr(nearest, field).ravel(), getattr(scene.nearest(flat), field))
@@ -40,11 +40,11 @@ def test_answers_have_the_shape_of_the_rays(edges):
     assert scene.occluded(rays).shape == scene.count(rays).shape == (4, 5)
     assert scene.occluded(rays).dtype == np.bool_
     assert scene.count(rays).dtype == np.int64
-    assert met.offsets.shape == (21,)
-    np.testing.assert_array_equal(met.offsets, scene.all(flat).offsets)
+    assert all_hits.offsets.shape == (21,)
+    np.testing.assert_array_equal(all_hits.offsets, scene.all(flat).offsets)
 
 
-def test_a_single_ray_gives_single_answers(edges):
+def test_a_single_ray_gives_a_single_result(edges):
     pairs, scene, flat = edges
     (found,) = exact.along(*(x[:1] for x in pairs[:4]), *pairs[4:])
     nearest = scene.nearest(flat[0])
@@ -65,16 +65,16 @@ def test_bounds_and_len(edges):
 
 def test_all_hits_by_ray(edges):
     pairs, scene, rays = edges
-    met = scene.all(rays)
+    all_hits = scene.all(rays)
     for i, found in enumerate(exact.along(*pairs)):
-        row = met[i]
+        row = all_hits[i]
         np.testing.assert_array_equal(row.index, [f.index for f in found])
         np.testing.assert_array_equal(row.t, [f.plain[1] for f in found])
-    stretch = np.minimum(met.t_exit, pairs.t_max[met.ray]) - met.t
-    length = stretch * np.linalg.norm(pairs.directions[met.ray], axis=1)
+    stretch = np.minimum(all_hits.t_exit, pairs.t_max[all_hits.ray]) - all_hits.t
+    length = stretch * np.linalg.norm(pairs.directions[all_hits.ray], axis=1)
     finite = np.isfinite(length)
     assert finite.sum() > 100
-    np.testing.assert_allclose(met.lengths[finite], length[finite], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(all_hits.lengths[finite], length[finite], rtol=1e-12, atol=1e-12)
 
 
 def test_first_pads_with_misses(edges):
@@ -88,13 +88,13 @@ def test_first_pads_with_misses(edges):
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5])
-def test_first_takes_one_or_more(edges, k):
+def test_first_needs_k_of_one_or_more(edges, k):
     with pytest.raises(rb.InvalidInput):
         edges[1].first(edges[2], k)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_an_empty_scene_is_met_by_nothing(dim):
+def test_rays_miss_an_empty_scene(dim):
     scene = build(np.empty((0, dim)), np.empty((0, dim)))
     rays = rb.Rays(np.zeros((3, dim)), np.ones((3, dim)))
     assert len(scene) == 0
@@ -102,7 +102,7 @@ def test_an_empty_scene_is_met_by_nothing(dim):
     assert scene.nearest(rays).points.shape == (3, dim)
 
 
-def test_no_rays_get_no_answers(edges):
+def test_no_rays_give_empty_results(edges):
     rays = rb.Rays(np.empty((0, 3)), np.empty((0, 3)))
     assert_scene(edges[1], rays, [])
     deep = rb.Rays(np.empty((4, 0, 3)), np.empty((4, 0, 3)))
@@ -117,14 +117,14 @@ def test_segments_reach_both_ends(edges):
     assert_scene(edges[1], rb.Rays.segments(starts, ends), list(exact.along(*pairs)))
 
 
-def test_lines_reach_back(edges):
+def test_lines_extend_backwards(edges):
     rng = np.random.default_rng(22)
     points, ways = rng.integers(-3, 4, (2, 60, 3)).astype(float)
     pairs = Pairs(points, ways, np.full(60, -INF), np.full(60, INF), *edges[0][4:])
     assert_scene(edges[1], rb.Rays.lines(points, ways), list(exact.along(*pairs)))
 
 
-def test_bad_rays_are_misses_when_asked(edges):
+def test_invalid_rays_are_misses_on_request(edges):
     pairs, scene, _ = edges
     origins, directions, low, high = (x.copy() for x in pairs[:4])
     origins[0, 1], directions[1, 2], low[2], directions[3, 0] = np.nan, np.inf, np.nan, -np.inf
@@ -137,7 +137,7 @@ def test_bad_rays_are_misses_when_asked(edges):
         rb.Rays(origins, directions, t_min=low, t_max=high)
 
 
-def test_a_zero_direction_asks_which_boxes_hold_the_point(edges):
+def test_a_zero_direction_hits_the_boxes_that_contain_the_point(edges):
     pairs = edges[0]
     points = np.concatenate([pairs.lower[:20], pairs.upper[:20], (pairs.lower + pairs.upper)[:20] / 2])
     rays = rb.Rays(points, np.zeros(3))
@@ -152,12 +152,12 @@ def test_dimensions_that_differ_are_refused(edges):
         edges[1].nearest(rb.Rays([[0.0, 0.0]], [[1.0, 0.0]]))
 
 
-def test_what_is_not_rays_is_refused(edges):
+def test_arrays_in_place_of_rays_are_refused(edges):
     with pytest.raises((rb.InvalidInput, TypeError)):
         edges[1].nearest(np.zeros((3, 3)))
 
 
-def test_arrays_that_came_in_are_left_alone():
+def test_input_arrays_are_copied():
     lower, upper = (np.array(x) for x in UNIT)
     scene = build(lower, upper)
     lower[:], upper[:] = 5.0, 6.0

@@ -120,10 +120,10 @@ def brute(rounds: int = 7) -> dict[str, Any]:
     boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
     rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
     task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
-    out = all_pairs.make_answers(_BRUTE, np.empty(0, np.int64), np.empty(0))
+    out = all_pairs.make_results(_BRUTE, np.empty(0, np.int64), np.empty(0))
     run, steps = peak_rates.make(), 20_000_000
     calls: dict[str, Callable[[], Any]] = {
-        "sweep": partial(all_pairs.sweep, task, (0, _BRUTE), desk, out),
+        "sweep": partial(all_pairs.intersect_all_pairs, task, (0, _BRUTE), desk, out),
         "probe": partial(run, steps),
         "slabs": partial(peak_rates.make_slabs(), steps),
     }

@@ -227,11 +227,11 @@ def _sweep(asked: _Asked, **how: Any) -> None:
         if begin == end:
             return
         index[begin * number : end * number], t[begin * number : end * number] = -1, np.inf
-        out = all_pairs.make_answers(end - begin, index, t)
-        all_pairs.sweep(task, (begin, end), all_pairs.make_workspace(), out)
+        out = all_pairs.make_results(end - begin, index, t)
+        all_pairs.intersect_all_pairs(task, (begin, end), all_pairs.make_workspace(), out)
         if out.state[0]:
             _settle(asked, begin * number, end * number)
-        for ray in out.careful[: out.state[1]].tolist():
+        for ray in out.single_rays[: out.state[1]].tolist():
             _decide(asked, ray * number, (ray + 1) * number)
 
     run_chunks(work, len(rays.origins) * parts, **how)

@@ -1,7 +1,7 @@
-"""One ray against many boxes or triangles without a tree: what a single pick needs.
+"""One ray against many boxes or triangles without a tree, for a single pick.
 
-A tree pays from some hundred rays on; one ray is answered sooner by a look at everything: NumPy
-drops what is surely missed, `raybox.exact.definition` decides the rest. Nothing is compiled.
+A tree pays from some hundred rays on. For one ray NumPy drops certain misses, and `raybox.exact.definition`
+decides the rest. Nothing is compiled.
 """
 
 from functools import cmp_to_key
@@ -17,17 +17,17 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives import small_batch
 from raybox.validation import Bools, Floats, Ints
 
-_SLACK = 1e-12  # of a time: thousands of times what rounding can move it
+_SLACK = 1e-12  # relative, of a time: thousands of times its rounding error
 _HUGE = 1e300  # times from here on may have overflowed: no bound holds for them
 
 
 def scan(ray: Rays, geometry: Bounded) -> AllHits:
-    """Return everything that one ray meets, sorted by (t, index), exactly as `Scene.all` does.
+    """Return all hits of one ray, sorted by (t, index): exactly those of `Scene.all`.
 
     Raises
     ------
     InvalidInput
-        If there is not exactly one ray, or its D is another.
+        If there is not exactly one ray, or its D differs.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
 
 
 def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
-    """Return the corners of the boxes round the rows."""
+    """Return the bounds of the rows: (lower, upper)."""
     if isinstance(rows, BoxRows):
         return rows.lower, rows.upper
     return rows.corners.min(axis=1), rows.corners.max(axis=1)
 
 
 def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
-    """Return the boxes that float64 is not sure the ray misses."""
+    """Return the boxes that are no certain misses in float64."""
     start = np.full(len(lower), ray.t_min)
     stop = np.full(len(lower), ray.t_max)
-    unsure: Bools = np.zeros(len(lower), np.bool_)
+    unbounded: Bools = np.zeros(len(lower), np.bool_)
     inside: Bools = np.ones(len(lower), np.bool_)
     for k, (o, d) in enumerate(zip(ray.origin, ray.direction, strict=True)):
         low, up = lower[:, k], upper[:, k]
@@ -74,8 +74,8 @@ def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
         near, far = (low, up) if d > 0.0 else (up, low)
         with np.errstate(over="ignore", invalid="ignore"):
             enter, leave = (near - o) / d, (far - o) / d
-        unsure |= ~((np.abs(enter) < _HUGE) & (np.abs(leave) < _HUGE))
+        unbounded |= ~((np.abs(enter) < _HUGE) & (np.abs(leave) < _HUGE))
         start, stop = np.maximum(start, enter), np.minimum(stop, leave)
     with np.errstate(over="ignore", invalid="ignore"):
         missed = start - np.abs(start) * _SLACK > stop + np.abs(stop) * _SLACK + 1 / _HUGE
-    return np.flatnonzero(inside & (unsure | ~missed))
+    return np.flatnonzero(inside & (unbounded | ~missed))

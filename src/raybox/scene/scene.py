@@ -1,4 +1,4 @@
-"""`Scene`: boxes, triangles, planes and moved copies, held in trees, and the questions rays ask of them."""
+"""`Scene`: boxes, triangles, planes and instances in trees, and the queries of rays."""
 
 from functools import partial
 from itertools import accumulate
@@ -20,28 +20,28 @@ from raybox.validation import Floats
 
 @final
 class Scene(QueryMethods):
-    """What rays may meet, built once and asked many times.
+    """Geometry that rays may hit, built once and queried many times.
 
-    Every answer is exact: what rational arithmetic says of the very numbers given. A tree in float32
-    only proposes candidates, padded so that it can lose none; float64 with an exact fallback decides.
-    Touching is a hit. Answers depend neither on threads, nor on the order of the rays, nor on how the
-    tree was built. Questions may be asked from several threads at once.
+    Every result is exact: that of rational arithmetic on the very numbers given. A tree in float32
+    only proposes candidates, padded so that it loses none; float64 with an exact fallback decides.
+    Touching is a hit. Results depend neither on threads, nor on the order of the rays, nor on how the
+    tree was built. Several threads may run queries at once.
 
     Parameters
     ----------
     geometry : Boxes, Mesh, Planes, Instances, or a list of them
-        What rays may meet. Numbers in answers are rows of it. Of a list, `Hits.geometry` tells which was
-        met; each has a tree of its own (planes are unbounded: each of them is looked at).
+        The geometry. Indices in results are its rows. For a list, `Hits.geometry` is the geometry that was
+        hit; each has a tree of its own (planes are unbounded: every ray is tested against each).
     quality : {"balanced", "fast", "best"}
-        What the tree is made for, no answer depends on it. "fast": a scene that is asked little, or made
-        anew all the time. "best": one that is asked for minutes.
+        Of the tree; no result depends on it. "fast": for few queries, or a scene that is rebuilt all the
+        time. "best": for minutes of queries.
     workers : int
-        Threads that build, and that `update` uses; -1 for all cores. The tree does not depend on it.
+        Threads of the build and of `update`; -1 for all cores. The tree does not depend on it.
 
     Raises
     ------
     InvalidInput
-        If it is something else, of different D, or has 2**31 rows or more, or there is no such quality.
+        If the geometry is of another type, of different D, or has 2**31 rows or more; if quality is unknown.
 
     Examples
     --------
@@ -61,18 +61,18 @@ class Scene(QueryMethods):
         made = tuple(geometry_parts.make(one, quality, workers) for one in geometry_parts.listed(geometry))
         self._set(isinstance(geometry, list | tuple), quality, made)
 
-    def _set(self, several: bool, quality: str, made: tuple[Part, ...]) -> None:
-        self._several, self._quality, self._lock, self._parts = several, quality, Lock(), made
+    def _set(self, is_list: bool, quality: str, made: tuple[Part, ...]) -> None:
+        self._is_list, self._quality, self._lock, self._parts = is_list, quality, Lock(), made
 
     @property
     def geometry(self) -> Any:
-        """What the scene is made of; of several, a tuple."""
+        """The geometry of the scene; of a list, a tuple."""
         made = tuple(part.geometry for part in self._parts)
-        return made if self._several else made[0]
+        return made if self._is_list else made[0]
 
     @property
     def bounds(self) -> Floats:
-        """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
+        """The lower and upper bounds of the scene, shape (2, D); +inf and -inf if it is empty."""
         lower, upper = (
             np.concatenate(ends) for ends in zip(*(part.box_rows for part in self._parts), strict=True)
         )
@@ -88,23 +88,22 @@ class Scene(QueryMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self.geometry
-        return partial(Scene, quality=self._quality), (list(made) if self._several else made,)
+        return partial(Scene, quality=self._quality), (list(made) if self._is_list else made,)
 
     def update(self, geometry: Geometry | list[Geometry]) -> None:
-        """Move the scene's boxes (or vertices): the same rows elsewhere, answers as of a fresh scene.
+        """Move the scene's boxes (or vertices): the same rows elsewhere, results as of a new scene.
 
-        Refits the tree, which costs a fraction of a build. Where boxes have travelled so far across each
-        other that it has become poor (its cost, see `stats`, 1.4 times what it was), the parts that these
-        were in are built anew; the whole, where that is half of it or would not do, or the scene is small.
-        Questions under way in other threads are answered on the boxes as they were when they began; none
-        waits. For that there is memory for a second tree, from the first update on. Hits given out before
-        keep what they were found on.
+        The tree is refitted, which costs a fraction of a build. Where boxes have moved so far across each
+        other that its cost (see `stats`) has grown to 1.4 times that of the build, the poor parts are
+        rebuilt; the whole tree is, where half of it is poor, or parts would not do, or the scene is small.
+        Queries that run in other threads return results for the boxes as they were when they started; none
+        waits. From the first update on this takes memory for a second tree. Earlier hits do not change.
 
         Parameters
         ----------
         geometry : Boxes, Mesh, Planes, Instances, or a list of them
-            Of the kind, D and number of rows that the scene has. Of a list, what is the same object as
-            before costs nothing; of `Instances` the same copied object spares a tree.
+            Of the type, D and number of rows that the scene has. In a list, an object that is the same as
+            before costs nothing; `Instances` of the same object keep its tree.
 
         Examples
         --------
@@ -116,7 +115,7 @@ class Scene(QueryMethods):
         """
         given = geometry_parts.listed(geometry)
         old = tuple(part.geometry for part in self._parts)
-        if isinstance(geometry, list | tuple) != self._several or not geometry_parts.alike(given, old):
+        if isinstance(geometry, list | tuple) != self._is_list or not geometry_parts.alike(given, old):
             raise InvalidInput(
                 f"update wants what the scene is made of, moved: {self!r}; got {geometry!r}. "
                 "Build a new Scene instead."
@@ -128,15 +127,15 @@ class Scene(QueryMethods):
             )
 
     def check(self) -> None:
-        """Raise `RayboxError` if the tree is not sound: each box held once, inside of all bounds above it."""
+        """Raise `RayboxError` unless the tree has each box once, inside of all bounds above it."""
         for part in self._parts:
             geometry_parts.check(part)
 
     def stats(self) -> dict[str, float]:
-        """Return what the tree is like: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
+        """Return the statistics of the tree: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
 
-        fill is the share of slots in use. cost is how many nodes a line through the bulk of the scene meets,
-        on average: the surface area of all nodes, over that of the root (Goldsmith and Salmon 1987).
+        fill is the share of slots in use. cost is the average number of nodes that a line through the bulk of
+        the scene hits: the surface area of all nodes over that of the root (Goldsmith and Salmon 1987).
         """
         return geometry_parts.measured(self._parts)
 
@@ -161,10 +160,10 @@ class Scene(QueryMethods):
         return query.present(results, rays.shape, source, options)
 
     def _request(self, rays: Rays, where: Any, cull: Cull) -> tuple[Request, Source]:
-        """Check the arguments of a query and lay them out for the kernels, all of one state."""
+        """Return the checked arguments of a query for the kernels, all of one state of the scene."""
         made = self._parts
         check_rays(rays, made[0].geometry.ndim_space)
-        masks = geometry_parts.masks(where if self._several or where is None else [where], made)
+        masks = geometry_parts.masks(where if self._is_list or where is None else [where], made)
         chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
         jobs = tuple(geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen)
         starts = tuple(accumulate((part.size for part in made[:-1]), initial=0))
@@ -172,7 +171,7 @@ class Scene(QueryMethods):
 
 
 def check_rays(rays: Any, dimension: int) -> None:
-    """Raise `InvalidInput` for what is no `Rays`, or of another D than the scene."""
+    """Raise `InvalidInput` unless rays are `Rays` of the scene's D."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
@@ -185,13 +184,13 @@ def check_rays(rays: Any, dimension: int) -> None:
 
 
 def state_of(scene: Scene) -> tuple[Part, str]:
-    """Return what a scene of one geometry is, and the quality of its tree."""
+    """Return the part of a scene of one geometry, and the quality of its tree."""
     (part,) = scene._parts
     return part, scene._quality
 
 
 def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
-    """Return a scene whose tree was built before."""
+    """Return a scene with a tree that was built before."""
     scene = object.__new__(Scene)
     scene._set(False, quality, (geometry_parts.restored(geometry, tree, quality),))
     return scene

@@ -1,9 +1,9 @@
-"""`sweep`: boxes that move, against boxes that stand: what games call continuous collision.
+"""`sweep`: moving boxes against resting boxes (continuous collision detection).
 
-A box that moves meets a standing one as a ray would that box made larger by it: its lower planes when the
-mover's upper corner comes there, its upper planes when the lower one does. The larger box is never made, as
-that would round; each plane is crossed by the corner that it belongs to, and so every decision is the one of
-rays: one comparison of two times (p - o)/d, exact.
+A moving box hits a resting one as a ray hits that box enlarged by the moving one: its lower planes when the
+mover's upper corner is there, its upper planes when the lower one is. The enlarged box is never computed, as
+that would round; each plane is crossed by its own corner, and so every decision is that of rays: one exact
+comparison of two times (p - o)/d.
 """
 
 from typing import Any
@@ -28,34 +28,34 @@ def sweep(
     progress: bool = False,
     where: Any = None,
 ) -> Hits:
-    """Tell what each moving box touches first on its way, when, and with which face.
+    """Return the first contact of each moving box with a scene of boxes.
 
-    Boxes are closed and both ends belong to the way: touching counts, also where a box starts, ends, or goes
-    along. Hits, which is first, and ties (the lowest index) are exact; times are the exact ones rounded once.
+    Boxes are closed and the motion includes both ends: touching counts, also at the start, at the end, and
+    along a face. Hits, their order, and ties (the lowest index) are exact; times are exact, rounded once.
 
     Parameters
     ----------
     boxes_moving : Boxes
         M, with finite bounds.
     displacement : array_like, shape (D,) or (M, D)
-        How far they go: in a straight line, without turning. Zero asks what a box touches where it is.
+        Of each box: a translation along a straight line. Zero finds what a box touches where it is.
     scene : Scene
         Of boxes, of the same D.
     workers : int
-        Threads; -1 for all cores. The answer does not depend on it.
+        Threads; -1 for all cores. The result does not depend on it.
     progress : bool
-        Show a bar on stderr when it takes long.
+        Show a progress bar on stderr when it takes long.
     where : array_like of bool, shape (len(scene),), optional
-        What may be touched; the rest is not there.
+        Boxes that may be hit; the others are ignored.
 
     Returns
     -------
     Hits
-        Of shape (M,). ``index``: the scene's box that is touched first, -1 for none. ``t``: when, as a share
-        of the displacement, 0 to 1; +inf for none. ``normals``: outward, of the face of the scene's box that
-        is touched (of several: the lowest axis); zero where boxes overlap to begin with. ``points``: where
-        the moving box's centre is then. ``t_enter``, ``t_exit``: when the two would begin and cease to touch
-        on the whole line.
+        Of shape (M,). ``index``: the scene's box that is touched first, -1 for none. ``t``: the time of that
+        contact as a share of the displacement, 0 to 1; +inf for none. ``normals``: outward, of the face of
+        the scene's box that is touched (of several: the lowest axis); zero where boxes overlap at t = 0.
+        ``points``: the centre of the moving box at t. ``t_enter``, ``t_exit``: the range of t in which the
+        two touch on the whole line.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def sweep(
 
     Notes
     -----
-    The same question as a ray's, of boxes made larger by the one that moves (Minkowski sum): see e.g. van den
+    The same query as a ray's, of boxes enlarged by the moving one (Minkowski sum): see e.g. van den
     Bergen 2003, "Collision Detection in Interactive 3D Environments", 2.3.
 
     Examples

@@ -1,13 +1,12 @@
-"""By which plane a ray enters a box, where float32 is sure of it: then nothing else of the box is looked up.
+"""The plane by which a ray enters a box, where float32 proves it: then only one number of the box is read.
 
-A near time is early by no more than the margin and a share of itself (`raybox.traversal.ray_setup`). So the
-latest of three is the latest in truth, and after the beginning of the ray's range, where it is no sooner than
-what the others, and 0, may `reach`. Where even the latest may not reach 0, the ray begins within the box:
-times count from the beginning of its range or, if that is later, from where it enters the bounds of all
-boxes, before which it enters none.
+A near time is early by at most the margin and a share of itself (`raybox.traversal.ray_setup`). So the latest
+of three near times is exactly the latest, and after the start of the ray's range, where it is no earlier
+than what the others, and 0, may `reach`. Where even the latest cannot reach 0, the ray starts inside the box:
+times count from the start of its range or, if later, from its entry into the bounds of all boxes, before
+which it enters none.
 
-A box's six numbers lie in two or three cache lines, and of eight boxes they are as many loads and shuffles as
-all else that their times take: `nearest` takes 3 to 5 % longer without this (measured, 10^5 boxes).
+The six numbers of a box lie in two or three cache lines: `nearest` takes 3 to 5 % longer without this.
 """
 
 from __future__ import annotations
@@ -22,33 +21,33 @@ from raybox.traversal.node_test import reach, sides_of
 from raybox.traversal.ray_setup import MISS, PACKED_WORDS
 from raybox.traversal.slab_coefficients import expand_row
 
-BY = MISS - 1  # this less the number of a plane: 0 to 2 are lower ones, 3 to 5 upper ones
-WITHIN = BY - 6  # the ray begins within the box
+BY = MISS - 1  # minus the number of a plane: 0 to 2 are lower planes, 3 to 5 upper ones
+WITHIN = BY - 6  # the ray starts inside the box
 
 
 def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
-    """Return BY less the number of the plane by which a ray enters a box, or WITHIN, or MISS: not known.
+    """Return BY minus the number of the plane of entry, WITHIN, or MISS where neither is proven.
 
-    planes: the near ones of the box's slot.
+    planes: the near planes of the box's slot.
     """
-    three = lined_up(b, [*planes, planes[-1]])
-    lines, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
-    near = fused(three, lines.steep[0], lines.near[0])
+    near_planes = lined_up(b, [*planes, planes[-1]])
+    slabs, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
+    near = fused(near_planes, slabs.steep[0], slabs.near[0])
     x, y, z = (near.shuffled(near, [k]) for k in range(3))
-    late = greater(x, y)
-    last, other = greater(late, z), greater(lesser(late, z), lesser(x, y))
-    sure = reach(greater(other, constant(b, F32, 1, 0.0)), margin) <= last
+    later = greater(x, y)
+    last, other = greater(later, z), greater(lesser(later, z), lesser(x, y))
+    certain = reach(greater(other, constant(b, F32, 1, 0.0)), margin) <= last
     axis = z.equals(last).choose(constant(b, I64, 1, 2), y.equals(last).to(I64)).lane(0)
     side = b.and_(b.lshr(octant, axis), I64(1))
     plane = b.add(axis, b.mul(side, I64(3)))
     within = reach(last, margin) < 0.0
     unknown = b.select(within.lane(0), I32(WITHIN), I32(MISS))
-    return b.select(sure.lane(0), b.sub(I32(BY), b.trunc(plane, I32)), unknown)
+    return b.select(certain.lane(0), b.sub(I32(BY), b.trunc(plane, I32)), unknown)
 
 
 @vector_code(types.int32)
 def plane_entered(b: Any, nodes: Any, workspace: Any, spot: Any, ray: Any) -> Any:
-    """Return what `entered_by` does of a slot and a ray. spot: the row of its node, octant, slot."""
+    """Return `entered_by` of a slot and a ray; spot: row of the node, octant, slot."""
     row, octant, slot = spot
     planes = nodes.as_items(F32)
     near = [planes.get(b.add(sides_of(b, row, octant, axis)[0], slot)) for axis in range(3)]
