@@ -1,4 +1,4 @@
-"""The careful loops at the ends of floats, and of memory."""
+"""The exact single-ray traversal at the limits of floats and of memory."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from raybox.traversal.single import Job, make_scratch, traverse_rays
 from scenes import random_scene
 
 MAX = 1.7976931348623157e308
-N = 300  # as many pairs go through compiled code
+N = 300  # so many pairs use compiled code
 
 
 def rows(*numbers) -> np.ndarray:
@@ -23,7 +23,7 @@ def rows(*numbers) -> np.ndarray:
 
 
 @pytest.mark.parametrize("room", [0, 1, 5, 6, 7, 30])
-def test_nothing_is_written_past_the_end_of_the_room(room):
+def test_nothing_is_written_past_the_end_of_the_arrays(room):
     pairs = random_scene(81, 60, 50, size=1.5)
     boxes = rb.Boxes(*pairs[4:]).rows()
     job = Job(build(*boxes), boxes, rb.Rays(*pairs[:2]).rows(), np.zeros(0, np.bool_))
@@ -54,7 +54,7 @@ def test_times_half_way_between_the_largest_floats():
     assert 50 < (want.t == lower).sum() < 250
 
 
-def test_the_normal_of_a_triangle_as_large_as_can_be():
+def test_the_normal_of_the_largest_triangle():
     faces = np.arange(3 * N).reshape(N, 3)
     corners = np.tile([[-MAX, -MAX, 0.0], [MAX, -MAX, 0.0], [0.0, MAX, 0.0]], (N, 1))
     hits = rb.intersect(rb.Rays(rows(0, 0, 1), rows(0, 0, -1)), rb.Mesh(corners, faces))
@@ -62,7 +62,7 @@ def test_the_normal_of_a_triangle_as_large_as_can_be():
     assert hits.normals.tolist() == [[0.0, 0.0, 1.0]] * N
 
 
-def test_a_later_entry_counts_where_an_earlier_one_overflows_on_the_way():
+def test_a_later_entry_counts_where_an_earlier_one_overflows():
     late = np.random.default_rng(83).uniform(4e298, 9e298, N)
     for k in range(3):
         one, other = np.arange(3) == k, np.arange(3) == (k + 1) % 3
@@ -78,8 +78,8 @@ SMALL = {"direction": (-1093, 2.0**-190), "origin": (-248, 0.0)}
 
 
 @pytest.mark.parametrize("what", SMALL)
-def test_surfaces_and_rays_so_slow_or_near_that_sums_lose_bits(what):
-    """The surfaces alone are tame: products with the ray's numbers are not."""
+def test_rays_so_slow_or_near_that_sums_lose_bits(what):
+    """The surfaces alone are in the range of error-free sums: products with the ray's numbers are not."""
     slow, height = SMALL[what]
     rng = np.random.default_rng(84)
     whole = rng.integers(2**40, 2**53, (2, N)).astype(float)

@@ -1,4 +1,4 @@
-"""The tree from inside: it proposes every box that is met, no ray is too strict, and work is counted."""
+"""The single-ray traversal: every hit is a candidate, and its work is counted."""
 
 from fractions import Fraction
 
@@ -24,7 +24,7 @@ from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
-BASE = np.array([512345.678, 4123456.789, 17.3])  # a place on a map
+BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 LARGEST, LEAST, MARGIN = Fraction(1.7976931348623157e308), Fraction(5e-324), Fraction(2) ** -101
 
 
@@ -41,26 +41,26 @@ def latest_of(t, exponent, shift, out):
 
 
 @loop
-def probe_of(tree, rays, out):
-    """Write near, far and inverse of three axes, the range, exponent and shift of each ray's probe."""
+def write_slabs(tree, rays, out):
+    """Write the slabs of each ray: near, far and inverse of three axes, range, exponent, shift, hits root."""
     for k in range(out.shape[0]):
-        meets, probe = make_ray_slabs(tree, get_ray(rays, k), SHARP)
+        meets, slabs = make_ray_slabs(tree, get_ray(rays, k), SHARP)
         for i in range(3):
-            out[k, i], out[k, 3 + i], out[k, 6 + i] = probe.near[i], probe.far[i], probe.inverse[i]
-        out[k, 9], out[k, 10], out[k, 11], out[k, 12] = probe.start, probe.stop, probe.exponent, probe.shift
+            out[k, i], out[k, 3 + i], out[k, 6 + i] = slabs.near[i], slabs.far[i], slabs.inverse[i]
+        out[k, 9], out[k, 10], out[k, 11], out[k, 12] = slabs.start, slabs.stop, slabs.exponent, slabs.shift
         out[k, 13] = meets
 
 
 @loop
-def proposed(tree, rays, asked, t, slots, out):
-    """Write whether slots (ray, node, slot) are proposed, and still are where a contact at t is known."""
-    for k in range(asked.shape[0]):
-        _, probe = make_ray_slabs(tree, get_ray(rays, asked[k, 0]), SHARP)
-        row, bit = asked[k, 1] * ROW, 1 << asked[k, 2]
-        out[k, 0] = intersect_slots(tree.nodes, row, probe, probe.stop, slots) & bit != 0
-        stop = min(probe.stop, latest(t[k], probe.exponent, probe.shift))
+def find_candidates(tree, rays, pairs, t, slots, out):
+    """Write whether slots (ray, node, slot) are candidates, and still are after a hit at t."""
+    for k in range(pairs.shape[0]):
+        _, slabs = make_ray_slabs(tree, get_ray(rays, pairs[k, 0]), SHARP)
+        row, bit = pairs[k, 1] * ROW, 1 << pairs[k, 2]
+        out[k, 0] = intersect_slots(tree.nodes, row, slabs, slabs.stop, slots) & bit != 0
+        stop = min(slabs.stop, latest(t[k], slabs.exponent, slabs.shift))
         out[k, 1] = (
-            intersect_slots(tree.nodes, row, probe, stop, slots) & bit != 0 and slots[asked[k, 2]] <= stop
+            intersect_slots(tree.nodes, row, slabs, stop, slots) & bit != 0 and slots[pairs[k, 2]] <= stop
         )
 
 
@@ -70,7 +70,7 @@ def proposed(tree, rays, asked, t, slots, out):
 def test_outward_is_outward_and_not_by_much():
     rng = np.random.default_rng(1)
     x = rng.uniform(1, 2, 4000) * np.ldexp(rng.choice([-1.0, 1.0], 4000), rng.integers(-160, 60, 4000))
-    ones = 1 + rng.integers(0, 4, 1000) * 2.0**-24  # floats of 32 bits, and middles between two
+    ones = 1 + rng.integers(0, 4, 1000) * 2.0**-24  # float32 numbers, and midpoints of two
     x = np.concatenate([x, ones, -ones, [0.0, -0.0, 5e-324, -5e-324, 2.0**-149, 2.0**60, -(2.0**60)]])
     down, up = np.empty(x.size, np.float32), np.empty(x.size, np.float32)
     outward(x, down, up)
@@ -79,7 +79,7 @@ def test_outward_is_outward_and_not_by_much():
             assert MARGIN + Fraction(abs(value)) / 2**25 < room < 4 * MARGIN + Fraction(abs(value)) / 2**22
 
 
-def test_what_is_far_moves_outward():
+def test_far_planes_move_outward():
     far, (down, up) = np.array([np.nextafter(2.0**60, INF), 1e300, INF]), np.empty((2, 3), np.float32)
     outward(far, down, up)
     assert (down.tolist(), up.tolist()) == ([FAR] * 3, [INF] * 3)
@@ -100,7 +100,7 @@ def test_the_latest_time_is_late():
     out = np.empty(n, np.float32)
     latest_of(t, exponent, shift, out)
     for when, e, moved, got in zip(t.tolist(), exponent.tolist(), shift.tolist(), out.tolist(), strict=True):
-        # what was rounded to this time is at most half a step of the least float later
+        # The exact time is at most half the least float later.
         exactly = (Fraction(when) if abs(when) < INF else -LARGEST) + LEAST / 2
         want = exactly * Fraction(2) ** e - Fraction(moved)
         loose = (abs(want) + abs(Fraction(moved)) / 2**24) / 2**20 + LEAST * Fraction(2) ** e + 8 * MARGIN
@@ -110,11 +110,11 @@ def test_the_latest_time_is_late():
             assert want + MARGIN <= Fraction(got) <= want + loose or got == -FAR > want
 
 
-# No box is lost
+# Candidates
 
 
 def stray(seed, far):
-    """A bulk of boxes near zero, two far out, and rays that come from far along an axis, nearly."""
+    """Return boxes near zero, two far out, and rays from far away nearly along an axis."""
     pairs = random_scene(seed, 60, 150, size=0.5)
     rng = np.random.default_rng(seed)
     lower, upper = pairs.lower + 0.1, pairs.upper + 0.1
@@ -129,7 +129,7 @@ def stray(seed, far):
 
 
 def survey(seed, far):
-    """Boxes at map coordinates; rays from far off through their corners, as well as floats can say it."""
+    """Return boxes at map coordinates, and rays from far away through their corners, to within rounding."""
     pairs = random_scene(seed, 60, 150, size=0.5)
     goal = np.concatenate([pairs.lower, pairs.upper, pairs.origins])[:150] + BASE
     low, high = np.zeros(150), np.full(150, INF)
@@ -139,7 +139,7 @@ def survey(seed, far):
 
 
 def corners(seed, far):
-    """Boxes in a cube, all of it one node, and rays that touch the cube, where no float is."""
+    """Return boxes of one node in a cube, and rays that touch the cube between two floats."""
     rng = np.random.default_rng(seed)
     lower, upper = np.sort(rng.uniform(-3, 3, (2, 8, 3)), axis=0)
     lower[0], upper[0] = np.array([-4.0, 4.0])[:, None] - rng.integers(0, 2**40) * 2.0**-42
@@ -148,7 +148,7 @@ def corners(seed, far):
 
 
 def tiny(seed):
-    """Boxes so small that points' ranges, and the rays' origins, are infinite in tree units."""
+    """Return boxes so small that ranges and origins of rays are infinite in tree units."""
     o, _, _, _, lower, upper = random_scene(seed, 8, 150, size=4.0)
     way = np.array([1.0, 0.0, 0.0])
     far, ends = np.arange(150) % 3 == 0, np.where(np.arange(150) % 2, 1e300, -1e300)
@@ -167,47 +167,47 @@ SCENES = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_every_box_met_is_proposed_and_its_parents_too(name):
-    pairs = threed(SCENES[name]())
+def test_every_hit_and_its_parents_are_candidates(name):
+    pairs = pad_to_3d(SCENES[name]())
     tree, rays = build(*pairs[4:]), as_rays(pairs).rows()
     found = list(exact.along(*pairs))
-    above, asked, times = parents_of(tree), [], []
+    above, slots_above, times = parents_of(tree), [], []
     for ray, box in ((ray, box) for ray, row in enumerate(found) for box in row):
         place = above[~box.index]
         while place is not None:
-            asked.append((ray, *place))
+            slots_above.append((ray, *place))
             times.append(box.plain[1])
             place = above[place[0]]
-    out = np.zeros((len(asked), 2), np.bool_)
-    proposed(tree, rays, np.array(asked), np.array(times), np.empty(WIDTH, np.float32), out)
-    assert len(asked) > 50
-    assert out.all(), [asked[k] for k in np.flatnonzero(~out.all(axis=1))[:5]]
-    hold_probes(tree, pairs, rays, found)
+    out = np.zeros((len(slots_above), 2), np.bool_)
+    find_candidates(tree, rays, np.array(slots_above), np.array(times), np.empty(WIDTH, np.float32), out)
+    assert len(slots_above) > 50
+    assert out.all(), [slots_above[k] for k in np.flatnonzero(~out.all(axis=1))[:5]]
+    assert_slabs(tree, pairs, rays, found)
 
 
-def threed(pairs):
-    """Pad two dimensions as raybox does."""
+def pad_to_3d(pairs):
+    """Return pairs padded to three dimensions."""
     room = 3 - pairs.origins.shape[1]
     return Pairs(*(np.pad(x, ((0, 0), (0, room))) if x.ndim == 2 else x for x in pairs))
 
 
 def parents_of(tree) -> dict:
-    """Say in which (node, slot) each node, and each box ~i, stands; the root in none."""
+    """Return the (node, slot) of each node and of each box ~i; None for the root."""
     children = tree.nodes[:, CHILD:]
     return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
 
 
-def hold_probes(tree, pairs, rays, found) -> None:
-    """Hold each probe to what it stands for: every contact is in range, origins are outward."""
+def assert_slabs(tree, pairs, rays, found) -> None:
+    """Assert the slabs of each ray: every hit is in range, origins are rounded outward."""
     out, unit = np.empty((len(pairs.origins), 14)), Fraction(2) ** tree.exponent
-    probe_of(tree, rays, out)
-    for o, d, probe, row in zip(pairs.origins, pairs.directions, out.tolist(), found, strict=True):
-        start, stop, exponent, shift, meets = probe[9:]
+    write_slabs(tree, rays, out)
+    for o, d, slabs, row in zip(pairs.origins, pairs.directions, out.tolist(), found, strict=True):
+        start, stop, exponent, shift, meets = slabs[9:]
         turn = Fraction(2) ** int(exponent)
         times = [box.t * turn - Fraction(shift) for box in row if box.t != -INF]
         assert meets or not row
         assert all(start <= t <= stop for t in times)
-        for i, (near, far, inverse) in enumerate(zip(probe[:3], probe[3:6], probe[6:9], strict=True)):
+        for i, (near, far, inverse) in enumerate(zip(slabs[:3], slabs[3:6], slabs[6:9], strict=True)):
             if not row or abs(near) == INF:
                 continue
             w = Fraction(d[i]) * unit / turn
@@ -218,11 +218,11 @@ def hold_probes(tree, pairs, rays, found) -> None:
             assert all(way * (near - x) >= MARGIN and way * (x - far) >= MARGIN for x in places)
 
 
-# Work, counted: with the answers right, these numbers alone tell a good tree and a good walk from poor ones
+# Golden counters: the work of tree and traversal
 
 
-def ask(question, pairs):
-    """Ask a question of all rays in one go; give how many nodes and boxes were looked at."""
+def run_query(query, pairs):
+    """Return the numbers of nodes and boxes that a query of all rays tests."""
     boxes = rb.Boxes(*pairs[4:])
     job = Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
     n, scratch = len(pairs.origins), make_scratch()
@@ -232,7 +232,7 @@ def ask(question, pairs):
         "count": ExactCount(np.zeros(n, np.int64)),
         "first": ExactFirst(np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
     }
-    assert traverse_rays(job, (0, n), scratch, recorders[question]) == n
+    assert traverse_rays(job, (0, n), scratch, recorders[query]) == n
     return tuple(scratch.visited.tolist())
 
 
@@ -243,7 +243,7 @@ def unbounded(seed):
 
 
 def town(seed):
-    """Millimetre boxes at map coordinates, and one that somebody left at the origin of the map."""
+    """Return boxes at map coordinates, and a stray one at the origin."""
     pairs = random_scene(seed, 2000, 1000, size=0.2)
     lower, upper = pairs.lower * 10 + BASE, pairs.upper * 10 + BASE
     lower[7], upper[7] = -1.0, 1.0
@@ -251,7 +251,7 @@ def town(seed):
 
 
 def spread(seed):
-    """Boxes of sizes from 1e-6 to 1, denser and denser towards a corner."""
+    """Return boxes of sizes from 1e-6 to 1, denser towards a corner."""
     pairs = random_scene(seed, 2000, 1000)
     rng = np.random.default_rng(seed)
     # No powers of 10: NumPy's have other last bits on machines with AVX-512, and the tree other nodes.
@@ -279,21 +279,23 @@ CAST = {
 }
 
 
-@pytest.mark.parametrize(("question", "name"), WORK)
-def test_nodes_and_boxes_looked_at(question, name):
-    """A change that lowers these is good news; put its numbers here."""
-    assert ask(question, CAST[name]()) == WORK[question, name]
+@pytest.mark.parametrize(("query", "name"), WORK)
+def test_nodes_and_boxes_tested(query, name):
+    """Golden values; a change that lowers them puts its own here."""
+    assert run_query(query, CAST[name]()) == WORK[query, name]
 
 
 @pytest.mark.parametrize("scale", [2.0**-900, 2.0**-40, 2.0**900])
-def test_the_unit_of_length_costs_nothing(scale):
+def test_work_does_not_depend_on_the_unit_of_length(scale):
     pairs = random_scene(47, 2000, 1000)
     sized = Pairs(*(x if x.ndim == 1 else x * scale for x in pairs))
-    assert ask("nearest", sized) == ask("nearest", pairs)
-    assert ask("nearest", pairs._replace(directions=pairs.directions * scale)) == ask("nearest", pairs)
+    assert run_query("nearest", sized) == run_query("nearest", pairs)
+    assert run_query("nearest", pairs._replace(directions=pairs.directions * scale)) == run_query(
+        "nearest", pairs
+    )
 
 
-def test_a_refit_leaves_the_tree_it_was_given():
+def test_a_refit_leaves_the_given_tree_unchanged():
     before, after = random_scene(48, 300, 10), random_scene(49, 300, 10)
     tree = build(*before[4:])
     words, moved = tree.nodes.copy(), refit(tree, *after[4:])
