@@ -24,12 +24,12 @@ from pyarrow import parquet
 
 import raybox as rb
 from raybox.bench import data, machine
-from raybox.io.formats.assembly import names_of
+from raybox.io.formats.assembly import column_names
 from scale import head, row
 
 BOXES, STEP = 10**5, 2**20
 WARMING = 8  # chunks: some for each worker, which then has loaded what it needs
-NAMES = [*names_of("origins"), *names_of("directions")]
+NAMES = [*column_names("origins"), *column_names("directions")]
 CAST = ["-m", "raybox", "cast", "boxes.npz", "rays.parquet", "-o", "out.parquet", "--workers", "2"]
 COLUMNS = (
     "in memory, M/s",

@@ -22,8 +22,8 @@ import raybox as rb
 from distributed import Client, LocalCluster
 from raybox.bench import data, machine
 from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import Told
-from raybox.io.chunked.result_columns import Task, kinds
+from raybox.distributed.dask.part_folder import PartInfo
+from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 
 ROUNDS = 3
 QUERIES = ("nearest", "occluded", "count")
@@ -142,10 +142,10 @@ def files(small: bool) -> None:
 def joined(folder: Path, part: Path) -> None:
     """Join a part to nothing."""
     with tempfile.TemporaryDirectory(dir=folder) as work:
-        task = Task(Path(work), kinds("nearest", 3, None), None)
+        spec = OutputSpec(Path(work), column_dtypes("nearest", 3, None), None)
         size = part.stat().st_size
-        with closing(Joiner(Path(work) / "joined", task, ".parquet", [])) as joiner:
-            joiner.add(part, Told(1, 1, 0, size, ""))
+        with closing(Joiner(Path(work) / "joined", spec, ".parquet", [])) as joiner:
+            joiner.add(part, PartInfo(1, 1, 0, size, ""))
 
 
 TABLES = {"sizes": sizes, "parts": parts, "files": files}

@@ -1,4 +1,4 @@
-"""What tests of rb.cluster share: casts by workers and by one process, casts cut short, a log of tasks."""
+"""Shared by tests of rb.cluster: casts by workers and by one process, interrupted casts, a log of tasks."""
 
 import os
 
@@ -6,16 +6,14 @@ import pytest
 
 import raybox as rb
 from raybox.distributed.dask import join_parts, tasks
-from raybox.io.chunked import output_folder as folders
+from raybox.io.chunked import output_folder
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
 
-QUERIES = ("nearest", "occluded", "count", "all")
-
 
 class Log(distributed.WorkerPlugin):
-    """Notes, in a file, which tasks a worker begins and ends."""
+    """Logs, in a file, which tasks a worker starts and ends."""
 
     name = "log"
 
@@ -23,30 +21,30 @@ class Log(distributed.WorkerPlugin):
         self.path = str(path)
 
     def setup(self, worker):
-        self.note("setup", os.getpid())
+        self.write("setup", os.getpid())
 
     def transition(self, key, start, finish, **_):
         if "raybox" in str(key):
-            self.note(finish, str(key).rpartition("-")[2])
+            self.write(finish, str(key).rpartition("-")[2])
 
-    def note(self, *words):
+    def write(self, *words):
         with open(self.path, "a") as file:
             print(*words, file=file)
 
 
 def numbers_of(task):
-    """Tell which parts a task is of, by the end of its key."""
+    """Return the parts of a task, from the end of its key."""
     first, number = map(int, task.split(":"))
     return range(first, first + number)
 
 
-def asked(lines):
-    """Tell the parts of all tasks that workers began."""
+def started_parts(lines):
+    """Return the parts of all tasks that workers started."""
     return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
 
 
 def both(cluster, rays, ending, **how):
-    """Cast by workers and by this process; hold the bytes of one to those of the other."""
+    """Cast by workers and by this process; compare the bytes of both."""
     scene, folder = how.pop("scene", SCENE), rays.parent
     found, wanted = folder / f"found.{ending}", folder / f"wanted.{ending}"
     how = {"ids": IDS, "chunk": 20, **how}
@@ -58,28 +56,28 @@ def both(cluster, rays, ending, **how):
     return found, done
 
 
-def begun(cluster, rays, out, after=3, settled=False, **how):
-    """Cast, and stop when so many parts are taken in; give the parts that are there.
+def interrupted(cluster, rays, out, after=3, synced=False, **how):
+    """Cast, and interrupt it when `after` parts are collected; return the parts that exist.
 
-    settled: when so many are joined, each noted, and removed, at once.
+    synced: when `after` are joined, each synced and removed at once.
     """
-    take, taken, add = tasks._Run._take, [], join_parts.Joiner.add
+    collect, collected, add = tasks._TaskQueue._collect, [], join_parts.Joiner.add
 
-    def stopping(run, number, told):
-        take(run, number, told)
-        taken.append(number)
-        if (run._next if settled else len(taken)) >= after:
+    def stopping(run, number, info):
+        collect(run, number, info)
+        collected.append(number)
+        if (run._next_to_join if synced else len(collected)) >= after:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks._Run, "_take", stopping)
-        patch.setattr(folders, "_SECONDS", 1e6)
-        if settled:
-            patch.setattr(join_parts.Joiner, "add", lambda self, *part: add(self, *part) or self.settle())
+        patch.setattr(tasks._TaskQueue, "_collect", stopping)
+        patch.setattr(output_folder, "_SYNC_SECONDS", 1e6)
+        if synced:
+            patch.setattr(join_parts.Joiner, "add", lambda self, *part: add(self, *part) or self.sync())
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
-    assert "parts are done and kept in " in stopped.value.__notes__[0]
+    assert "parts are done and stored in " in stopped.value.__notes__[0]
     folder = out.with_name(out.name + ".raybox-parts")
-    # workers may still be at parts that were handed out: what comes next has to wait for their one thread
+    # workers may still write parts that were submitted: these tasks wait for their one thread
     cluster.gather([cluster.submit(os.getpid, workers=[one], pure=False) for one in cluster.nthreads()])
     return sorted(path.name for path in folder.glob("part-*"))

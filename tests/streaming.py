@@ -1,4 +1,4 @@
-"""What the tests of rb.stream.cast share: a scene, rays, and files of them in every format."""
+"""Shared by the tests of rb.stream.cast: a scene, rays, and files of them in every format."""
 
 import os
 import subprocess
@@ -11,6 +11,7 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import stages
+from raybox.io.chunked.result_columns import column_dtypes
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -23,7 +24,7 @@ ORIGINS, DIRECTIONS = RNG.random((103, 3)) - 0.5, RNG.integers(-3, 4, (103, 3)) 
 ORIGINS[::7, 1], DIRECTIONS[::7, 1] = -0.0, -0.0
 RAYS = rb.Rays(
     ORIGINS,
-    DIRECTIONS,  # many parts that are zero, and some whole directions
+    DIRECTIONS,  # many components are zero, and some directions
     t_min=RNG.random(103) - 0.5,
     t_max=RNG.random(103) * 5 + 0.6,
 )
@@ -45,7 +46,7 @@ def put(path, rays):
 
 
 def get(path):
-    """Read columns of whatever was written."""
+    """Return the columns of an output of any format."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         return {name: np.array(table[name].to_pylist()) for name in table.column_names}
@@ -60,14 +61,21 @@ def get(path):
     return {name: loaded[name] for name in (loaded.files if path.suffix == ".npz" else loaded.dtype.names)}
 
 
-def answer(scene, rays, query):
+def results_of(scene, rays, query):
+    """Return the results of a query, as `save` takes them."""
     flat = rays.reshape(-1)
-    wanted = getattr(scene, query)(flat)
-    return {"ray": np.arange(len(flat)), query: wanted} if query in ("occluded", "count") else wanted
+    results = getattr(scene, query)(flat)
+    is_column = isinstance(results, np.ndarray)
+    return {"ray": np.arange(len(flat)), query: results} if is_column else results
+
+
+def ids_for(query):
+    """Return ids for a query whose results have indices, else None."""
+    return IDS if "index" in column_dtypes(query, 3, None) else None
 
 
 def check(path, wanted, ids=None):
-    """Hold what was written to what `save` writes: the very bytes, where a format has but one way."""
+    """Compare an output with that of `save`: bytes, or columns where a format allows several files."""
     same = path.with_name("wanted" + (".npz" if path.suffix == ".zarr" else path.suffix))
     rb.save(same, wanted, ids=ids)
     if path.suffix in (".npy", ".npz", ".csv"):
@@ -85,7 +93,7 @@ def check(path, wanted, ids=None):
 
 
 def run(code, *arguments):
-    """Run code in a process of its own that finds these tests, and give what it prints."""
+    """Return what code prints, run in a process of its own that can import these tests."""
     path = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     done = subprocess.run(
@@ -96,25 +104,25 @@ def run(code, *arguments):
 
 
 def content(path):
-    """Give an output's bytes, file by file."""
+    """Return an output's bytes, file by file."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return {str(file.relative_to(path.parent)): file.read_bytes() for file in files if file.is_file()}
 
 
 def fail_at(monkeypatch, rays, error):
-    """Have the question of the chunk that begins with this ray fail."""
-    ask = stages.run_query
+    """Make queries fail from the chunk on that begins with this ray."""
+    run_query = stages.run_query
 
     def failing(scene, query, chunk, first, workers):
         if first >= rays:
             raise error
-        return ask(scene, query, chunk, first, workers)
+        return run_query(scene, query, chunk, first, workers)
 
     monkeypatch.setattr(stages, "run_query", failing)
 
 
-def begun(tmp_path, monkeypatch, **how):
-    """Begin an output, and have it stopped after some rays."""
+def interrupted(tmp_path, monkeypatch, **how):
+    """Start an output, and interrupt it after some rays."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with monkeypatch.context() as patch:
         fail_at(patch, 60, rb.RayboxError("enough"))

@@ -1,4 +1,4 @@
-"""Casts of files larger than memory; see `raybox.io.chunked`."""
+"""Casts of files larger than memory: see `raybox.io.chunked`."""
 
 from raybox.io.chunked import QUERIES, Summary, cast
 

@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
-from clustering import QUERIES, Log, both, distributed
+from clustering import Log, both, distributed
 from raybox.cli import main
-from raybox.distributed.dask import heartbeat
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, put
+from raybox.distributed.dask import worker_timers
+from raybox.io.chunked import QUERIES
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, ids_for, put, results_of
 
 # The same bytes
 
@@ -21,11 +22,11 @@ from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, put
 def test_what_one_machine_writes(cluster, tmp_path, query):
     rays, met = put(tmp_path / "rays.parquet", RAYS), 0
     for ending in ENDINGS:
-        how = {"query": query, "ids": IDS if query in ("nearest", "all") else None}
+        how = {"query": query, "ids": ids_for(query)}
         found, done = both(cluster, rays, ending, **how)
         assert (done.rays, done.resumed) == (103, 0)
         if ending != "zarr":
-            check(found, answer(SCENE, RAYS, query), ids=how["ids"])
+            check(found, results_of(SCENE, RAYS, query), ids=how["ids"])
         met += done.met
     assert met > 100
 
@@ -40,7 +41,7 @@ def test_points_and_compressed_rays(cluster, tmp_path):
     both(cluster, tmp_path / "points.npz", "npy", origin=(0.5, 0.5, -2.0))
 
 
-def test_a_mesh_and_no_rays_and_no_contacts(cluster, tmp_path):
+def test_a_mesh_and_no_rays_and_no_hits(cluster, tmp_path):
     mesh = rb.Scene(rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]))
     rays = put(tmp_path / "rays.npz", rb.Rays([[0.2, 0.2, -1]] * 5, [[0, 0, 1]] * 5))
     for query in ("nearest", "all"):
@@ -67,12 +68,12 @@ def test_many_threads_in_one_process(tmp_path):
 def test_a_split_scene(cluster, tmp_path):
     split = rb.SplitScene(BOXES, parts=8, folder=tmp_path / "scene", memory=20_000)
     for query in QUERIES:
-        how = {"ids": IDS if query in ("nearest", "all") else None, "query": query}
+        how = {"ids": ids_for(query), "query": query}
         both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
     rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
 
 
-def test_workers_let_go_of_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):
+def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):
     sent = []
     submit = cluster.submit
     monkeypatch.setattr(
@@ -81,11 +82,11 @@ def test_workers_let_go_of_the_scene_and_tasks_are_small(cluster, tmp_path, monk
     both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
     assert len(sent) == 6
     assert max(map(len, sent)) < 1000
-    assert set(cluster.run(held).values()) == {0}
+    assert set(cluster.run(loaded_jobs).values()) == {0}
 
 
-def held():
-    return len(sys.modules["raybox.distributed.dask.worker"]._HELD)
+def loaded_jobs():
+    return len(sys.modules["raybox.distributed.dask.worker"]._LOADED)
 
 
 def test_the_command(cluster, tmp_path):
@@ -103,11 +104,11 @@ def test_the_command(cluster, tmp_path):
     assert "A cluster writes to a file" in done.stderr
 
 
-# Who looks after workers
+# Timers of workers
 
 
 class Watch(Log):
-    """Notes how often Dask looks after a worker that begins a task."""
+    """Logs the intervals of a worker's timers when it starts a task."""
 
     name = "watch"
 
@@ -116,24 +117,24 @@ class Watch(Log):
 
     def transition(self, key, start, finish, **_):
         if "raybox" in str(key) and finish == "executing":
-            self.note(*paces(self.worker))
+            self.write(*intervals(self.worker))
 
 
-def paces(dask_worker):
+def intervals(dask_worker):
     return [dask_worker.periodic_callbacks[name].callback_time for name in ("profile", "tick")]
 
 
-def test_workers_are_looked_after_less_while_they_hold_a_scene(cluster, tmp_path):
-    before = cluster.run(paces)
+def test_timers_are_slow_while_a_scene_is_loaded(cluster, tmp_path):
+    before = cluster.run(intervals)
     cluster.register_plugin(Watch(tmp_path / "watch"))
     both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
     cluster.unregister_worker_plugin("watch")
     assert set((tmp_path / "watch").read_text().splitlines()) == {"500.0 500.0"}
-    assert cluster.run(paces) == before
-    assert {pace < 100 for each in before.values() for pace in each} == {True}
+    assert cluster.run(intervals) == before
+    assert {interval < 100 for each in before.values() for interval in each} == {True}
 
 
-def test_the_last_scene_that_goes_has_a_worker_looked_after_as_before():
+def test_timers_are_restored_with_the_last_scene():
     class Timer:
         def __init__(self, milliseconds):
             self.callback_time = milliseconds
@@ -142,19 +143,19 @@ def test_the_last_scene_that_goes_has_a_worker_looked_after_as_before():
         def __init__(self, **timers):
             self.periodic_callbacks = timers
 
-    worker = Worker(profile=Timer(10), tick=Timer(2000), heartbeat=Timer(7))
+    worker = Worker(profile=Timer(10), tick=Timer(2000), worker_timers=Timer(7))
 
     def times():
         return [timer.callback_time for timer in worker.periodic_callbacks.values()]
 
     for change, wanted in (
-        (heartbeat.slow, 500),
-        (heartbeat.slow, 500),
-        (heartbeat.hasten, 500),
-        (heartbeat.hasten, 10),
+        (worker_timers.slow_down, 500),
+        (worker_timers.slow_down, 500),
+        (worker_timers.restore, 500),
+        (worker_timers.restore, 10),
     ):
         change(worker)
         assert times() == [wanted, 2000, 7]
-    heartbeat.hasten(worker)  # one that could not take its scene
-    heartbeat.slow(object())  # a Dask that has no such timers
+    worker_timers.restore(worker)  # a worker that could not load its scene
+    worker_timers.slow_down(object())  # a Dask without these timers
     assert times() == [10, 2000, 7]

@@ -1,4 +1,4 @@
-"""rb.cluster.cast where workers are killed, casts cut short, parts damaged, or the cluster is no good."""
+"""rb.cluster.cast with killed workers, interrupted casts, damaged parts, or an unusable cluster."""
 
 import os
 import signal
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import asked, begun, both, distributed, numbers_of
-from raybox.distributed.dask import cluster as crew
+from clustering import both, distributed, interrupted, numbers_of, started_parts
+from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import part_folder
-from raybox.io.chunked.chunks import Place
-from raybox.io.formats.common import Want
+from raybox.io.chunked.chunks import Position
+from raybox.io.formats.common import ReadOptions
 from streaming import IDS, RAYS, SCENE, put
 
 # Workers die
@@ -27,118 +27,120 @@ def many_rays(tmp_path, number=60_000):
     return put(tmp_path / "rays.npy", rb.Rays(rng.random((number, 3)) - 0.5, rng.normal(size=(number, 3))))
 
 
-def kill(cluster, folder, seen, after=20, every=False):
-    """Kill a worker, or all of them, as soon as so many parts are there."""
+def kill(cluster, folder, parts_written, after=20, every=False):
+    """Kill a worker, or all of them, as soon as `after` parts exist."""
     before = dict(cluster.run(os.getpid))
     while len(found := list(folder.glob("part-*"))) < after:
         time.sleep(0.001)
     for pid in list(before.values())[: None if every else 1]:
         os.kill(pid, signal.SIGKILL)
-    seen.append(len(found))
+    parts_written.append(len(found))
 
 
 @pytest.mark.parametrize("every", [False, True], ids=["one", "all"])
 def test_workers_that_are_killed(cluster, log, tmp_path, every):
-    rays, seen = many_rays(tmp_path), []
+    rays, parts_written = many_rays(tmp_path), []
     out = tmp_path / "found.parquet.raybox-parts"
-    killer = Thread(target=kill, args=(cluster, out, seen), kwargs={"every": every})
+    killer = Thread(target=kill, args=(cluster, out, parts_written), kwargs={"every": every})
     killer.start()
     _, done = both(cluster, rays, "parquet", query="all", chunk=200)
     killer.join()
-    assert 20 <= seen[0] < 300, "killed too late to matter"
+    assert 20 <= parts_written[0] < 300, "killed too late to matter"
     assert done.rays == 60_000
     began = Counter(line[1] for line in log() if line[0] == "executing")
     assert sorted(number for task in began for number in numbers_of(task)) == list(range(300))
     assert {len(numbers_of(task)) for task in began} >= {1, 4}
     again = [task for task, times in began.items() if times > 1]
-    assert len(again) < 20, "more was done again than workers were at, or had not told of"
+    assert len(again) < 20, "more parts were written again than workers were writing or had not reported"
     assert len([line for line in log() if line[0] == "setup"]) == (4 if every else 3)
 
 
 def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, log, monkeypatch):
-    """Somebody still holds them when a worker dies."""
-    held, submit = [], cluster.submit
-    monkeypatch.setattr(cluster, "submit", lambda *a, **k: held.append(submit(*a, **k)) or held[-1])
+    """Their futures still exist when a worker dies."""
+    futures, submit = [], cluster.submit
+    monkeypatch.setattr(cluster, "submit", lambda *a, **k: futures.append(submit(*a, **k)) or futures[-1])
     both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
-    assert len(held) == 6
-    assert not {future.key for future in held} & set(cluster.futures)
+    assert len(futures) == 6
+    assert not {future.key for future in futures} & set(cluster.futures)
     lines = len(log())
     for pid in cluster.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     while not [line for line in log()[lines:] if line[0] == "setup"]:
         time.sleep(0.01)
     cluster.gather([cluster.submit(abs, number, pure=False) for number in range(8)])
-    assert not asked(log()[lines:])
+    assert not started_parts(log()[lines:])
 
 
-def test_a_part_that_nobody_told_of_is_not_done_again(cluster, tmp_path, log):
-    """Its worker died between writing it and saying so."""
+def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
+    """Its worker died between writing and reporting it."""
     rays = put(tmp_path / "rays.npz", RAYS)
     made = tmp_path / "found.npy.raybox-parts" / "part-000000002"
-    begun(cluster, rays, tmp_path / "found.npy", after=6)
+    interrupted(cluster, rays, tmp_path / "found.npy", after=6)
     before = made.stat().st_mtime_ns
     worker, folder = sys.modules["raybox.distributed.dask.worker"], made.parent
-    want = Want("rays")
-    errand = worker.Errand(
-        "x", folder, None, rays, want, "nearest", 20, 1, ".npy", (3, "boxes"), worker.facts()
+    options = ReadOptions("rays")
+    job = worker.WorkerJob(
+        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, "boxes", worker.code_version()
     )
-    some = [worker.Chosen(k, Place(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
-    told = cluster.submit(worker.do_parts, errand, some, pure=False).result()
-    assert [one.rays for one in told] == [20, 20]
+    some = [worker.PartTask(k, Position(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
+    infos = cluster.submit(worker.write_parts, job, some, pure=False).result()
+    assert [one.rays for one in infos] == [20, 20]
     assert made.stat().st_mtime_ns == before
-    cluster.run(worker.let_go, "x")
+    cluster.run(worker.unload_job, "x")
 
 
-# Stopped, and gone on with
+# Interrupted and resumed
 
 
 def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     rays = put(tmp_path / "rays.parquet", RAYS)
-    there = begun(cluster, rays, tmp_path / "found.parquet", query="all")
+    there = interrupted(cluster, rays, tmp_path / "found.parquet", query="all")
     assert len(there) >= 3
     assert not (tmp_path / "found.parquet").exists()
     lines = len(log())
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
     assert done.resumed == sum(3 if name.endswith("5") else 20 for name in there)
-    assert sorted(asked(log()[lines:])) == sorted({*range(6)} - {int(name[-3:]) for name in there})
+    assert sorted(started_parts(log()[lines:])) == sorted({*range(6)} - {int(name[-3:]) for name in there})
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
 def test_a_part_that_is_not_whole_is_done_again(cluster, tmp_path, damage):
     rays = put(tmp_path / "rays.parquet", RAYS)
-    part = tmp_path / "found.npy.raybox-parts" / begun(cluster, rays, tmp_path / "found.npy")[0]
+    part = tmp_path / "found.npy.raybox-parts" / interrupted(cluster, rays, tmp_path / "found.npy")[0]
     data = bytearray(part.read_bytes())
     data[300] ^= damage == "bit"
     part.write_bytes(data[: {"cut": -1, "bit": len(data), "empty": 0}[damage]])
     assert both(cluster, rays, "npy")[1].rays == 103
 
 
-def test_rays_that_have_changed_are_asked_again(cluster, tmp_path):
+def test_rays_that_have_changed_are_queried_again(cluster, tmp_path):
     rays = put(tmp_path / "rays.npz", RAYS)
-    there = begun(cluster, rays, tmp_path / "found.npy", after=6)
+    there = interrupted(cluster, rays, tmp_path / "found.npy", after=6)
     assert len(there) == 6
     parts_then = {name: (tmp_path / "found.npy.raybox-parts" / name).stat().st_ino for name in there}
     origins = np.array(RAYS.origins)
     origins[45] += 0.25
     put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
-    begun(cluster, rays, tmp_path / "found.npy", after=6)
+    interrupted(cluster, rays, tmp_path / "found.npy", after=6)
     now = {name: (tmp_path / "found.npy.raybox-parts" / name).stat().st_ino for name in there}
     assert [name for name in there if now[name] != parts_then[name]] == ["part-000000002"]
     both(cluster, rays, "npy")
 
 
-def test_wrong_rays_end_it_and_what_is_done_is_kept(cluster, tmp_path):
+def test_wrong_rays_end_it_and_parts_are_stored(cluster, tmp_path):
     origins = np.array(RAYS.origins)
     origins[71, 1] = np.nan
     np.savez(tmp_path / "rays.npz", origins=origins, directions=RAYS.directions)
     rays, out = tmp_path / "rays.npz", tmp_path / "found.csv"
     with pytest.raises(rb.FileFormatError) as caught:
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    told = str(caught.value)
-    assert "nan is not a finite number" in told
-    assert "origins[71, 1]" in told
-    assert "parts are done and kept in found.csv.raybox-parts, from where the same command goes on" in told
-    assert "\n" not in told
+    text = str(caught.value)
+    assert "nan is not a finite number" in text
+    assert "origins[71, 1]" in text
+    assert (
+        "parts are done and stored in found.csv.raybox-parts; the same command continues from there" in text
+    )
+    assert "\n" not in text
     _, done = both(cluster, rays, "csv", invalid="miss")
     assert done.resumed >= 20
     csv = put(tmp_path / "rays.csv", RAYS)
@@ -148,7 +150,7 @@ def test_wrong_rays_end_it_and_what_is_done_is_kept(cluster, tmp_path):
 
 
 def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
-    """What comes before them in their task is taken in, what comes after them is not asked."""
+    """Parts before them in their task are collected, parts after them are not queried."""
     rng = np.random.default_rng(3)
     origins, directions = rng.random((6000, 3)), rng.normal(size=(6000, 3))
     origins[45, 1] = np.nan
@@ -164,17 +166,17 @@ def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
 
 def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_path, monkeypatch):
     casting = sys.modules["raybox.distributed.dask.casting"]
-    real = casting.places
+    real = casting.positions
 
-    def places(source, size):
+    def positions(source, size):
         for number, place in enumerate(real(source, size)):
             if number == 46:
                 raise rb.FileFormatError("the 46th is wrong")
             yield place
 
     rays, out = many_rays(tmp_path, 6000), tmp_path / "found.npy"
-    monkeypatch.setattr(casting, "places", places)
-    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 46 parts are done and kept"):
+    monkeypatch.setattr(casting, "places", positions)
+    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 46 parts are done and stored"):
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     monkeypatch.undo()
     assert both(cluster, rays, "npy")[1].resumed == 46 * 20
@@ -195,14 +197,14 @@ def mend():
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(6000, r"part \d+ \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
+    ("number", "text"), [(6000, r"part \d+ \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
 )
-def test_a_task_that_breaks_down(cluster, tmp_path, number, told):
+def test_a_task_that_breaks_down(cluster, tmp_path, number, text):
     rays = many_rays(tmp_path, number)
     try:
         cluster.run(break_down)
         with pytest.raises(
-            rb.RayboxError, match=told + r" cannot be done \(ZeroDivisionError: of all things\); see"
+            rb.RayboxError, match=text + r" cannot be written \(ZeroDivisionError: of all things\); see"
         ):
             rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
     finally:
@@ -210,49 +212,49 @@ def test_a_task_that_breaks_down(cluster, tmp_path, number, told):
     assert both(cluster, rays, "npy")[1].rays == number
 
 
-def test_a_task_that_nobody_waits_for_ends(monkeypatch):
-    """Its errand was let go after the second part: the cast was stopped."""
-    worker, seen = sys.modules["raybox.distributed.dask.worker"], []
+def test_a_task_of_an_unloaded_job_ends(monkeypatch):
+    """Its job was unloaded after the second part: the cast was interrupted."""
+    worker, parts_written = sys.modules["raybox.distributed.dask.worker"], []
 
-    def do(errand, part):
-        seen.append(part)
-        if len(seen) == 2:
-            worker.let_go(errand.token)
+    def try_part(job, part):
+        parts_written.append(part)
+        if len(parts_written) == 2:
+            worker.unload_job(job.token)
         return part
 
-    monkeypatch.setattr(worker, "_do_part", do)
-    monkeypatch.setattr(worker, "_HELD", {"token": None})
-    errand = worker.Errand("token", *[None] * 10)
-    assert worker.do_parts(errand, [1, 2, 3, 4]) == seen == [1, 2]
+    monkeypatch.setattr(worker, "_try_part", try_part)
+    monkeypatch.setattr(worker, "_LOADED", {"token": None})
+    job = worker.WorkerJob("token", *[None] * 11)
+    assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 
 def test_another_command_is_refused(cluster, tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
-    begun(cluster, rays, out)
-    for how, told in (
+    interrupted(cluster, rays, out)
+    for how, text in (
         ({"query": "count"}, "query nearest there, count now"),
         ({"chunk": 21}, "chunk 20 there"),
     ):
-        with pytest.raises(rb.FileFormatError, match="another command has begun it") as caught:
+        with pytest.raises(rb.FileFormatError, match="another command has started it") as caught:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
-        assert told in str(caught.value)
+        assert text in str(caught.value)
     fcntl = pytest.importorskip("fcntl")
-    asked = part_folder._ASKED
-    kept = out.with_name(out.name + ".raybox-parts")
-    with open(kept / "lock", "w") as lock:
+    manifest = part_folder.MANIFEST
+    folder = out.with_name(out.name + ".raybox-parts")
+    with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="another process is writing it"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    (kept / asked).write_text("{")
-    with pytest.raises(rb.FileFormatError, match="does not say what was asked; rename or remove it"):
+    (folder / manifest).write_text("{")
+    with pytest.raises(rb.FileFormatError, match=r"has a job\.json that cannot be read; rename or remove it"):
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
 
 
-# What is wrong with a cluster
+# Unusable clusters
 
 
 def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "SECONDS", 0.3)
+    monkeypatch.setattr(dask_cluster, "SECONDS", 0.3)
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with pytest.raises(rb.RayboxError, match=r"no scheduler answers at tcp://127\.0\.0\.1:1 .* start one"):
         rb.cluster.cast(SCENE, rays, out, cluster="tcp://127.0.0.1:1")
@@ -268,7 +270,7 @@ def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
 
 
 def test_dask_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "find_spec", lambda name: None)
+    monkeypatch.setattr(dask_cluster, "find_spec", lambda name: None)
     with pytest.raises(rb.RayboxError, match=r"not installed; run: pip install 'raybox\[cluster\]'"):
         rb.cluster.cast(SCENE, put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", cluster="x")
 
@@ -291,14 +293,14 @@ def test_workers_without_raybox_or_with_another(cluster):
     try:
         cluster.run(hide)
         with pytest.raises(rb.RayboxError, match=r"worker tcp.* has no raybox; install raybox 0"):
-            crew.check_workers(cluster)
+            dask_cluster.check_workers(cluster)
     finally:
         cluster.run(show)
-    crew.check_workers(cluster)
+    dask_cluster.check_workers(cluster)
     try:
         cluster.run(change, "raybox.__version__", "0.0.7")
         with pytest.raises(rb.RayboxError, match=r"has raybox 0\.0\.7, here it is .*; install the same"):
-            crew.check_workers(cluster)
+            dask_cluster.check_workers(cluster)
     finally:
         cluster.run(change, "raybox.__version__", rb.__version__)
 
@@ -308,11 +310,11 @@ def test_folders_that_are_not_shared(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.raybox-parts").mkdir()
     mine, rays = Path("/proc/self/cwd"), put(tmp_path / "rays.npz", RAYS)
-    crew.check_folders(cluster, tmp_path / "out.raybox-parts", rays)
+    dask_cluster.check_folders(cluster, tmp_path / "out.raybox-parts", rays)
     with pytest.raises(
         rb.RayboxError, match=r"worker tcp.* does not see /proc/self/cwd; .* all machines share"
     ):
-        crew.check_folders(cluster, mine / "out.raybox-parts", rays)
+        dask_cluster.check_folders(cluster, mine / "out.raybox-parts", rays)
     with pytest.raises(rb.RayboxError, match=r"does not see /proc/self/cwd/rays\.npz"):
-        crew.check_folders(cluster, tmp_path / "out.raybox-parts", mine / "rays.npz")
+        dask_cluster.check_folders(cluster, tmp_path / "out.raybox-parts", mine / "rays.npz")
     assert not list((tmp_path / "out.raybox-parts").iterdir())

@@ -1,4 +1,4 @@
-"""rb.cluster.ask: Dask arrays and data frames of rays in, the same of answers out, part by part."""
+"""rb.cluster.ask: Dask arrays and data frames of rays in, the same of results out."""
 
 import pickle
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import QUERIES
-from streaming import BOXES, IDS, RAYS, SCENE, answer
+from raybox.io.chunked import QUERIES
+from raybox.io.chunked.result_columns import has_one_row_per_ray
+from streaming import BOXES, IDS, RAYS, SCENE, ids_for, results_of
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -19,8 +20,8 @@ CHUNKS = (40, 3, 60)
 
 
 def wanted(tmp_path, query, ids=None, rays=RAYS, scene=SCENE):
-    """Give the columns that `save` writes."""
-    rb.save(tmp_path / "wanted.npy", answer(scene, rays, query), ids=ids)
+    """Return the columns that `save` writes."""
+    rb.save(tmp_path / "wanted.npy", results_of(scene, rays, query), ids=ids)
     return np.load(tmp_path / "wanted.npy")
 
 
@@ -38,11 +39,11 @@ def frame(index=None):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_arrays(tmp_path, query):
-    ids = IDS if query in ("nearest", "all") else None
+    ids = ids_for(query)
     rays = da.from_array(TABLE, chunks=(CHUNKS, 3))
     lazy = rb.cluster.ask(SCENE, rays, query=query, ids=ids)
     assert lazy.numblocks == (3,)
-    if query != "all":
+    if has_one_row_per_ray(query):
         assert lazy.chunks == (CHUNKS,)
     want = wanted(tmp_path, query, ids)
     assert lazy.dtype == want.dtype
@@ -52,7 +53,7 @@ def test_arrays(tmp_path, query):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_data_frames(tmp_path, query):
-    ids = IDS if query in ("nearest", "all") else None
+    ids = ids_for(query)
     index = np.arange(103) * 10 + 7
     lazy = rb.cluster.ask(SCENE, frame(index), query=query, ids=ids)
     found, want = lazy.compute(scheduler="threads"), wanted(tmp_path, query, ids)
@@ -101,7 +102,7 @@ def test_bad_rays():
 
 
 @pytest.mark.parametrize(
-    ("rays", "told"),
+    ("rays", "text"),
     [
         (RAYS, "rays must be a Dask DataFrame or a Dask Array; got Rays"),
         (da.zeros((5, 7)), r"an array of rays has shape .* got \(5, 7\)"),
@@ -111,8 +112,8 @@ def test_bad_rays():
         (frame()[["origin_x", "origin_y", "origin_z", "direction_x"]], "direction_y, direction_z missing"),
     ],
 )
-def test_what_is_no_rays(rays, told):
-    with pytest.raises(rb.InvalidInput, match=told):
+def test_what_is_no_rays(rays, text):
+    with pytest.raises(rb.InvalidInput, match=text):
         rb.cluster.ask(SCENE, rays)
 
 

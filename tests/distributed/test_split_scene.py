@@ -1,4 +1,4 @@
-"""rb.SplitScene: the whole scene's answers, bit for bit, and no ray asked of a part that cannot matter."""
+"""rb.SplitScene: results of the whole scene, bit for bit; no ray visits a part that cannot matter."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ def split(boxes, **how):
 
 
 def part_of(scene):
-    """Which part each box is in, from the files."""
+    """Return the part of each box, from the files."""
     part = np.full(len(scene), -1)
     for k in range(scene.parts):
         part[np.load(scene.folder / f"part-{k:05}" / "numbers.npy")] = k
@@ -38,15 +38,15 @@ def part_of(scene):
 
 
 def corners(scene, lower, upper):
-    """The bounds of the parts, from the boxes."""
+    """Return the bounds of the parts, from the boxes."""
     part = part_of(scene)
     sides = [(lower[part == k].min(axis=0), upper[part == k].max(axis=0)) for k in range(scene.parts)]
     return tuple(np.array(side) for side in zip(*sides, strict=True))
 
 
-def hold_visits(scene, pairs, found):
-    """Hold what each ray is asked of to the definition: parts entered no later than the first contact."""
-    rays, seen = as_rays(pairs), 0
+def check_visits(scene, pairs, found):
+    """Compare the visits of each ray with the definition: parts entered no later than the first contact."""
+    rays, cut_short = as_rays(pairs), 0
     entered = list(exact.along(*pairs[:4], *corners(scene, *pairs[4:])))
     times = [[f.plain[1] for f in row] for row in entered]
     first = [row[0].plain[1] if row else np.inf for row in found]
@@ -59,11 +59,11 @@ def hold_visits(scene, pairs, found):
         met[[not row for row in found]], np.array(wanted)[[not row for row in found]]
     )
     assert (met >= [bool(row) for row in found]).all()
-    seen = sum(len(row) > n for row, n in zip(times, wanted, strict=True))
-    return seen, np.array(wanted)
+    cut_short = sum(len(row) > n for row, n in zip(times, wanted, strict=True))
+    return cut_short, np.array(wanted)
 
 
-# Every question, against the truth
+# Every query, against the truth
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
@@ -76,8 +76,8 @@ def test_a_family_in_eight_parts(name):
     part = part_of(scene)
     apart = [row for row in found if len({part[f.index] for f in row if f.t == row[0].t}) > 1]
     assert sum(map(bool, found)) > 10
-    assert apart, "nothing was met at once in two parts"
-    _, visits = hold_visits(scene, pairs, found)
+    assert apart, "no ray hits boxes of two parts at the same time"
+    _, visits = check_visits(scene, pairs, found)
     assert visits.sum() >= sum(map(bool, found))
 
 
@@ -96,7 +96,7 @@ def exact_pairs(*arrays):
 
 
 def test_cells_that_share_faces():
-    """Ties are settled by number, wherever the parts are cut; parts' bounds touch each other."""
+    """Ties resolve by number, wherever the parts are cut; bounds of parts touch each other."""
     pairs = voxels()
     found = truth(pairs)
     scene = split(rb.Boxes(*pairs[4:]))
@@ -111,8 +111,8 @@ def test_cells_that_share_faces():
         (low[a] <= high[b]).all() and (low[b] <= high[a]).all() for a in range(8) for b in range(a)
     )
     assert touching > 8
-    cut, _ = hold_visits(scene, pairs, found)
-    assert cut > 30, "no ray was spared a part"
+    cut, _ = check_visits(scene, pairs, found)
+    assert cut > 30, "every ray visits all parts that it enters"
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -123,7 +123,7 @@ def test_any_number_of_parts(dim, parts):
     scene = split(rb.Boxes(*pairs[4:]), parts=parts)
     assert scene.parts == parts
     assert_scene(scene, as_rays(pairs), found, ks=(1, 4, 50))
-    hold_visits(scene, pairs, found)
+    check_visits(scene, pairs, found)
 
 
 def whole_and_split(n=3000, rays=4000, size=0.1, **how):
@@ -132,8 +132,8 @@ def whole_and_split(n=3000, rays=4000, size=0.1, **how):
     return rb.Scene(boxes), split(boxes, **how), as_rays(pairs)
 
 
-def hold(whole, scene, rays, **how):
-    """Hold every question to the whole scene's answers, derived fields too."""
+def check(whole, scene, rays, **how):
+    """Compare the results of every query with the whole scene's, derived fields too."""
     assert_same(
         scene.nearest(rays, **how), whole.nearest(rays, **how), (*FULL, "points", "normals", "uv", "hit")
     )
@@ -145,10 +145,10 @@ def hold(whole, scene, rays, **how):
 
 def test_thousands_of_boxes_and_rays_of_any_shape():
     whole, scene, rays = whole_and_split()
-    hold(whole, scene, rays)
-    hold(whole, scene, rays.reshape(40, -1), workers=2)
-    hold(whole, scene, rays[7])
-    hold(whole, scene, rays[:0])
+    check(whole, scene, rays)
+    check(whole, scene, rays.reshape(40, -1), workers=2)
+    check(whole, scene, rays[7])
+    check(whole, scene, rays[:0])
     assert 0 < np.count_nonzero(scene.occluded(rays)) < len(rays)
     np.testing.assert_array_equal(scene.bounds, whole.bounds)
     assert (len(scene), scene.ndim_space) == (3000, 3)
@@ -158,8 +158,8 @@ def test_thousands_of_boxes_and_rays_of_any_shape():
 def test_where():
     whole, scene, rays = whole_and_split(600, 500, size=0.4)
     mask = np.random.default_rng(1).random(600) < 0.5
-    hold(whole, scene, rays, where=mask)
-    hold(whole, scene, rays, where=np.zeros(600, bool))
+    check(whole, scene, rays, where=mask)
+    check(whole, scene, rays, where=np.zeros(600, bool))
     with pytest.raises(rb.InvalidInput, match="one bool for each of the scene's 600 rows"):
         scene.nearest(rays, where=mask[:7])
 
@@ -169,8 +169,8 @@ def test_a_mesh():
     mesh = rb.Mesh(pairs.corners.reshape(-1, 3), np.arange(270).reshape(-1, 3))
     rays = rb.Rays(pairs.origins, pairs.directions, t_min=pairs.t_min, t_max=pairs.t_max)
     whole, scene = rb.Scene(mesh), split(mesh)
-    hold(whole, scene, rays)
-    hold(whole, scene, rays, cull="back")
+    check(whole, scene, rays)
+    check(whole, scene, rays, cull="back")
     assert scene.parts == 8
     assert np.count_nonzero(scene.nearest(rays).hit) > np.count_nonzero(scene.nearest(rays, cull="back").hit)
     with pytest.raises(rb.InvalidInput, match='cull="back" is for Planes and Mesh; got Boxes'):
@@ -184,7 +184,7 @@ def test_nothing_at_all():
     rays = rb.Rays([[0, 0, 0]], [[1, 0, 0]])
     scene = split(rb.Boxes(np.empty((0, 3)), np.empty((0, 3))))
     assert (scene.parts, len(scene)) == (0, 0)
-    hold(rb.Scene(rb.Boxes(np.empty((0, 3)), np.empty((0, 3)))), scene, rays)
+    check(rb.Scene(rb.Boxes(np.empty((0, 3)), np.empty((0, 3)))), scene, rays)
     assert scene.visits(rays).tolist() == [0]
     assert len(split(iter(()))) == 0
 
@@ -197,13 +197,13 @@ def test_boxes_without_bounds_and_without_points():
     )
     rays = rb.Rays.lines([[0.5, 0.5, 0.5], [9, 9, 9], [-3, 0, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 0]])
     for parts in (1, 2, 5):
-        hold(rb.Scene(boxes), split(boxes, parts=parts), rays)
+        check(rb.Scene(boxes), split(boxes, parts=parts), rays)
 
 
-def test_rays_that_are_no_rays():
+def test_invalid_rays():
     whole, scene, _ = whole_and_split(100, 10)
     bad = np.array([[np.nan, 0, 0], [0, 0, 0]])
-    hold(whole, scene, rb.Rays(bad, [[1, 0, 0], [1, 1, 1]], invalid="miss"))
+    check(whole, scene, rb.Rays(bad, [[1, 0, 0], [1, 1, 1]], invalid="miss"))
 
 
 # Memory
@@ -215,38 +215,38 @@ def test_parts_are_closed_where_memory_is_short(monkeypatch):
     folder_bytes = rb.SplitScene(boxes)._open_parts.bytes
     limit = 2 * max(folder_bytes)
     scene = split(boxes, memory=limit)
-    seen, alive, take = [], [], OpenParts.take
+    scenes, alive, get = [], [], OpenParts.get
 
     def watched(parts, part):
-        found = take(parts, part)
-        seen.append(weakref.ref(found.scene))
-        alive.append(len({id(r()) for r in seen if r() is not None}))
+        found = get(parts, part)
+        scenes.append(weakref.ref(found.scene))
+        alive.append(len({id(r()) for r in scenes if r() is not None}))
         return found
 
-    monkeypatch.setattr(OpenParts, "take", watched)
-    hold(rb.Scene(boxes), scene, rays)
+    monkeypatch.setattr(OpenParts, "get", watched)
+    check(rb.Scene(boxes), scene, rays)
     parts = scene._open_parts
     assert max(alive) == 2
-    assert max(folder_bytes) < parts.most <= limit < sum(parts.bytes)
+    assert max(folder_bytes) < parts.most_bytes <= limit < sum(parts.bytes)
     assert parts.opened > 8
     with pytest.raises(rb.InvalidInput, match=r"memory must hold the largest part, [\d,]+ bytes; got 1,000"):
         split(boxes, memory=1000)
 
 
-def test_only_rays_that_wait_are_asked(monkeypatch):
-    """What `visits` tells is what parts were asked."""
+def test_only_rays_that_wait_visit_a_part(monkeypatch):
+    """`visits` counts the rays that each part gets."""
     _, scene, rays = whole_and_split()
-    asked = np.zeros(len(rays), np.int64)
+    visited = np.zeros(len(rays), np.int64)
     visit = NearestParts.visit
 
     def counted(question, part, which, how):
         assert len(how["rays"]) == len(which)
-        np.add.at(asked, which, 1)
+        np.add.at(visited, which, 1)
         visit(question, part, which, how)
 
     monkeypatch.setattr(NearestParts, "visit", counted)
     visits = scene.visits(rays)
-    np.testing.assert_array_equal(asked, visits)
+    np.testing.assert_array_equal(visited, visits)
     assert visits.max() > 2
     assert visits.mean() < 0.5 * scene.visits(rays, "count").mean() + 1
 
@@ -255,7 +255,7 @@ def test_only_rays_that_wait_are_asked(monkeypatch):
 
 
 def test_pieces_are_what_they_are_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(partition, "PIECE", 700)
+    monkeypatch.setattr(partition, "BLOCK_BOXES", 700)
     pairs = random_scene(7, 3000, 300, size=0.1)
     boxes = rb.Boxes(*pairs[4:])
     pieces = (boxes[a:b] for a, b in pairwise([0, 1, 1, 1100, 3000]))
@@ -263,11 +263,11 @@ def test_pieces_are_what_they_are_together(tmp_path, monkeypatch):
     assert scene.parts == 8
     assert np.bincount(part_of(scene)).tolist() == [400] * 7 + [200]
     assert not list((tmp_path / "parts").glob("spool*"))
-    hold(rb.Scene(boxes), scene, as_rays(pairs))
+    check(rb.Scene(boxes), scene, as_rays(pairs))
     assert split(boxes, max_boxes=400).digest == scene.digest
     assert split(boxes[::-1], max_boxes=400).digest != scene.digest
     again = rb.SplitScene.open(tmp_path / "parts")
-    hold(scene, again, as_rays(pairs))
+    check(scene, again, as_rays(pairs))
     assert again.digest == scene.digest
 
 
@@ -277,8 +277,8 @@ def test_a_part_is_a_region(monkeypatch):
     size = np.diff(scene._open_parts.corners, axis=1)[:, 0].prod(axis=1)
     assert (size < 0.25 * 8).all()
     assert size.sum() < 1.5 * 8
-    monkeypatch.setattr(partition, "_FINEST", 6)  # cells with hundreds of boxes, parted by number
-    coarse = split(rb.Boxes(*[scene._open_parts.take(0).scene.geometry.lower] * 2))
+    monkeypatch.setattr(partition, "_FINEST", 6)  # cells with hundreds of boxes, divided by number
+    coarse = split(rb.Boxes(*[scene._open_parts.get(0).scene.geometry.lower] * 2))
     assert np.bincount(part_of(coarse)).tolist() == [313] * 7 + [309]
 
 
@@ -309,14 +309,14 @@ def test_nothing_is_left_of_a_temporary_folder_where_memory_is_wrong(memory, tmp
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_was_given_is_kept_where_memory_is_too_small(tmp_path):
+def test_a_given_folder_stays_where_memory_is_too_small(tmp_path):
     with pytest.raises(rb.InvalidInput, match="memory must hold the largest part"):
         rb.SplitScene(rb.Boxes([0, 0], [1, 1]), folder=tmp_path / "parts", memory=1)
     assert len(rb.SplitScene.open(tmp_path / "parts")) == 1
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "text"),
     [
         ({"parts": 0}, "parts must be a whole number, at least 1; got 0"),
         ({"parts": 2, "max_boxes": 3}, "give parts or max_boxes, not both; got 2 and 3"),
@@ -326,14 +326,14 @@ def test_a_folder_that_was_given_is_kept_where_memory_is_too_small(tmp_path):
         ({"memory": "4 GB"}, "memory must be a whole number of bytes; got '4 GB'"),
     ],
 )
-def test_wrong_arguments(how, told):
+def test_wrong_arguments(how, text):
     with pytest.raises(rb.InvalidInput) as caught:
         split(rb.Boxes(np.zeros((4, 3)), np.ones((4, 3))), **how)
-    assert told in str(caught.value)
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("geometry", [3, [1, 2], [rb.Boxes([0, 0], [1, 1]), rb.Boxes([0, 0, 0], [1, 1, 1])]])
-def test_what_no_scene_is_made_of(geometry, tmp_path):
+def test_other_geometry_is_refused(geometry, tmp_path):
     with pytest.raises(rb.InvalidInput, match=r"Boxes, a Mesh|Boxes of one D"):
         rb.SplitScene(geometry, folder=tmp_path / "parts")
     assert not (tmp_path / "parts").exists()
@@ -354,9 +354,7 @@ def test_rays_of_another_dimension():
 def test_a_folder_that_holds_no_whole_scene(tmp_path):
     place = tmp_path / "parts"
     split(rb.Boxes(np.zeros((40, 3)), np.ones((40, 3))), folder=place)
-    with pytest.raises(
-        rb.FileFormatError, match=r"is not empty; give another folder, or take up what is there"
-    ):
+    with pytest.raises(rb.FileFormatError, match=r"is not empty; give another folder, or open what is there"):
         split(rb.Boxes([0, 0], [1, 1]), folder=place)
     with pytest.raises(rb.FileFormatError, match="holds no whole split scene"):
         rb.SplitScene.open(tmp_path)

@@ -1,4 +1,4 @@
-"""Bad input, full disks and Ctrl-C under rb.stream.cast: one line, what is done is kept, and it goes on."""
+"""Bad input, full disks and Ctrl-C under rb.stream.cast: one line, results are stored, the cast resumes."""
 
 import errno
 import json
@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import part_files, passing_kernels, pipeline
-from streaming import BOXES, ENDINGS, RAYS, SCENE, begun, check, content, get, pq, put, run
+from raybox.io.chunked import column_kernels, part_files, pipeline
+from streaming import BOXES, ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(autouse=True)
-def noted_at_once(monkeypatch):
-    """Have every chunk noted in the journal."""
+def journal_written_at_once(monkeypatch):
+    """Write the journal after every chunk."""
     monkeypatch.setattr(pipeline, "SECONDS", 0.0)
 
 
@@ -46,14 +46,14 @@ def test_nan(tmp_path, ending, way_out):
     assert str(caught.value).startswith(
         f"{rays}, {place}, column direction_y: nan is not a finite number; correct"
     )
-    kept = json.loads((tmp_path / "out.npy.raybox-part" / "journal.json").read_text())["done"]["place"][
-        "first"
-    ]
-    assert kept == 60
+    stored = json.loads((tmp_path / "out.npy.raybox-part" / "journal.json").read_text())["progress"][
+        "position"
+    ]["first"]
+    assert stored == 60
     if way_out == "mended":
         rb.save(rays, with_nan(None))
     done = rb.stream.cast(SCENE, rays, out, chunk=10, invalid="miss" if way_out == "miss" else "raise")
-    assert (done.rays, done.resumed) == (103, kept)
+    assert (done.rays, done.resumed) == (103, stored)
     rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=103, invalid="miss")
     assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
     assert (get(out)["index"][67] == -1) == (
@@ -62,7 +62,7 @@ def test_nan(tmp_path, ending, way_out):
 
 
 def test_nulls(tmp_path):
-    """Tables from databases have null where a sensor saw nothing."""
+    """Tables of databases have null where a sensor has no measurement."""
     rays, out = tmp_path / "rays.parquet", tmp_path / "out.parquet"
     columns = with_nan(67)
     gaps = {
@@ -70,10 +70,10 @@ def test_nulls(tmp_path):
         for name, column in columns.items()
     }
     pq.write_table(pa.table(gaps), rays, row_group_size=25)
-    told = r"row 67 .*, column direction_y: 1 values are missing; fill .* or read with invalid='miss'"
-    with pytest.raises(rb.FileFormatError, match=told):
+    text = r"row 67 .*, column direction_y: 1 values are missing; fill .* or read with invalid='miss'"
+    with pytest.raises(rb.FileFormatError, match=text):
         rb.load(rays)
-    with pytest.raises(rb.FileFormatError, match=told):
+    with pytest.raises(rb.FileFormatError, match=text):
         rb.stream.cast(SCENE, rays, out, chunk=10)
     done = rb.stream.cast(SCENE, rays, out, chunk=10, invalid="miss")
     assert (done.rays, done.resumed) == (103, 50)
@@ -85,7 +85,7 @@ def test_nulls(tmp_path):
 
 
 def test_misses_are_not_taken_for_sound_rays(tmp_path, monkeypatch):
-    rays, out = begun(tmp_path, monkeypatch, invalid="miss")
+    rays, out = interrupted(tmp_path, monkeypatch, invalid="miss")
     with pytest.raises(rb.FileFormatError, match="invalid miss there, raise now"):
         rb.stream.cast(SCENE, rays, out, chunk=20)
 
@@ -109,43 +109,43 @@ def test_rays_that_are_done_may_not_change(tmp_path, change):
     assert f"remove the folder {tmp_path / 'out.csv.raybox-part'}" in str(caught.value)
 
 
-def sum_of(table, total=0, step=10**9):
-    """Weave a table, some rows at a time."""
+def checksum_of(table, total=0, step=10**9):
+    """Return the checksum of a table, some rows at a time."""
     for start in range(0, len(table), step):
         some = table[start : start + step].view(np.uint64)
         rows = np.empty(some.shape, np.uint64)
-        _, total = passing_kernels.weave(tuple(some.T), rows, np.uint64(total))
+        _, total = column_kernels.interleave(tuple(some.T), rows, np.uint64(total))
         assert (rows == some).all()
     return total
 
 
-def test_sums_tell_any_change():
+def test_checksums_change_with_any_bit_and_order():
     table = np.array(RAYS.origins)
-    was = sum_of(table)
+    was = checksum_of(table)
     rng = np.random.default_rng(1)
     for _ in range(200):
         a, b = rng.choice(table.size, 2, replace=False)
         bent = table.copy().reshape(-1)
         bent[a] = rng.choice([0.0, -0.0, 1.0, 2.0, np.nextafter(bent[a], 2)])
-        assert (sum_of(bent.reshape(table.shape)) == was) == (bent.tobytes() == table.tobytes())
+        assert (checksum_of(bent.reshape(table.shape)) == was) == (bent.tobytes() == table.tobytes())
         plain = np.array([1.0, 2.0, 0.5, 4.0, 3.0, 8.0] * 200)
         swapped = plain.copy()
         swapped[[a, b]] = swapped[[b, a]]
         same = swapped.tobytes() == plain.tobytes()
-        assert (sum_of(swapped.reshape(-1, 3)) == sum_of(plain.reshape(-1, 3))) == same
-    assert sum_of(table, was) != was != sum_of(table[:-1])
-    assert sum_of(table, step=7) == was
+        assert (checksum_of(swapped.reshape(-1, 3)) == checksum_of(plain.reshape(-1, 3))) == same
+    assert checksum_of(table, was) != was != checksum_of(table[:-1])
+    assert checksum_of(table, step=7) == was
 
 
-def test_weaving_tells_what_is_not_finite():
+def test_interleaving_finds_all_that_is_not_finite():
     for bad in (np.nan, -np.nan, np.inf, -np.inf):
         for place in np.ndindex(5, 2):
             table = np.full((5, 2), np.finfo(float).max)
-            assert passing_kernels.weave(
+            assert column_kernels.interleave(
                 tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
             )[0]
             table[place] = bad
-            assert not passing_kernels.weave(
+            assert not column_kernels.interleave(
                 tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
             )[0]
 
@@ -189,13 +189,13 @@ def test_a_column_with_a_slip(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_full_disk(tmp_path, monkeypatch, ending):
-    """From some piece on, nothing more fits."""
+    """From some write on, nothing more fits."""
     rays, out, whole = (
         put(tmp_path / "rays.npz", RAYS),
         tmp_path / f"out.{ending}",
         tmp_path / f"whole.{ending}",
     )
-    write, room, written = part_files.Part.write, float("inf"), []
+    write, room, written = part_files.PartFile.write, float("inf"), []
 
     def full(part, data):
         if len(written) >= room:
@@ -203,18 +203,18 @@ def test_a_full_disk(tmp_path, monkeypatch, ending):
         written.append(len(data))
         write(part, data)
 
-    monkeypatch.setattr(part_files.Part, "write", full)
+    monkeypatch.setattr(part_files.PartFile, "write", full)
     rb.stream.cast(SCENE, rays, whole, chunk=10)
     room = 1.6 * len(written)
     with pytest.raises(rb.FileFormatError) as caught:
         rb.stream.cast(SCENE, rays, out, chunk=10)
-    told = str(caught.value)
-    assert told.startswith(f"{out}: cannot be written: No space left on device; make room")
-    assert "rays are done and kept" in told
+    text = str(caught.value)
+    assert text.startswith(f"{out}: cannot be written: No space left on device; make room")
+    assert "rays are done and stored" in text
     folder = tmp_path / f"{out.name}.raybox-part"
-    noted = json.loads((folder / "journal.json").read_text())["done"]["files"].values()
+    lengths = json.loads((folder / "journal.json").read_text())["progress"]["lengths"].values()
     sizes = [path.stat().st_size for path in folder.iterdir() if path.name not in ("lock", "journal.json")]
-    assert sorted(sizes) == sorted(noted)  # what cannot be used takes no room
+    assert sorted(sizes) == sorted(lengths)  # incomplete chunks occupy no space
     room = float("inf")
     assert rb.stream.cast(SCENE, rays, out, chunk=10).resumed > 20
     assert list(content(out).values()) == list(content(whole).values())
@@ -233,7 +233,7 @@ def test_a_small_disk(tmp_path):
         rays, out = put(tmp_path / "rays.npy", many), disk / "out.npy"
         with pytest.raises(rb.FileFormatError, match="No space left on device") as caught:
             rb.stream.cast(SCENE, rays, out, chunk=500)
-        assert "rays are done and kept" in str(caught.value)
+        assert "rays are done and stored" in str(caught.value)
         subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
         assert rb.stream.cast(SCENE, rays, out, chunk=500).resumed >= 500
         rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=500)
@@ -259,7 +259,7 @@ PEAK = """
 def test_memory_does_not_grow(tmp_path, source, ending, query):
     """Ten times the rays (of CSV, which is slow, three), a few megabytes more at most; they are 48 MB."""
     if not Path("/proc/self/status").exists():
-        pytest.skip("getrusage would tell the peak of this process, too")
+        pytest.skip("getrusage includes the peak of this process")
     peaks = []
     for times in (1, 10) if source != "csv" else (2, 6):
         rays = tmp_path / f"rays{times}.{source}"
@@ -267,30 +267,30 @@ def test_memory_does_not_grow(tmp_path, source, ending, query):
             rays,
             rb.Rays(np.tile(RAYS.origins, (1000 * times, 1)), np.tile(RAYS.directions, (1000 * times, 1))),
         )
-        said = run(PEAK, rays, tmp_path / f"out.{ending}", query)
-        number, peak = map(int, said.split())
+        output = run(PEAK, rays, tmp_path / f"out.{ending}", query)
+        number, peak = map(int, output.split())
         assert number == 103_000 * times
         peaks.append(peak * 1024)
     assert peaks[1] - peaks[0] < 20e6
 
 
 def test_ctrl_c_in_a_process_of_its_own(tmp_path):
-    """The command ends within a second or so, says what is kept, and goes on from there."""
+    """The command ends within seconds, reports what is stored, and resumes from there."""
     rays, out = tmp_path / "rays.npy", tmp_path / "out.csv"
     put(rays, rb.Rays(np.tile(RAYS.origins, (60_000, 1)), np.tile(RAYS.directions, (60_000, 1))))
     rb.save(tmp_path / "boxes.npz", BOXES)
     command = [sys.executable, "-m", "raybox", "cast", str(tmp_path / "boxes.npz"), str(rays), "-o", str(out)]
     running = subprocess.Popen([*command, "--query", "count"], stderr=subprocess.PIPE, text=True)
-    told = tmp_path / "out.csv.raybox-part" / "journal.json"
+    text = tmp_path / "out.csv.raybox-part" / "journal.json"
     while running.poll() is None and not (
-        told.exists() and json.loads(told.read_text())["done"]["place"]["first"]
+        text.exists() and json.loads(text.read_text())["progress"]["position"]["first"]
     ):
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     started = time.monotonic()
-    said = running.communicate(timeout=60)[1].splitlines()
+    output = running.communicate(timeout=60)[1].splitlines()
     assert time.monotonic() - started < 10
     assert running.returncode == 130
-    assert said[-1] == "raybox: stopped"
-    assert "rays are done and kept in out.csv.raybox-part" in said[-2]
+    assert output[-1] == "raybox: stopped"
+    assert "rays are done and stored in out.csv.raybox-part" in output[-2]
     assert not out.exists()

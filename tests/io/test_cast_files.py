@@ -1,4 +1,4 @@
-"""rb.stream.cast writes what load, the question and save give, whatever the formats and chunks."""
+"""rb.stream.cast writes what load, the query and save write, whatever the formats and chunks."""
 
 import io
 import re
@@ -13,9 +13,10 @@ import pytest
 import raybox as rb
 from file_samples import POINTS, samples
 from raybox.io.chunked import QUERIES, chunks, csv_chunks, parquet, pipeline, readers, result_columns
+from raybox.io.chunked.result_columns import has_one_row_per_ray
 from raybox.queries.all_hits import query as all_query
 from raybox.queries.columns import Sparse
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, answer, check, pq, put, zarr
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, ids_for, pq, put, results_of, zarr
 
 pa = pytest.importorskip("pyarrow")
 
@@ -24,23 +25,23 @@ pa = pytest.importorskip("pyarrow")
 @pytest.mark.parametrize("source", ENDINGS)
 def test_every_pair_of_formats(tmp_path, source, query):
     rays = put(tmp_path / f"rays.{source}", RAYS)
-    wanted = answer(SCENE, RAYS, query)
-    named = IDS if query in ("nearest", "all") else None
+    wanted = results_of(SCENE, RAYS, query)
+    ids = ids_for(query)
     for ending in ENDINGS:
         out = tmp_path / f"out.{ending}"
         done = rb.stream.cast(SCENE, rays, out, query=query, ids=IDS, chunk=10, workers=1)
-        check(out, wanted, named)
+        check(out, wanted, ids)
         assert (done.rays, done.resumed) == (103, 0)
-        assert done.rows == len(wanted.index if query in ("nearest", "all") else wanted["ray"])
+        assert done.rows == len(wanted["ray"] if isinstance(wanted, dict) else wanted.index)
     assert not list(tmp_path.glob("*part*"))
-    assert 0 < done.met < 103 or query == "all"
+    assert 0 < done.met < 103 or not has_one_row_per_ray(query)
 
 
 @pytest.mark.parametrize("size", [1, 2, 51, 102, 103, 104, 10**9])
 def test_chunks_change_nothing(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(chunks, "PIECE", 17)
-    monkeypatch.setattr("raybox.io.chunked.tables.PIECE", 17)
-    monkeypatch.setattr(csv_chunks, "BLOCK", 400)
+    monkeypatch.setattr(chunks, "BLOCK_ROWS", 17)
+    monkeypatch.setattr("raybox.io.chunked.tables.BLOCK_ROWS", 17)
+    monkeypatch.setattr(csv_chunks, "BLOCK_BYTES", 400)
     for source in ENDINGS:
         rays = put(tmp_path / f"rays.{source}", RAYS)
         rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=size)
@@ -58,13 +59,13 @@ def test_no_rays_and_two_dimensions(tmp_path, source, dims):
             for ending in ENDINGS:
                 out = tmp_path / f"{number}{query}.{ending}"
                 assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
-                check(out, answer(scene, rays, query))
+                check(out, results_of(scene, rays, query))
     assert not list(tmp_path.glob("*part*"))
 
 
 @pytest.mark.parametrize("name", ["points.las", "points.laz", "binary.pcd", "ascii.pcd", "points.ply"])
 def test_points(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("raybox.io.chunked.readers.PIECE", 7)
+    monkeypatch.setattr("raybox.io.chunked.readers.BLOCK_ROWS", 7)
     path = tmp_path / name
     path.write_bytes(samples()[name][0])
     origin = (0.5, 0.25, 0.0)
@@ -88,23 +89,23 @@ def test_points_of_tables(tmp_path, ending):
     check(tmp_path / "out.npz", SCENE.all(rb.Rays([0, 0, 2], POINTS - [0.0, 0.0, 2.0])))
 
 
-def test_all_is_bounded_in_contacts_too(tmp_path, monkeypatch):
-    """No more than CHUNK_HITS at a time, unless a single ray has more."""
+def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch):
+    """No more than CHUNK_HITS hits at a time, unless a single ray has more."""
     monkeypatch.setattr(all_query, "CHUNK_HITS", 6)
-    seen, ask = [], rb.Scene.all
-    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: seen.append(ask(*a, **k)) or seen[-1])
+    results, all_method = [], rb.Scene.all
+    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: results.append(all_method(*a, **k)) or results[-1])
     path = put(tmp_path / "rays.npz", RAYS)
     rb.stream.cast(SCENE, path, tmp_path / "out.parquet", query="all", chunk=50)
-    sizes = [(len(found), len(found.index)) for found in seen[1:]]
+    sizes = [(len(found), len(found.index)) for found in results[1:]]
     assert sum(rays for rays, _ in sizes) == 103
-    assert all(contacts <= 6 or rays == 1 for rays, contacts in sizes)
-    assert max(contacts for _, contacts in sizes) > 6
+    assert all(hits <= 6 or rays == 1 for rays, hits in sizes)
+    assert max(hits for _, hits in sizes) > 6
     assert len(sizes) > 10
     monkeypatch.undo()
     check(tmp_path / "out.parquet", SCENE.all(RAYS))
 
 
-def test_csv_of_people(tmp_path, monkeypatch):
+def test_csv_by_hand(tmp_path, monkeypatch):
     """Quoted fields over several lines, empty lines, Windows' ends, a byte order mark; cut anywhere."""
     head = '\ufeff"a\nnote", origin_x,origin_y,direction_x,direction_y,\'\r\n'
     rows = [
@@ -117,7 +118,7 @@ def test_csv_of_people(tmp_path, monkeypatch):
     assert len(rays) == 40
     scene = rb.Scene(rb.Boxes([[1.0, -1.0]], [[4.0, 3.0]]))
     for block in (1, 7, 60, 1 << 20):
-        monkeypatch.setattr(csv_chunks, "BLOCK", block)
+        monkeypatch.setattr(csv_chunks, "BLOCK_BYTES", block)
         rb.stream.cast(scene, path, tmp_path / "out.npy", chunk=11)
         check(tmp_path / "out.npy", scene.nearest(rays))
     path.write_bytes(b"origin_x,origin_y,direction_x,direction_y\r0,0,1,0\r0,9,1,0\r")
@@ -146,8 +147,8 @@ def test_tables_of_other_kinds(tmp_path):
 
 
 def test_what_is_loaded_whole(tmp_path):
-    """Only what docs/files.md names; all else is read piece by piece."""
-    want = readers.Want("rays", (0.0, 0.0, 0.0))
+    """Only the formats that docs/files.md names; all others are read block by block."""
+    options = readers.ReadOptions("rays", (0.0, 0.0, 0.0))
     whole = []
     for name in (
         "rays.npy",
@@ -160,8 +161,8 @@ def test_what_is_loaded_whole(tmp_path):
     ):
         path = tmp_path / name
         path.write_bytes(samples()[name][0])
-        found = readers.open_source(path, want._replace(origin=None) if "rays" in name else want)
-        whole += [path.suffix] if found.want.origin is None and "rays" not in name else []
+        found = readers.open_ray_file(path, options._replace(origin=None) if "rays" in name else options)
+        whole += [path.suffix] if found.options.origin is None and "rays" not in name else []
     assert whole == [".ply", ".pcd"]
 
 
@@ -169,13 +170,13 @@ def test_a_file_that_is_open(tmp_path):
     out = io.BytesIO()
     path = put(tmp_path / "rays.npz", RAYS)
     assert rb.stream.cast(SCENE, path, out, query="count", chunk=20).rows == 103
-    rb.save(tmp_path / "wanted.csv", answer(SCENE, RAYS, "count"))
+    rb.save(tmp_path / "wanted.csv", results_of(SCENE, RAYS, "count"))
     assert out.getvalue() == (tmp_path / "wanted.csv").read_bytes()
 
 
 def test_arguments_are_checked(tmp_path):
     path, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
-    for scene, how, told in (
+    for scene, how, text in (
         (BOXES, {}, "scene must be a raybox.Scene; got Boxes"),
         (SCENE, {"query": "first"}, "query must be one of nearest, occluded, count, all; got 'first'"),
         (SCENE, {"ids": ["a"]}, "ids must name every box: got 1 for 40 boxes"),
@@ -184,15 +185,15 @@ def test_arguments_are_checked(tmp_path):
         (SCENE, {"invalid": "drop"}, "invalid must be"),
         (rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), {}, "rays must have the scene's dimensions"),
     ):
-        with pytest.raises(rb.InvalidInput, match=told):
+        with pytest.raises(rb.InvalidInput, match=text):
             rb.stream.cast(scene, path, out, **how)
     (tmp_path / "there.zarr").mkdir()
-    for place, told in (
-        ("out.txt", "unknown ending"),
+    for place, text in (
+        ("out.txt", "unsupported file extension"),
         ("no/out.zarr", "no folder"),
-        ("there.zarr", "there already"),
+        ("there.zarr", "exists already"),
     ):
-        with pytest.raises(rb.FileFormatError, match=told):
+        with pytest.raises(rb.FileFormatError, match=text):
             rb.stream.cast(SCENE, path, tmp_path / place)
     shutil.rmtree(tmp_path / "there.zarr")
     assert [item.name for item in tmp_path.iterdir()] == ["rays.npz"]
@@ -206,28 +207,28 @@ def test_zarr_that_is_not_rays(tmp_path):
     group.create_array("directions", data=np.zeros((5, 3)))
     with pytest.raises(rb.FileFormatError, match=r"origins \(4, 3\), directions \(5, 3\)"):
         rb.stream.cast(SCENE, tmp_path / "a.zarr", tmp_path / "out.csv")
-    for name, told in (("none.zarr", "No such file"), ("file.zarr", "not a folder")):
+    for name, text in (("none.zarr", "No such file"), ("file.zarr", "not a folder")):
         (tmp_path / "file.zarr").touch()
-        with pytest.raises(rb.FileFormatError, match=told):
+        with pytest.raises(rb.FileFormatError, match=text):
             rb.stream.cast(SCENE, tmp_path / name, tmp_path / "out.csv")
 
 
-def test_a_bar_tells_rate_and_time_left(tmp_path, capsys):
-    for name in ("rays.npz", "rays.csv"):  # the second does not say how many rays it holds
-        source = readers.open_source(put(tmp_path / name, RAYS), readers.Want("rays"))
+def test_a_bar_shows_rate_and_time_left(tmp_path, capsys):
+    for name in ("rays.npz", "rays.csv"):  # the second has no number of rays
+        source = readers.open_ray_file(put(tmp_path / name, RAYS), readers.ReadOptions("rays"))
         with pipeline.progress(source, 20, True) as advance:
             time.sleep(0.6)
             advance(30, 0.5)
-        told = capsys.readouterr().err.split("\r")[-1]
-        assert re.search(r"49%|50%", told)
-        assert re.search(r"50\.0/10[03] \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", told), told
+        text = capsys.readouterr().err.split("\r")[-1]
+        assert re.search(r"49%|50%", text)
+        assert re.search(r"50\.0/10[03] \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", text), text
     with pipeline.progress(source, 20, False) as advance:
         time.sleep(0.6)
         advance(30, 0.5)
     assert capsys.readouterr().err == ""
 
 
-def test_archives_do_not_tell_the_time(tmp_path):
+def test_archives_hold_no_time(tmp_path):
     rb.save(tmp_path / "a.npz", RAYS)
     with zipfile.ZipFile(tmp_path / "a.npz") as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -235,18 +236,18 @@ def test_archives_do_not_tell_the_time(tmp_path):
 
 def written(folder, columns, times=1):
     """Append columns to a Parquet file some times, and return its path."""
-    kinds = {name: result_columns.laid_out(column).dtype for name, column in columns.items()}
-    with closing(parquet.Parquet(result_columns.Task(folder, kinds, None), {})) as writer:
+    dtypes = {name: result_columns.as_array(column).dtype for name, column in columns.items()}
+    with closing(parquet.ParquetWriter(result_columns.OutputSpec(folder, dtypes, None), {})) as writer:
         for _ in range(times):
             writer.add(columns)
         writer.finish(times * len(columns["ray"]))
-    return folder / "answers.parquet"
+    return folder / "results.parquet"
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 32, 33, 128, 129, 161, 1000])
 @pytest.mark.parametrize("page", [7, 129, 1 << 17])
 def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
-    """Whole numbers with differences of every width, floats of every kind, truths, columns with gaps."""
+    """Whole numbers with differences of every width, floats of every kind, bools, sparse columns."""
     monkeypatch.setattr(parquet, "_PAGE", page)
     rng = np.random.default_rng(rows)
     ends = np.iinfo(np.int64)
@@ -259,7 +260,7 @@ def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
     for name, there in gaps.items():
         numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
         columns[name] = Sparse(there, numbers)
-        laid = result_columns.laid_out(columns[name])
+        laid = result_columns.as_array(columns[name])
         assert laid[there].tobytes() == numbers.tobytes()
         assert np.isnan(laid[~there]).all()
     table = pq.read_table(written(tmp_path, columns, times=3))
@@ -270,12 +271,12 @@ def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
             assert (~np.asarray(read.is_null())).tolist() == gaps[name].tolist() * 3
             assert read.drop_null().to_numpy().tobytes() == column.numbers.tobytes() * 3
         else:
-            assert np.asarray(read).tobytes() == result_columns.laid_out(column).tobytes() * 3, name
+            assert np.asarray(read).tobytes() == result_columns.as_array(column).tobytes() * 3, name
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
-    """`save` writes the same: null, of which databases make no mean; other formats have NaN."""
+    """`save` writes the same: null, which databases skip; other formats have NaN."""
     scene = rb.Scene(rb.Boxes(np.zeros((1, dimension)), np.ones((1, dimension))))
     origins = np.random.default_rng(3).random((50, dimension)) * 3 - 1
     rays = rb.Rays(origins, np.eye(dimension)[0])
@@ -295,7 +296,7 @@ def test_a_miss_has_no_point_in_parquet(tmp_path, dimension):
     assert (own["x"].null_count, own["index"].to_pylist(), own["x"][0].as_py()) == (0, [-1, 2], 0.5)
 
 
-def test_row_groups_tell_the_range_of_rays_and_pack_what_ascends(tmp_path):
+def test_row_groups_have_the_range_of_rays_and_pack_ascending_numbers(tmp_path):
     columns = {"ray": np.arange(7, 300_000), "index": np.tile([-1, 99_999], 149_997)[:299_993]}
     group = pq.read_metadata(written(tmp_path, columns)).row_group(0)
     ray, index = map(group.column, range(2))

@@ -1,4 +1,4 @@
-"""What stops rb.stream.cast leaves no half file; the same call goes on, to the very bytes."""
+"""An interrupted rb.stream.cast leaves no half file; the resumed output is byte-identical."""
 
 import os
 from pathlib import Path
@@ -8,18 +8,18 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import journal, part_files, pipeline
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, begun, content, fail_at, put, run
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, content, fail_at, interrupted, put, run
 
 
 @pytest.fixture(autouse=True)
-def noted_at_once(monkeypatch):
-    """Have every chunk noted in the journal."""
+def journal_written_at_once(monkeypatch):
+    """Write the journal after every chunk."""
     monkeypatch.setattr(pipeline, "SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("query", ["nearest", "all"])
-def test_the_same_call_goes_on(tmp_path, monkeypatch, ending, query):
+def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
     for source in ENDINGS:
         rays, whole, out = (
             tmp_path / f"{name}-{source}.{e}" for name, e in (("r", source), ("w", ending), ("o", ending))
@@ -31,25 +31,25 @@ def test_the_same_call_goes_on(tmp_path, monkeypatch, ending, query):
             fail_at(patch, 60, KeyboardInterrupt())
             with pytest.raises(KeyboardInterrupt) as stopped:
                 rb.stream.cast(SCENE, rays, out, **how)
-        kept = int(stopped.value.__notes__[0].split()[0])
-        assert kept in (20, 40, 60)
+        stored = int(stopped.value.__notes__[0].split()[0])
+        assert stored in (20, 40, 60)
         assert not out.exists()
         done = rb.stream.cast(SCENE, rays, out, **how)
-        assert (done.rays, done.resumed) == (103, kept)
+        assert (done.rays, done.resumed) == (103, stored)
         assert list(content(out).values()) == list(content(whole).values())
     assert not list(tmp_path.glob("*part*"))
 
 
 def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
-    given_up = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: given_up.append(what), raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "done with", raising=False)
+    dropped = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: dropped.append(what), raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "drop", raising=False)
     put(tmp_path / "r.npz", RAYS)
     for limit, name in ((part_files.CACHED, "short.npy"), (2000, "long.npy")):
         monkeypatch.setattr(part_files, "CACHED", limit)
-        assert not given_up
+        assert not dropped
         rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
-    assert set(given_up) == {(0, 0, "done with")}
+    assert set(dropped) == {(0, 0, "drop")}
     assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
 
 
@@ -92,8 +92,8 @@ KILLING = """
 @pytest.mark.parametrize("query", ["nearest", "all"])
 def test_kill_at_random_moments(tmp_path, query):
     rays = put(tmp_path / "rays.parquet", RAYS)
-    said = run(KILLING, rays, query, tmp_path, *ENDINGS)
-    kills = [int(line.split()[1]) for line in said.splitlines()]
+    output = run(KILLING, rays, query, tmp_path, *ENDINGS)
+    kills = [int(line.split()[1]) for line in output.splitlines()]
     assert len(kills) == len(ENDINGS)
     assert sum(kills) > 10
     for ending in ENDINGS:
@@ -102,12 +102,12 @@ def test_kill_at_random_moments(tmp_path, query):
     assert not list(tmp_path.glob("*part*"))
 
 
-def test_an_error_tells_what_is_kept(tmp_path, monkeypatch):
+def test_an_error_reports_what_is_stored(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     fail_at(monkeypatch, 60, rb.RayboxError("enough"))
     with pytest.raises(rb.RayboxError) as caught:
         rb.stream.cast(SCENE, rays, out, chunk=20)
-    assert "rays are done and kept in out.npy.raybox-part, from where the same command goes on" in str(
+    assert "rays are done and stored in out.npy.raybox-part; the same command continues from there" in str(
         caught.value
     )
     fail_at(monkeypatch, 0, rb.RayboxError("enough"))
@@ -118,22 +118,22 @@ def test_an_error_tells_what_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "text"),
     [
         ({"query": "count"}, "query nearest there, count now"),
         ({"chunk": 21}, "chunk 20 there, 21 now"),
-        ({"ids": IDS}, "ids none there, sum "),
-        ({"scene": rb.Scene(BOXES[:39])}, "scene 40 boxes, sum "),
-        ({"scene": rb.Scene(BOXES[::-1])}, "scene 40 boxes, sum "),
+        ({"ids": IDS}, "ids none there, checksum "),
+        ({"scene": rb.Scene(BOXES[:39])}, "scene 40 boxes, checksum "),
+        ({"scene": rb.Scene(BOXES[::-1])}, "scene 40 boxes, checksum "),
     ],
 )
-def test_another_command_is_refused(tmp_path, monkeypatch, how, told):
-    rays, out = begun(tmp_path, monkeypatch)
+def test_another_command_is_refused(tmp_path, monkeypatch, how, text):
+    rays, out = interrupted(tmp_path, monkeypatch)
     before = content(tmp_path)
     with pytest.raises(rb.FileFormatError) as caught:
         rb.stream.cast(how.pop("scene", SCENE), rays, out, **{"chunk": 20, **how})
-    assert told in str(caught.value)
-    assert "another command has begun it, in out.npy.raybox-part" in str(caught.value)
+    assert text in str(caught.value)
+    assert "another command has started it, in out.npy.raybox-part" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert content(tmp_path) == before
     assert rb.stream.cast(SCENE, rays, out, chunk=20, workers=2).resumed > 0
@@ -151,22 +151,22 @@ def test_another_origin_is_another_command(tmp_path, monkeypatch):
     assert rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0)).resumed > 0
 
 
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
+def test_a_foreign_folder_is_left_alone(tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     folder = tmp_path / "out.npy.raybox-part"
     folder.mkdir()
     (folder / "letter").write_text("dear")
-    with pytest.raises(rb.FileFormatError, match="is there, but holds no journal; rename or remove it"):
+    with pytest.raises(rb.FileFormatError, match="exists, but has no journal; rename or remove it"):
         rb.stream.cast(SCENE, rays, out)
-    (folder / "journal.json").write_text('{"done": 1')
-    with pytest.raises(rb.FileFormatError, match="holds a journal that cannot be read"):
+    (folder / "journal.json").write_text('{"progress": 1')
+    with pytest.raises(rb.FileFormatError, match="has a journal that cannot be read"):
         rb.stream.cast(SCENE, rays, out)
     assert (folder / "letter").read_text() == "dear"
 
 
-def test_answers_shorter_than_the_journal_says(tmp_path, monkeypatch):
-    rays, out = begun(tmp_path, monkeypatch)
-    os.truncate(tmp_path / "out.npy.raybox-part" / "answers.npy", 5)
+def test_results_shorter_than_the_journal_says(tmp_path, monkeypatch):
+    rays, out = interrupted(tmp_path, monkeypatch)
+    os.truncate(tmp_path / "out.npy.raybox-part" / "results.npy", 5)
     with pytest.raises(rb.RayboxError, match="is shorter than its journal says; remove the folder"):
         rb.stream.cast(SCENE, rays, out, chunk=20)
 
@@ -175,7 +175,7 @@ def test_two_at_once(tmp_path):
     pytest.importorskip("fcntl")
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with (
-        journal.opened(out, {}, {}),
+        journal.open_journal(out, {}, {}),
         pytest.raises(rb.FileFormatError, match="another process is writing it"),
     ):
         rb.stream.cast(SCENE, rays, out)
@@ -206,15 +206,15 @@ def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
         with pytest.raises(KeyboardInterrupt):
             rb.stream.cast(SCENE, rays, out, chunk=20)
     assert out.exists() == (stage == "remove")
-    fail_at(monkeypatch, 0, AssertionError("asked again"))
+    fail_at(monkeypatch, 0, AssertionError("queried again"))
     done = rb.stream.cast(SCENE, rays, out, chunk=20)
     assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
     assert list(content(out).values()) == list(content(whole).values())
     assert not list(tmp_path.glob("*part*"))
 
 
-def test_an_output_that_was_taken_away_is_made_again(tmp_path, monkeypatch):
-    """Killed after the output took its place, before the journal went."""
+def test_a_removed_output_is_written_again(tmp_path, monkeypatch):
+    """Killed after the output was moved to its place, before the journal was removed."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
 
     def stop(*_):

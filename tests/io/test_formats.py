@@ -1,4 +1,4 @@
-"""rb.load and rb.save: what they read and write, and that every broken file ends as one line, not a crash."""
+"""rb.load and rb.save: what they read and write, and that every broken file raises one line, not a crash."""
 
 import io
 import json
@@ -22,7 +22,7 @@ NAMES = tuple(samples())
 
 @pytest.fixture
 def put(tmp_path):
-    """Write bytes (or text) into a file of a name, and give its path."""
+    """Return a function that writes bytes or text to a file, and returns its path."""
 
     def write(name, content):
         path = tmp_path / name
@@ -33,7 +33,7 @@ def put(tmp_path):
 
 
 def refused(path, **options):
-    """Read what must be refused; give the text, which is one line that begins with the file."""
+    """Return the text of the error of a file that must be refused: one line that begins with the file."""
     with pytest.raises(rb.FileFormatError) as caught:
         read(path, **options)
     text = str(caught.value)
@@ -44,7 +44,7 @@ def refused(path, **options):
 
 
 def tried(path, options):
-    """Read what may be broken; give its geometry, or None for a refusal that is well worded."""
+    """Return the geometry of a file that may be broken, or None for a well-formed refusal."""
     error = None
     try:
         return read(path, **options).geometry
@@ -62,11 +62,11 @@ def same(left, right):
         np.testing.assert_array_equal(getattr(left, field), getattr(right, field))
 
 
-# What is read
+# Reading
 
 
 @pytest.mark.parametrize("ending", ["npz", "npy", "csv", "parquet"])
-def test_tables_give_back_the_very_numbers(put, ending):
+def test_tables_round_trip_bit_for_bit(put, ending):
     for name, wanted in (("boxes", BOXES), ("rays", RAYS)):
         content, options = samples()[f"{name}.{ending}"]
         loaded = read(put(f"{name}.{ending}", content), **options)
@@ -83,7 +83,7 @@ def test_2d_tables(tmp_path, ending):
         same(rb.load(path, kind=kind), content)
 
 
-def test_contents_tell_the_kind_where_they_can(put):
+def test_the_content_decides_the_kind_where_it_can(put):
     for name, kind in (
         ("boxes.csv", rb.Boxes),
         ("rays.csv", rb.Rays),
@@ -100,7 +100,7 @@ def test_npz_keeps_the_shape_of_rays(tmp_path):
     same(rb.load(tmp_path / "camera.npz"), camera)
 
 
-def test_csv_of_people(put):
+def test_csv_by_hand(put):
     head = "\ufeffname , min_x,min_y,min_z,max_x,max_y,max_z,floor\r\n"
     text = head + '"a, ""b""",0,0,0,1,1,1,2\r\n\r\nc, 1e1 ,.5,-0,11,inf,+1,3\r\n'
     loaded = read(put("by_hand.csv", text))
@@ -240,14 +240,14 @@ def test_arguments_are_checked(put):
     assert "not rays" in refused(put("one.vox", vox([(0, 0, 0)])), kind="rays")
 
 
-# What is broken
+# Broken files
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_cut_anywhere(put, name):
-    """A file cut off is refused, unless only its very last word is hurt.
+    """A file cut off is refused, unless only its last word is damaged.
 
-    CSV and OBJ say nowhere how long they are, so a cut between two of their lines cannot be seen.
+    CSV and OBJ have no length, so a cut between two of their lines cannot be detected.
     """
     content, options = samples()[name]
     whole = len(read(put(name, content), **options).geometry)
@@ -264,7 +264,7 @@ def test_files_cut_anywhere(put, name):
             refusals += 1
             continue
         assert cut >= last_word or name.endswith((".csv", ".obj")), (
-            f"{cut} of {len(content)} bytes were taken for all"
+            f"{cut} of {len(content)} bytes were read as a whole file"
         )
         assert len(part) <= whole
     assert refusals > 5
@@ -272,7 +272,7 @@ def test_files_cut_anywhere(put, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_bent_anywhere(put, name):
-    """Bytes changed give an answer or a refusal: no other error, no endless loop, no great memory."""
+    """Changed bytes give geometry or a refusal: no other error, no endless loop, little memory."""
     content, options = samples()[name]
     rng = np.random.default_rng(len(content))
     refusals = 0
@@ -302,7 +302,7 @@ def test_files_under_another_name(put, name):
         assert text
 
 
-def test_the_right_name_is_told(put):
+def test_an_error_names_the_right_extension(put):
     assert "looks like .parquet; rename it" in refused(put("a.csv", samples()["boxes.parquet"][0]))
     assert "looks like .npy; rename it" in refused(put("a.npz", samples()["boxes.npy"][0]))
     assert "begins" not in refused(put("a.npz", "min_x,min_y\n"))
@@ -315,7 +315,7 @@ def test_places_that_are_no_files(tmp_path, put):
     folder.mkdir()
     assert "is a folder" in refused(folder)
     assert "is empty" in refused(put("a.ply", b""))
-    assert "ending raybox does not know" in refused(put("a.dxf", b"0"))
+    assert "unsupported file extension '.dxf'; supported: .npz" in refused(put("a.dxf", b"0"))
     os.mkfifo(tmp_path / "pipe.csv")
     assert "not a regular file" in refused(tmp_path / "pipe.csv")
 
@@ -331,7 +331,7 @@ HEAD = "min_x,min_y,min_z,max_x,max_y,max_z\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (HEAD + "0,0,0,1,1,1\n0,0,0,1,x,1\n", "line 3, column max_y: 'x' is not a number"),
         (HEAD + "0,0,0,1,1,1\n\n0,0,0,1,1\n", "line 4: 5 fields, while the first line has 6"),
@@ -349,8 +349,8 @@ HEAD = "min_x,min_y,min_z,max_x,max_y,max_z\n"
         (HEAD + "0,0,0,1,1,\xff\n", "'ÿ' is not a number"),
     ],
 )
-def test_wrong_rows_of_csv_are_named(put, text, told):
-    assert told in refused(put("a.csv", text), kind="scene")
+def test_wrong_rows_of_csv_are_named(put, text, expected):
+    assert expected in refused(put("a.csv", text), kind="scene")
 
 
 def test_wrong_rows_of_rays_are_named(put):
@@ -467,7 +467,7 @@ def test_no_memory_for_what_is_only_announced(put, name):
     assert peak < 50e6
 
 
-def test_npz_members_are_held_against_their_size(put):
+def test_npz_members_are_checked_against_their_size(put):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("lower", "upper"):
@@ -499,10 +499,10 @@ def test_a_reader_that_is_not_installed(put, monkeypatch, package, name, extra):
         read(put(name, content), **options)
 
 
-# What is written
+# Writing
 
 
-def test_columns_of_answers(tmp_path):
+def test_columns_of_results(tmp_path):
     scene = rb.Scene(BOXES)
     rays = rb.Rays([[-1.0, 0.5, 0.5], [0.0, 9.0, 0.0]], [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     rb.save(tmp_path / "hits.csv", scene.nearest(rays), ids=IDS)
@@ -520,7 +520,7 @@ def test_columns_of_answers(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["npz", "npy", "parquet"])
-def test_answers_in_every_format(tmp_path, ending):
+def test_results_in_every_format(tmp_path, ending):
     hits = rb.Scene(BOXES).nearest(
         rb.Rays([[-1.0, 0.5, 0.5], [0.0, 9.0, 0.0]], [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     )
@@ -551,7 +551,8 @@ def test_floats_survive_text(tmp_path):
 
 def test_refusals_to_save(tmp_path):
     with pytest.raises(
-        rb.FileFormatError, match=r"unknown ending '\.txt'; end it in \.npz \.npy \.csv \.parquet"
+        rb.FileFormatError,
+        match=r"unsupported file extension '\.txt'; supported: \.npz \.npy \.csv \.parquet",
     ):
         rb.save(tmp_path / "a.txt", BOXES)
     with pytest.raises(rb.FileFormatError, match="there is no folder"):

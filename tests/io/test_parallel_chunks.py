@@ -1,4 +1,4 @@
-"""Chunks asked side by side: answers in the order of the rays, whatever fails, and whoever is slow."""
+"""Chunks queried side by side: results in the order of the rays, whatever fails and however slow."""
 
 import queue
 import threading
@@ -9,109 +9,109 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import stages
-from raybox.io.chunked.chunks import Chunk, Place
-from raybox.io.chunked.stages import Line, Turns, shares
+from raybox.io.chunked.chunks import Chunk, Position
+from raybox.io.chunked.stages import OrderedQueries, StageThreads, split_workers
 from streaming import RAYS, SCENE
 
 SIZE = 12
 
 
 def chunk(number: int) -> Chunk:
-    return Chunk(number, RAYS[:1], Place(number + 1), None, {})
+    return Chunk(number, RAYS[:1], Position(number + 1), None, {})
 
 
-def told(monkeypatch, ask, *, threads=3, last=None) -> tuple[list, Turns]:
-    """Have chunks asked by threads, each as `ask` says; return what is handed on, in the order it comes."""
-    line, read, answered = Line(), queue.Queue(1), queue.Queue(1)
-    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: ask(first))
-    made, came = Turns(line, read, answered), []
+def passed_on(monkeypatch, run_query, *, thread_count=3, last=None) -> tuple[list, OrderedQueries]:
+    """Run a query of each chunk in threads; return what is passed on, in order, and the queries."""
+    threads, read, results = StageThreads(), queue.Queue(1), queue.Queue(1)
+    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: run_query(first))
+    queries, received = OrderedQueries(threads, read, results), []
 
-    def give():
+    def read_all():
         for item in (*map(chunk, range(SIZE)), last):
-            line.put(read, item)
+            threads.put(read, item)
 
-    def take():
-        while (item := line.get(answered)) is not None:
-            came.append(item)
+    def receive():
+        while (item := threads.get(results)) is not None:
+            received.append(item)
 
-    line.start(give)
-    writer = line.start(take)
-    for _ in range(threads - 1):
-        line.start(made.ask, None, "", 1)
-    made.ask(None, "", 1)
+    threads.start(read_all)
+    writer = threads.start(receive)
+    for _ in range(thread_count - 1):
+        threads.start(queries.run, None, "", 1)
+    queries.run(None, "", 1)
     writer.join()
-    line.stop.set()
-    line.join()
-    if line.failure:
-        raise line.failure
-    return came, made
+    threads.stop.set()
+    threads.join()
+    if threads.failure:
+        raise threads.failure
+    return received, queries
 
 
-def test_answers_come_in_the_order_of_the_rays(monkeypatch):
-    """Each chunk has three answers, and sleeps before and between them; several are at it at once."""
-    wait, together, most = np.random.default_rng(1).uniform(0, 0.02, (SIZE, 4)), set(), []
+def test_results_are_in_the_order_of_the_rays(monkeypatch):
+    """Each chunk has three results, and sleeps before and between them; several run at once."""
+    wait, running, most = np.random.default_rng(1).uniform(0, 0.02, (SIZE, 4)), set(), []
 
-    def ask(first):
-        together.add(first)
+    def run_query(first):
+        running.add(first)
         for k in range(3):
             time.sleep(wait[first, k])
-            most.append(len(together))
+            most.append(len(running))
             yield first, k
-        together.discard(first)
+        running.discard(first)
 
-    came, made = told(monkeypatch, ask)
-    assert [answer for answer, _ in came] == [(n, k) for n in range(SIZE) for k in range(3)]
-    assert [last and last.first for _, last in came] == [
+    received, queries = passed_on(monkeypatch, run_query)
+    assert [result for result, _ in received] == [(n, k) for n in range(SIZE) for k in range(3)]
+    assert [last and last.first for _, last in received] == [
         n if k == 2 else None for n in range(SIZE) for k in range(3)
     ]
-    assert made.ended is None
+    assert queries.error is None
     assert max(most) == 3
 
 
 @pytest.mark.parametrize("error", [rb.RayboxError("no"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize("failing", [0, 1, 5, SIZE - 1])
-def test_what_comes_before_a_failure_is_handed_on_and_nothing_after(monkeypatch, failing, error):
-    def ask(first):
+def test_all_before_a_failure_is_passed_on_and_nothing_after(monkeypatch, failing, error):
+    def run_query(first):
         if first == failing:
             raise error
         time.sleep(0.01 if first < failing else 0.0)
         yield first
 
-    came, made = told(monkeypatch, ask)
-    assert [answer for answer, _ in came] == list(range(failing))
-    assert made.ended is error
+    received, queries = passed_on(monkeypatch, run_query)
+    assert [result for result, _ in received] == list(range(failing))
+    assert queries.error is error
 
 
-def test_what_is_wrong_with_the_rays_is_told_after_all_before_it(monkeypatch):
+def test_an_error_of_the_rays_follows_all_before_it(monkeypatch):
     wrong = rb.InvalidInput("ray 12")
-    came, made = told(monkeypatch, lambda first: iter([first]), last=wrong)
-    assert [answer for answer, _ in came] == list(range(SIZE))
-    assert made.ended is wrong
+    received, queries = passed_on(monkeypatch, lambda first: iter([first]), last=wrong)
+    assert [result for result, _ in received] == list(range(SIZE))
+    assert queries.error is wrong
 
 
-def test_who_waits_leaves_when_another_thread_has_failed(monkeypatch):
+def test_waiting_threads_end_when_another_has_failed(monkeypatch):
     gate = threading.Event()
 
-    def ask(first):
+    def run_query(first):
         if first == 0:
             gate.wait(5)
         yield first
 
-    line, read, answered = Line(), queue.Queue(4), queue.Queue(1)
-    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: ask(first))
-    made = Turns(line, read, answered)
+    threads, read, results = StageThreads(), queue.Queue(4), queue.Queue(1)
+    monkeypatch.setattr(stages, "run_query", lambda _scene, _query, _rays, first, _workers: run_query(first))
+    queries = OrderedQueries(threads, read, results)
     for item in map(chunk, range(4)):
         read.put(item)
-    waiting = [line.start(made.ask, None, "", 1) for _ in range(3)]
-    line.stop.set()
+    waiting = [threads.start(queries.run, None, "", 1) for _ in range(3)]
+    threads.stop.set()
     gate.set()
     for thread in waiting:
         thread.join(5)
         assert not thread.is_alive()
-    assert line.failure is None
+    assert threads.failure is None
 
 
 def test_two_chunks_share_the_workers_and_parts_of_a_scene_are_opened_for_one():
-    assert [shares(SCENE, workers) for workers in (1, 2, 3, 8)] == [[1], [1, 1], [2, 1], [4, 4]]
+    assert [split_workers(SCENE, workers) for workers in (1, 2, 3, 8)] == [[1], [1, 1], [2, 1], [4, 4]]
     split = rb.SplitScene(rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]]), parts=2)
-    assert shares(split, 4) == [4]
+    assert split_workers(split, 4) == [4]

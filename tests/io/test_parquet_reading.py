@@ -1,4 +1,4 @@
-"""Rays in Parquet, however they are encoded: every bit arrives, or the file is refused."""
+"""Rays in Parquet, however encoded: every bit is read, or the file is refused."""
 
 import re
 from collections import Counter
@@ -9,9 +9,9 @@ import pytest
 
 from raybox.errors import FileFormatError
 from raybox.io.chunked import tables
-from raybox.io.chunked.chunks import Place, Rooms, read
-from raybox.io.chunked.readers import open_source
-from raybox.io.formats.common import Want
+from raybox.io.chunked.chunks import ChunkBuffers, Position, read
+from raybox.io.chunked.readers import open_ray_file
+from raybox.io.formats.common import ReadOptions
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -35,14 +35,14 @@ def table(columns, nullable=True):
     return pa.table(list(columns.values()), schema=pa.schema(fields))
 
 
-def read_from(path, row=0, at=0):
-    """Return the columns of a file from a row group on, and the row of each piece."""
+def read_from(path, row=0, offset=0):
+    """Return the columns of a file from a row group on, and the row of each block."""
     read: list = [[] for _ in NAMES]
     starts = []
-    for piece in open_source(path, Want("rays")).pieces(row, at):
-        starts.append(piece.row)
-        for column, values in zip(read, [*piece.arrays["origins"], *piece.arrays["directions"]], strict=True):
-            assert len(values) == piece.rows
+    for block in open_ray_file(path, ReadOptions("rays")).blocks(row, offset):
+        starts.append(block.row)
+        for column, values in zip(read, [*block.arrays["origins"], *block.arrays["directions"]], strict=True):
+            assert len(values) == block.rows
             column.append(np.array(values))
     return [np.concatenate(column) for column in read], starts
 
@@ -90,7 +90,7 @@ def test_other_types_columns_and_empty_groups(tmp_path):
 @pytest.mark.parametrize("pages", [1, 3])
 @pytest.mark.parametrize("every", [False, True])
 def test_page_headers_in_which_any_bit_is_wrong(tmp_path, version, pages, every):
-    """The file is refused, or every row arrives: Arrow alone returns fewer rows for some of these."""
+    """The file is refused, or every row is read: Arrow alone returns fewer rows for some of these."""
     path, rows = tmp_path / "rays.parquet", 40 * pages
     columns = {name: np.arange(rows) + 0.5 for name in NAMES}
     small = PLAIN | {"write_statistics": False, "data_page_size": 320, "write_batch_size": 40}
@@ -100,54 +100,54 @@ def test_page_headers_in_which_any_bit_is_wrong(tmp_path, version, pages, every)
     for chunk in map(group.column, range(6 if every else 1)):
         start = chunk.data_page_offset + (pages > 1) * (chunk.total_compressed_size // pages)
         headers.append((start, sound.index(np.float64(40.5 if pages > 1 else 0.5).tobytes(), start)))
-    seen = Counter[str]()
+    outcomes = Counter[str]()
     for bit in range(8 * (headers[0][1] - headers[0][0])):
         damaged = bytearray(sound)
         for start, _ in headers:
             damaged[start + bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         with suppress(OSError, ValueError):
-            seen["fewer rows from Arrow"] += parquet.read_table(path, columns=NAMES).num_rows < rows
+            outcomes["fewer rows from Arrow"] += parquet.read_table(path, columns=NAMES).num_rows < rows
         try:
             found = read_from(path)[0]
         except FileFormatError as error:
-            said = str(error)
-            short = re.search(rf", row group 0: holds \d+ of {rows} rows;", said)
-            assert short or ", row group 0: cannot be read (" in said or " are missing;" in said
-            seen["fewer rows" if short else "refused"] += 1
+            text = str(error)
+            short = re.search(rf", row group 0: holds \d+ of {rows} rows;", text)
+            assert short or ", row group 0: cannot be read (" in text or " are missing;" in text
+            outcomes["fewer rows" if short else "refused"] += 1
         else:
             assert [len(values) for values in found] == [rows] * 6
-            seen["all rows"] += 1
-    assert seen["refused"] > 50
-    assert seen["all rows"] > 10  # of fields that readers have no use for
-    assert not every or min(seen["fewer rows"], seen["fewer rows from Arrow"]) > 0
+            outcomes["all rows"] += 1
+    assert outcomes["refused"] > 50
+    assert outcomes["all rows"] > 10  # bits of fields that readers ignore
+    assert not every or min(outcomes["fewer rows"], outcomes["fewer rows from Arrow"]) > 0
 
 
 @pytest.mark.parametrize("keep", [4, 20, 60, 70, 300])
 def test_a_file_that_becomes_shorter_is_refused(tmp_path, keep):
     path = tmp_path / "rays.parquet"
     parquet.write_table(table(numbers(40)), path, **PLAIN)
-    source = open_source(path, Want("rays"))
+    source = open_ray_file(path, ReadOptions("rays"))
     with path.open("r+b") as file:
         file.truncate(parquet.read_metadata(path).row_group(0).column(0).data_page_offset + keep)
     with pytest.raises(FileFormatError, match=r"row group 0: cannot be read|cannot be read"):
-        list(source.pieces(0, 0))
+        list(source.blocks(0, 0))
 
 
-def test_chunks_go_on_within_a_row_group(tmp_path, monkeypatch):
+def test_chunks_resume_within_a_row_group(tmp_path, monkeypatch):
     """Each chunk's place and checksum are the same whatever the batches, and reading resumes from each."""
     path, columns = tmp_path / "rays.parquet", {name: np.random.default_rng(1).random(9000) for name in NAMES}
     parquet.write_table(table(columns), path, **PLAIN, row_group_size=3500)
-    source, rounds = open_source(path, Want("rays")), []
+    source, rounds = open_ray_file(path, ReadOptions("rays")), []
     for batch in (700, 1 << 17):
         monkeypatch.setattr(tables, "_BATCH", batch)
-        rounds.append(list(read(source, 1000, Place(), Rooms())))
+        rounds.append(list(read(source, 1000, Position(), ChunkBuffers())))
     for chunks in rounds:
-        assert [c.after._replace(row=0) for c in chunks] == [c.after._replace(row=0) for c in rounds[0]]
+        assert [c.end._replace(row=0) for c in chunks] == [c.end._replace(row=0) for c in rounds[0]]
         for axis, name in enumerate(NAMES[:3]):
             found = np.concatenate([chunk.rays.origins[:, axis] for chunk in chunks])
             np.testing.assert_array_equal(found, columns[name])
         for k in range(len(chunks) - 1):
-            again = next(read(source, 1000, chunks[k].after, Rooms()))
+            again = next(read(source, 1000, chunks[k].end, ChunkBuffers()))
             assert again.first == chunks[k + 1].first
             np.testing.assert_array_equal(again.rays.directions, chunks[k + 1].rays.directions)

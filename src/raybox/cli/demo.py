@@ -45,7 +45,7 @@ def demo(out: str) -> None:
     """
     from raybox.cli.png import depth_picture, write_png
     from raybox.io.formats import read
-    from raybox.io.formats.saving import beside
+    from raybox.io.formats.saving import atomic_file
     from raybox.scene.scene import Scene
 
     target = _picture(out)
@@ -61,7 +61,7 @@ def demo(out: str) -> None:
         hits = scene.nearest(sweep.rays, where=sweep.where)
         _report(sweep, hits, time.perf_counter() - started, building)
         if sweep.name.startswith("camera"):
-            with beside(target) as file:
+            with atomic_file(target) as file:
                 write_png(file, depth_picture(hits.t, hits.normals, hits.index))
     click.echo(f"The camera's depth image: {target}")
     click.echo(_page(target.with_name(PAGE), building, sweeps[1]))
@@ -73,12 +73,12 @@ def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
     if find_spec("viser") is None:
         return 'For a page of the browser, too: pip install "raybox[view]"'
     from raybox.geometry import Boxes
-    from raybox.io.formats.saving import beside
+    from raybox.io.formats.saving import atomic_file
     from raybox.viewer import view
 
     rays, boxes = sweep.rays[::_EVERY, ::_EVERY], building.geometry
     assert isinstance(boxes, Boxes)
-    with view(boxes[sweep.where], rays, port=0) as viewer, beside(target) as file:
+    with view(boxes[sweep.where], rays, port=0) as viewer, atomic_file(target) as file:
         file.write(viewer.html().encode())
     return f"The lidar's rays in the building, a page for the browser: {target}"
 

@@ -1,1 +1,1 @@
-"""Scenes and rays spread over files and machines."""
+"""Scenes in parts on disk, and casts and queries on a Dask cluster."""

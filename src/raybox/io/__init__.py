@@ -1,1 +1,1 @@
-"""Files in and out: formats, and casts of files larger than memory."""
+"""Files: readers and writers of each format, and casts of files larger than memory."""

@@ -64,6 +64,7 @@ class FileColumns(NamedTuple):
     """(dimension, ids) -> the columns and their dtypes"""
     chunks: Callable[[Any, Rays, int, int], Iterator[ChunkResults]]
     """(scene, rays, number of the first ray, workers) -> results, in the order of the rays"""
+    one_row_per_ray: bool = True
 
 
 class Query(NamedTuple):

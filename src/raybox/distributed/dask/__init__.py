@@ -1,20 +1,22 @@
-"""Scenes and rays spread over a cluster of dask.distributed: files in and out, or Dask's own collections.
+"""Casts of files and queries of Dask collections on a cluster of dask.distributed.
 
-A task is one chunk of rays, written to a part of its own; parts are put together in order. The scene does not
-travel with tasks: workers map its files. What a worker had done when it died is done; what it was at is done
+A task casts some chunks of rays, each into a part of its own; parts are joined in order. Tasks do not carry
+the scene: workers map its files. The parts of a worker that dies are valid; those it was writing are written
 again.
 
-===============  ============================================================================
-module           does
-===============  ============================================================================
-``casting``      ``cast``: from arguments to a finished file
-``collections``  ``ask``: Dask arrays and data frames of rays in, the same of answers out
-``crew``         the cluster: is it there, has it raybox, does it see the files
-``running``      where each chunk begins; tasks handed out, parts taken in
-``worker``       what is done at workers
-``parts``        the folder of parts, and what makes a part whole
-``joining``      parts put together
-===============  ============================================================================
+=================  ==========================================================================
+module             does
+=================  ==========================================================================
+``casting``        ``cast``: from arguments to a complete file
+``collections``    ``ask``: Dask arrays and data frames of rays in, the same of results out
+``cluster``        the connection; checks of the workers and of shared folders
+``tasks``          where each chunk begins; tasks submitted, parts collected
+``worker``         what runs on workers
+``compile_once``   a query compiled by one process of each machine
+``worker_timers``  fewer samples of busy workers
+``part_folder``    the folder of parts, and what makes a part valid
+``join_parts``     parts appended to the output
+=================  ==========================================================================
 """
 
 from raybox.distributed.dask.casting import cast

@@ -1,9 +1,9 @@
-"""Parts put together, in order, as they come: bytes are moved, nothing is encoded again.
+"""Join parts to the output, in order, as they come: bytes are copied, nothing is encoded again.
 
-The output is what `raybox.stream.cast` writes of the same chunks, byte for byte. What is joined is noted once
-it is on the disk (`raybox.distributed.dask.part_folder`), and its parts are removed: few of them ever get
-there. Who resumes cuts the output's files back to what the last note says, and goes on with the part after
-it.
+The output is what `raybox.stream.cast` writes of the same chunks, byte for byte. Joined parts are listed once
+they are on the disk (`raybox.distributed.dask.part_folder`), and removed, mostly before they reach the disk
+themselves. A call that resumes truncates the output's files to the last line of the list, and continues with
+the next part.
 """
 
 from collections import deque
@@ -13,83 +13,84 @@ from typing import Any
 
 import numpy as np
 
-from raybox.distributed.dask.part_folder import ROWS, Note, Told, line_of
+from raybox.distributed.dask.part_folder import PART_SUFFIX, JoinedPart, PartInfo, joined_line
 from raybox.io.chunked import parquet_footer as footer
-from raybox.io.chunked.part_files import Part
-from raybox.io.chunked.result_columns import Task
-from raybox.io.chunked.writers import SINKS
+from raybox.io.chunked.part_files import PartFile
+from raybox.io.chunked.result_columns import OutputSpec
+from raybox.io.chunked.writers import WRITERS
 
 
 class Joiner:
-    """Appends parts to an output, in order, after those that are noted."""
+    """Appends parts to an output, in order, after those that are joined already."""
 
-    def __init__(self, log: Path, task: Task, suffix: str, notes: list[Note]) -> None:
-        self.notes = notes
-        self._sink: Any = SINKS[suffix](task, notes[-1].files if notes else {})
-        self._append = _APPEND.get(suffix, _rows)
-        self._log = Part(log, sum(len(line_of(*numbered)) for numbered in enumerate(notes)))
-        self._number = len(notes)
-        self._waiting = deque[tuple[Path, bytes]]()
+    def __init__(self, log: Path, spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> None:
+        self.joined = joined
+        self._writer: Any = WRITERS[suffix](spec, joined[-1].lengths if joined else {})
+        self._append = _APPEND.get(suffix, _append_rows)
+        self._log = PartFile(log, sum(len(joined_line(*numbered)) for numbered in enumerate(joined)))
+        self._number = len(joined)
+        self._unsynced = deque[tuple[Path, bytes]]()
 
-    def add(self, path: Path, told: Told) -> None:
+    def add(self, path: Path, info: PartInfo) -> None:
         """Append the next part."""
-        if told.rows:
-            self._append(self._sink, path, told)
-        note = Note(told, self._sink.parts.lengths())
-        self._waiting.append((path, line_of(self._number, note)))
+        if info.rows:
+            self._append(self._writer, path, info)
+        part = JoinedPart(info, self._writer.files.lengths())
+        self._unsynced.append((path, joined_line(self._number, part)))
         self._number += 1
 
-    def settle(self) -> None:
-        """Have what is joined put on the disk, note it, and remove its parts; while others may be added."""
-        some = [self._waiting[k] for k in range(len(self._waiting))]
+    def sync(self) -> None:
+        """Sync the output, list the parts that are joined, and remove them; `add` may run meanwhile."""
+        some = [self._unsynced[k] for k in range(len(self._unsynced))]
         if not some:
             return
-        for part in self._sink.parts.values():
-            part.sync()
+        for file in self._writer.files.values():
+            file.sync()
         before = self._log.length
         try:
             self._log.write(b"".join(line for _, line in some))
             self._log.sync()
         except OSError:
-            self._log.cut(before)
+            self._log.truncate(before)
             raise
         for path, _ in some:
             path.unlink(missing_ok=True)
-            self._waiting.popleft()
+            self._unsynced.popleft()
 
     def finish(self, rows: int) -> None:
-        """Write what a whole file has and a growing one has not."""
-        self._sink.finish(rows)
+        """Complete the output: headers, footers, archives."""
+        self._writer.finish(rows)
 
     def close(self) -> None:
         """Close all files."""
-        self._sink.close()
+        self._writer.close()
         self._log.close()
 
 
-def _after_head(sink: Any, path: Path, told: Told) -> None:
-    """`.npy` and `.csv`: what comes after the head of each."""
-    sink.parts["answers"].take(path, sink.head, told.length - sink.head)
+def _append_after_header(writer: Any, path: Path, info: PartInfo) -> None:
+    """Append a `.npy` or `.csv` part, less its header."""
+    length = info.length - writer.header_length
+    writer.files["results"].append_from(path, writer.header_length, length)
 
 
-def _row_group(sink: Any, path: Path, told: Told) -> None:
-    """`.parquet`: row groups as they are, their footers moved (see `raybox.io.chunked.parquet_footer`)."""
-    data: Any = np.memmap(path, np.uint8, "r", shape=(told.length,))
+def _append_row_groups(writer: Any, path: Path, info: PartInfo) -> None:
+    """Append the row groups of a `.parquet` part, with offsets shifted in their footers."""
+    data: Any = np.memmap(path, np.uint8, "r", shape=(info.length,))
     body, end = footer.split(memoryview(data))
-    whole = sink.parts["answers"]
-    sink.keep(footer.moved(end, whole.length - len(footer.MAGIC)))
-    whole.take(path, len(footer.MAGIC), len(body))
+    output = writer.files["results"]
+    writer.add_footer(footer.shift_offsets(end, output.length - len(footer.MAGIC)))
+    output.append_from(path, len(footer.MAGIC), len(body))
 
 
-def _rows(sink: Any, path: Path, _: Told) -> None:
-    """`.npz` and `.zarr`, which keep columns apart: rows of the parts are parted."""
+def _append_rows(writer: Any, path: Path, _: PartInfo) -> None:
+    """Append the rows of a `.npy` part to an output that stores columns apart."""
     rows: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-    sink.add({name: rows[name] for name in rows.dtype.names})
+    writer.add({name: rows[name] for name in rows.dtype.names})
 
 
-_APPEND: dict[str, Callable[[Any, Path, Told], None]] = {
-    ".npy": _after_head,
-    ".csv": _after_head,
-    ".parquet": _row_group,
+_APPEND: dict[str, Callable[[Any, Path, PartInfo], None]] = {
+    ".npy": _append_after_header,
+    ".csv": _append_after_header,
+    ".parquet": _append_row_groups,
 }
-assert all((suffix in _APPEND) == (rows == suffix) for suffix, rows in ROWS.items())
+assert all((suffix in _APPEND) == (part == suffix) for suffix, part in PART_SUFFIX.items())

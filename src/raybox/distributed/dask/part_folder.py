@@ -1,9 +1,9 @@
-"""The folder of parts: ``OUT.raybox-parts``, beside the output until it is whole.
+"""The folder of parts: ``OUT.raybox-parts``, beside the output until that is complete.
 
-It holds ``asked.json``, the scene's files, the output as far as it is put together (``whole`` and ``joined``,
-see `raybox.distributed.dask.join_parts`), and the parts after that: ``part-000000012``, ..., the answers of a
-chunk of rays each. A part is written under another name and renamed, by whichever worker; written twice, it
-is the same bytes. It ends with a few words about itself, so that whoever resumes knows which parts are whole.
+It holds ``job.json`` (the manifest), the scene's files, the output as far as it is joined (``output`` and
+``joined``, see `raybox.distributed.dask.join_parts`), and the parts after that: ``part-000000012``, ..., the
+results of one chunk of rays each. A worker writes a part under another name and renames it; written twice, it
+is the same bytes. It ends with a trailer, which says whether it is complete.
 """
 
 import json
@@ -20,194 +20,203 @@ from uuid import uuid4
 import numpy as np
 
 from raybox.errors import RayboxError
-from raybox.io.chunked import checksums, output_folder, passing_kernels
+from raybox.io.chunked import checksums, column_kernels, output_folder
 from raybox.io.chunked.output_folder import LOCK, Facts
 
 
-class Told(NamedTuple):
-    """What a part tells of itself."""
+class PartInfo(NamedTuple):
+    """The trailer of a part."""
 
     rays: int
     rows: int
-    met: int
+    hit_count: int
     length: int
-    """Of the answers, in bytes."""
-    of: str
-    """The sum of the rays."""
+    """Of the results, in bytes."""
+    rays_checksum: str
 
 
-class Note(NamedTuple):
-    """A part that is joined, and the lengths of the output's files then."""
+class JoinedPart(NamedTuple):
+    """A part that is joined, and the lengths of the output's files after it."""
 
-    told: Told
-    files: dict[str, int]
-
-
-def line_of(number: int, note: Note) -> bytes:
-    """Give the line of a part."""
-    return json.dumps([number, note.told, note.files]).encode() + b"\n"
+    info: PartInfo
+    lengths: dict[str, int]
 
 
-def noted(log: Path, whole: Path) -> list[Note]:
-    """Read which parts are joined: from the first on, as far as lines are whole.
+def joined_line(number: int, part: JoinedPart) -> bytes:
+    """Return the line of a part in the list of joined ones."""
+    return json.dumps([number, part.info, part.lengths]).encode() + b"\n"
 
-    There are none if the output's files are gone: who was stopped had just put them in their place.
+
+def read_joined(log: Path, output: Path) -> list[JoinedPart]:
+    """Return the parts that are joined: from the first on, as far as the lines of the list are complete.
+
+    There are none if the output's files are missing: an earlier call has moved them to their place.
     """
-    notes = list[Note]()
+    joined = list[JoinedPart]()
     for line in log.read_bytes().splitlines() if log.exists() else ():
         try:
-            number, told, files = json.loads(line)
-            note = Note(Told(*told), dict(files))
+            number, info, lengths = json.loads(line)
+            part = JoinedPart(PartInfo(*info), dict(lengths))
         except (ValueError, TypeError):
             break
-        if number != len(notes):
+        if number != len(joined):
             break
-        notes.append(note)
-    there = sum(path.stat().st_size for path in whole.rglob("*")) if whole.exists() else 0
-    return notes if notes and there >= sum(notes[-1].files.values()) else []
+        joined.append(part)
+    size = sum(path.stat().st_size for path in output.rglob("*")) if output.exists() else 0
+    return joined if joined and size >= sum(joined[-1].lengths.values()) else []
 
 
-ENDING = ".raybox-parts"
+_SUFFIX = ".raybox-parts"
 SCENE = "scene"
-ROWS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}  # of parts
-_ASKED, _PART, _WORK, _WHOLE, _JOINED = "asked.json", "part-", "work-", "whole", "joined"
+PART_SUFFIX = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}
+"""The format of the parts, by the format of the output."""
+MANIFEST = "job.json"
+_PART, _WORK, _OUTPUT, _JOINED = "part-", "work-", "output", "joined"
 _MAGIC = b"raybox-1"
-_LANES = 32  # sums side by side: eight wait for each other, a third slower
-_REMOVERS = 4  # files at once: letting go of what memory holds of one takes 12 ms
-_TAIL = struct.Struct("<8sQQQQ16s16s")
+_LANES = 32  # checksums side by side: with eight, which wait for each other, a third slower
+_REMOVERS = 4  # files removed at a time: freeing the page cache of one takes 12 ms
+_TRAILER = struct.Struct("<8sQQQQ16s16s")
 
 
-def part_of(folder: Path, number: int) -> Path:
-    """Return where a part is, or is to be."""
+def part_path(folder: Path, number: int) -> Path:
+    """Return the path of a part."""
     return folder / f"{_PART}{number:09}"
 
 
-def number_of(part: Path) -> int:
-    """Return which part a path is of."""
+def part_number(part: Path) -> int:
+    """Return the number of the part with a path."""
     return int(part.name.removeprefix(_PART))
 
 
-def seal(path: Path, told: Told) -> None:
-    """Have a part tell of itself, at its end."""
-    words = _TAIL.pack(_MAGIC, *told[:4], bytes.fromhex(told.of), bytes.fromhex(_sum_of(path, told.length)))
+def write_trailer(path: Path, info: PartInfo) -> None:
+    """Append the trailer to the results of a part."""
+    own_checksum = bytes.fromhex(_checksum_of(path, info.length))
+    trailer = _TRAILER.pack(_MAGIC, *info[:4], bytes.fromhex(info.rays_checksum), own_checksum)
     with path.open("ab") as file:
-        file.write(words)
+        file.write(trailer)
 
 
-def told_by(path: Path) -> Told | None:
-    """Return what a part tells of itself; None if there is none, or not all of it."""
+def read_trailer(path: Path) -> PartInfo | None:
+    """Return the trailer of a part; None if the part is missing or incomplete."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            file.seek(max(0, size - _TAIL.size))
-            magic, rays, rows, met, length, of, told = _TAIL.unpack(file.read(_TAIL.size))
+            file.seek(max(0, size - _TRAILER.size))
+            magic, *numbers, rays_checksum, own_checksum = _TRAILER.unpack(file.read(_TRAILER.size))
     except (OSError, struct.error):
         return None
-    if magic != _MAGIC or length + _TAIL.size != size or _sum_of(path, length) != told.hex():
+    info = PartInfo._make([*numbers, rays_checksum.hex()])
+    if magic != _MAGIC or info.length + _TRAILER.size != size:
         return None
-    return Told(rays, rows, met, length, of.hex())
+    return info if _checksum_of(path, info.length) == own_checksum.hex() else None
 
 
-def _sum_of(path: Path, length: int) -> str:
-    """Return the sum of the first so many bytes of a file."""
+def _checksum_of(path: Path, length: int) -> str:
+    """Return the checksum of the first `length` bytes of a file."""
     data = np.asarray(np.memmap(path, np.uint8, "r", shape=(length,))) if length else np.empty(0, np.uint8)
-    data.flags.writeable = False  # of one kind, so that the loop is compiled once
-    end, sums = length // 8 * 8, np.arange(_LANES, dtype=np.uint64)
-    passing_kernels.fold(data[:end].view(np.uint64), sums)
-    return checksums.of_text(sums.tobytes().hex(), data[end:].tobytes().hex())
+    data.flags.writeable = False  # always of this type, so that the loop is compiled once
+    end, state = length // 8 * 8, np.arange(_LANES, dtype=np.uint64)
+    column_kernels.add_to_checksums(data[:end].view(np.uint64), state)
+    return checksums.of_text(state.tobytes().hex(), data[end:].tobytes().hex())
 
 
-class Folder:
-    """The folder of one output."""
+class PartFolder:
+    """The folder of one output.
 
-    def __init__(self, target: Path, asked: Facts, found: Facts) -> None:
+    job: what determines the results; fingerprint: of the file of rays.
+    """
+
+    def __init__(self, target: Path, job: Facts, fingerprint: Facts) -> None:
         self.given, self.target = target, target.resolve()
-        self.path = output_folder.folder_of(target, ENDING)
-        self.asked, self.found = asked, found
+        self.path = output_folder.folder_of(target, _SUFFIX)
+        self.job, self.fingerprint = job, fingerprint
         self.same_input = True
-        self.whole, self.log = self.path / _WHOLE, self.path / _JOINED
+        self.output, self.log = self.path / _OUTPUT, self.path / _JOINED
 
     def load(self) -> None:
-        """Take up what the same command has left; refuse what another one has."""
-        path = self.path / _ASKED
+        """Read the manifest, or write it; raise for a folder of another job."""
+        path = self.path / MANIFEST
         if not path.exists():
-            if output_folder.holds_others(self.path, _ASKED):
-                raise output_folder.foreign(self.path, "is there, but does not say what was asked")
+            if output_folder.has_other_files(self.path, MANIFEST):
+                raise output_folder.foreign_folder(self.path, f"exists, but has no {MANIFEST}")
         else:
             try:
-                before = json.loads(path.read_text(encoding="utf-8"))
-                asked, found = dict(before["asked"]), before["input"]
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                job, fingerprint = dict(stored["job"]), stored["input"]
             except (ValueError, KeyError, TypeError) as error:
-                raise output_folder.foreign(self.path, "does not say what was asked") from error
-            output_folder.compare(self.given, self.path, asked, self.asked)
-            self.same_input = found == self.found
+                problem = f"has a {MANIFEST} that cannot be read"
+                raise output_folder.foreign_folder(self.path, problem) from error
+            output_folder.check_same_job(self.given, self.path, job, self.job)
+            self.same_input = fingerprint == self.fingerprint
         if self.same_input:
-            self.note()
+            self.write_manifest()
 
-    def note(self) -> None:
-        """Write down what is asked, of which rays."""
-        new = self.path / (_ASKED + ".new")
-        new.write_text(json.dumps({"asked": self.asked, "input": self.found}), encoding="utf-8")
-        os.replace(new, self.path / _ASKED)
+    def write_manifest(self) -> None:
+        """Write the job, and the fingerprint of the rays."""
+        new = self.path / (MANIFEST + ".new")
+        new.write_text(json.dumps({"job": self.job, "input": self.fingerprint}), encoding="utf-8")
+        os.replace(new, self.path / MANIFEST)
 
-    def place(self, whole: Path) -> None:
-        """Put the whole output in its place, and remove the parts."""
-        output_folder.sync(whole)
-        os.replace(whole, self.target)
+    def place_output(self, output: Path) -> None:
+        """Move the complete output to its place, and remove the folder."""
+        output_folder.sync(output)
+        os.replace(output, self.target)
         output_folder.sync_folder(self.target.parent)
         self.remove()
 
-    def told(self, error: BaseException) -> BaseException:
-        """Add to an error what is kept."""
+    def with_progress(self, error: BaseException) -> BaseException:
+        """Return an error whose text, or note, also gives the parts that are stored."""
         number = self.done()
-        kept = f"{number:,} parts are done and kept in {self.path.name}, from where the same command goes on"
+        text = (
+            f"{number:,} parts are done and stored in {self.path.name}; the same command continues from there"
+        )
         if not number:
             return error
         if isinstance(error, RayboxError):
-            return type(error)(f"{error}; {kept}")
-        error.add_note(kept)
+            return type(error)(f"{error}; {text}")
+        error.add_note(text)
         return error
 
     def clear_work(self) -> None:
-        """Remove what workers that died, or were stopped, have left of parts under way."""
+        """Remove unfinished parts of workers that died or were stopped."""
         for item in self.path.glob(_WORK + "*"):
             shutil.rmtree(item, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove the folder; what says whose it is, last."""
-        last = [self.path / name for name in (_ASKED, LOCK)]
+        """Remove the folder, the manifest last: it identifies the other files."""
+        last = [self.path / name for name in (MANIFEST, LOCK)]
         with ThreadPoolExecutor(_REMOVERS) as pool:
             list(pool.map(_remove, (item for item in self.path.iterdir() if item not in last)))
         for item in last:
             _remove(item)
         self.path.rmdir()
 
-    def notes(self) -> list[Note]:
-        """Tell which parts are joined."""
-        return noted(self.log, self.whole)
+    def joined(self) -> list[JoinedPart]:
+        """Return the parts that are joined."""
+        return read_joined(self.log, self.output)
 
     def done(self) -> int:
-        """Count the parts that are done."""
-        joined = len(self.notes())
-        return joined + sum(1 for path in self.path.glob(_PART + "*") if number_of(path) >= joined)
+        """Return the number of parts that are done."""
+        joined = len(self.joined())
+        return joined + sum(1 for path in self.path.glob(_PART + "*") if part_number(path) >= joined)
 
 
 def _remove(item: Path) -> None:
     shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
 
 
-def make_work(folder: Path) -> Path:
-    """Make a folder for parts under way, of one thread."""
+def make_work_folder(folder: Path) -> Path:
+    """Make a folder for the unfinished parts of one thread."""
     path = folder / f"{_WORK}{uuid4().hex[:12]}"
     path.mkdir()
     return path
 
 
 @contextmanager
-def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Folder]:
-    """Lend the folder of an output to one process at a time; leave nothing where nothing was done."""
-    folder = Folder(target, asked, found)
-    with output_folder.held(target, folder.path):
+def open_part_folder(target: Path, job: Facts, fingerprint: Facts) -> Iterator[PartFolder]:
+    """Yield the folder of an output, locked; it is removed if nothing is done."""
+    folder = PartFolder(target, job, fingerprint)
+    with output_folder.locked(target, folder.path):
         folder.load()
         folder.clear_work()
         try:

@@ -1,4 +1,4 @@
-"""Tasks handed out a few at a time; what workers have done is taken in, in order, as it comes."""
+"""Submit tasks to a cluster, a limited number at a time; collect their parts, and join them in order."""
 
 from asyncio import CancelledError
 from bisect import bisect_right
@@ -8,222 +8,235 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from raybox.distributed.dask import worker
-from raybox.distributed.dask.cluster import engine
+from raybox.distributed.dask.cluster import import_distributed
 from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import Folder, Note, Told, part_of, told_by
-from raybox.distributed.dask.worker import Chosen, Errand, Failure
+from raybox.distributed.dask.part_folder import JoinedPart, PartFolder, PartInfo, part_path, read_trailer
+from raybox.distributed.dask.worker import Failure, PartTask, WorkerJob
 from raybox.errors import RayboxError
 from raybox.io.chunked import chunks
-from raybox.io.chunked.chunks import Place, Rooms, Source
+from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.pipeline import Advance
 from raybox.io.formats.common import require
 
-Find = Callable[[int], tuple[int, int]]  # from which row on to read for a row, and where that is
+BlockOf = Callable[[int], tuple[int, int]]
+"""row -> `row` and `offset` of the block that holds it"""
 
 
-def places(source: Source, size: int) -> Iterator[Place]:
-    """Give the places of all chunks."""
-    find = _FINDERS.get(source.path.suffix.lower())
-    if find is None or source.total is None:
-        yield from _read(source, size)
+def positions(source: RayFile, size: int) -> Iterator[Position]:
+    """Yield the positions of all chunks."""
+    open_index = _BLOCK_INDEX.get(source.path.suffix.lower())
+    if open_index is None or source.total is None:
+        yield from _read_positions(source, size)
         return
-    where = find(source.path)
+    block_of = open_index(source.path)
     for first in range(0, source.total, size):
-        yield Place(first, *where(first))
+        yield Position(first, *block_of(first))
 
 
-def count(source: Source, size: int) -> int | None:
-    """Tell how many chunks there are, if the file tells."""
+def chunk_count(source: RayFile, size: int) -> int | None:
+    """Return the number of chunks; None: unknown before the end."""
     return None if source.total is None else -(-source.total // size)
 
 
-def _read(source: Source, size: int) -> Iterator[Place]:
-    """Read chunks here, too: text and LAZ do not tell where a row begins."""
-    place, rooms = Place(), Rooms()
-    for chunk in chunks.read(source, size, place, rooms):
-        yield place._replace(digest="")
-        place = chunk.after
-        rooms.give_back(chunk.room)
+def _read_positions(source: RayFile, size: int) -> Iterator[Position]:
+    """Yield positions by reading all chunks here: text and LAZ have no index of rows."""
+    position, buffers = Position(), ChunkBuffers()
+    for chunk in chunks.read(source, size, position, buffers):
+        yield position._replace(checksum="")
+        position = chunk.end
+        buffers.release(chunk.buffers)
 
 
-def _anywhere(_: Path) -> Find:
+def _any_row(_: Path) -> BlockOf:
     return lambda row: (row, row)
 
 
-def _row_groups(path: Path) -> Find:
+def _row_groups(path: Path) -> BlockOf:
     with require("pyarrow.parquet", "io", ".parquet").ParquetFile(path) as file:
         sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     starts = [0, *accumulate(sizes)]
     return lambda row: (row, bisect_right(starts, row) - 1)
 
 
-def _chunks_of_zarr(path: Path) -> Find:
+def _zarr_chunks(path: Path) -> BlockOf:
     group = require("zarr", "zarr", ".zarr").open_group(path, mode="r")
     step = max(array.chunks[0] for _, array in group.arrays())
     return lambda row: (row // step * step, row // step * step)
 
 
-_FINDERS: dict[str, Callable[[Path], Find]] = {
-    ".npy": _anywhere,
-    ".npz": _anywhere,
-    ".pcd": _anywhere,
-    ".ply": _anywhere,
-    ".las": _anywhere,
-    ".laz": _anywhere,
+_BLOCK_INDEX: dict[str, Callable[[Path], BlockOf]] = {
+    ".npy": _any_row,
+    ".npz": _any_row,
+    ".pcd": _any_row,
+    ".ply": _any_row,
+    ".las": _any_row,
+    ".laz": _any_row,
     ".parquet": _row_groups,
-    ".zarr": _chunks_of_zarr,
+    ".zarr": _zarr_chunks,
 }
 
 
-_AHEAD = 3  # tasks for each thread of the cluster: workers do not wait for the next one
-_TOGETHER = 4  # parts in a task, at most: Dask takes 10 ms of a core for a task, a worker 170 for a part
-_SHARED = 2  # times as many tasks as are handed out at once: when fewer are left, each has fewer parts
-_TRIES = 3  # more, of a task that failed
+_TASKS_PER_THREAD = 3  # submitted at a time, so that workers do not wait for the next
+_PARTS_PER_TASK = 4  # at most: Dask needs 10 ms of a core for a task, a worker 170 for a part
+_FULL_TASKS = 2  # tasks have fewer parts once fewer full ones are left than this, times those submitted
+_RETRIES = 3  # of a task that failed
 
 
-class Work(NamedTuple):
-    """What is to be done."""
+class ClusterJob(NamedTuple):
+    """A cast on a cluster."""
 
     client: Any
-    errand: Errand
-    folder: Folder
-    places: Iterator[Place]
-    parts: int | None
-    """How many there are, if the file tells."""
+    worker_job: WorkerJob
+    folder: PartFolder
+    positions: Iterator[Position]
+    part_count: int | None
+    """None: unknown before the end."""
     advance: Advance
 
 
-class Done(NamedTuple):
-    """What has been done."""
+class CastTotals(NamedTuple):
+    """Totals of the parts that are done."""
 
     rays: int = 0
     rows: int = 0
-    met: int = 0
+    hit_count: int = 0
     resumed: int = 0
+    """Rays of parts that earlier calls have written."""
 
 
-def still_good(work: Work, notes: list[Note], where: Iterator[Place]) -> list[Note]:
-    """Return notes of the first parts, of those that are joined, whose rays are the file's as it is now."""
-    most = _most(work)
-    for begin in range(0, len(notes), most):
-        some = notes[begin : begin + most]
-        sums = [
-            work.client.submit(worker.rays_of, work.errand, place, pure=False)
-            for place in islice(where, len(some))
+def still_valid(
+    job: ClusterJob, joined: list[JoinedPart], part_positions: Iterator[Position]
+) -> list[JoinedPart]:
+    """Return the first of the joined parts, as far as the file still has the same rays."""
+    most = _max_tasks(job)
+    for begin in range(0, len(joined), most):
+        some = joined[begin : begin + most]
+        futures = [
+            job.client.submit(worker.rays_checksum, job.worker_job, position, pure=False)
+            for position in islice(part_positions, len(some))
         ]
-        good = [of == note.told.of for note, of in zip(some, work.client.gather(sums), strict=False)]
-        if not all(good) or len(good) < len(some):
-            return notes[: begin + [*good, False].index(False)]
-    return notes
+        checksums = job.client.gather(futures)
+        valid = [now == part.info.rays_checksum for part, now in zip(some, checksums, strict=False)]
+        if not all(valid) or len(valid) < len(some):
+            return joined[: begin + [*valid, False].index(False)]
+    return joined
 
 
-def _most(work: Work) -> int:
-    """Return how many tasks may be handed out at once."""
-    threads: int = sum(work.client.nthreads().values())
-    return _AHEAD * max(1, threads)
+def _max_tasks(job: ClusterJob) -> int:
+    """Return how many tasks may be submitted at a time."""
+    threads: int = sum(job.client.nthreads().values())
+    return _TASKS_PER_THREAD * max(1, threads)
 
 
-def run(work: Work, joiner: Joiner) -> Done:
-    """Do all parts, less those that are there; return when all are joined."""
-    run = _Run(work, joiner)
+def run(job: ClusterJob, joiner: Joiner) -> CastTotals:
+    """Write all parts that are missing; return when all are joined."""
+    tasks = _TaskQueue(job, joiner)
     try:
-        run.go()
+        tasks.run()
     finally:
-        work.client.cancel(list(run.waiting))
-    return run.done
+        job.client.cancel(list(tasks.submitted))
+    return tasks.totals
 
 
-class _Run:
-    def __init__(self, work: Work, joiner: Joiner) -> None:
-        self._work, self._joiner = work, joiner
-        before = [note.told for note in joiner.notes]
-        self._next = len(before)
-        self._numbered = islice(enumerate(work.places), self._next, None)
-        self.waiting: dict[Any, list[Chosen]] = {}
-        self._told: dict[int, Told] = {}  # of parts that wait for those before them
-        rays, rows, met = (sum(getattr(told, name) for told in before) for name in ("rays", "rows", "met"))
-        self.done = Done(rays, rows, met, rays)
-        work.advance(rays, None)
+class _TaskQueue:
+    """The tasks of a cast: submitted, collected, joined."""
 
-    def go(self) -> None:
-        """Hand out and take in; after a failure, what workers are at is still taken in."""
-        ready = engine().as_completed(loop=self._work.client.loop, raise_errors=False)
-        failed = self._hand_out(ready)
-        for future in ready:
-            some = self.waiting.pop(future)
+    def __init__(self, job: ClusterJob, joiner: Joiner) -> None:
+        self._job, self._joiner = job, joiner
+        before = [part.info for part in joiner.joined]
+        self._next_to_join = len(before)
+        self._numbered = islice(enumerate(job.positions), self._next_to_join, None)
+        self.submitted: dict[Any, list[PartTask]] = {}
+        self._collected: dict[int, PartInfo] = {}  # parts that wait for those before them
+        rays = sum(info.rays for info in before)
+        rows, hit_count = sum(info.rows for info in before), sum(info.hit_count for info in before)
+        self.totals = CastTotals(rays, rows, hit_count, rays)
+        job.advance(rays, None)
+
+    def run(self) -> None:
+        """Submit and collect all tasks; after a failure, those that are submitted are still collected."""
+        completed = import_distributed().as_completed(loop=self._job.client.loop, raise_errors=False)
+        failure = self._submit_more(completed)
+        for future in completed:
+            parts = self.submitted.pop(future)
             try:
-                for part, told in zip(some, self._result(future, some), strict=False):
-                    self._take(part.number, told)
+                for part, info in zip(parts, self._results(future, parts), strict=False):
+                    self._collect(part.number, info)
             except RayboxError as error:
-                failed = failed or error
-            future.release()  # one that somebody still holds is done again when its worker dies (seen)
-            failed = failed or self._hand_out(ready)
-        if failed:
-            raise failed
+                failure = failure or error
+            future.release()  # a task whose future exists runs again when its worker dies
+            failure = failure or self._submit_more(completed)
+        if failure:
+            raise failure
 
-    def _hand_out(self, ready: Any) -> RayboxError | None:
-        """Hand out tasks, and take in parts that are there; return what is wrong with the rays that come."""
-        most = _most(self._work)
-        while len(self.waiting) < most:
-            some, wrong = self._choose(most)
-            if some:
-                ready.add(self._submit(some))
-            if wrong or not some:
-                return wrong
+    def _submit_more(self, completed: Any) -> RayboxError | None:
+        """Submit as many tasks as allowed; return what is wrong with the next rays, if anything."""
+        most = _max_tasks(self._job)
+        while len(self.submitted) < most:
+            parts, error = self._choose_parts(most)
+            if parts:
+                completed.add(self._submit(parts))
+            if error or not parts:
+                return error
         return None
 
-    def _choose(self, most: int) -> tuple[list[Chosen], RayboxError | None]:
-        """Choose the parts of a task; tell what is wrong with the rays that come after them."""
-        work, some = self._work, list[Chosen]()
-        while not some or len(some) < self._together(some[0].number, most):
+    def _choose_parts(self, most: int) -> tuple[list[PartTask], RayboxError | None]:
+        """Return the parts of the next task, and what is wrong with the rays after them.
+
+        Parts that exist are collected on the way.
+        """
+        job, parts = self._job, list[PartTask]()
+        while not parts or len(parts) < self._task_size(parts[0].number, most):
             try:
-                number, place = next(self._numbered, (-1, Place()))
-            except RayboxError as error:  # those before it are still to be answered
-                return some, error
+                number, position = next(self._numbered, (-1, Position()))
+            except RayboxError as error:  # the parts before it are still to be written
+                return parts, error
             if number < 0:
                 break
-            there = told_by(part_of(work.folder.path, number))
-            if there and work.folder.same_input:
-                self.done = self.done._replace(resumed=self.done.resumed + there.rays)
-                self._take(number, there)
+            stored = read_trailer(part_path(job.folder.path, number))
+            if stored and job.folder.same_input:
+                self.totals = self.totals._replace(resumed=self.totals.resumed + stored.rays)
+                self._collect(number, stored)
             else:
-                some.append(Chosen(number, place, there and there.of))
-        return some, None
+                parts.append(PartTask(number, position, stored and stored.rays_checksum))
+        return parts, None
 
-    def _together(self, first: int, most: int) -> int:
-        """Tell how many parts a task has that begins with one."""
-        return min(_TOGETHER, ((self._work.parts or 0) - first) // (_SHARED * most))
+    def _task_size(self, first: int, most: int) -> int:
+        """Return the number of parts of a task whose first is given; 0 and 1 mean one."""
+        return min(_PARTS_PER_TASK, ((self._job.part_count or 0) - first) // (_FULL_TASKS * most))
 
-    def _submit(self, some: list[Chosen]) -> Any:
-        errand = self._work.errand
-        key = f"raybox-{errand.token}-{some[0].number}:{len(some)}"
-        how = {"key": key, "pure": False, "retries": _TRIES}
-        future = self._work.client.submit(worker.do_parts, errand, some, **how)
-        self.waiting[future] = some
+    def _submit(self, parts: list[PartTask]) -> Any:
+        worker_job = self._job.worker_job
+        key = f"raybox-{worker_job.token}-{parts[0].number}:{len(parts)}"
+        options = {"key": key, "pure": False, "retries": _RETRIES}
+        future = self._job.client.submit(worker.write_parts, worker_job, parts, **options)
+        self.submitted[future] = parts
         return future
 
-    def _result(self, future: Any, some: list[Chosen]) -> Iterator[Told]:
-        """Give what was done, or raise what went wrong; what died with its worker is waited for."""
+    def _results(self, future: Any, parts: list[PartTask]) -> Iterator[PartInfo]:
+        """Yield the parts of a task; raise what went wrong."""
         try:
             results = future.result()
         except (Exception, CancelledError) as error:
-            said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            more = f" (or one of {len(some) - 1} after it)" if len(some) > 1 else ""
-            problem = f"part {some[0].number}{more} cannot be done ({said})"
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            others = f" (or one of {len(parts) - 1} after it)" if len(parts) > 1 else ""
+            problem = f"part {parts[0].number}{others} cannot be written ({cause})"
             raise RayboxError(f"{problem}; see the logs of the workers") from error
         for result in results:
             if isinstance(result, Failure):
-                raise result.kind(result.text)
-            yield Told(*result)
+                raise result.error_class(result.text)
+            yield PartInfo(*result)
 
-    def _take(self, number: int, told: Told) -> None:
+    def _collect(self, number: int, info: PartInfo) -> None:
         """Count a part, and join those that are next."""
-        work, done = self._work, self.done
-        self._told[number] = told
-        self.done = done._replace(
-            rays=done.rays + told.rays, rows=done.rows + told.rows, met=done.met + told.met
+        job, totals = self._job, self.totals
+        self._collected[number] = info
+        self.totals = totals._replace(
+            rays=totals.rays + info.rays,
+            rows=totals.rows + info.rows,
+            hit_count=totals.hit_count + info.hit_count,
         )
-        work.advance(told.rays, None)
-        while (now := self._told.pop(self._next, None)) is not None:
-            self._joiner.add(part_of(work.folder.path, self._next), now)
-            self._next += 1
+        job.advance(info.rays, None)
+        while (part := self._collected.pop(self._next_to_join, None)) is not None:
+            self._joiner.add(part_path(job.folder.path, self._next_to_join), part)
+            self._next_to_join += 1

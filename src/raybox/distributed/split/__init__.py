@@ -1,12 +1,11 @@
-"""Scenes too large for one machine's memory: boxes in parts, of which few are open at a time.
+"""Scenes larger than memory: boxes in parts on disk, of which a limited number is open at a time.
 
 ================  ====================================================================================
 module            does
 ================  ====================================================================================
-``scene``         `SplitScene`: the queries
-``dividing``      boxes to parts along a Hilbert curve, into files, a piece of them in memory at a time
+``split_scene``   `SplitScene`: the queries
+``partition``     boxes to parts along a Hilbert curve, into files, a block of them in memory at a time
 ``open_parts``    parts opened when needed, closed where memory is short; which of them a ray visits
-``part_results``  results of each query, joined from part to part in one exact order
 ================  ====================================================================================
 """
 

@@ -1,4 +1,4 @@
-"""Parts of a scene: which of them a ray has to see, nearest first, and which are open in memory."""
+"""Parts of a scene: which of them are open in memory, and which each ray visits, nearest first."""
 
 import json
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, folder_of
+from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
 from raybox.errors import InvalidInput, RayboxError
 from raybox.hits.hits import AllHits
 from raybox.io import scene_files
@@ -16,8 +16,8 @@ from raybox.scene.scene import Scene, state_of
 from raybox.validation import Floats, Ints
 
 
-class Part(NamedTuple):
-    """A part that is open: its scene, and the numbers its rows have in the whole."""
+class OpenPart(NamedTuple):
+    """A part that is open: its scene, and the numbers of its rows in the whole scene."""
 
     scene: Scene
     numbers: Ints
@@ -29,15 +29,15 @@ class Part(NamedTuple):
 
 
 class OpenParts:
-    """The parts in a folder, and those that are open; the one not asked for longest is closed first."""
+    """The parts in a folder, and those that are open; the least recently used is closed first."""
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder, self.memory = folder, memory
-        self.facts, self.corners = _told(folder)
-        self.bytes = [scene_files.size_of(folder_of(folder, part)) for part in range(len(self.corners))]
-        self.open: OrderedDict[int, Part] = OrderedDict()
-        self.opened = 0  # how often a part was opened
-        self.most = 0  # bytes of the parts that were open together, at most
+        self.facts, self.corners = _read_facts(folder)
+        self.bytes = [scene_files.bytes_of(part_folder(folder, part)) for part in range(len(self.corners))]
+        self.open: OrderedDict[int, OpenPart] = OrderedDict()
+        self.opened = 0  # number of times a part was opened
+        self.most_bytes = 0  # largest total of parts that were open together
         check_memory(memory)
         largest = max(self.bytes, default=0)
         if memory is not None and memory < largest:
@@ -50,28 +50,28 @@ class OpenParts:
         return len(self.corners)
 
     @property
-    def scarce(self) -> bool:
+    def memory_is_short(self) -> bool:
         """Whether not all parts can be open together."""
         return self.memory is not None and sum(self.bytes) > self.memory
 
-    def take(self, part: int) -> Part:
-        """Return a part, open."""
+    def get(self, part: int) -> OpenPart:
+        """Return a part; open it if it is not."""
         if part in self.open:
             self.open.move_to_end(part)
             return self.open[part]
-        while self.memory is not None and self.open and self._held() + self.bytes[part] > self.memory:
+        while self.memory is not None and self.open and self._bytes_open() + self.bytes[part] > self.memory:
             self.open.popitem(last=False)
-        place = folder_of(self.folder, part)
+        place = part_folder(self.folder, part)
         try:
-            numbers = scene_files.mapped(place / NUMBERS)
+            numbers = scene_files.map_array(place / NUMBERS)
         except (OSError, ValueError) as error:
-            raise scene_files.refused(place, f"cannot be read ({error})") from error
-        self.open[part] = Part(scene_files.found(place), numbers)
+            raise scene_files.folder_error(place, f"cannot be read ({error})") from error
+        self.open[part] = OpenPart(scene_files.read_scene(place), numbers)
         self.opened += 1
-        self.most = max(self.most, self._held())
+        self.most_bytes = max(self.most_bytes, self._bytes_open())
         return self.open[part]
 
-    def _held(self) -> int:
+    def _bytes_open(self) -> int:
         return sum(self.bytes[part] for part in self.open)
 
 
@@ -81,30 +81,30 @@ def check_memory(memory: Any) -> None:
         raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
 
 
-def _told(folder: Path) -> tuple[dict[str, Any], Floats]:
-    """Read what a folder holds."""
+def _read_facts(folder: Path) -> tuple[dict[str, Any], Floats]:
+    """Return the facts of a folder, and the bounds of its parts, (parts, 2, D)."""
     try:
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         if facts["format"] != scene_files.FORMAT:
-            raise scene_files.refused(folder, "was written by another version of raybox")
+            raise scene_files.folder_error(folder, "was written by another version of raybox")
         corners: Floats = np.load(folder / BOUNDS, allow_pickle=False)
         if len(corners) != facts["parts"]:
-            raise scene_files.refused(folder, "holds no whole split scene")
+            raise scene_files.folder_error(folder, "holds no whole split scene")
     except RayboxError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise scene_files.refused(
+        raise scene_files.folder_error(
             folder, f"holds no whole split scene ({type(error).__name__}: {error})"
         ) from error
     return facts, corners
 
 
-Visit = Callable[[Part, Ints], None]
+Visit = Callable[[OpenPart, Ints], None]
 Advance = Callable[[int], Any]
 
 
 class Routes:
-    """The ways of rays through the parts."""
+    """The parts that each ray enters, nearest first."""
 
     def __init__(self, entered: AllHits) -> None:
         self._part, self._entry = entered.index, entered.t
@@ -112,26 +112,29 @@ class Routes:
         self._waiting: dict[int, list[Ints]] = {}
         self.visits = np.zeros(len(entered), np.int64)
 
-    def go(self, parts: OpenParts, lock: Any, visit: Visit, limit: Floats, advance: Advance) -> None:
-        """Have each ray visit its parts; it is done where the next one is entered later than its limit.
+    def visit_all(self, parts: OpenParts, lock: Any, visit: Visit, limit: Floats, advance: Advance) -> None:
+        """Visit the parts of all rays; a ray is done if it enters its next part after its limit.
 
-        `visit` asks a part for some rays, and may lower their limits.
+        `visit` merges the results of a part for some rays, and may lower their limits.
         """
         advance(self._queue(np.arange(len(self.visits)), limit))
         while self._waiting:
-            part = max(self._waiting, key=lambda k: (parts.scarce and k in parts.open, self._crowd(k)))
+            part = max(
+                self._waiting,
+                key=lambda k: (parts.memory_is_short and k in parts.open, self._waiting_rays(k)),
+            )
             rays = np.sort(np.concatenate(self._waiting.pop(part)))
             with lock:
-                visit(parts.take(part), rays)
+                visit(parts.get(part), rays)
             self.visits[rays] += 1
             self._next[rays] += 1
             advance(self._queue(rays, limit))
 
-    def _crowd(self, part: int) -> int:
+    def _waiting_rays(self, part: int) -> int:
         return sum(map(len, self._waiting[part]))
 
     def _queue(self, rays: Ints, limit: Floats) -> int:
-        """Let rays wait for their next part; return how many are done."""
+        """Queue rays for their next part; return how many are done."""
         more = rays[self._next[rays] < self._end[rays]]
         more = more[self._entry[self._next[more]] <= limit[more]]
         parts = self._part[self._next[more]]

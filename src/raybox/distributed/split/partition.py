@@ -1,8 +1,8 @@
 """Divide boxes among parts along a Hilbert curve: neighbours in space are neighbours in a part.
 
-Boxes are read three times, a piece at a time: to fit_curve the curve and count them by cells of it, and to
-deal them out. Their rank along the curve, those of one cell in the order they came, says which part they
-belong to; within a part they keep that order, so that the lowest number of a part is the lowest of the scene.
+Boxes are read three times, a block at a time: to fit the curve, to count them by its cells, and to write
+them. A box's rank along the curve (within a cell, its number) decides its part. Within a part, boxes stay in
+the order of their numbers, so that ties resolve as in the whole scene.
 """
 
 import json
@@ -25,70 +25,76 @@ from raybox.scene.scene import Scene
 from raybox.validation import Floats, Ints
 
 FACTS, BOUNDS, NUMBERS = "split.json", "bounds.npy", "numbers.npy"
-_PARTS = 8  # if nobody says how many
-PIECE = 1 << 20  # boxes looked at together
-_SAMPLE = 1 << 16
+_PARTS = 8  # by default
+BLOCK_BOXES = 1 << 20  # boxes that are in memory together
+_SAMPLE = 1 << 16  # boxes to which the curve is fitted
 _FINEST = 24  # bits of a cell: 16 million counts
 
-Build = Callable[[Boxes | Mesh], Scene]
+BuildScene = Callable[[Boxes | Mesh], Scene]
+Assigned = Iterator[tuple[int, Ints]]
+"""Parts, and the numbers of some boxes in them."""
 
 
-class Plan(NamedTuple):
-    """Which part each box belongs to: `size` in a row along the curve."""
+class Partition(NamedTuple):
+    """Which part each box belongs to: `size` boxes in a row along the curve."""
 
     curve: Curve
     shift: Any
-    ends: Ints  # how many boxes the cells up to each hold
+    ends: Ints
+    """The number of boxes in each cell and all before it."""
     size: int
 
 
-def folder_of(folder: Path, part: int) -> Path:
-    """Return where a part is kept."""
+def part_folder(folder: Path, part: int) -> Path:
+    """Return the folder of a part."""
     return folder / f"part-{part:05}"
 
 
-def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build) -> None:
-    """Write boxes, a mesh or pieces of boxes into a folder, in parts of `size(total)` each."""
+def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: BuildScene) -> None:
+    """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
     if isinstance(geometry, Mesh):
         total, lower, upper = len(geometry), *bounds(geometry.rows())
     elif isinstance(geometry, Boxes):
         total, lower, upper = len(geometry), geometry.lower, geometry.upper
     else:
-        total, lower, upper = _spooled(geometry, folder)
-    plan = _plan(lower, upper, max(1, size(total)))
-    starts = list(range(0, total, plan.size))
-    lengths = [min(plan.size, total - start) for start in starts]
+        total, lower, upper = _spool(geometry, folder)
+    partition = _plan(lower, upper, max(1, size(total)))
+    starts = list(range(0, total, partition.size))
+    lengths = [min(partition.size, total - start) for start in starts]
     for part in range(len(starts)):
-        folder_of(folder, part).mkdir()
-    deal = _deal_mesh if isinstance(geometry, Mesh) else _deal_boxes
-    deal(folder, geometry, plan, (lower, upper), lengths)
+        part_folder(folder, part).mkdir()
+    assigned = _assign(partition, lower, upper)
+    if isinstance(geometry, Mesh):
+        _write_mesh(folder, geometry, assigned, len(starts))
+    else:
+        _write_boxes(folder, lower, upper, assigned, lengths)
     corners = np.empty((len(starts), 2, lower.shape[1]))
     digest = blake2b(digest_size=16)
     kind = "mesh" if isinstance(geometry, Mesh) else "boxes"
     for part in range(len(starts)):
-        corners[part] = _build(folder_of(folder, part), kind, build, digest)
+        corners[part] = _build(part_folder(folder, part), kind, build, digest)
     np.save(folder / BOUNDS, corners)
     for spool in folder.glob("spool-*"):
         spool.unlink()
     facts = {"format": scene_files.FORMAT, "kind": kind, "size": total, "parts": len(starts)}
-    told = json.dumps(facts | {"dimension": lower.shape[1], "digest": digest.hexdigest()})
-    (folder / FACTS).write_text(told, encoding="utf-8")
+    text = json.dumps(facts | {"dimension": lower.shape[1], "digest": digest.hexdigest()})
+    (folder / FACTS).write_text(text, encoding="utf-8")
 
 
-def _spooled(pieces: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
-    """Write pieces to disk one behind the other, and map them."""
+def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
+    """Write boxes to disk one behind the other; return their number, and the bounds, mapped."""
     total, dimension = 0, 0
     names = [folder / f"spool-{side}" for side in ("lower", "upper")]
     with names[0].open("wb") as low, names[1].open("wb") as high:
-        for piece in pieces:
-            if not isinstance(piece, Boxes) or dimension not in (0, piece.ndim_space):
+        for block in blocks:
+            if not isinstance(block, Boxes) or dimension not in (0, block.ndim_space):
                 raise InvalidInput(
-                    f"pieces of a scene must be Boxes of one D; got {piece!r}. "
+                    f"every item of an iterable must be Boxes of one D; got {block!r}. "
                     "Give Boxes, a Mesh, or an iterable of Boxes."
                 )
-            piece.lower.tofile(low)
-            piece.upper.tofile(high)
-            total, dimension = total + len(piece), piece.ndim_space
+            block.lower.tofile(low)
+            block.upper.tofile(high)
+            total, dimension = total + len(block), block.ndim_space
     shape = (total, dimension or 3)
     if not total:
         return 0, np.empty(shape), np.empty(shape)
@@ -96,84 +102,84 @@ def _spooled(pieces: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats
     return total, lower, upper
 
 
-def _pieces(lower: Floats, upper: Floats) -> Iterator[tuple[int, Floats, Floats]]:
-    """Give boxes some at a time, in three dimensions."""
-    for start in range(0, len(lower), PIECE):
-        rows = restored(lower[start : start + PIECE], upper[start : start + PIECE]).rows()
+def _blocks(lower: Floats, upper: Floats) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield the number of the first box and the bounds of each block, in three dimensions."""
+    for start in range(0, len(lower), BLOCK_BOXES):
+        rows = restored(lower[start : start + BLOCK_BOXES], upper[start : start + BLOCK_BOXES]).rows()
         yield start, rows.lower, rows.upper
 
 
-def _plan(lower: Floats, upper: Floats, size: int) -> Plan:
-    """Lay the curve and count boxes by cells of it."""
+def _plan(lower: Floats, upper: Floats, size: int) -> Partition:
+    """Fit the curve, and count the boxes in its cells."""
     step = max(1, len(lower) // _SAMPLE)
     sample = restored(lower[::step].copy(), upper[::step].copy()).rows()
     curve = fit_curve(sample.lower, sample.upper)
     bits = int(np.clip(np.log2(max(1, len(lower))) + 3, 6, _FINEST))
     shift = np.uint64(BITS - bits)
     counts = np.zeros(1 << bits, np.int64)
-    for _, low, high in _pieces(lower, upper):
+    for _, low, high in _blocks(lower, upper):
         counts += np.bincount((curve.places(low, high) >> shift).view(np.int64), minlength=len(counts))
-    return Plan(curve, shift, np.cumsum(counts), size)
+    return Partition(curve, shift, np.cumsum(counts), size)
 
 
-def _dealt(plan: Plan, of: tuple[Floats, Floats]) -> Iterator[tuple[int, Ints]]:
-    """Give parts and numbers of boxes that belong to them, in the boxes' order."""
-    seen = np.concatenate([[0], plan.ends[:-1]])  # ranks that the next box of each cell gets
-    for start, low, high in _pieces(*of):
-        cells = (plan.curve.places(low, high) >> plan.shift).view(np.int64)
+def _assign(partition: Partition, lower: Floats, upper: Floats) -> Assigned:
+    """Yield parts and the numbers of boxes in them; each part's numbers ascend."""
+    next_rank = np.concatenate([[0], partition.ends[:-1]])  # of each cell: the rank of its next box
+    for start, low, high in _blocks(lower, upper):
+        cells = (partition.curve.places(low, high) >> partition.shift).view(np.int64)
         order = np.argsort(cells, kind="stable")
         among, first, counts = np.unique(cells[order], return_index=True, return_counts=True)
         ranks = np.empty(len(cells), np.int64)
-        ranks[order] = np.arange(len(cells)) - np.repeat(first, counts) + np.repeat(seen[among], counts)
-        seen[among] += counts
-        parts = ranks // plan.size
+        ranks[order] = np.arange(len(cells)) - np.repeat(first, counts) + np.repeat(next_rank[among], counts)
+        next_rank[among] += counts
+        parts = ranks // partition.size
         order = np.argsort(parts, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
             yield int(parts[group[0]]), start + group
 
 
-def _deal_boxes(folder: Path, _: Any, plan: Plan, of: tuple[Floats, Floats], lengths: list[int]) -> None:
-    """Write each box into the files of its part."""
+def _write_boxes(folder: Path, lower: Floats, upper: Floats, assigned: Assigned, lengths: list[int]) -> None:
+    """Write each box to the files of its part."""
     filled = np.zeros(len(lengths), np.int64)
-    shapes = {"lower": of[0].shape[1:], "upper": of[1].shape[1:], "numbers": ()}
+    shapes = {"lower": lower.shape[1:], "upper": upper.shape[1:], "numbers": ()}
     kinds = {"lower": np.float64, "upper": np.float64, "numbers": np.int64}
     for part, length in enumerate(lengths):
         for name, shape in shapes.items():
-            path = folder_of(folder, part) / f"{name}.npy"
+            path = part_folder(folder, part) / f"{name}.npy"
             np.lib.format.open_memmap(path, "w+", kinds[name], (length, *shape))
-    for part, numbers in _dealt(plan, of):
+    for part, numbers in assigned:
         begin, end = filled[part], filled[part] + len(numbers)
-        for name, given in (("lower", of[0][numbers]), ("upper", of[1][numbers]), ("numbers", numbers)):
-            np.load(folder_of(folder, part) / f"{name}.npy", mmap_mode="r+")[begin:end] = given
+        for name, values in (("lower", lower[numbers]), ("upper", upper[numbers]), ("numbers", numbers)):
+            np.load(part_folder(folder, part) / f"{name}.npy", mmap_mode="r+")[begin:end] = values
         filled[part] = end
 
 
-def _deal_mesh(folder: Path, mesh: Mesh, plan: Plan, of: tuple[Floats, Floats], lengths: list[int]) -> None:
-    """Write triangles into the files of their part, with the vertices that it needs."""
-    shares: list[list[Ints]] = [[] for _ in lengths]
-    for part, numbers in _dealt(plan, of):
-        shares[part].append(numbers)
-    for part, share in enumerate(shares):
-        numbers = np.concatenate(share)
+def _write_mesh(folder: Path, mesh: Mesh, assigned: Assigned, parts: int) -> None:
+    """Write each triangle to the files of its part, with the vertices that the part uses."""
+    by_part: list[list[Ints]] = [[] for _ in range(parts)]
+    for part, numbers in assigned:
+        by_part[part].append(numbers)
+    for part, of_part in enumerate(by_part):
+        numbers = np.concatenate(of_part)
         used, faces = np.unique(mesh.faces[numbers], return_inverse=True)
-        place = folder_of(folder, part)
-        scene_files.keep_geometry(place, Mesh(mesh.vertices[used], faces.reshape(-1, 3)))
+        place = part_folder(folder, part)
+        scene_files.write_geometry(place, Mesh(mesh.vertices[used], faces.reshape(-1, 3)))
         np.save(place / NUMBERS, numbers)
 
 
-def _build(place: Path, kind: str, build: Build, digest: Any) -> Floats:
-    """Build the tree of a part; return its bounds."""
-    scene = build(scene_files.geometry_of(place, kind))
-    scene_files.keep_tree(place, scene)
+def _build(place: Path, kind: str, build: BuildScene, digest: Any) -> Floats:
+    """Build the tree of a part, and update the digest with its files; return its bounds."""
+    scene = build(scene_files.read_geometry(place, kind))
+    scene_files.write_tree(place, scene)
     for path in sorted(place.glob("*.npy")):
         with path.open("rb") as file:
-            for data in iter(partial(file.read, PIECE), b""):
+            for data in iter(partial(file.read, BLOCK_BOXES), b""):
                 digest.update(data)
     return scene.bounds
 
 
-def size_of(parts: Any, max_boxes: Any) -> Callable[[int], int]:
-    """Return what tells how many boxes a part has."""
+def part_size(parts: Any, max_boxes: Any) -> Callable[[int], int]:
+    """Return a function from the number of boxes to that of a part."""
     if parts is not None and max_boxes is not None:
         raise InvalidInput(f"give parts or max_boxes, not both; got {parts!r} and {max_boxes!r}.")
     name, value = ("max_boxes", max_boxes) if parts is None and max_boxes is not None else ("parts", parts)
@@ -187,4 +193,4 @@ def make_folder(folder: Any) -> Path:
     """Return a folder that is new, or empty; a temporary one if none is given."""
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="raybox-split-"))
-    return scene_files.new_folder(folder, "give another folder, or take up what is there: SplitScene.open")
+    return scene_files.new_folder(folder, "give another folder, or open what is there: SplitScene.open")

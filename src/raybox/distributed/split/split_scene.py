@@ -1,4 +1,4 @@
-"""`SplitScene`: a scene in parts, and the questions rays ask of it."""
+"""`SplitScene`: a scene in parts on disk, and its queries."""
 
 import shutil
 import weakref
@@ -12,8 +12,8 @@ import numpy as np
 
 from raybox import validation
 from raybox.bvh.build import QUALITIES
-from raybox.distributed.split.open_parts import OpenParts, Part, Routes, check_memory
-from raybox.distributed.split.partition import divide, make_folder, size_of
+from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory
+from raybox.distributed.split.partition import divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
@@ -32,35 +32,33 @@ _EMPTY: dict[str, Bounded] = {
 
 @final
 class SplitScene(QueryMethods):
-    """Boxes or triangles too many for memory: in parts, on disk, answers as of one `Scene`, bit for bit.
+    """Boxes or triangles in parts on disk; results equal those of one `Scene`, bit for bit.
 
-    Boxes are dealt out along a Hilbert curve, so that a part is a region of space, with a tree of its own. A
-    small tree of the parts' bounds sends each ray only to parts whose bounds it enters, the nearest first,
-    and not to those that it enters after what it met. Files are mapped, not read: what is touched is in
-    memory, as long as there is room.
+    Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
+    the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
+    mapped, not read: pages in use are in memory, as long as there is room.
 
     Parameters
     ----------
     geometry : Boxes, Mesh, or iterable of Boxes
-        What rays may meet. Pieces of boxes, say row groups of a file, are numbered in their order, and only
-        one is in memory at a time.
+        The primitives. Boxes of an iterable, say of the row groups of a file, are numbered in their order;
+        one item is in memory at a time.
     parts : int, optional
-        How many parts to make, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given.
+        Number of parts, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given.
     max_boxes : int, optional
-        How many boxes a part may have, instead: a part takes about 100 bytes a box.
+        Largest number of boxes in a part, instead: a part occupies about 100 bytes a box.
     folder : path, optional
-        Where the parts are kept, new or empty; `open` takes it up again, from any machine that sees it. A
-        temporary one if left out, which goes away with the scene.
+        Where to write the parts, new or empty; `open` opens it again, on any machine that sees it. By default
+        a temporary one, removed with the scene.
     memory : int, optional
-        Bytes that open parts may take together; all stay open if left out, and the system drops what it
-        needs.
+        Bytes that open parts may occupy together; by default all stay open, and the system reclaims pages.
     quality, workers
-        As for `Scene`; a part is built at a time.
+        As for `Scene`; one part is built at a time.
 
     Raises
     ------
     InvalidInput
-        If the geometry is something else, or an argument out of range, or `memory` below the largest part.
+        If the geometry is of another type, an argument out of range, or `memory` below the largest part.
     FileFormatError
         If the folder cannot be written.
 
@@ -70,8 +68,8 @@ class SplitScene(QueryMethods):
     >>> boxes = rb.Boxes([[2, -1, -1], [5, -1, -1], [8, -1, -1]], [[3, 1, 1], [6, 1, 1], [9, 1, 1]])
     >>> scene = rb.SplitScene(boxes, max_boxes=1)
     >>> rays = rb.Rays([0, 0, 0], [[1, 0, 0], [-1, 0, 0]])
-    >>> scene.nearest(rays).index, scene.count(rays)
-    (array([ 0, -1]), array([3, 0]))
+    >>> scene.nearest(rays).index, scene.occluded(rays)
+    (array([ 0, -1]), array([ True, False]))
     >>> scene.visits(rays)
     array([1, 0])
     """
@@ -87,35 +85,35 @@ class SplitScene(QueryMethods):
         quality: str = "balanced",
         workers: int = -1,
     ) -> None:
-        size = size_of(parts, max_boxes)
+        size = part_size(parts, max_boxes)
         if quality not in QUALITIES:
             raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
         build = partial(Scene, quality=quality, workers=check_workers(workers))
         if not isinstance(geometry, Boxes | Mesh | Iterable):
             came = type(geometry).__name__
-            raise InvalidInput(f"a SplitScene is made of Boxes, a Mesh or pieces of Boxes; got {came}.")
+            raise InvalidInput(f"a SplitScene is made of Boxes, a Mesh or an iterable of Boxes; got {came}.")
         check_memory(memory)
-        place = make_folder(folder)
+        path = make_folder(folder)
         if folder is None:
-            weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+            weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
         try:
-            divide(geometry, place, size, build)
+            divide(geometry, path, size, build)
         except BaseException as error:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
             if isinstance(error, OSError):
                 problem = f"cannot be written ({error.strerror or error})"
-                raise FileFormatError(f"{place}: {problem}; make room, or give another folder") from error
+                raise FileFormatError(f"{path}: {problem}; make room, or give another folder") from error
             raise
-        self._take_up(place, memory)
+        self._open_folder(path, memory)
 
     @classmethod
     def open(cls, folder: Any, *, memory: int | None = None) -> "SplitScene":
-        """Take up a scene that was split before, in this process or another.
+        """Return the scene in a folder that an earlier `SplitScene` has written.
 
         Parameters
         ----------
         folder : path
-            That was given to `SplitScene`.
+            The folder given to `SplitScene`.
         memory : int, optional
             As for `SplitScene`.
 
@@ -133,38 +131,40 @@ class SplitScene(QueryMethods):
         array(1)
         """
         scene = object.__new__(cls)
-        scene._take_up(Path(folder), memory)
+        scene._open_folder(Path(folder), memory)
         return scene
 
-    def _take_up(self, folder: Path, memory: int | None) -> None:
+    def _open_folder(self, folder: Path, memory: int | None) -> None:
         self._open_parts = OpenParts(folder, memory)
         self._lock = RLock()
         corners = self._open_parts.corners
-        self._top = Scene(restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1)
+        self._part_bounds = Scene(
+            restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1
+        )
 
     @property
     def folder(self) -> Path:
-        """Where the parts are kept."""
+        """The folder of the parts."""
         return self._open_parts.folder
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return len(self._open_parts)
 
     @property
     def memory(self) -> int | None:
-        """How many bytes open parts may take together; None: any number."""
+        """Bytes that open parts may occupy together; None: no limit."""
         return self._open_parts.memory
 
     @property
     def kind(self) -> str:
-        """What it is made of: "boxes" or "mesh"."""
+        """What the scene is made of: "boxes" or "mesh"."""
         return str(self._open_parts.facts["kind"])
 
     @property
     def digest(self) -> str:
-        """A sum of all that the scene is made of: scenes of one sum answer alike."""
+        """A checksum of all parts: scenes of equal checksums have equal results."""
         return str(self._open_parts.facts["digest"])
 
     @property
@@ -175,7 +175,7 @@ class SplitScene(QueryMethods):
     @property
     def bounds(self) -> Floats:
         """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
-        return self._top.bounds
+        return self._part_bounds.bounds
 
     def __len__(self) -> int:
         return int(self._open_parts.facts["size"])
@@ -184,17 +184,17 @@ class SplitScene(QueryMethods):
         return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
 
     def visits(self, rays: Rays, query: str = "nearest", **options: Any) -> Ints:
-        """Tell how many parts each ray has to be asked of: int64, of the rays' shape.
+        """Return how many parts each ray visits: int64, of the rays' shape.
 
-        For `nearest`, those whose bounds it enters no later than it meets a box; for `occluded`, up to one
-        where it meets any; for `count` and `all`, every part that it enters.
+        For `nearest`, those whose bounds it enters no later than its nearest hit; for `occluded`, those up to
+        its first hit; for `count` and `all`, every part that it enters.
 
         Parameters
         ----------
         rays : Rays
             Of any shape, of the scene's D.
         query : {"nearest", "occluded", "count", "all"}
-            The question.
+            The query.
         workers, progress, where, cull
             As for `Scene.nearest`.
 
@@ -203,7 +203,7 @@ class SplitScene(QueryMethods):
         >>> import raybox as rb
         >>> scene = rb.SplitScene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]), parts=2)
         >>> rays = rb.Rays([[0, 0], [4, 0]], [1, 0])
-        >>> scene.visits(rays), scene.visits(rays, "count")
+        >>> scene.visits(rays), scene.visits(rays, "all")
         (array([1, 1]), array([2, 1]))
         """
         if query not in file_queries():
@@ -212,18 +212,18 @@ class SplitScene(QueryMethods):
         return visits.reshape(rays.shape)
 
     def check(self) -> None:
-        """Raise `RayboxError` if the tree of a part is not sound, or a box is not in exactly one part."""
-        seen = np.zeros(len(self), np.int64)
+        """Raise `RayboxError` unless the tree of each part is valid, and each box in exactly one part."""
+        found = np.zeros(len(self), np.int64)
         for number in range(self.parts):
             with self._lock:
-                part = self._open_parts.take(number)
+                part = self._open_parts.get(number)
                 part.scene.check()
-                np.add.at(seen, part.numbers, 1)
+                np.add.at(found, part.numbers, 1)
                 inside = part.scene.bounds == self._open_parts.corners[number]
             if not inside.all() or (np.diff(part.numbers) <= 0).any():
-                raise RayboxError(f"part {number} of {self.folder} is not what was split; split it again.")
-        if not (seen == 1).all():
-            raise RayboxError(f"{self.folder} does not hold each box once; split it again.")
+                raise RayboxError(f"part {number} of {self.folder} is damaged; split the scene again.")
+        if not (found == 1).all():
+            raise RayboxError(f"{self.folder} does not hold each box once; split the scene again.")
 
     def _run(
         self,
@@ -263,12 +263,12 @@ class SplitScene(QueryMethods):
         flat = rays.reshape(-1)
         merger = query.part_merger(flat.rows(), like, options)
 
-        def visit(part: Part, which: Ints) -> None:
+        def visit(part: OpenPart, which: Ints) -> None:
             mask = None if allowed is None else allowed[part.numbers]
             arguments = {"rays": flat[which], "workers": threads, "where": mask, "cull": cull}
             merger.visit(part, which, arguments)
 
-        routes = Routes(self._top.all(flat, workers=threads))
+        routes = Routes(self._part_bounds.all(flat, workers=threads))
         with bar(len(flat), progress) as advance:
-            routes.go(self._open_parts, self._lock, visit, merger.limit, advance)
+            routes.visit_all(self._open_parts, self._lock, visit, merger.limit, advance)
         return merger, routes.visits

@@ -1,21 +1,23 @@
-"""Files in, files out, in bounded memory: a file of rays is read, asked and answered chunk by chunk.
+"""Casts of files of rays in bounded memory: read, query and write chunk by chunk.
 
-A chunk is so many rays in a row, numbered by its first; what is answered of one depends on nothing else.
-One thread reads chunks, two ask them with the workers, one writes; between two of them one may wait.
+A chunk is a number of consecutive rays, numbered by its first; its results depend on no other chunk.
+One thread reads chunks, two run the query with the workers of the call, one writes; queues of one chunk
+connect them.
 
-==============  =================================================================================
-module          does
-==============  =================================================================================
-``casting``     ``cast``: from arguments to a finished file
-``pipeline``    the threads (``stages``), progress, what is left when one of them fails
-``chunks``      pieces as files hold them, put together to chunks of one size
-``sources``     which reader gives pieces: ``tables``, ``lines``, LAS, or all of it
-``answers``     a chunk's results as columns
-``writers``     which writer appends them to which format; ``parquet`` (``parquet_footer``)
-``part_files``  files that grow
-``begun``       the folder beside an output: whose it is, who may write, what survives the machine
-``journal``     what was asked, how far it is done, for who resumes
-==============  =================================================================================
+==================  ===================================================================================
+module              does
+==================  ===================================================================================
+``casting``         ``cast``: from arguments to a complete file
+``pipeline``        the threads (``stages``), progress, what is stored when one of them fails
+``chunks``          row blocks of a file, put together to chunks of one size
+``readers``         the reader for each format: ``tables``, ``csv_chunks``, LAS, or the whole file
+``result_columns``  a chunk's results as columns
+``writers``         the writer for each format; ``parquet`` (``parquet_footer``)
+``part_files``      files that are appended to
+``output_folder``   the folder beside an output: its job, its lock, durable writes
+``journal``         the job and its progress, for the call that resumes it
+``partitioned``     the interface of a scene in parts
+==================  ===================================================================================
 """
 
 from raybox.io.chunked.casting import Summary, cast

@@ -1,4 +1,4 @@
-"""Pieces as a file holds them, put together to chunks of one size."""
+"""Row blocks of a file, put together to chunks of one size."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,40 +11,40 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.geometry.rays import own
-from raybox.io.chunked import passing_kernels
+from raybox.io.chunked import column_kernels
 from raybox.io.formats.assembly import RANGES, build
-from raybox.io.formats.common import Floats, Parts, Want
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions
 
 CHUNK = 1 << 20  # rays: as many as the scene sorts at once
-PIECE = 1 << 16  # rows that readers give at a time, where they can choose
+BLOCK_ROWS = 1 << 16  # rows that readers yield at a time, where they can choose
 
 
-class Piece(NamedTuple):
-    """Some rows of a file; ``arrays`` hold (n, D) or n numbers, or are sequences of D columns."""
+class RowBlock(NamedTuple):
+    """Consecutive rows of a file; `arrays` are (n, D) or (n,), or sequences of D columns."""
 
     row: int
     """The number of its first row."""
-    at: int
-    """Where its source finds it, or what it is a part of."""
+    offset: int
+    """Where its reader finds it (a row, byte or row group), or the block that it is a part of."""
     rows: int
     arrays: Mapping[str, Floats | Sequence[Floats]]
-    share: float | None = None
-    """How much of the file is read at its end, if that is all that tells how long it is."""
+    fraction: float | None = None
+    """The fraction of the file that ends with it, where the number of rows is unknown."""
 
 
-class Source(NamedTuple):
-    """A file of rays or points that is read piece by piece."""
+class RayFile(NamedTuple):
+    """A file of rays or points that is read block by block."""
 
     path: Path
-    want: Want
+    options: ReadOptions
     widths: dict[str, int]
     """Its arrays, and the length of their rows; 0 for t_min and t_max."""
     total: int | None
-    """How many rows, if the file tells."""
-    pieces: Callable[[int, int], Iterator[Piece]]
-    """All pieces from one on, given its ``row`` and ``at``; 0, 0 is the first."""
+    """The number of rows; None: unknown before the end."""
+    blocks: Callable[[int, int], Iterator[RowBlock]]
+    """(row, offset) -> the block that begins there and all after it; (0, 0) is the first."""
     where: Callable[[str, tuple[int, ...]], str]
-    """Say where in the file a number stands, by its array and its place there."""
+    """(array, index) -> the place of a number in the file, for errors."""
 
     @property
     def dimension(self) -> int:
@@ -52,120 +52,128 @@ class Source(NamedTuple):
         return max(self.widths.values())
 
 
-class Place(NamedTuple):
-    """Where a chunk begins: its first row, in a piece of this ``row`` and ``at``; the sum of all before."""
+class Position(NamedTuple):
+    """Where a chunk begins."""
 
     first: int = 0
+    """Its first row."""
     row: int = 0
-    at: int = 0
-    digest: str = ""
+    """`RowBlock.row` of the block that holds this row or the one before it."""
+    offset: int = 0
+    """`RowBlock.offset` of that block."""
+    checksum: str = ""
+    """Of all rows before."""
 
 
-Room = dict[str, Floats]
+Buffers = dict[str, Floats]
 
 
-class Rooms:
-    """Memory that goes round: fresh pages cost more than what is written to them."""
+class ChunkBuffers:
+    """Reused arrays of chunks: fresh pages cost more than writing to them."""
 
     def __init__(self) -> None:
-        self._free: list[Room] = []
+        self._free: list[Buffers] = []
 
-    def take(self, widths: dict[str, int], size: int) -> Room:
-        """Lend arrays of so many rows."""
+    def acquire(self, widths: dict[str, int], size: int) -> Buffers:
+        """Return arrays of `size` rows."""
         if self._free:
             return self._free.pop()
         return {name: np.empty((size, width) if width else size) for name, width in widths.items()}
 
-    def give_back(self, room: Room) -> None:
-        """Take arrays back that nobody looks at any more."""
-        self._free.append(room)
+    def release(self, buffers: Buffers) -> None:
+        """Store arrays that are no longer used, for the next chunk."""
+        self._free.append(buffers)
 
 
 class Chunk(NamedTuple):
-    """Rays in a row, and where the next ones are; ``room`` is the memory that they are in."""
+    """Consecutive rays of a file."""
 
     first: int
     rays: Rays
-    after: Place
-    share: float | None
-    room: Room
+    end: Position
+    """Where the next chunk begins."""
+    fraction: float | None
+    """The fraction of the file that ends with it; None: the number of rows is known."""
+    buffers: Buffers
+    """The arrays of `rays`."""
 
 
-class _Filled(NamedTuple):
-    """A room with so many rows in it, of which ``finite`` tells whether all but ranges are."""
+class _ChunkArrays(NamedTuple):
+    """A chunk before its rays are checked."""
 
-    room: Room
+    buffers: Buffers
     rows: int
-    place: Place
-    after: Place
-    share: float | None
+    start: Position
+    end: Position
+    fraction: float | None
     finite: bool
+    """Whether all numbers are, but for t_min and t_max."""
 
 
-def read(source: Source, size: int, start: Place, rooms: Rooms) -> Iterator[Chunk]:
-    """Read chunks of so many rays, from one place on."""
-    for filled in _filled(source, size, start, rooms):
-        yield Chunk(filled.place.first, _rays(source, filled), filled.after, filled.share, filled.room)
+def read(source: RayFile, size: int, start: Position, buffers: ChunkBuffers) -> Iterator[Chunk]:
+    """Yield the chunks of `size` rays from a position on."""
+    for chunk in _read_arrays(source, size, start, buffers):
+        yield Chunk(chunk.start.first, _rays(source, chunk), chunk.end, chunk.fraction, chunk.buffers)
 
 
-def pass_over(source: Source, size: int, rows: int) -> Place | None:
-    """Read so many rows again, to no end but to tell where they end and what their sum is."""
-    place, rooms = Place(), Rooms()
-    for filled in _filled(source, size, Place(), rooms):
-        place = filled.after
-        rooms.give_back(filled.room)
-        if place.first >= rows:
+def position_of_row(source: RayFile, size: int, row: int) -> Position | None:
+    """Return the position of a row, with the checksum of all before it; None: no chunk begins there."""
+    position, buffers = Position(), ChunkBuffers()
+    for chunk in _read_arrays(source, size, Position(), buffers):
+        position = chunk.end
+        buffers.release(chunk.buffers)
+        if position.first >= row:
             break
-    return place if place.first == rows else None
+    return position if position.first == row else None
 
 
-def _filled(source: Source, size: int, start: Place, rooms: Rooms) -> Iterator[_Filled]:
-    """Fill rooms with rows of as many pieces as it takes."""
+def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers) -> Iterator[_ChunkArrays]:
+    """Yield chunks, each from as many blocks as it needs."""
     size = size if source.total is None else min(size, max(1, source.total))
-    place, filled, room = start, 0, rooms.take(source.widths, size)
-    sums, finite = _sums(start, source), True
+    position, filled, buffers = start, 0, pool.acquire(source.widths, size)
+    checksums, finite = _checksums_at(start, source), True
 
-    def whole(piece: Piece) -> _Filled:
-        digest = " ".join(f"{total:016x}" for total in sums.values())
-        after = Place(place.first + filled, piece.row, piece.at, digest)
-        return _Filled(room, filled, place, after, piece.share, finite)
+    def chunk_to(block: RowBlock) -> _ChunkArrays:
+        checksum = " ".join(f"{total:016x}" for total in checksums.values())
+        end = Position(position.first + filled, block.row, block.offset, checksum)
+        return _ChunkArrays(buffers, filled, position, end, block.fraction, finite)
 
-    for piece in source.pieces(start.row, start.at):
-        taken = max(0, start.first - piece.row)
-        while taken < piece.rows:
-            more = min(size - filled, piece.rows - taken)
-            finite &= _fill(room, filled, piece, slice(taken, taken + more), sums)
-            filled, taken = filled + more, taken + more
+    for block in source.blocks(start.row, start.offset):
+        used = max(0, start.first - block.row)
+        while used < block.rows:
+            more = min(size - filled, block.rows - used)
+            finite &= _copy_rows(buffers, filled, block, slice(used, used + more), checksums)
+            filled, used = filled + more, used + more
             if filled == size:
-                done = whole(piece)
-                yield done
-                place, filled, room, finite = done.after, 0, rooms.take(source.widths, size), True
-        last = piece
+                chunk = chunk_to(block)
+                yield chunk
+                position, filled, buffers, finite = chunk.end, 0, pool.acquire(source.widths, size), True
+        last = block
     if filled:
-        yield whole(last)
+        yield chunk_to(last)
 
 
-def _sums(start: Place, source: Source) -> dict[str, Any]:
-    """Give the sum of each array up to a place."""
-    told = [int(total, 16) for total in start.digest.split()] or [0] * len(source.widths)
-    return dict(zip(source.widths, told, strict=True))
+def _checksums_at(position: Position, source: RayFile) -> dict[str, Any]:
+    """Return the checksum of each array up to a position."""
+    totals = [int(total, 16) for total in position.checksum.split()] or [0] * len(source.widths)
+    return dict(zip(source.widths, totals, strict=True))
 
 
-def _fill(room: Room, start: int, piece: Piece, rows: slice, sums: dict[str, Any]) -> bool:
-    """Write rows of a piece into a room, and add them to the sums; return whether they are finite."""
-    sound, end = True, start + rows.stop - rows.start
-    for name, array in room.items():
-        given = piece.arrays[name]
+def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: slice, checksums: dict[str, Any]) -> bool:
+    """Copy rows of a block into buffers, and update the checksums; return whether they are finite."""
+    all_finite, end = True, start + rows.stop - rows.start
+    for name, array in buffers.items():
+        given = block.arrays[name]
         columns = np.atleast_2d(given.T) if isinstance(given, np.ndarray) else given
         words = _words(array[start:end].reshape(end - start, -1))
-        fixed = tuple(_fixed(column[rows]) for column in columns)
-        finite, sums[name] = passing_kernels.weave(fixed, words, np.uint64(sums[name]))
-        sound &= finite or name in RANGES
-    return sound
+        fixed = tuple(_read_only_words(column[rows]) for column in columns)
+        finite, checksums[name] = column_kernels.interleave(fixed, words, np.uint64(checksums[name]))
+        all_finite &= finite or name in RANGES
+    return all_finite
 
 
-def _fixed(column: Floats) -> NDArray[np.uint64]:
-    """Give a column as words that the loop only reads: of one kind, so that it is compiled once."""
+def _read_only_words(column: Floats) -> NDArray[np.uint64]:
+    """Return a column as read-only words: all of one type, so that the loop is compiled once."""
     words = _words(column)
     words.setflags(write=False)
     return words
@@ -175,19 +183,21 @@ def _words(array: Floats) -> NDArray[np.uint64]:
     return array.view(np.uint64)
 
 
-def _rays(source: Source, filled: _Filled) -> Rays:
-    """Make rays of a chunk; a wrong number is named by its place in the file."""
-    first = filled.place.first
-    arrays = {name: array[: filled.rows] for name, array in filled.room.items()}
+def _rays(source: RayFile, chunk: _ChunkArrays) -> Rays:
+    """Return the rays of a chunk; an error gives the place of the wrong number in the file."""
+    first = chunk.start.first
+    arrays = {name: array[: chunk.rows] for name, array in chunk.buffers.items()}
     if "origins" in arrays:
-        with suppress(InvalidInput):  # which is worded below, with the place in the file
+        with suppress(InvalidInput):  # `build` raises it again, with the place in the file
             o, d, low, high = (arrays.get(name) for name in ("origins", "directions", *RANGES))
             assert o is not None
             assert d is not None
-            return own((o, d, low, high), source.want.invalid, filled.finite)
+            return own((o, d, low, high), source.options.invalid, chunk.finite)
     number = len(next(iter(arrays.values())))
     among = "" if source.total == number else f" in {number:,} rows"
-    parts = Parts(arrays, lambda name, index: source.where(name, (first + index[0], *index[1:])), among=among)
-    rays = build(parts, source.path, source.want).geometry
+    raw = FileArrays(
+        arrays, lambda name, index: source.where(name, (first + index[0], *index[1:])), among=among
+    )
+    rays = build(raw, source.path, source.options).geometry
     assert isinstance(rays, Rays)
     return rays

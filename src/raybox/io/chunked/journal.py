@@ -1,8 +1,8 @@
-"""What was asked and how far it is done: a folder beside the output, until the output is whole.
+"""The journal of an output: its job and its progress, in a folder beside the output until that is complete.
 
-``OUT.raybox-part`` holds ``journal.json``, the growing answers, and a lock. Answers are appended first and
-noted in the journal after that, under a new name that then takes the old one's place: what the journal tells
-is there, whatever happened meanwhile, and what it does not tell is cut off by who resumes.
+``OUT.raybox-part`` holds ``journal.json``, the results so far, and a lock. Results are appended first; then
+the journal is written under a new name, which replaces the old one. So all that the journal lists is on the
+disk, and the call that resumes truncates the files to it.
 """
 
 import json
@@ -14,90 +14,95 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raybox.io.chunked import output_folder
-from raybox.io.chunked.chunks import Place
+from raybox.io.chunked.chunks import Position
 from raybox.io.chunked.output_folder import LOCK, Facts
 
-ENDING = ".raybox-part"
+_SUFFIX = ".raybox-part"
 _JOURNAL = "journal.json"
 
 
 def folder_of(target: Path) -> Path:
-    """Give the folder of an output's journal."""
-    return output_folder.folder_of(target, ENDING)
+    """Return the folder of an output's journal."""
+    return output_folder.folder_of(target, _SUFFIX)
 
 
-class Done(NamedTuple):
-    """How far the work is done: where the next chunk begins, and what came before it."""
+class CastProgress(NamedTuple):
+    """How far a cast is: where the next chunk begins, and totals of all before it."""
 
-    place: Place = Place()
+    position: Position = Position()
     rows: int = 0
-    met: int = 0
-    files: dict[str, int] = {}  # noqa: RUF012 - a default that nobody writes to
+    hit_count: int = 0
+    lengths: dict[str, int] = {}  # noqa: RUF012 - a default that is never written to
+    """Bytes of each part file."""
     finished: bool = False
 
 
 class Journal:
-    """The folder of one output."""
+    """The folder of one output.
 
-    def __init__(self, target: Path, asked: Facts, found: Facts) -> None:
+    job: what determines the results; fingerprint: of the file of rays.
+    """
+
+    def __init__(self, target: Path, job: Facts, fingerprint: Facts) -> None:
         self.given, self.target = target, target.resolve()
         self.folder = folder_of(target)
-        self.asked, self.found = asked, found
+        self.job, self.fingerprint = job, fingerprint
         self.same_input = True
-        self.done = Done()
+        self.progress = CastProgress()
 
     @property
-    def whole(self) -> Path:
-        """Where the output is put together."""
-        return self.folder / f"answers{self.target.suffix.lower()}"
+    def output(self) -> Path:
+        """Where the output is assembled."""
+        return self.folder / f"results{self.target.suffix.lower()}"
 
     def load(self) -> None:
-        """Take up what the same command has left; refuse what another one has."""
+        """Read the progress of the same job; raise for a folder of another one."""
         path = self.folder / _JOURNAL
         if not path.exists():
-            if output_folder.holds_others(self.folder, _JOURNAL):
-                raise output_folder.foreign(self.folder, "is there, but holds no journal")
+            if output_folder.has_other_files(self.folder, _JOURNAL):
+                raise output_folder.foreign_folder(self.folder, "exists, but has no journal")
             return
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            done = Done(**{**told["done"], "place": Place(**told["done"]["place"])})
-            asked, found = dict(told["asked"]), told["input"]
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            position = Position(**stored["progress"]["position"])
+            progress = CastProgress(**{**stored["progress"], "position": position})
+            job, fingerprint = dict(stored["job"]), stored["input"]
         except (ValueError, KeyError, TypeError) as error:
-            raise output_folder.foreign(self.folder, "holds a journal that cannot be read") from error
-        if not done.place.first:
+            raise output_folder.foreign_folder(self.folder, "has a journal that cannot be read") from error
+        if not progress.position.first:
             self._empty()
             return
-        output_folder.compare(self.given, self.folder, asked, self.asked)
-        self.done, self.same_input = done, found == self.found
-        placed = done.finished and not self.whole.exists()
-        if placed and not (self.same_input and self.target.exists()):
-            self._empty()  # that output was whole, and this is to be another one
-            self.done = Done()
+        output_folder.check_same_job(self.given, self.folder, job, self.job)
+        self.progress, self.same_input = progress, fingerprint == self.fingerprint
+        in_place = progress.finished and not self.output.exists()
+        if in_place and not (self.same_input and self.target.exists()):
+            self._empty()  # that output was complete, and this is another one
+            self.progress = CastProgress()
 
-    def save(self, done: Done | None = None) -> None:
-        """Note what is done, so that it survives the machine."""
-        done = done or self.done
-        told = {"asked": self.asked, "input": self.found}
-        told["done"] = {**done._asdict(), "place": done.place._asdict()}
+    def save(self, progress: CastProgress | None = None) -> None:
+        """Write the progress, so that it survives a crash of the machine."""
+        progress = progress or self.progress
+        stored = {"job": self.job, "input": self.fingerprint}
+        stored["progress"] = {**progress._asdict(), "position": progress.position._asdict()}
         new = self.folder / (_JOURNAL + ".new")
         with new.open("w", encoding="utf-8") as file:
-            json.dump(told, file, indent=1)
+            json.dump(stored, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.folder / _JOURNAL)
         output_folder.sync_folder(self.folder)
-        self.done = done
+        self.progress = progress
 
     def place_output(self) -> None:
-        """Put the whole output in its place."""
-        if self.whole.exists():
-            output_folder.sync(self.whole)
-            self.save(self.done._replace(finished=True))
-            os.replace(self.whole, self.target)
+        """Move the complete output to its place."""
+        if self.output.exists():
+            output_folder.sync(self.output)
+            self.save(self.progress._replace(finished=True))
+            os.replace(self.output, self.target)
             output_folder.sync_folder(self.target.parent)
 
     def _empty(self) -> None:
-        """Remove what is in the folder, the journal last: without it nobody would know whose the rest is."""
+        """Remove the files of the folder, the journal last: it identifies the others."""
         for item in sorted(self.folder.iterdir(), key=lambda item: item.name == _JOURNAL):
             if item.name == LOCK:
                 continue
@@ -116,13 +121,13 @@ class Journal:
 
 
 @contextmanager
-def opened(target: Path, asked: Facts, found: Facts) -> Iterator[Journal]:
-    """Lend the journal of an output to one process at a time; leave nothing where nothing was done."""
-    journal = Journal(target, asked, found)
-    with output_folder.held(target, journal.folder):
+def open_journal(target: Path, job: Facts, fingerprint: Facts) -> Iterator[Journal]:
+    """Yield the journal of an output, locked; its folder is removed if nothing is done."""
+    journal = Journal(target, job, fingerprint)
+    with output_folder.locked(target, journal.folder):
         journal.load()
         try:
             yield journal
         finally:
-            if not journal.done.place.first:
+            if not journal.progress.position.first:
                 journal.remove()

@@ -1,7 +1,6 @@
-"""The folder of an output that is begun, beside it: whose it is, who may write, what survives the machine.
+"""The folder of an unfinished output, beside it: its job, its lock, durable writes.
 
-`raybox.io.chunked.journal` keeps one file that grows there, `raybox.distributed.dask.part_folder` many that
-are whole.
+`raybox.io.chunked.journal` appends to one output there; `raybox.distributed.dask.part_folder` collects parts.
 """
 
 import os
@@ -12,64 +11,65 @@ from threading import Event, Thread
 from typing import Any
 
 from raybox.errors import RayboxError
-from raybox.io.chunked.part_files import put_away
-from raybox.io.formats.common import broken
+from raybox.io.chunked.part_files import sync_file
+from raybox.io.formats.common import file_error
 
 LOCK = "lock"
-_SECONDS = 0.5
+_SYNC_SECONDS = 0.5
 
 Facts = dict[str, Any]
 
 
-def folder_of(target: Path, ending: str) -> Path:
-    """Give the folder beside an output."""
+def folder_of(target: Path, suffix: str) -> Path:
+    """Return the folder beside an output."""
     place = target.resolve()
-    return place.with_name(place.name + ending)
+    return place.with_name(place.name + suffix)
 
 
-def holds_others(folder: Path, told: str) -> bool:
-    """Tell whether there is more than a lock and the beginnings of the file that would tell whose it is."""
-    return bool({item.name for item in folder.iterdir()} - {LOCK, told + ".new"})
+def has_other_files(folder: Path, manifest: str) -> bool:
+    """Return whether a folder without its manifest holds more than a lock and an unfinished manifest."""
+    return bool({item.name for item in folder.iterdir()} - {LOCK, manifest + ".new"})
 
 
-def foreign(folder: Path, problem: str) -> RayboxError:
-    """Word that a folder is somebody else's."""
-    return broken(folder, problem, "rename or remove it, or give another output")
+def foreign_folder(folder: Path, problem: str) -> RayboxError:
+    """Return the error for a folder that is not one of raybox."""
+    return file_error(folder, problem, "rename or remove it, or give another output")
 
 
-def compare(given: Path, folder: Path, before: Facts, now: Facts) -> None:
-    """Refuse to go on with what another command has begun."""
+def check_same_job(given: Path, folder: Path, before: Facts, now: Facts) -> None:
+    """Raise `FileFormatError` if a folder is of another job."""
     before = dict(before)
     if before.get("invalid") == "raise":  # then no ray that is done was invalid
         before["invalid"] = now["invalid"]
     differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if differ:
-        shown = ", ".join(
-            f"{name} {_said(before.get(name))} there, {_said(now.get(name))} now" for name in differ
+        changes = ", ".join(
+            f"{name} {_as_text(before.get(name))} there, {_as_text(now.get(name))} now" for name in differ
         )
-        raise broken(
+        raise file_error(
             given,
-            f"another command has begun it, in {folder.name} ({shown})",
+            f"another command has started it, in {folder.name} ({changes})",
             "finish that command, or remove the folder, or give another output",
         )
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
 @contextmanager
-def held(target: Path, folder: Path) -> Iterator[None]:
-    """Make an output's folder, and keep other processes out of it."""
+def locked(target: Path, folder: Path) -> Iterator[None]:
+    """Make an output's folder, and lock it against other processes."""
     folder.mkdir(exist_ok=True)
     with (folder / LOCK).open("w") as lock:
-        if not _locked(lock):
-            raise broken(target, "another process is writing it", "wait for that one, or give another output")
+        if not _try_lock(lock):
+            problem = "another process is writing it"
+            raise file_error(target, problem, "wait for that one, or give another output")
         yield
 
 
-def _locked(file: Any) -> bool:
-    """Take the lock, which ends with this process however that ends; systems without such locks go on."""
+def _try_lock(file: Any) -> bool:
+    """Lock a file until this process ends; return False if another has it, True without such locks."""
     try:
         import fcntl
     except ImportError:
@@ -81,25 +81,25 @@ def _locked(file: Any) -> bool:
     return True
 
 
-def sync(whole: Path) -> None:
-    """Wait until a file, or all of a folder's, would survive the machine."""
-    for path in [whole] if whole.is_file() else whole.rglob("*"):
+def sync(output: Path) -> None:
+    """Wait until a file, or every file of a folder, would survive a crash of the machine."""
+    for path in [output] if output.is_file() else output.rglob("*"):
         if path.is_file():
             with path.open("r+b") as file:
-                put_away(file.fileno())
+                sync_file(file.fileno())
 
 
 @contextmanager
-def settling(settle: Callable[[], None]) -> Iterator[None]:
-    """Have what grows settled on the disk meanwhile: at the end, little is left to wait for."""
+def background_sync(sync_now: Callable[[], None]) -> Iterator[None]:
+    """Call a function in a thread from time to time, so that little is left to sync at the end."""
     done = Event()
 
     def work() -> None:
-        while not done.wait(_SECONDS):
-            with suppress(OSError):  # whoever puts it in its place will be told
-                settle()
+        while not done.wait(_SYNC_SECONDS):
+            with suppress(OSError):  # the last sync raises it again
+                sync_now()
 
-    thread = Thread(target=work, name="raybox-settle", daemon=True)
+    thread = Thread(target=work, name="raybox-sync", daemon=True)
     thread.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Append to Parquet: each addition is a row group, whose footer waits in a file of its own.
+"""Append to Parquet: each addition is a row group, whose footer is stored in a file of its own.
 
 Nothing is written twice, and a row group does not depend on where the writer started, so the output of a
 resumed cast is byte-identical to that of an uninterrupted one. Arrow encodes the row groups.
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from raybox.io.chunked import parquet_footer as footer
-from raybox.io.chunked.part_files import Part, Parts
-from raybox.io.chunked.result_columns import Task, laid_out
+from raybox.io.chunked.part_files import PartFile, PartFiles
+from raybox.io.chunked.result_columns import OutputSpec, as_array
 from raybox.io.formats.common import require
 from raybox.queries.columns import Column, Columns, Sparse
 
@@ -21,74 +21,74 @@ _LENGTH = struct.Struct("<Q")
 _PAGE = 1 << 17  # rows: a megabyte of floats
 
 
-class Parquet:
+class ParquetWriter:
     """A row group for each addition."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
-        self._task, self._arrow = task, require("pyarrow", "io", ".parquet")
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
+        self._spec, self._arrow = spec, require("pyarrow", "io", ".parquet")
         self._parquet = require("pyarrow.parquet", "io", ".parquet")
-        self.parts = Parts(
-            answers=Part(task.folder / "answers.parquet", lengths.get("answers", 0)),
-            footers=Part(task.folder / "footers", lengths.get("footers", 0)),
+        self.files = PartFiles(
+            results=PartFile(spec.folder / "results.parquet", lengths.get("results", 0)),
+            footers=PartFile(spec.folder / "footers", lengths.get("footers", 0)),
         )
-        self.close = self.parts.close
-        self._names = None if task.ids is None else self._arrow.array([*task.ids, ""], self._arrow.string())
+        self.close = self.files.close
+        self._ids = None if spec.ids is None else self._arrow.array([*spec.ids, ""], self._arrow.string())
         self._schema = self._arrow.schema(
-            [(name, _arrow_type(self._arrow, kind)) for name, kind in task.kinds.items()]
+            [(name, _arrow_type(self._arrow, dtype)) for name, dtype in spec.dtypes.items()]
         )
-        if not self.parts["answers"].length:
-            self.parts["answers"].write(footer.MAGIC)
+        if not self.files["results"].length:
+            self.files["results"].write(footer.MAGIC)
 
     def add(self, columns: Columns) -> None:
         """Append a row group."""
         if not len(columns["ray"]):
             return
-        self._task.check()
-        table = self._arrow.table([self._array(columns, name) for name in self._task.kinds], self._schema)
-        self._task.check()
-        start = self.parts["answers"].length
-        end = self._encode(table, self.parts["answers"].write)
-        self.keep(footer.moved(end, start - len(footer.MAGIC)))
+        self._spec.check()
+        table = self._arrow.table([self._array(columns, name) for name in self._spec.dtypes], self._schema)
+        self._spec.check()
+        start = self.files["results"].length
+        end = self._encode(table, self.files["results"].write)
+        self.add_footer(footer.shift_offsets(end, start - len(footer.MAGIC)))
 
-    def keep(self, end: bytes) -> None:
-        """Keep the footer of row groups until the last one is there."""
-        self.parts["footers"].write(_LENGTH.pack(len(end)) + end)
+    def add_footer(self, end: bytes) -> None:
+        """Store the footer of row groups until the output is complete."""
+        self.files["footers"].write(_LENGTH.pack(len(end)) + end)
 
     def finish(self, rows: int) -> None:
         """Append the footer of all row groups."""
         footers = self._footers() or [self._encode(self._schema.empty_table(), lambda _: None)]
-        self.parts["answers"].write(footer.closing(footer.merged(footers)))
+        self.files["results"].write(footer.with_tail(footer.merge(footers)))
 
     def _array(self, columns: Columns, name: str) -> Any:
-        """Return a column as an array of Arrow's."""
+        """Return a column as an Arrow array."""
         if name != "id":
             return _arrow_array(self._arrow, columns[name])
-        assert self._names is not None
-        index = laid_out(columns["index"])
-        return self._names.take(self._arrow.array(np.where(index < 0, len(self._names) - 1, index)))
+        assert self._ids is not None
+        index = as_array(columns["index"])
+        return self._ids.take(self._arrow.array(np.where(index < 0, len(self._ids) - 1, index)))
 
     def _encode(self, table: Any, write: Callable[[Any], None]) -> bytes:
         """Write a table as a row group that is not compressed; return its footer."""
-        whole = [field.name for field in table.schema if self._arrow.types.is_int64(field.type)]
+        integer_columns = [field.name for field in table.schema if self._arrow.types.is_int64(field.type)]
         out = _RowGroup(write)
         writer = self._parquet.ParquetWriter(
             out,
             table.schema,
             compression="none",
-            use_dictionary=["id"] if "id" in self._task.kinds else False,
+            use_dictionary=["id"] if "id" in self._spec.dtypes else False,
             write_statistics=["ray"],
-            column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(integer_columns, "DELTA_BINARY_PACKED"),
             write_batch_size=_PAGE,
             max_rows_per_page=_PAGE,
         )
         with writer:
             if len(table):
                 writer.write_table(table, len(table))
-            out.ends = True
+            out.at_footer = True
         return out.footer()
 
     def _footers(self) -> list[bytes]:
-        data = io.BytesIO((self._task.folder / "footers").read_bytes())
+        data = io.BytesIO((self._spec.folder / "footers").read_bytes())
         found = []
         while size := data.read(_LENGTH.size):
             found.append(data.read(_LENGTH.unpack(size)[0]))
@@ -96,18 +96,18 @@ class Parquet:
 
 
 class _RowGroup:
-    """A file for Arrow to write: what is between the magic and the footer is passed on at once."""
+    """A file that Arrow writes: bytes between the magic and the footer are passed on at once."""
 
     closed = False
 
     def __init__(self, write: Callable[[Any], None]) -> None:
         self._write, self._length, self._tail = write, 0, bytearray()
-        self.ends = False
-        """Whether only the footer is still to come."""
+        self.at_footer = False
+        """Whether all that follows is the footer."""
 
     def write(self, data: Any) -> int:
-        """Pass data on, or keep it where it is the footer's."""
-        if self.ends:
+        """Pass data on, or store it if it is of the footer."""
+        if self.at_footer:
             self._tail += data
         elif self._length:
             self._write(data)
@@ -125,19 +125,19 @@ class _RowGroup:
         return self._length
 
     def flush(self) -> None:
-        """Do nothing: nothing is held back."""
+        """Do nothing: all data is passed on at once."""
 
     close = flush
 
 
-def _arrow_type(arrow: Any, kind: np.dtype[Any]) -> Any:
-    return arrow.string() if kind.kind == "U" else arrow.from_numpy_dtype(kind)
+def _arrow_type(arrow: Any, dtype: np.dtype[Any]) -> Any:
+    return arrow.string() if dtype.kind == "U" else arrow.from_numpy_dtype(dtype)
 
 
 def _arrow_array(arrow: Any, column: Column) -> Any:
-    """Return a column as an array of Arrow's, with null where a sparse one has no number."""
+    """Return a column as an Arrow array, with null where a sparse one has no number."""
     if not isinstance(column, Sparse):
-        return arrow.array(laid_out(column))
+        return arrow.array(as_array(column))
     bits = np.packbits(column.there, bitorder="little")
-    buffers = [arrow.py_buffer(bits), arrow.py_buffer(laid_out(column))]
+    buffers = [arrow.py_buffer(bits), arrow.py_buffer(as_array(column))]
     return arrow.DoubleArray.from_buffers(arrow.float64(), len(column), buffers)

@@ -1,9 +1,9 @@
-"""Parquet's footers: those of files that are put one behind the other become the one footer of all.
+"""Merge the footers of concatenated Parquet files into one.
 
-Row groups are moved to where they stand now. So a chunk is encoded once, by itself, and appended; Arrow's own
-writer can neither append to a file nor go on with one.
+Offsets of row groups are shifted to their new places. So a chunk is encoded once, by itself, and appended;
+Arrow's writer can neither append to a file nor resume one.
 
-Footers are structs of Thrift's compact protocol. They are parsed whole and written again.
+Footers are structs of Thrift's compact protocol. They are parsed and written again.
 
 Formats: Apache Parquet, ``parquet.thrift``; Apache Thrift, "Thrift Compact protocol encoding".
 """
@@ -23,7 +23,7 @@ _CHUNK_OFFSETS, _META = (2, 4, 6), 3  # of the chunk (deprecated: may be 0), of 
 _META_OFFSETS = (9, 10, 11, 14)  # of data pages, index pages, dictionary, Bloom filter
 
 
-class List(NamedTuple):
+class ThriftList(NamedTuple):
     """A list or set: the type of its items, and the items."""
 
     type: int
@@ -35,38 +35,38 @@ Fields = dict[int, tuple[int, Any]]
 
 
 def split(file: memoryview) -> tuple[memoryview, bytes]:
-    """Cut a file into what stands between its magic and its footer, and the footer."""
+    """Return the bytes between the magic and the footer of a file, and the footer."""
     size = int.from_bytes(file[-_TAIL:-4], "little")
     end = len(file) - _TAIL - size
     return file[len(MAGIC) : end], bytes(file[end:-_TAIL])
 
 
-def moved(footer: bytes, by: int) -> bytes:
-    """Give the footer of a file whose row groups stand so many bytes further on."""
+def shift_offsets(footer: bytes, by: int) -> bytes:
+    """Return a footer whose row groups stand `by` bytes further on."""
     fields = _parse(footer)
     for group in fields[_GROUPS][1].items:
-        _shift(group, _GROUP_OFFSET, by)
+        _add_to_offset(group, _GROUP_OFFSET, by)
         for column in group[_COLUMNS][1].items:
-            _move(column, by)
+            _shift_column(column, by)
     return _serialise(fields)
 
 
-def _move(column: Fields, by: int) -> None:
-    """Change what a footer says of a column that stands so many bytes further on."""
+def _shift_column(column: Fields, by: int) -> None:
+    """Shift the offsets of a column by a number of bytes."""
     for field in _CHUNK_OFFSETS:
-        _shift(column, field, by)
+        _add_to_offset(column, field, by)
     for field in _META_OFFSETS:
-        _shift(column[_META][1], field, by)
+        _add_to_offset(column[_META][1], field, by)
 
 
-def _shift(fields: Fields, field: int, by: int) -> None:
-    """Add to an offset, if it is there: no offset is 0, where the magic stands."""
+def _add_to_offset(fields: Fields, field: int, by: int) -> None:
+    """Add to an offset, if there is one: 0 is none, because the magic stands there."""
     if field in fields and fields[field][1] > 0:
         fields[field] = fields[field][0], fields[field][1] + by
 
 
-def merged(footers: list[bytes]) -> bytes:
-    """Give one footer for all row groups of several."""
+def merge(footers: list[bytes]) -> bytes:
+    """Return one footer for all row groups of several."""
     first = _parse(footers[0])
     groups = list[Fields]()
     rows = 0
@@ -80,12 +80,12 @@ def merged(footers: list[bytes]) -> bytes:
         if number < 1 << 15:
             group[_ORDINAL] = I16, number
     first[_ROWS] = I64, rows
-    first[_GROUPS] = LIST, List(STRUCT, groups)
+    first[_GROUPS] = LIST, ThriftList(STRUCT, groups)
     return _serialise(first)
 
 
-def closing(footer: bytes) -> bytes:
-    """Give what ends a file: the footer, its length, the magic."""
+def with_tail(footer: bytes) -> bytes:
+    """Return the end of a file: footer, its length, magic."""
     return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
@@ -145,7 +145,7 @@ def _read(data: bytes, at: int, kind: int) -> tuple[Any, int]:
     raise ValueError(f"a footer of Parquet holds nothing of type {kind}")
 
 
-def _read_list(data: bytes, at: int) -> tuple[List, int]:
+def _read_list(data: bytes, at: int) -> tuple[ThriftList, int]:
     kind, size = data[at] & 15, data[at] >> 4
     at += 1
     if size == 15:
@@ -154,7 +154,7 @@ def _read_list(data: bytes, at: int) -> tuple[List, int]:
     for _ in range(size):
         item, at = _read(data, at, kind)
         items.append(item)
-    return List(kind, items), at
+    return ThriftList(kind, items), at
 
 
 def _write_varint(out: bytearray, value: int) -> None:
@@ -167,11 +167,11 @@ def _write_varint(out: bytearray, value: int) -> None:
 def _write_struct(out: bytearray, fields: Fields) -> None:
     before = 0
     for number, (kind, value) in sorted(fields.items()):
-        told = (TRUE if value else FALSE) if kind in (TRUE, FALSE) else kind
+        type_code = (TRUE if value else FALSE) if kind in (TRUE, FALSE) else kind
         if 0 < number - before < 16:
-            out.append((number - before) << 4 | told)
+            out.append((number - before) << 4 | type_code)
         else:
-            out.append(told)
+            out.append(type_code)
             _write_varint(out, number << 1 ^ number >> 15)
         before = number
         if kind not in (TRUE, FALSE):

@@ -1,7 +1,7 @@
-"""Files that are appended to, cut back to a length that is known to be good, and made durable.
+"""Part files: appended to, truncated to a valid length, made durable.
 
-What is on the disk is dropped from the page cache, and its pages serve what is written next: on a virtual
-machine, where new pages are expensive, that gives half as many rays again a second.
+Long files are dropped from the page cache once they are on the disk, and their pages serve the next writes:
+fresh pages are expensive on a virtual machine, where this gives half as many rays again a second.
 """
 
 import os
@@ -13,21 +13,19 @@ import numpy as np
 
 from raybox.errors import RayboxError
 
-CACHED = 1 << 28  # bytes: a file so short stays, for whoever reads it next
+CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
+_COPIED = 1 << 24  # bytes of another file that are copied at once
 
 
-def put_away(file: int) -> None:
-    """Wait until a file would survive the machine; have the system let go of a long one's memory."""
+def sync_file(file: int) -> None:
+    """Wait until a file would survive a crash of the machine; drop a long one from the page cache."""
     os.fsync(file)
     if os.fstat(file).st_size > CACHED and hasattr(os, "posix_fadvise"):
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-_MOVED = 1 << 24  # bytes of another file that are moved at once
-
-
-class Part:
-    """A file that is appended to, from a length that is known to be good."""
+class PartFile:
+    """A file that is appended to, from a valid length on."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
@@ -35,12 +33,12 @@ class Part:
         if os.fstat(self._file.fileno()).st_size < length:
             self._file.close()
             raise RayboxError(
-                f"{path} is shorter than its journal says; remove the folder {path.parent} and begin anew"
+                f"{path} is shorter than its journal says; remove the folder {path.parent} and start again"
             )
-        self.cut(length)
+        self.truncate(length)
 
     def write(self, data: Any) -> None:
-        """Append bytes, or whatever lies in memory like them."""
+        """Append bytes: an array, or any object with the buffer protocol."""
         raw: Any = data.view(np.uint8) if isinstance(data, np.ndarray) else data
         left = memoryview(raw).cast("B")
         while left:
@@ -48,48 +46,48 @@ class Part:
             self.length += written
             left = left[written:]
 
-    def take(self, path: Path, start: int, length: int) -> None:
+    def append_from(self, path: Path, start: int, length: int) -> None:
         """Append bytes of another file."""
         end = self.length + length
         with path.open("rb", buffering=0) as source:
             source.seek(start)
             while self.length < end:
-                if not self._move(source, min(end - self.length, _MOVED)):
+                if not self._copy(source, min(end - self.length, _COPIED)):
                     raise OSError(f"{path} has become shorter")
 
-    def _move(self, source: BinaryIO, length: int) -> int:
-        """Append what another file gives, within the system where it knows how; return how much."""
-        if sys.platform != "linux":  # others send files to sockets alone
+    def _copy(self, source: BinaryIO, length: int) -> int:
+        """Append bytes of an open file, within the kernel on Linux; return how many."""
+        if sys.platform != "linux":  # elsewhere, sendfile writes to sockets only
             data = source.read(length)
             self.write(data)
             return len(data)
-        moved = os.sendfile(self._file.fileno(), source.fileno(), None, length)
-        self.length += moved
-        return moved
+        copied = os.sendfile(self._file.fileno(), source.fileno(), None, length)
+        self.length += copied
+        return copied
 
-    def cut(self, length: int) -> None:
-        """Forget what stands beyond a length."""
+    def truncate(self, length: int) -> None:
+        """Cut the file to a length."""
         self._file.truncate(length)
         self._file.seek(length)
         self.length = length
 
     def sync(self) -> None:
-        """Wait until all of it would survive the machine."""
-        put_away(self._file.fileno())
+        """Wait until the file would survive a crash of the machine."""
+        sync_file(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-class Parts(dict[str, Part]):
-    """The files of a sink, by name."""
+class PartFiles(dict[str, PartFile]):
+    """The part files of a writer, by name."""
 
     def lengths(self) -> dict[str, int]:
-        """Tell how long each file is."""
-        return {name: part.length for name, part in self.items()}
+        """Return the length of each file."""
+        return {name: file.length for name, file in self.items()}
 
     def close(self) -> None:
-        """Close them."""
-        for part in self.values():
-            part.close()
+        """Close the files."""
+        for file in self.values():
+            file.close()

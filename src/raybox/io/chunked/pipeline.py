@@ -1,4 +1,4 @@
-"""Threads that read, ask (the caller's is one of them), write and note; none is far ahead."""
+"""The threads of a cast: one reads, two query (one is the caller's), one writes, one saves progress."""
 
 import os
 import queue
@@ -7,152 +7,166 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple
 
-from raybox.distributed.split import SplitScene
 from raybox.io.chunked import chunks
-from raybox.io.chunked.chunks import Chunk, Place, Rooms, Source
-from raybox.io.chunked.journal import Done, Journal
-from raybox.io.chunked.stages import Answered, Line, Read, Stopped, Turns, shares
-from raybox.io.chunked.writers import Sink
+from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
+from raybox.io.chunked.journal import CastProgress, Journal
+from raybox.io.chunked.partitioned import AnyScene
+from raybox.io.chunked.stages import (
+    OrderedQueries,
+    ReadItem,
+    ResultItem,
+    StageThreads,
+    Stopped,
+    split_workers,
+)
+from raybox.io.chunked.writers import Writer
 from raybox.queries.columns import Scratch
-from raybox.scene.scene import Scene
 
-SECONDS = 0.25  # between two notes in the journal: at the end, little is left to wait for
+SECONDS = 0.25  # between two writes of the journal, so that little is left to sync at the end
 
 Advance = Callable[[int, float | None], None]
 
 
-class Work(NamedTuple):
-    """What is asked of what, and where the answers go; ``size`` rays are a chunk."""
+class CastJob(NamedTuple):
+    """A cast of one file of rays."""
 
-    source: Source
-    scene: Scene | SplitScene
+    source: RayFile
+    scene: AnyScene
     query: str
     size: int
+    """Rays in a chunk."""
     workers: int
-    line: Line
+    threads: StageThreads
     progress: bool
-    rooms: Rooms
+    buffers: ChunkBuffers
 
 
-def run(work: Work, sink: Sink, log: Journal | None = None) -> Done:
-    """Do what is left to be done; return how far that is, or raise. The journal knows it either way."""
-    line, start = work.line, log.done if log else Done()
-    with progress(work.source, start.place.first, work.progress) as advance:
-        writer = _Writer(sink, log, advance, start, work.rooms)
-        read: queue.Queue[Read] = queue.Queue(1)
-        answered: queue.Queue[Answered] = queue.Queue(1)
-        line.start(_read, work, read, start.place)
-        line.start(writer.note_all, line)
-        writing = line.start(writer.run, line, answered)
-        turns = Turns(line, read, answered)
-        own, *others = shares(work.scene, work.workers)
+def run(job: CastJob, writer: Writer, journal: Journal | None = None) -> CastProgress:
+    """Cast the remaining chunks; return the progress, or raise. The journal stores it in both cases."""
+    threads, start = job.threads, journal.progress if journal else CastProgress()
+    with progress(job.source, start.position.first, job.progress) as advance:
+        stage = _WriterStage(writer, journal, advance, start, job.buffers)
+        chunk_queue: queue.Queue[ReadItem] = queue.Queue(1)
+        result_queue: queue.Queue[ResultItem | None] = queue.Queue(1)
+        threads.start(_read, job, chunk_queue, start.position)
+        threads.start(stage.save_progress, threads)
+        writing = threads.start(stage.run, threads, result_queue)
+        queries = OrderedQueries(threads, chunk_queue, result_queue)
+        own_workers, *other_workers = split_workers(job.scene, job.workers)
         try:
-            for threads in others:
-                line.start(turns.ask, work.scene, work.query, threads)
+            for workers in other_workers:
+                threads.start(queries.run, job.scene, job.query, workers)
             with suppress(Stopped):
-                turns.ask(work.scene, work.query, own)
-                writing.join()  # whoever reads may still be waiting to hand something on
+                queries.run(job.scene, job.query, own_workers)
+                writing.join()  # the reader may still wait to pass a chunk on
         finally:
-            line.stop.set()
-            line.join()
-            writer.settle(line.failure is not None)
-    ended = turns.ended or line.failure
-    if ended:
-        raise ended
-    line.stop.clear()
-    return writer.done
+            threads.stop.set()
+            threads.join()
+            stage.close(threads.failure is not None)
+    error = queries.error or threads.failure
+    if error:
+        raise error
+    threads.stop.clear()
+    return stage.progress
 
 
-def _read(work: Work, out: "queue.Queue[Read]", start: Place) -> None:
-    """Read chunks; what is wrong with one is told after those before it, which are still to be answered."""
-    ended: Exception | None = None
+def _read(job: CastJob, chunk_queue: "queue.Queue[ReadItem]", start: Position) -> None:
+    """Read chunks; an error follows the chunks before it, whose results are still written."""
+    error: Exception | None = None
     try:
-        for chunk in chunks.read(work.source, work.size, start, work.rooms):
-            work.line.put(out, chunk)
+        for chunk in chunks.read(job.source, job.size, start, job.buffers):
+            job.threads.put(chunk_queue, chunk)
             del chunk
     except Stopped:
         raise
-    except Exception as error:
-        ended = error
-    work.line.put(out, ended)
+    except Exception as failure:
+        error = failure
+    job.threads.put(chunk_queue, error)
 
 
-class _Writer:
-    """Has answers appended, and notes what is done."""
+class _WriterStage:
+    """Appends results, and saves the progress."""
 
-    def __init__(self, sink: Sink, log: Journal | None, advance: Advance, done: Done, rooms: Rooms) -> None:
-        self._sink, self._log, self._advance, self._rooms = sink, log, advance, rooms
-        self.done = done
-        self._rows, self._met = done.rows, done.met
-        self._noted = time.monotonic()
-        self._notes: queue.Queue[Done | None] = queue.Queue(1)
+    def __init__(
+        self,
+        writer: Writer,
+        journal: Journal | None,
+        advance: Advance,
+        start: CastProgress,
+        buffers: ChunkBuffers,
+    ) -> None:
+        self._writer, self._journal, self._advance, self._buffers = writer, journal, advance, buffers
+        self.progress = start
+        self._rows, self._hit_count = start.rows, start.hit_count
+        self._saved_at = time.monotonic()
+        self._to_save: queue.Queue[CastProgress | None] = queue.Queue(1)
         self._scratch: Scratch = {}
 
-    def run(self, line: Line, answered: "queue.Queue[Answered]") -> None:
-        """Write answers until there are no more."""
-        while (item := line.get(answered)) is not None:
-            answer, chunk = item
-            columns = answer.columns(self._scratch)
-            self._sink.add(columns)
-            self._rows, self._met = self._rows + len(columns["ray"]), self._met + answer.hit
-            del answer, columns
+    def run(self, threads: StageThreads, result_queue: "queue.Queue[ResultItem | None]") -> None:
+        """Write results until there are no more."""
+        while (item := threads.get(result_queue)) is not None:
+            results, chunk = item
+            columns = results.columns(self._scratch)
+            self._writer.add(columns)
+            self._rows, self._hit_count = self._rows + len(columns["ray"]), self._hit_count + results.hit
+            del results, columns
             if chunk is not None:
                 self._end(chunk)
             del item, chunk
-        line.put(self._notes, None)
+        threads.put(self._to_save, None)
 
     def _end(self, chunk: Chunk) -> None:
         """Count a chunk as done."""
-        lengths = self._sink.parts.lengths()
-        rays = chunk.after.first - self.done.place.first
-        self.done = Done(chunk.after, self._rows, self._met, lengths)
-        if time.monotonic() - self._noted >= SECONDS and self._notes.empty():
-            self._notes.put(self.done)
-        self._rooms.give_back(chunk.room)
-        self._advance(rays, chunk.share)
+        lengths = self._writer.files.lengths()
+        rays = chunk.end.first - self.progress.position.first
+        self.progress = CastProgress(chunk.end, self._rows, self._hit_count, lengths)
+        if time.monotonic() - self._saved_at >= SECONDS and self._to_save.empty():
+            self._to_save.put(self.progress)
+        self._buffers.release(chunk.buffers)
+        self._advance(rays, chunk.fraction)
 
-    def note_all(self, line: Line) -> None:
-        """Note what is done, from time to time: waiting for a disk, while others go on."""
-        while (done := line.get(self._notes)) is not None:
-            self._note(done)
+    def save_progress(self, threads: StageThreads) -> None:
+        """Save the progress from time to time; the other threads do not wait for the disk."""
+        while (progress := threads.get(self._to_save)) is not None:
+            self._save(progress)
 
-    def _note(self, done: Done) -> None:
-        if self._log is None:
+    def _save(self, progress: CastProgress) -> None:
+        if self._journal is None:
             return
-        for part in self._sink.parts.values():
-            part.sync()
-        self._log.save(done)
-        self._noted = time.monotonic()
+        for file in self._writer.files.values():
+            file.sync()
+        self._journal.save(progress)
+        self._saved_at = time.monotonic()
 
-    def settle(self, failed: bool) -> None:
-        """Cut off what is not done, which makes room where a disk is full, and note what is."""
-        if self._log is None or not self.done.place.first:
+    def close(self, failed: bool) -> None:
+        """Truncate the files to complete chunks, which frees space on a full disk; save the progress."""
+        if self._journal is None or not self.progress.position.first:
             return
-        for name, part in self._sink.parts.items():
-            part.cut(self.done.files[name])
-        # where not even that can be noted, the last note stands
+        for name, file in self._writer.files.items():
+            file.truncate(self.progress.lengths[name])
+        # if that cannot be saved either, the last journal is valid
         with suppress(OSError) if failed else nullcontext():
-            self._note(self.done)
+            self._save(self.progress)
 
 
 @contextmanager
-def progress(source: Source, done: int, shown: bool) -> Iterator[Advance]:
-    """Show a bar on stderr, with the rate and the time left, once the work has taken half a second."""
+def progress(source: RayFile, done: int, shown: bool) -> Iterator[Advance]:
+    """Show a bar on stderr with the rate and the time left, after half a second of work."""
     if not shown:
-        yield lambda _rays, _share: None
+        yield lambda _rays, _fraction: None
         return
     from tqdm import tqdm
 
     with tqdm(total=source.total, initial=done, unit=" rays", unit_scale=True, delay=0.5) as bar:
 
-        def advance(rays: int, share: float | None) -> None:
-            if share:  # the file's length in bytes is all that is known of its end
-                bar.total = max(bar.n + rays, round((bar.n + rays) / share))
+        def advance(rays: int, fraction: float | None) -> None:
+            if fraction:  # the number of rays is not known: it is estimated from the bytes read
+                bar.total = max(bar.n + rays, round((bar.n + rays) / fraction))
             bar.update(rays)
 
         yield advance
 
 
 def reason(error: OSError) -> str:
-    """Say why a file cannot be written."""
+    """Return why a file cannot be written."""
     return os.strerror(error.errno) if error.errno else str(error)

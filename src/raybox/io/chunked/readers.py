@@ -1,6 +1,6 @@
-"""Which reader gives pieces of a file; what cannot be read piece by piece is loaded whole.
+"""The reader for each format of rays; a file that cannot be read block by block is loaded whole.
 
-LAS and LAZ come from a process of their own, which a damaged file may crash.
+LAS and LAZ are read by a process of their own, which a damaged file may crash.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,44 +10,46 @@ import numpy as np
 
 from raybox.geometry import Rays
 from raybox.io.chunked import csv_chunks, tables
-from raybox.io.chunked.chunks import PIECE, Piece, Source
-from raybox.io.formats.common import Want, broken, reading, require
+from raybox.io.chunked.chunks import BLOCK_ROWS, RayFile, RowBlock
+from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
 from raybox.io.formats.loading import load
 from raybox.io.formats.point_clouds import LAS_READER, check_las, point_of
-from raybox.io.formats.subprocess_reader import piped
-from raybox.io.formats.table import looked_at
+from raybox.io.formats.subprocess_reader import stream_stdout
+from raybox.io.formats.table import format_of
 
-_POINT = 24  # bytes
+_POINT_BYTES = 24
+_LAS_HEADER_BYTES = 255
+_MINOR_VERSION, _COUNT, _COUNT_14 = 25, slice(107, 111), slice(247, 255)  # bytes of the LAS header
 
 
-def las(path: Path, want: Want) -> Source:
-    """Look at a LAS or LAZ file."""
+def las(path: Path, options: ReadOptions) -> RayFile:
+    """Return the points of a LAS or LAZ file."""
     require("laspy", "las", path.suffix.lower())
     check_las(path)
-    total = _announced(path)
+    total = _las_point_count(path)
 
-    def pieces(row: int, at: int) -> Iterator[Piece]:
-        with piped(LAS_READER, path, str(at)) as stdout:
-            start = at
-            while data := stdout.read(_POINT * PIECE):
-                some = np.frombuffer(data[: len(data) // _POINT * _POINT], "<f8").reshape(-1, 3)
-                yield Piece(start, start, len(some), {"points": some})
-                start += len(some)
+    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
+        with stream_stdout(LAS_READER, path, str(offset)) as stdout:
+            start = offset
+            while data := stdout.read(_POINT_BYTES * BLOCK_ROWS):
+                points = np.frombuffer(data[: len(data) // _POINT_BYTES * _POINT_BYTES], "<f8").reshape(-1, 3)
+                yield RowBlock(start, start, len(points), {"points": points})
+                start += len(points)
 
-    return Source(path, want, {"points": 3}, total, pieces, point_of)
+    return RayFile(path, options, {"points": 3}, total, blocks, point_of)
 
 
-def _announced(path: Path) -> int | None:
-    """Tell how many points the header announces; since version 1.4 of the format, in another place."""
+def _las_point_count(path: Path) -> int | None:
+    """Return the number of points in the header; None: 0, which some writers leave there."""
     with path.open("rb") as file:
-        head = file.read(255)
-    place = slice(247, 255) if head[25] >= 4 else slice(107, 111)
-    return int.from_bytes(head[place], "little") or None
+        header = file.read(_LAS_HEADER_BYTES)
+    place = _COUNT_14 if header[_MINOR_VERSION] >= 4 else _COUNT
+    return int.from_bytes(header[place], "little") or None
 
 
 ZARR = ".zarr"
 
-READERS: dict[str, Callable[[Path, Want], Source | None]] = {
+READERS: dict[str, Callable[[Path, ReadOptions], RayFile | None]] = {
     ".npy": tables.npy,
     ".npz": tables.npz,
     ".parquet": tables.parquet,
@@ -58,56 +60,57 @@ READERS: dict[str, Callable[[Path, Want], Source | None]] = {
 }
 
 
-def open_source(path: Path, want: Want) -> Source:
-    """Look at a file of rays, or of points; every failure, now and later, is one line that names the file."""
-    name = _format(path)
+def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
+    """Return a file of rays or points; every error, now and later, is one line that names the file."""
+    format_name = _format_name(path)
     read = READERS.get(path.suffix.lower())
-    with reading(path, name):
-        found = read(path, want) if read else None
-    if found is None:
-        return whole(path, want)
-    if "points" in found.widths:
-        _check_origin(found)
-    return found._replace(pieces=lambda row, at: _guarded(found, name, row, at))
+    with reader_errors(path, format_name):
+        source = read(path, options) if read else None
+    if source is None:
+        return load_whole(path, options)
+    if "points" in source.widths:
+        _check_origin(source)
+    return source._replace(blocks=lambda row, offset: _guarded(source, format_name, row, offset))
 
 
-def _format(path: Path) -> str:
+def _format_name(path: Path) -> str:
     if path.suffix.lower() != ZARR:
-        return looked_at(path).name
+        return format_of(path).name
     if not path.is_dir():
         problem = "is not a folder" if path.exists() else "cannot be read: No such file or directory"
-        raise broken(path, problem, "give the folder of a Zarr group")
+        raise file_error(path, problem, "give the folder of a Zarr group")
     return "Zarr"
 
 
-def _guarded(source: Source, name: str, row: int, at: int) -> Iterator[Piece]:
-    with reading(source.path, name):
-        yield from source.pieces(row, at)
+def _guarded(source: RayFile, format_name: str, row: int, offset: int) -> Iterator[RowBlock]:
+    with reader_errors(source.path, format_name):
+        yield from source.blocks(row, offset)
 
 
-def _check_origin(source: Source) -> None:
-    if source.want.origin is None:
-        raise broken(
+def _check_origin(source: RayFile) -> None:
+    if source.options.origin is None:
+        raise file_error(
             source.path,
             "holds points, not rays",
             "say where the rays start: origin=(x, y, z), or --origin X,Y,Z",
         )
 
 
-def whole(path: Path, want: Want) -> Source:
-    """Load a file, and cut pieces of what it holds."""
-    rays = load(path, kind="rays", origin=want.origin, invalid=want.invalid)
+def load_whole(path: Path, options: ReadOptions) -> RayFile:
+    """Load a file; return its rays in blocks."""
+    rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid)
     assert isinstance(rays, Rays)
     flat = rays.reshape(-1)
     ranges = {"t_min": flat.t_min, "t_max": flat.t_max}
     arrays = {"origins": flat.origins, "directions": flat.directions, **ranges}
 
-    def pieces(row: int, at: int) -> Iterator[Piece]:
-        for start in range(at, len(flat), PIECE):
-            some = slice(start, start + PIECE)
-            cut = {name: array[some] for name, array in arrays.items()}
-            yield Piece(start, start, len(cut["t_min"]), cut)
+    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
+        for start in range(offset, len(flat), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            some = {name: array[rows] for name, array in arrays.items()}
+            yield RowBlock(start, start, len(some["t_min"]), some)
 
     widths = dict.fromkeys(arrays, 0) | dict.fromkeys(("origins", "directions"), rays.ndim_space)
-    where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - nobody asks: all of it is sound
-    return Source(path, Want("rays", None, False, want.invalid), widths, len(flat), pieces, where)
+    where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: `load` has checked all
+    checked = ReadOptions("rays", None, False, options.invalid)
+    return RayFile(path, checked, widths, len(flat), blocks, where)

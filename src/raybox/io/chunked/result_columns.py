@@ -1,4 +1,4 @@
-"""The results of a chunk of rays as columns: those that `raybox.save` writes, and the number of the ray."""
+"""The results of a chunk of rays as columns: those of `raybox.save`, and the number of the ray."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,18 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Rays
-from raybox.io.chunked import passing_kernels
+from raybox.io.chunked import column_kernels
 from raybox.queries import table
 from raybox.queries.columns import ChunkResults, Column, Columns, Sparse
 from raybox.queries.query import FileColumns
 
 QUERIES = table.file_queries()
-AT_ONCE = 1 << 16  # rows that are laid out at once, where that takes memory
+SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
 
 
-def kinds(query: str, dimension: int, ids: Sequence[str] | None) -> dict[str, np.dtype[Any]]:
+def column_dtypes(query: str, dimension: int, ids: Sequence[str] | None) -> dict[str, np.dtype[Any]]:
     """Return the columns of a query's results, and their dtypes."""
     return _columns_of(query).dtypes(dimension, ids)
+
+
+def has_one_row_per_ray(query: str) -> bool:
+    """Return whether a query's results have one row for each ray."""
+    return _columns_of(query).one_row_per_ray
 
 
 def run_query(scene: Any, query: str, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
@@ -27,40 +32,43 @@ def run_query(scene: Any, query: str, rays: Rays, first: int, workers: int) -> I
     return _columns_of(query).chunks(scene, rays, first, workers)
 
 
-def laid_out(column: Column) -> NDArray[Any]:
-    """Return a column as an array, with NaN where there is nothing."""
+def as_array(column: Column) -> NDArray[Any]:
+    """Return a column as an array, with NaN where a sparse one has no number."""
     if isinstance(column, Sparse):
         out = np.empty(len(column))
-        passing_kernels.spread(column.there, column.numbers, out)
+        column_kernels.expand_sparse(column.there, column.numbers, out)
         return out
     return np.arange(column.start, column.stop) if isinstance(column, range) else column
 
 
-class Task(NamedTuple):
-    """What a writer has to know: where, which columns, the ids of the boxes, when to give up."""
+class OutputSpec(NamedTuple):
+    """Where a writer writes, and what."""
 
     folder: Path
-    kinds: dict[str, np.dtype[Any]]
+    dtypes: dict[str, np.dtype[Any]]
     ids: list[str] | None
     check: Callable[[], None] = lambda: None
+    """Raises if the writer is to stop."""
 
 
-def slices(columns: Columns, task: Task, names: NDArray[Any] | None) -> Iterator[dict[str, NDArray[Any]]]:
-    """Give columns some rows at a time, with the column ``id`` where it belongs."""
-    whole = {
-        name: laid_out(column) if isinstance(column, Sparse) else column for name, column in columns.items()
+def row_slices(
+    columns: Columns, spec: OutputSpec, ids: NDArray[Any] | None
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield columns some rows at a time, in the order of the output, with the column ``id``."""
+    full = {
+        name: as_array(column) if isinstance(column, Sparse) else column for name, column in columns.items()
     }
-    for start in range(0, len(columns["ray"]), AT_ONCE):
-        task.check()
-        some = {name: laid_out(column[start : start + AT_ONCE]) for name, column in whole.items()}
-        if names is not None and "id" in task.kinds:
-            some["id"] = names[some["index"]]
-        yield {name: some[name] for name in task.kinds}
+    for start in range(0, len(columns["ray"]), SLICE_ROWS):
+        spec.check()
+        part = {name: as_array(column[start : start + SLICE_ROWS]) for name, column in full.items()}
+        if ids is not None and "id" in spec.dtypes:
+            part["id"] = ids[part["index"]]
+        yield {name: part[name] for name in spec.dtypes}
 
 
-def names_of(task: Task) -> NDArray[Any] | None:
-    """Give the boxes' ids as an array whose last is of a miss; None if they have none."""
-    return None if task.ids is None else np.array([*task.ids, ""], dtype=str)
+def id_array(spec: OutputSpec) -> NDArray[Any] | None:
+    """Return the ids of the boxes, and last that of a miss; None if there are none."""
+    return None if spec.ids is None else np.array([*spec.ids, ""], dtype=str)
 
 
 def _columns_of(query: str) -> FileColumns:

@@ -1,26 +1,26 @@
-"""Threads that hand chunks on and stop together; results keep the order of the rays."""
+"""Pipeline stages: threads that pass chunks on and stop together; results stay in the order of the rays."""
 
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from threading import Condition, Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from raybox.io.chunked.chunks import Chunk
 from raybox.io.chunked.result_columns import run_query
 from raybox.queries.columns import ChunkResults
 from raybox.scene.scene import Scene
 
-WAIT = 0.1  # seconds, after which whoever waits looks whether others have failed
+WAIT = 0.1  # seconds between checks for a stop while a thread waits
 
 T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """Another thread has failed, or the caller has had enough."""
+    """Another thread has failed, or the caller has stopped the pipeline."""
 
 
-class Line:
-    """Threads that hand things on, and stop together."""
+class StageThreads:
+    """Threads of a pipeline, which stop together."""
 
     def __init__(self) -> None:
         self.stop = Event()
@@ -28,7 +28,7 @@ class Line:
         self._threads: list[Thread] = []
 
     def start(self, work: Callable[..., None], *arguments: Any) -> Thread:
-        """Let a thread do some work."""
+        """Run a function in a new thread; its failure stops all threads."""
 
         def guarded() -> None:
             try:
@@ -44,25 +44,25 @@ class Line:
         return self._threads[-1]
 
     def check(self) -> None:
-        """Leave if another has failed."""
+        """Raise `Stopped` if the pipeline is stopped."""
         if self.stop.is_set():
             raise Stopped
 
-    def put(self, to: "queue.Queue[T]", item: T) -> None:
-        """Hand something on, as soon as there is room."""
+    def put(self, items: "queue.Queue[T]", item: T) -> None:
+        """Put an item into a queue as soon as there is room; raise `Stopped` meanwhile."""
         while True:
             self.check()
             try:
-                return to.put(item, timeout=WAIT)
+                return items.put(item, timeout=WAIT)
             except queue.Full:
                 continue
 
-    def get(self, of: "queue.Queue[T]") -> T:
-        """Take the next thing."""
+    def get(self, items: "queue.Queue[T]") -> T:
+        """Return the next item of a queue as soon as there is one; raise `Stopped` meanwhile."""
         while True:
             self.check()
             try:
-                return of.get(timeout=WAIT)
+                return items.get(timeout=WAIT)
             except queue.Empty:
                 continue
 
@@ -72,90 +72,102 @@ class Line:
             thread.join()
 
 
-Read = Chunk | Exception | None
-Answered = tuple[ChunkResults, Chunk | None] | None
+ReadItem = Chunk | Exception | None
+"""A chunk; what is wrong with the rays that come next; or the end."""
 
 
-def shares(scene: Any, workers: int) -> list[int]:
-    """Tell by how many threads chunks are asked that are asked at once: two, by half of the workers each.
+class ResultItem(NamedTuple):
+    """Results of some rays, and their chunk if these are its last."""
 
-    While threads of one wait for each other, between the steps of a question, those of the other go on.
-    Parts of a split scene are opened for one chunk at a time.
+    results: ChunkResults
+    chunk: Chunk | None
+
+
+def split_workers(scene: Any, workers: int) -> list[int]:
+    """Return the workers of each chunk that is queried at the same time: two chunks, half the workers each.
+
+    While the workers of one chunk wait for each other, between the steps of a query, those of the other run.
+    A scene in parts opens its parts for one chunk at a time.
     """
     if workers == 1 or not isinstance(scene, Scene):
         return [workers]
     return [workers - workers // 2, workers // 2]
 
 
-class Turns:
-    """Who takes the next chunk, and whose turn it is to hand on answers."""
+class OrderedQueries:
+    """Queries of chunks in several threads; results are passed on in the order of the chunks."""
 
-    def __init__(self, line: Line, read: "queue.Queue[Read]", answered: "queue.Queue[Answered]") -> None:
-        self._line, self._read, self._answered = line, read, answered
-        self._taking, self._changed = Lock(), Condition()
-        self._taken = self._turn = 0
-        self._no_more = self._over = False
-        self.ended: BaseException | None = None
-        """What ended it too early; all before that is handed on, and nothing after it."""
+    def __init__(
+        self,
+        threads: StageThreads,
+        chunks: "queue.Queue[ReadItem]",
+        results: "queue.Queue[ResultItem | None]",
+    ) -> None:
+        self._threads, self._chunks, self._results = threads, chunks, results
+        self._next_lock, self._changed = Lock(), Condition()
+        self._started = self._turn = 0
+        self._at_end = self._stopped = False
+        self.error: BaseException | None = None
+        """The error of the first chunk that failed; all before it is passed on, and nothing after it."""
 
-    def ask(self, scene: Any, query: str, workers: int) -> None:
-        """Ask chunks until there are no more."""
-        while (taken := self._take()) is not None:
-            turn, chunk = taken
-            del taken
-            ended: BaseException | None = None
+    def run(self, scene: Any, query: str, workers: int) -> None:
+        """Query chunks until there are no more; called by each thread."""
+        while (started := self._next()) is not None:
+            turn, chunk = started
+            del started
+            error: BaseException | None = None
             try:
                 if isinstance(chunk, Chunk):
-                    self._answer(turn, chunk, run_query(scene, query, chunk.rays, chunk.first, workers))
+                    self._pass_on(turn, chunk, run_query(scene, query, chunk.rays, chunk.first, workers))
                     del chunk
                     continue
-                ended = chunk
+                error = chunk
             except Stopped:
                 raise
-            except BaseException as error:  # Ctrl-C, too: chunks before this one are being asked
-                ended = error
-            self._end(turn, ended)
+            except BaseException as failure:  # Ctrl-C, too: chunks before this one are still being queried
+                error = failure
+            self._end(turn, error)
 
-    def _take(self) -> tuple[int, Read] | None:
-        """Take what comes next, and the number of its turn."""
-        with self._taking:
-            if self._no_more or self._over:
+    def _next(self) -> tuple[int, ReadItem] | None:
+        """Return the next item that was read, and its turn; None if there are no more."""
+        with self._next_lock:
+            if self._at_end or self._stopped:
                 return None
-            chunk = self._line.get(self._read)
-            self._no_more = not isinstance(chunk, Chunk)
-            self._taken += 1
-            return self._taken - 1, chunk
+            chunk = self._threads.get(self._chunks)
+            self._at_end = not isinstance(chunk, Chunk)
+            self._started += 1
+            return self._started - 1, chunk
 
-    def _answer(self, turn: int, chunk: Chunk, answers: Iterator[ChunkResults]) -> None:
-        """Hand on answers when it is their turn; whoever is next may then."""
-        for answer, last in _marked(answers):
-            if not self._may(turn):
+    def _pass_on(self, turn: int, chunk: Chunk, results: Iterator[ChunkResults]) -> None:
+        """Pass on the results of a chunk, when it is its turn."""
+        for result, is_last in _with_last(results):
+            if not self._wait_for(turn):
                 return
-            self._line.put(self._answered, (answer, chunk if last else None))
-            del answer
+            self._threads.put(self._results, ResultItem(result, chunk if is_last else None))
+            del result
         with self._changed:
             self._turn = turn + 1
             self._changed.notify_all()
 
-    def _may(self, turn: int) -> bool:
-        """Wait for a turn; False: there will be none any more."""
+    def _wait_for(self, turn: int) -> bool:
+        """Wait for a turn; return False if a chunk before it has failed."""
         with self._changed:
-            while self._turn != turn and not self._over:
-                self._line.check()
+            while self._turn != turn and not self._stopped:
+                self._threads.check()
                 self._changed.wait(WAIT)
-            return not self._over
+            return not self._stopped
 
-    def _end(self, turn: int, ended: BaseException | None) -> None:
-        """Say that nothing comes after this turn."""
-        if self._may(turn):
+    def _end(self, turn: int, error: BaseException | None) -> None:
+        """Pass on the end, after all chunks before this turn."""
+        if self._wait_for(turn):
             with self._changed:
-                self.ended, self._over = ended, True
+                self.error, self._stopped = error, True
                 self._changed.notify_all()
-            self._line.put(self._answered, None)
+            self._threads.put(self._results, None)
 
 
-def _marked(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Tell the last of some things."""
+def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Yield items, and whether each is the last; at most one is stored."""
     before: list[T] = []
     for item in items:
         if before:

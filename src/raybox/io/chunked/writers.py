@@ -1,7 +1,8 @@
-"""Writers of each format: rows are appended in order, and a whole file is made of them at the end.
+"""Writers of each format: rows are appended in order; a complete file is made of them at the end.
 
-`.npy`, `.csv` and `.parquet` grow as they are. `.npz` and `.zarr` keep columns apart: a file for each grows,
-and at the end they are put together. `raybox.io.chunked.parquet` has the writer of `.parquet`.
+`.npy`, `.csv` and `.parquet` are appended to as they are. `.npz` and `.zarr` store columns apart: each column
+has a part file, and the output is assembled at the end. The writer of `.parquet` is in
+`raybox.io.chunked.parquet`.
 """
 
 import csv
@@ -15,209 +16,208 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.io.chunked.journal import folder_of
-from raybox.io.chunked.parquet import Parquet
-from raybox.io.chunked.part_files import Part, Parts
-from raybox.io.chunked.result_columns import Task, names_of, slices
-from raybox.io.formats.common import broken, require
-from raybox.io.formats.csv_table import plain_numbers
+from raybox.io.chunked.parquet import ParquetWriter
+from raybox.io.chunked.part_files import PartFile, PartFiles
+from raybox.io.chunked.result_columns import OutputSpec, id_array, row_slices
+from raybox.io.formats.common import file_error, require
+from raybox.io.formats.csv_table import plain_rows
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
 from raybox.queries.columns import Columns
 
 
-class Npy:
+class NpyWriter:
     """One table with named columns."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
-        self._task, self._names = task, names_of(task)
-        self._whole = task.folder / "answers.npy"
-        self.parts = Parts(answers=Part(self._whole, lengths.get("answers", 0)))
-        self.close = self.parts.close
-        self._kind = np.dtype(list(task.kinds.items()))
-        self.head = len(self._header(0))
-        if not self.parts["answers"].length:
-            self.parts["answers"].write(self._header(0))
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
+        self._spec, self._ids = spec, id_array(spec)
+        self._output = spec.folder / "results.npy"
+        self.files = PartFiles(results=PartFile(self._output, lengths.get("results", 0)))
+        self.close = self.files.close
+        self._dtype = np.dtype(list(spec.dtypes.items()))
+        self.header_length = len(self._header(0))
+        if not self.files["results"].length:
+            self.files["results"].write(self._header(0))
 
     def add(self, columns: Columns) -> None:
         """Append rows."""
-        for some in slices(columns, self._task, self._names):
-            table = np.empty(len(some["ray"]), self._kind)
+        for some in row_slices(columns, self._spec, self._ids):
+            table = np.empty(len(some["ray"]), self._dtype)
             for name, column in some.items():
                 table[name] = column
-            self.parts["answers"].write(table)
+            self.files["results"].write(table)
 
     def finish(self, rows: int) -> None:
-        """Say how many rows there are, where NumPy leaves room for that."""
+        """Write the number of rows into the header, for which NumPy leaves room."""
         header = self._header(rows)
-        assert len(header) == self.head
-        with self._whole.open("r+b") as file:
+        assert len(header) == self.header_length
+        with self._output.open("r+b") as file:
             file.write(header)
 
     def _header(self, rows: int) -> bytes:
-        out = io.BytesIO()
-        described = np.lib.format.dtype_to_descr(self._kind)
-        np.lib.format.write_array_header_1_0(
-            out, {"descr": described, "fortran_order": False, "shape": (rows,)}
-        )
-        return out.getvalue()
+        return _array_header(self._dtype, rows)
 
 
-class Csv:
+class CsvWriter:
     """Text, as `raybox.save` writes it."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
-        self._task, self._names = task, names_of(task)
-        self.parts = Parts(answers=Part(task.folder / "answers.csv", lengths.get("answers", 0)))
-        self.close = self.parts.close
-        self.head = len(_line(task))
-        if not self.parts["answers"].length:
-            self.parts["answers"].write(_line(task))
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
+        self._spec, self._ids = spec, id_array(spec)
+        self.files = PartFiles(results=PartFile(spec.folder / "results.csv", lengths.get("results", 0)))
+        self.close = self.files.close
+        self.header_length = len(_csv_header(spec))
+        if not self.files["results"].length:
+            self.files["results"].write(_csv_header(spec))
 
     def add(self, columns: Columns) -> None:
         """Append rows."""
-        for some in slices(columns, self._task, self._names):
-            self.parts["answers"].write(_lines(some))
+        for some in row_slices(columns, self._spec, self._ids):
+            self.files["results"].write(_csv_lines(some))
 
     def finish(self, rows: int) -> None:
-        """Need nothing more."""
+        """Do nothing: the file is complete."""
 
 
-class CsvTo:
-    """Text, to somebody who reads it right away: nothing can be taken back."""
+class CsvStreamWriter:
+    """Text to an open file, which cannot be truncated."""
 
-    def __init__(self, task: Task, file: BinaryIO) -> None:
-        self._task, self._names, self._file = task, names_of(task), file
-        self._begun = False
-        self.parts = Parts()
-        self.close = self.parts.close
+    def __init__(self, spec: OutputSpec, file: BinaryIO) -> None:
+        self._spec, self._ids, self._file = spec, id_array(spec), file
+        self._has_header = False
+        self.files = PartFiles()
+        self.close = self.files.close
 
     def add(self, columns: Columns) -> None:
         """Write rows."""
-        self._begin()
-        for some in slices(columns, self._task, self._names):
-            self._file.write(_lines(some))
+        self._write_header()
+        for some in row_slices(columns, self._spec, self._ids):
+            self._file.write(_csv_lines(some))
 
     def finish(self, rows: int) -> None:
-        """Let all of it go."""
-        self._begin()
+        """Flush the file."""
+        self._write_header()
         self._file.flush()
 
-    def _begin(self) -> None:
-        if not self._begun:
-            self._file.write(_line(self._task))
-        self._begun = True
+    def _write_header(self) -> None:
+        if not self._has_header:
+            self._file.write(_csv_header(self._spec))
+        self._has_header = True
 
 
-def _line(task: Task) -> bytes:
-    return (",".join(task.kinds) + "\n").encode()
+def _csv_header(spec: OutputSpec) -> bytes:
+    return (",".join(spec.dtypes) + "\n").encode()
 
 
-def _lines(columns: dict[str, NDArray[Any]]) -> bytes:
+def _csv_lines(columns: dict[str, NDArray[Any]]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(plain_numbers(columns))
+    csv.writer(text, lineterminator="\n").writerows(plain_rows(columns))
     return text.getvalue().encode()
 
 
-_BYTES = 1 << 22  # copied at once
+_COPIED = 1 << 22  # bytes that are copied at once
 ZARR_ROWS = 1 << 20  # rows of a chunk of an array
 
 
-class _Apart:
-    """What both have in common: numbers of a column one after the other."""
+class _ColumnFiles:
+    """A part file for each column: its numbers, one after the other."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
-        self.task, self._names = task, names_of(task)
-        paths = {name: task.folder / f"column.{name}" for name in task.kinds}
-        self.parts = Parts({name: Part(path, lengths.get(name, 0)) for name, path in paths.items()})
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
+        self.spec, self._ids = spec, id_array(spec)
+        paths = {name: spec.folder / f"column.{name}" for name in spec.dtypes}
+        self.files = PartFiles({name: PartFile(path, lengths.get(name, 0)) for name, path in paths.items()})
 
     def add(self, columns: Columns) -> None:
-        for some in slices(columns, self.task, self._names):
+        """Append rows."""
+        for some in row_slices(columns, self.spec, self._ids):
             for name, column in some.items():
-                self.parts[name].write(np.ascontiguousarray(column, self.task.kinds[name]))
+                self.files[name].write(np.ascontiguousarray(column, self.spec.dtypes[name]))
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file of a column."""
+        return Path(self.spec.folder / f"column.{name}").open("rb")
 
     def read(self, name: str, file: BinaryIO, rows: int) -> Any:
-        """Give the next rows of a column."""
-        self.task.check()
-        return np.fromfile(file, self.task.kinds[name], rows)
+        """Return the next rows of a column."""
+        self.spec.check()
+        return np.fromfile(file, self.spec.dtypes[name], rows)
 
 
-class Npz:
+class NpzWriter:
     """One array for each column."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
-        self._apart = _Apart(task, lengths)
-        self.parts, self.add, self.close = self._apart.parts, self._apart.add, self._apart.parts.close
-        self._whole = task.folder / "answers.npz"
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
+        self._columns = _ColumnFiles(spec, lengths)
+        self.files, self.add, self.close = self._columns.files, self._columns.add, self._columns.files.close
+        self._output = spec.folder / "results.npz"
 
     def finish(self, rows: int) -> None:
-        """Put the columns into one archive."""
-        task = self._apart.task
-        with zipfile.ZipFile(self._whole, "w") as archive:
-            for name, kind in task.kinds.items():
-                with archive.open(member(name), "w", force_zip64=True) as out, _open(task, name) as file:
-                    head = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False}
-                    _header(out, head | {"shape": (rows,)})
-                    while data := file.read(_BYTES):
-                        task.check()
+        """Write the columns into one archive."""
+        spec = self._columns.spec
+        with zipfile.ZipFile(self._output, "w") as archive:
+            for name, dtype in spec.dtypes.items():
+                with (
+                    archive.open(member(name), "w", force_zip64=True) as out,
+                    self._columns.open(name) as file,
+                ):
+                    out.write(_array_header(dtype, rows))
+                    while data := file.read(_COPIED):
+                        spec.check()
                         out.write(data)
 
 
-class Zarr:
+class ZarrWriter:
     """A group with one array for each column (Zarr version 3), not compressed: floats hardly shrink."""
 
-    def __init__(self, task: Task, lengths: dict[str, int]) -> None:
+    def __init__(self, spec: OutputSpec, lengths: dict[str, int]) -> None:
         self._zarr = require("zarr", "zarr", ".zarr")
-        self._apart = _Apart(task, lengths)
-        self.parts, self.add, self.close = self._apart.parts, self._apart.add, self._apart.parts.close
-        self._whole = task.folder / "answers.zarr"
+        self._columns = _ColumnFiles(spec, lengths)
+        self.files, self.add, self.close = self._columns.files, self._columns.add, self._columns.files.close
+        self._output = spec.folder / "results.zarr"
 
     def finish(self, rows: int) -> None:
-        """Put the columns into one group."""
-        task = self._apart.task
-        group = self._zarr.open_group(self._whole, mode="w", zarr_format=3)
-        for name, kind in task.kinds.items():
+        """Write the columns into one group."""
+        group = self._zarr.open_group(self._output, mode="w", zarr_format=3)
+        for name, dtype in self._columns.spec.dtypes.items():
             array = group.create_array(
                 name,
                 shape=(rows,),
                 chunks=(min(ZARR_ROWS, max(1, rows)),),
-                dtype=_zarrs(kind),
+                dtype=_zarr_dtype(dtype),
                 compressors=None,
             )
-            with _open(task, name) as file:
+            with self._columns.open(name) as file:
                 for start in range(0, rows, ZARR_ROWS):
-                    some = self._apart.read(name, file, ZARR_ROWS)
-                    array[start : start + len(some)] = some.astype(_zarrs(kind), copy=False)
+                    some = self._columns.read(name, file, ZARR_ROWS)
+                    array[start : start + len(some)] = some.astype(_zarr_dtype(dtype), copy=False)
 
 
-def _zarrs(kind: np.dtype[Any]) -> Any:
-    """Give the type of an array; text of any length is what Zarr has a stable word for."""
-    return str if kind.kind == "U" else kind
+def _zarr_dtype(dtype: np.dtype[Any]) -> Any:
+    """Return the dtype of an array; Zarr's stable type for text has no fixed length."""
+    return str if dtype.kind == "U" else dtype
 
 
-def _open(task: Task, name: str) -> BinaryIO:
-    return Path(task.folder / f"column.{name}").open("rb")
+def _array_header(dtype: np.dtype[Any], rows: int) -> bytes:
+    """Return the header of a `.npy` array."""
+    out = io.BytesIO()
+    fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows,)}
+    np.lib.format.write_array_header_1_0(out, fields)
+    return out.getvalue()
 
 
-def _header(out: Any, head: dict[str, Any]) -> None:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, head)
-    out.write(header.getvalue())
-
-
-class Sink(Protocol):
-    """Rows are added in order; ``finish`` makes a whole file of them, as often as it is asked to."""
+class Writer(Protocol):
+    """Appends rows in order; ``finish`` makes a complete file of them, and may be called again."""
 
     @property
-    def parts(self) -> Parts:
-        """The files that grow; cut back to lengths that were theirs, they hold what they held then."""
+    def files(self) -> PartFiles:
+        """The part files; truncated to earlier lengths, they hold what they held then."""
         ...
 
     def add(self, columns: Columns) -> None:
-        """Append rows; the column ``id`` is the sink's to add."""
+        """Append rows; the writer adds the column ``id``."""
         ...
 
     def finish(self, rows: int) -> None:
-        """Write what a whole file has and a growing one has not."""
+        """Complete the output: headers, footers, archives."""
         ...
 
     def close(self) -> None:
@@ -225,22 +225,23 @@ class Sink(Protocol):
         ...
 
 
-SINKS: dict[str, Callable[[Task, dict[str, int]], Sink]] = {
-    ".npz": Npz,
-    ".npy": Npy,
-    ".csv": Csv,
-    ".parquet": Parquet,
-    ".zarr": Zarr,
+WRITERS: dict[str, Callable[[OutputSpec, dict[str, int]], Writer]] = {
+    ".npz": NpzWriter,
+    ".npy": NpyWriter,
+    ".csv": CsvWriter,
+    ".parquet": ParquetWriter,
+    ".zarr": ZarrWriter,
 }
 
 
 def check_out(path: Path) -> None:
-    """Refuse, before any work, a place that cannot be written to."""
+    """Raise, before any work, if an output cannot be written there."""
     if path.suffix.lower() != ".zarr":
-        check_target(path, tuple(SINKS))
+        check_target(path, tuple(WRITERS))
         return
     if path.exists() and not folder_of(path).exists():
-        raise broken(path, "is there already", "remove it first, or give another name")
+        raise file_error(path, "exists already", "remove it first, or give another name")
     if not path.resolve().parent.is_dir():
-        raise broken(path, f"cannot be written: there is no folder {path.parent}", "make the folder first")
+        problem = f"cannot be written: there is no folder {path.parent}"
+        raise file_error(path, problem, "make the folder first")
     require("zarr", "zarr", ".zarr")

@@ -1,15 +1,17 @@
-"""Files in, files out: one reader for each format behind ``load``, one writer behind ``save``.
+"""Read and write files: one reader a format behind ``load``, one writer behind ``save``.
 
 ========================  ===========================================================================
 module                    reads
 ========================  ===========================================================================
-``text arrays parquet``   tables of boxes, rays or points (and write them): .csv, .npz .npy, .parquet
+``csv_table``             .csv tables of boxes, rays or points; also writes them
+``numpy_arrays``          .npz and .npy, likewise
+``parquet``               .parquet, likewise
 ``obj stl ply glb``       meshes; .ply also points
-``ifc cityjson vox``      one box of each product, city object, voxel
-``points``                .las .laz .pcd: points, which an origin turns into rays
+``ifc cityjson vox``      one box for each product, city object, voxel
+``point_clouds``          .las .laz .pcd: points, which an origin turns into rays
 ========================  ===========================================================================
 
-``formats`` holds the table that names them; a new format is one module and one line there.
+A format is one module and one line of ``table``.
 """
 
 from raybox.io.formats.common import Loaded

@@ -1,7 +1,7 @@
-"""CityJSON 1.0 to 2.0: one box of each city object that has geometry, around all its levels of detail.
+"""CityJSON 1.0 to 2.0: one box for each city object with geometry, around all its levels of detail.
 
-Any geometry type will do, for only its vertices matter; instances of templates are placed by their matrices.
-An object without geometry of its own (a building made of parts) gives no box: its parts do.
+Any geometry type is read, because only its vertices matter; instances of templates are placed by their
+matrices. An object without geometry of its own (a building made of parts) has no box; its parts have.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from raybox.geometry import Boxes
-from raybox.io.formats.common import Floats, Loaded, Want, broken
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 
 
-def read(path: Path, want: Want) -> Loaded:
-    """Read the boxes of a CityJSON file, in the order of its objects; ids are the objects' own."""
+def read(path: Path, options: ReadOptions) -> Loaded:
+    """Return the boxes of a CityJSON file, in the order of its objects, with the objects' ids."""
     city = _document(path)
     try:
         vertices = _placed(_table(city["vertices"]), city.get("transform"))
@@ -25,9 +25,9 @@ def read(path: Path, want: Want) -> Loaded:
         kinds = [str(city["CityObjects"][name].get("type", "")) for name in bounds]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         problem = f"is not laid out as CityJSON ({type(error).__name__}: {error})"
-        raise broken(path, problem, "check it with a CityJSON validator") from error
+        raise file_error(path, problem, "check it with a CityJSON validator") from error
     if not bounds:
-        raise broken(path, "has no city object with geometry", "check the file")
+        raise file_error(path, "has no city object with geometry", "check the file")
     boxes = np.array(list(bounds.values()))
     return Loaded(Boxes(boxes[:, 0], boxes[:, 1]), list(bounds), {"id": list(bounds), "type": kinds})
 
@@ -37,9 +37,13 @@ def _document(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise broken(path, f"is not whole JSON: {error.msg}", "copy or download it again", place) from error
+        raise file_error(
+            path, f"is not whole JSON: {error.msg}", "copy or download it again", place
+        ) from error
     if not isinstance(document, dict) or document.get("type") != "CityJSON":
-        raise broken(path, 'is JSON, but not a CityJSON city ("type": "CityJSON")', "give a CityJSON file")
+        raise file_error(
+            path, 'is JSON, but not a CityJSON city ("type": "CityJSON")', "give a CityJSON file"
+        )
     return document
 
 
@@ -51,31 +55,33 @@ def _table(rows: list[list[float]]) -> Floats:
 
 
 def _placed(vertices: Floats, transform: dict[str, list[float]] | None) -> Floats:
-    """Undo the integer packing of the vertices."""
+    """Return the vertices in world coordinates, from their integers."""
     return vertices * transform["scale"] + transform["translate"] if transform else vertices
 
 
 def _bounds(
     objects: dict[str, Any], vertices: Floats, templates: dict[str, Any], path: Path
 ) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
-    for name, thing in objects.items():
+    for name, item in objects.items():
         try:
-            clouds = [_cloud(geometry, vertices, templates) for geometry in thing.get("geometry", [])]
+            point_sets = [
+                _vertices_of(geometry, vertices, templates) for geometry in item.get("geometry", [])
+            ]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             problem = f"its geometry is broken ({type(error).__name__}: {error})"
-            raise broken(
+            raise file_error(
                 path, problem, "check it with a CityJSON validator", f"city object {name!r}"
             ) from error
-        points = np.concatenate([np.zeros((0, 3)), *clouds])
+        points = np.concatenate([np.zeros((0, 3)), *point_sets])
         if len(points):
             yield name, (points.min(axis=0), points.max(axis=0))
 
 
-def _cloud(geometry: dict[str, Any], vertices: Floats, templates: dict[str, Any]) -> Floats:
-    """Collect the vertices that one geometry uses."""
+def _vertices_of(geometry: dict[str, Any], vertices: Floats, templates: dict[str, Any]) -> Floats:
+    """Return the vertices that one geometry uses."""
     if geometry["type"] == "GeometryInstance":
         matrix = np.array(geometry["transformationMatrix"], dtype=np.float64).reshape(4, 4)
-        shape = _cloud(
+        shape = _vertices_of(
             templates["templates"][geometry["template"]], _table(templates["vertices-templates"]), {}
         )
         placed: Floats = shape @ matrix[:3, :3].T + matrix[:3, 3] + vertices[geometry["boundaries"][0]]
@@ -88,7 +94,7 @@ def _cloud(geometry: dict[str, Any], vertices: Floats, templates: dict[str, Any]
 
 
 def _flat(nested: list[Any]) -> Iterator[int]:
-    """Walk through the vertex numbers, however deep the type of geometry nests them."""
+    """Yield the vertex numbers, however deep the type of geometry nests them."""
     for item in nested:
         if isinstance(item, list):
             yield from _flat(item)

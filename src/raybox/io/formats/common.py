@@ -1,4 +1,4 @@
-"""What every reader shares: the question asked of a file, the answer, and errors in one line."""
+"""Shared by all readers: options, results, and errors of one line."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 Labels = dict[str, list[str]]
 
 
-class Want(NamedTuple):
-    """What the caller hopes to find in a file (the keywords of :func:`raybox.load`)."""
+class ReadOptions(NamedTuple):
+    """The keywords of :func:`raybox.load`."""
 
     kind: str | None = None
     origin: tuple[float, ...] | None = None
@@ -27,15 +27,15 @@ class Want(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """What a file held: the geometry, an id for each row if the file names its rows, other text columns."""
+    """The content of a file: geometry, an id for each row if the file has ids, other text columns."""
 
     geometry: Boxes | Mesh | Rays
     ids: list[str] | None = None
-    labels: Labels = {}  # noqa: RUF012 - a default that nobody writes to
+    labels: Labels = {}  # noqa: RUF012 - a default that is never written to
 
 
-class Parts(NamedTuple):
-    """Arrays as a file gives them, unchecked; ``where(array, index)`` says where a number stands in the file.
+class FileArrays(NamedTuple):
+    """Arrays of a file, unchecked; ``where(array, index)`` returns the place of a number in the file.
 
     The names are ``lower upper``, ``origins directions [t_min t_max]`` and ``points``, where present.
     """
@@ -44,48 +44,48 @@ class Parts(NamedTuple):
     where: Callable[[str, tuple[int, ...]], str]
     labels: Labels = {}  # noqa: RUF012
     among: str = ""
-    """Of what they are a part, if they are not all that the file holds."""
+    """For errors: the rows that these are, if they are not the whole file."""
 
 
-def broken(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:
-    """Word an error about a file in one line: file, place, problem, way out."""
+def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:
+    """Return an error about a file, of one line: file, place, problem, way out."""
     text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
     return FileFormatError(" ".join(text.split()))
 
 
-def shown(value: object) -> str:
-    """Quote a piece of a file's content so that it fits into one line."""
+def quoted(value: object) -> str:
+    """Return a value quoted, cut to fit into one line."""
     text = repr(value)
     return text if len(text) <= 48 else text[:44] + "...'"
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a reader raises into one line about the file; ``what`` names the format."""
+def reader_errors(path: Path, format_name: str) -> Iterator[None]:
+    """Turn every exception of a reader into a one-line `FileFormatError` about the file."""
     try:
         yield
     except InvalidInput as error:
-        raise broken(path, str(error).rstrip("."), "correct the file") from error
+        raise file_error(path, str(error).rstrip("."), "correct the file") from error
     except RayboxError:
         raise
     except MemoryError as error:
-        raise broken(path, "does not fit into memory", "split the file") from error
+        raise file_error(path, "does not fit into memory", "split the file") from error
     except OSError as error:
-        raise broken(
+        raise file_error(
             path, f"cannot be read: {error.strerror or error}", "check the path and its permissions"
         ) from error
     except BaseException as error:
         # A reader in Rust (lazrs) reports some broken files by a panic, which is not an Exception.
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
-        problem = f"is not readable as {what} ({type(error).__name__}: {str(error)[:120]})"
-        raise broken(
+        problem = f"is not readable as {format_name} ({type(error).__name__}: {str(error)[:120]})"
+        raise file_error(
             path, problem, "check that the file is whole and its name has the right ending"
         ) from error
 
 
 def require(module: str, extra: str, suffix: str) -> Any:
-    """Import a reader that comes with an extra, or say which command installs it."""
+    """Return an optional package; raise `RayboxError` with the command that installs it."""
     package = module.partition(".")[0]
     if find_spec(package) is None:
         command = f"pip install 'raybox[{extra}]'"

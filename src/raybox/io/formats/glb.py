@@ -1,16 +1,16 @@
-"""Binary glTF (`.glb`), through trimesh: the scene's meshes where their nodes put them."""
+"""Binary glTF (`.glb`), through trimesh: the meshes of a scene, placed by their nodes."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, Want, broken, require
-from raybox.io.formats.mesh_parts import Part, cut_off, to_scene
+from raybox.io.formats.common import Loaded, ReadOptions, file_error, require
+from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
 
 
-def read(path: Path, want: Want) -> Loaded:
-    """Read the triangles of a GLB file; a part is one node that shows a mesh."""
+def read(path: Path, options: ReadOptions) -> Loaded:
+    """Return the triangles of a GLB file; a part is one node that shows a mesh."""
     order = _node_order(path.read_bytes(), path)
     trimesh = require("trimesh", "mesh", ".glb")
     scene = trimesh.load_scene(path, file_type="glb", process=False, skip_materials=True)
@@ -20,18 +20,18 @@ def read(path: Path, want: Want) -> Loaded:
         mesh = scene.geometry[name]
         vertices = np.asarray(mesh.vertices, dtype=np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
         parts.append(
-            Part(str(node), vertices, np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), dtype=np.int64))
+            MeshPart(
+                str(node), vertices, np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), dtype=np.int64)
+            )
         )
-    parts.sort(
-        key=lambda part: order.get(part.name, len(order))
-    )  # trimesh walks the nodes in an order of its own
-    return to_scene(parts, path, want)
+    parts.sort(key=lambda part: order.get(part.name, len(order)))  # trimesh has an order of its own
+    return to_scene(parts, path, options)
 
 
 def _node_order(data: bytes, path: Path) -> dict[str, int]:
-    """Give the nodes' numbers by name.
+    """Return the numbers of the nodes, by name.
 
-    On the way, hold the sizes in the headers against the file's, before trimesh reserves memory for them.
+    Also checks the sizes in the headers against the file's, before trimesh allocates memory for them.
     """
     announced = int.from_bytes(data[8:12], "little")
     if len(data) < 20 or announced > len(data):
@@ -40,5 +40,5 @@ def _node_order(data: bytes, path: Path) -> dict[str, int]:
     for number, accessor in enumerate(document.get("accessors", [])):
         if not 0 <= accessor["count"] <= len(data):
             problem = f"announces {accessor['count']} items in {len(data)} bytes"
-            raise broken(path, problem, "copy or download it again", f"accessor {number}")
+            raise file_error(path, problem, "copy or download it again", f"accessor {number}")
     return {node["name"]: number for number, node in enumerate(document.get("nodes", [])) if "name" in node}

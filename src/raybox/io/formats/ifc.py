@@ -1,6 +1,6 @@
-"""IFC building models, through ifcopenshell: one box of each product that has a body, in world coordinates.
+"""IFC building models, through ifcopenshell: one box for each product with a body, in world coordinates.
 
-Everything with a body counts, spaces and openings too: the label ``ifc_class`` tells them apart.
+Spaces and openings count too; the label ``ifc_class`` gives the class of each.
 """
 
 import json
@@ -10,12 +10,12 @@ import numpy as np
 
 from raybox.geometry import Boxes
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import Loaded, Want, broken, require
+from raybox.io.formats.common import Loaded, ReadOptions, file_error, require
 from raybox.io.formats.mesh_parts import cut_off
 
 TAIL = b"END-ISO-10303-21;"
 
-# One thread: with more of them, one that fails leaves the others waiting for ever (ifcopenshell 0.9).
+# One thread: with several, a failure of one leaves the others waiting for ever (ifcopenshell 0.9).
 READER = """
 import json, sys
 import ifcopenshell, ifcopenshell.geom
@@ -38,8 +38,8 @@ print("\\n" + json.dumps([rows[number] for number in sorted(rows)]))
 """
 
 
-def read(path: Path, want: Want) -> Loaded:
-    """Read the boxes of an IFC file, in the order of its instances; ids are the GlobalIds."""
+def read(path: Path, options: ReadOptions) -> Loaded:
+    """Return the boxes of an IFC file, in the order of its instances; ids are the GlobalIds."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 4096))
         if TAIL not in file.read():
@@ -47,7 +47,7 @@ def read(path: Path, want: Want) -> Loaded:
     require("ifcopenshell", "ifc", ".ifc")
     rows = json.loads(subprocess_reader.run(READER, path).splitlines()[-1])
     if not rows:
-        raise broken(path, "holds no product with a body", "check the model")
+        raise file_error(path, "holds no product with a body", "check the model")
     *bounds, ids, classes, names = zip(*rows, strict=True)
     corners = np.array(bounds, dtype=np.float64).T
     labels = {"id": list(ids), "ifc_class": list(classes), "name": list(names)}

@@ -1,4 +1,4 @@
-"""What mesh formats share: polygons cut into triangles, parts put together or boxed."""
+"""Shared by mesh formats: polygons cut into triangles, parts merged or boxed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Mesh
-from raybox.io.formats.common import Floats, Loaded, Want, broken
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 
 Ints = NDArray[np.int64]
 
 
-class Part(NamedTuple):
-    """One named piece of a file; pieces may share one array of vertices."""
+class MeshPart(NamedTuple):
+    """A named part of a mesh file; parts may share one array of vertices."""
 
     name: str
     vertices: Floats
@@ -23,10 +23,10 @@ class Part(NamedTuple):
 
 
 def triangulate(sizes: Ints, corners: Ints) -> Ints:
-    """Cut polygons into triangles, as fans around each polygon's first corner.
+    """Return the triangles of polygons: fans around each polygon's first corner.
 
-    ``sizes`` (P,) are the polygons' numbers of corners (at least 3), ``corners`` their vertices.
-    The triangles keep the order of the polygons: k corners make k - 2 of them.
+    ``sizes`` (P,) are the numbers of corners (at least 3), ``corners`` the vertices, polygon by polygon.
+    Triangles keep the order of the polygons, k - 2 for k corners.
     """
     fans = sizes - 2
     first = np.repeat(np.cumsum(sizes) - sizes, fans)
@@ -34,42 +34,42 @@ def triangulate(sizes: Ints, corners: Ints) -> Ints:
     return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=-1)
 
 
-def to_scene(parts: Sequence[Part], path: Path, want: Want) -> Loaded:
-    """Make one mesh of all parts, or one box of each part where boxes are wanted."""
+def to_scene(parts: Sequence[MeshPart], path: Path, options: ReadOptions) -> Loaded:
+    """Return one mesh of all parts, or with ``options.boxes`` one box for each part."""
     parts = [part for part in parts if len(part.faces)]
     if not parts:
-        raise broken(
+        raise file_error(
             path, "holds no triangles", "check that it is a mesh (point sets need origin, or --origin)"
         )
     for part in parts:
         _check(part, path)
-    return _boxes(parts) if want.boxes else Loaded(_joined(parts))
+    return _boxes(parts) if options.boxes else Loaded(_merge(parts))
 
 
-def _check(part: Part, path: Path) -> None:
+def _check(part: MeshPart, path: Path) -> None:
     wrong = (part.faces < 0) | (part.faces >= len(part.vertices))
     if wrong.any():
         face, corner = np.argwhere(wrong)[0]
         problem = (
             f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"
         )
-        raise broken(path, problem, "the file may be cut off", f"part {part.name!r}, triangle {face}")
+        raise file_error(path, problem, "the file may be cut off", f"part {part.name!r}, triangle {face}")
     wrong = ~np.isfinite(part.vertices)
     if wrong.any():
         vertex, axis = np.argwhere(wrong)[0]
         problem = f"{part.vertices[vertex, axis]} is not a finite number"
-        raise broken(
+        raise file_error(
             path, problem, "correct the vertex", f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
         )
 
 
-def _boxes(parts: Sequence[Part]) -> Loaded:
+def _boxes(parts: Sequence[MeshPart]) -> Loaded:
     corners = [part.vertices[part.faces.ravel()] for part in parts]
     lower, upper = (np.array([bound(c, axis=0) for c in corners]) for bound in (np.min, np.max))
     return Loaded(Boxes(lower, upper), [part.name for part in parts])
 
 
-def _joined(parts: Sequence[Part]) -> Mesh:
+def _merge(parts: Sequence[MeshPart]) -> Mesh:
     if all(part.vertices is parts[0].vertices for part in parts):
         return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]))
     starts = np.cumsum([0] + [len(part.vertices) for part in parts])
@@ -78,6 +78,6 @@ def _joined(parts: Sequence[Part]) -> Mesh:
 
 
 def cut_off(path: Path, place: str, error: Exception | None = None) -> FileFormatError:
-    """Word the most frequent error: a file that ends too early."""
+    """Return the error for a file that ends too early."""
     problem = "the file ends too early" + (f" ({error})" if error else "")
-    return broken(path, problem, "copy or download it again", place)
+    return file_error(path, problem, "copy or download it again", place)

@@ -1,9 +1,9 @@
-"""NumPy's own formats: `.npz` with named arrays, `.npy` with one table. Never unpickles anything.
+"""NumPy's own formats: `.npz` with named arrays, `.npy` with one table. Nothing is unpickled.
 
 ========  =============================================================================================
 .npz      boxes: ``lower upper [id]``; rays: ``origins directions [t_min t_max]``; points: ``points``
-.npy      boxes: (M, 6) or (M, 4), the row being ``lower, upper``;
-          rays: (N, 6) or (N, 4), the row being ``origin, direction``, or (N, 8) with ``t_min, t_max`` after;
+.npy      boxes: (M, 6) or (M, 4), rows ``lower, upper``;
+          rays: (N, 6) or (N, 4), rows ``origin, direction``, or (N, 8) with ``t_min, t_max`` after;
           points: (N, 3) or (N, 2)
 ========  =============================================================================================
 """
@@ -18,61 +18,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.io.formats.assembly import KINDS, RANGES
-from raybox.io.formats.common import Floats, Labels, Parts, Want, broken, shown
+from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
 
 NAMES = ("lower", "upper", "origins", "directions", *RANGES, "points")
 WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2)}
 
 
-def read_npz(path: Path, want: Want) -> Parts:
-    """Read the arrays of an `.npz` file that raybox has a use for."""
+def read_npz(path: Path, options: ReadOptions) -> FileArrays:
+    """Return the arrays of an `.npz` file that raybox uses."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         loaded = {name: _member(archive, members[name], path) for name in NAMES if name in members}
         ids = _member(archive, members["id"], path) if "id" in members else None
     if not any(set(arrays) <= set(loaded) for arrays in KINDS.values()):
-        problem = f"has no arrays of boxes, rays or points, but {shown(' '.join(members))}"
-        raise broken(path, problem, "name them lower, upper or origins, directions or points")
+        problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
+        raise file_error(path, problem, "name them lower, upper or origins, directions or points")
     arrays = {name: _floats(array, path, name) for name, array in loaded.items()}
-    return Parts(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
+    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
-    """Read one array of the archive, after holding its header against its size."""
+    """Return one array of an archive, after a check of its header against its size."""
     with archive.open(info) as file:
         header(file, info.file_size, path, info.filename)
     with archive.open(info) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def read_npy(path: Path, want: Want) -> Parts:
-    """Read one table of numbers; its width alone does not tell boxes from rays, so ``want`` must."""
+def read_npy(path: Path, options: ReadOptions) -> FileArrays:
+    """Return the arrays of one table of numbers; without ``options.kind`` its width decides, or an error."""
     with path.open("rb") as file:
         header(file, path.stat().st_size, path, "")
         file.seek(0)
         table = _floats(np.lib.format.read_array(file, allow_pickle=False), path, "")
-    kind = table_kind(table.shape, path, want)
-    return Parts(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
+    kind = table_kind(table.shape, path, options)
+    return FileArrays(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
 
 
-def table_kind(shape: tuple[int, ...], path: Path, want: Want) -> str | None:
-    """Tell what a table of some shape is taken for."""
-    kind = want.kind or ("rays" if want.origin else None)
+def table_kind(shape: tuple[int, ...], path: Path, options: ReadOptions) -> str | None:
+    """Return the kind of content in a table of this shape."""
+    kind = options.kind or ("rays" if options.origin else None)
     width = shape[1] if len(shape) == 2 else 0
     if kind is None and width > 3:
-        raise broken(
+        raise file_error(
             path,
             "does not say whether its rows are boxes or rays",
             'say kind "scene" or "rays" (kind=, --kind)',
         )
     if width not in WIDTHS[kind or "rays"]:
         known = ", ".join(map(str, WIDTHS[kind or "rays"]))
-        raise broken(path, f"has shape {shape}", f"for {kind or 'points'} give a table with {known} columns")
+        raise file_error(
+            path, f"has shape {shape}", f"for {kind or 'points'} give a table with {known} columns"
+        )
     return kind
 
 
 def split(table: Floats, kind: str | None) -> dict[str, Floats]:
-    """Cut the columns of a table into arrays."""
+    """Return the arrays that the columns of a table make."""
     width = table.shape[1]
     if width < 4:
         return {"points": table}
@@ -83,7 +85,7 @@ def split(table: Floats, kind: str | None) -> dict[str, Floats]:
 
 
 def cell(array: str, index: tuple[int, ...], width: int) -> str:
-    """Say where a number of one of the cut arrays stands in the table."""
+    """Return the place in the table of a number of one of its arrays."""
     if array in RANGES:
         return str([*index, 6 + RANGES.index(array)])
     second = array in ("upper", "directions")
@@ -91,7 +93,7 @@ def cell(array: str, index: tuple[int, ...], width: int) -> str:
 
 
 class Header(NamedTuple):
-    """What an array's header says."""
+    """The header of a `.npy` array."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -99,31 +101,33 @@ class Header(NamedTuple):
 
 
 def header(file: Any, size: int, path: Path, name: str) -> Header:
-    """Hold what an array's header announces against the bytes that are there, before any memory is taken."""
+    """Return an array's header, checked against the bytes that follow before memory is allocated."""
     version, start = np.lib.format.read_magic(file)[0], file.tell()
     length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
     if version not in (1, 2, 3) or length > size:
-        raise broken(path, "has a damaged header", "save it again with numpy.save", name)
+        raise file_error(path, "has a damaged header", "save it again with numpy.save", name)
     file.seek(start)
     read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read(file)
     if dtype.hasobject:
-        raise broken(path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name)
+        raise file_error(
+            path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name
+        )
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed > there:
         problem = f"is cut off: {needed} bytes of numbers announced, {there} there"
-        raise broken(path, problem, "copy the file again", name)
+        raise file_error(path, problem, "copy the file again", name)
     return Header(shape, fortran, dtype)
 
 
 def check_numbers(dtype: np.dtype[Any], path: Path, name: str) -> None:
-    """Refuse what is not real numbers."""
+    """Raise `FileFormatError` unless a dtype is one of real numbers."""
     if dtype.kind not in "fiub":
-        raise broken(path, f"holds {dtype}, not real numbers", "save it as float64", name)
+        raise file_error(path, f"holds {dtype}, not real numbers", "save it as float64", name)
 
 
 def _floats(array: NDArray[Any], path: Path, name: str) -> Floats:
-    """Cast to float64; only real numbers will do."""
+    """Return an array of real numbers as float64."""
     check_numbers(array.dtype, path, name)
     return array.astype(np.float64, copy=False)
 
@@ -132,19 +136,19 @@ def _labels(ids: NDArray[Any] | None, arrays: Mapping[str, Floats], path: Path) 
     if ids is None or "lower" not in arrays:
         return {}
     if ids.shape != arrays["lower"].shape[:1]:
-        raise broken(
+        raise file_error(
             path, f"has {ids.size} ids for {len(arrays['lower'])} boxes", "give one id for each box", "id"
         )
     return {"id": [str(value) for value in ids.tolist()]}
 
 
 def member(name: str) -> zipfile.ZipInfo:
-    """Name an array of an archive; without a time, so that the same content is the same file."""
+    """Return an array's entry in an archive; without a time, so that equal content gives equal files."""
     return zipfile.ZipInfo(f"{name}.npy")
 
 
 def write_npz(out: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write named arrays, not compressed: floats hardly shrink, and this is several times faster."""
+    """Write named arrays, not compressed: floats hardly shrink."""
     with zipfile.ZipFile(out, "w") as archive:
         for name, array in arrays.items():
             with archive.open(member(name), "w", force_zip64=True) as file:

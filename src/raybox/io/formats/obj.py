@@ -1,8 +1,8 @@
 """Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin a new part.
 
-The polygons keep the file's order and larger ones become fans of triangles, so that the number of a triangle
-can be traced back. Everything but ``v f o g`` (normals, texture, materials, curves) is passed over.
-Not read through trimesh, which drops faces of two corners and the parts' names silently, and names no line.
+Triangles keep the order of the polygons in the file. All statements but ``v f o g`` (normals, texture,
+materials, curves) are skipped. trimesh is not used: it drops faces of two corners and the names of parts
+silently, and its errors name no line.
 """
 
 from array import array
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, Want, broken, shown
-from raybox.io.formats.mesh_parts import Ints, Part, to_scene, triangulate
+from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
+from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene, triangulate
 
 
 class _Polygons:
-    """The polygons of one part while it is read."""
+    """The polygons read so far of one part."""
 
     def __init__(self, name: str) -> None:
         self.name, self.sizes, self.corners = name, array("q"), array("q")
@@ -25,8 +25,8 @@ class _Polygons:
         return triangulate(np.array(self.sizes, dtype=np.int64), np.array(self.corners, dtype=np.int64))
 
 
-def read(path: Path, want: Want) -> Loaded:
-    """Read the triangles of an OBJ file."""
+def read(path: Path, options: ReadOptions) -> Loaded:
+    """Return the triangles of an OBJ file."""
     numbers, parts = array("d"), [_Polygons(path.stem)]
     for line, key, fields in _statements(path):
         try:
@@ -39,24 +39,24 @@ def read(path: Path, want: Want) -> Loaded:
             elif key in (b"o", b"g"):
                 parts.append(_Polygons(b" ".join(fields).decode(errors="replace") or path.stem))
         except (ValueError, OverflowError) as error:
-            statement = shown((key + b" " + b" ".join(fields)).decode(errors="replace"))
-            raise broken(
+            statement = quoted((key + b" " + b" ".join(fields)).decode(errors="replace"))
+            raise file_error(
                 path, f"{statement}: {error}", "the file may be cut off, or is no OBJ", f"line {line}"
             ) from error
     vertices = np.array(numbers).reshape(-1, 3)
-    return to_scene([Part(part.name, vertices, part.triangles()) for part in parts], path, want)
+    return to_scene([MeshPart(part.name, vertices, part.triangles()) for part in parts], path, options)
 
 
 def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Split the file into statements; a backslash at its end continues a line."""
+    """Yield line number, key and fields of each statement; a backslash continues a line."""
     with path.open("rb") as file:
-        held = b""
+        pending = b""
         for number, raw in enumerate(file, 1):
-            line = held + raw
+            line = pending + raw
             if raw.endswith((b"\\\n", b"\\\r\n")):
-                held = line.rstrip(b"\\\r\n") + b" "
+                pending = line.rstrip(b"\\\r\n") + b" "
                 continue
-            held = b""
+            pending = b""
             fields = line.split()
             if fields:
                 yield number, fields[0], fields[1:]
@@ -69,7 +69,7 @@ def _vertex(fields: list[bytes]) -> Iterator[float]:
 
 
 def _face(fields: list[bytes], vertices: int) -> list[int]:
-    """Give the corners counted from 0; negative numbers count back from the latest vertex."""
+    """Return the corners of a face, from 0; negative numbers in the file count back from the last vertex."""
     corners = [int(field.partition(b"/")[0]) for field in fields]
     if len(corners) < 3:
         raise ValueError(f"a face has at least 3 corners, this one {len(corners)}")

@@ -6,8 +6,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from raybox.io.formats.common import Floats, Loaded, Parts, Want, broken, shown
-from raybox.io.formats.mesh_parts import Ints, Part, cut_off, to_scene, triangulate
+from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
+from raybox.io.formats.mesh_parts import Ints, MeshPart, cut_off, to_scene, triangulate
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
@@ -19,7 +19,7 @@ CORNERS = ("vertex_indices", "vertex_index")
 
 
 class Property(NamedTuple):
-    """One property of an element; a list has a type for its length too."""
+    """One property of an element; a list also has a type for its length."""
 
     name: str
     type: str
@@ -27,7 +27,7 @@ class Property(NamedTuple):
 
 
 class Element(NamedTuple):
-    """One element of the header: so many rows of these properties."""
+    """One element of the header: its number of rows, and the properties of each."""
 
     name: str
     rows: int
@@ -35,36 +35,36 @@ class Element(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What raybox takes from the file: the vertices, and the polygons as sizes and corners."""
+    """The vertices of a file, and its polygons as sizes and corners."""
 
     vertices: Floats = np.zeros((0, 3))
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
 
 
-def read(path: Path, want: Want) -> Loaded | Parts:
-    """Read a mesh, or points where rays are wanted."""
+def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
+    """Return a mesh, or points if `options` is for rays."""
     with path.open("rb") as file:
         elements, order = _header(file, path)
         data = file.read()
     _check_counts(elements, len(data), path)
     content = _binary(elements, data, order, path) if order else _text(elements, data, path)
-    unfaced = want.origin is not None or not content.sizes.size
-    if want.kind == "rays" or (want.kind is None and unfaced):
-        return Parts(
+    unfaced = options.origin is not None or not content.sizes.size
+    if options.kind == "rays" or (options.kind is None and unfaced):
+        return FileArrays(
             {"points": content.vertices}, lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"
         )
     if content.sizes.size and content.sizes.min() < 3:
         face = int(np.argmax(content.sizes < 3))
         problem = f"has {content.sizes[face]} corners, a face has at least 3"
-        raise broken(path, problem, "correct the face", f"face {face} (the first is 0)")
+        raise file_error(path, problem, "correct the face", f"face {face} (the first is 0)")
     return to_scene(
-        [Part(path.stem, content.vertices, triangulate(content.sizes, content.corners))], path, want
+        [MeshPart(path.stem, content.vertices, triangulate(content.sizes, content.corners))], path, options
     )
 
 
 def _header(file: BinaryIO, path: Path) -> tuple[list[Element], str]:
-    """Read the header: the elements, and the byte order (none for text)."""
+    """Return the elements of the header, and the byte order ("" for text)."""
     elements: list[Element] = []
     order: str | None = None
     for number, raw in enumerate(iter(file.readline, b""), 1):
@@ -86,18 +86,18 @@ def _header(file: BinaryIO, path: Path) -> tuple[list[Element], str]:
                 case _:
                     raise ValueError
         except (ValueError, KeyError, IndexError) as error:
-            problem = f"{shown(statement)} is not understood"
-            raise broken(
+            problem = f"{quoted(statement)} is no statement of a PLY header"
+            raise file_error(
                 path, problem, "the file may be cut off, or is no PLY file", f"line {number}"
             ) from error
     raise cut_off(path, "header")
 
 
 def _check_counts(elements: list[Element], size: int, path: Path) -> None:
-    """Hold the header's counts against the size of the file, and see that x, y, z and corners are there."""
+    """Raise unless the header's counts fit the file's size, and x, y, z and corners are declared."""
     for name, count, properties in elements:
         if not 0 <= count <= size or (count and not properties):
-            raise broken(
+            raise file_error(
                 path,
                 f"announces {count} rows of {name} in {size} bytes",
                 "copy or download it again",
@@ -105,13 +105,13 @@ def _check_counts(elements: list[Element], size: int, path: Path) -> None:
             )
         scalars = {p.name for p in properties if not p.length}
         if name == "vertex" and not {"x", "y", "z"} <= scalars:
-            raise broken(path, "vertices lack x, y, z", "add them", "header")
+            raise file_error(path, "vertices lack x, y, z", "add them", "header")
         if name == "face" and not any(p.name in CORNERS and p.length for p in properties):
-            raise broken(path, f"faces lack the list {CORNERS[0]}", "add it", "header")
+            raise file_error(path, f"faces lack the list {CORNERS[0]}", "add it", "header")
 
 
 def _text(elements: list[Element], data: bytes, path: Path) -> Content:
-    """Read a body of text: one row a line."""
+    """Return the content of a text body: one row a line."""
     lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
     content, at = Content(), 0
     for element in elements:
@@ -130,7 +130,7 @@ def _text(elements: list[Element], data: bytes, path: Path) -> Content:
 
 
 def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[float]]:
-    """Take x, y, z or the corners out of each row."""
+    """Yield x, y, z or the corners of each row."""
     for number, row in enumerate(rows):
         fields = row.split()
         found: dict[str, list[float]] = {}
@@ -145,13 +145,18 @@ def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[floa
                 )
         except (ValueError, IndexError) as error:
             place = f"row {number} of {element.name}"
-            raise broken(path, f"{shown(row)} is not such a row", "the file may be cut off", place) from error
+            raise file_error(
+                path, f"{quoted(row)} is not such a row", "the file may be cut off", place
+            ) from error
         corners = next((found[name] for name in CORNERS if name in found), [])
         yield corners if element.name == "face" else found["x"] + found["y"] + found["z"]
 
 
 def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Content:
-    """Read a binary body: as one array where all lists of an element are of one length, else row by row."""
+    """Return the content of a binary body.
+
+    An element whose lists all have one length is read as one array, others row by row.
+    """
     content, at = Content(), 0
     for element in elements:
         dtype = _row_type(element, data, order, at)
@@ -170,14 +175,15 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
             continue
         if not lists or element.name == "vertex":
             raise cut_off(path, f"byte {len(data)} of the body, in {element.name}")
-        sizes, corners, at = _walked(element, data, order, at, path)
+        polygons = _read_rows(element, data, order, at, path)
+        at = polygons.end
         if element.name == "face":
-            content = content._replace(sizes=sizes, corners=corners)
+            content = content._replace(sizes=polygons.sizes, corners=polygons.corners)
     return content
 
 
 def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype | None:
-    """Give the type of a row if all rows are like the first, with the length of each list in ``#name``."""
+    """Return the dtype of the first row, lengths of lists as ``#name``; None if the file is too short."""
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
         if length:
@@ -193,15 +199,23 @@ def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype | 
 
 
 def _length(data: bytes, at: int, kind: str) -> tuple[int, int]:
-    """Read the length of a list: where its items begin, and how many they are (-1 beyond the end)."""
+    """Return where the items of a list begin, and how many there are (-1 beyond the end)."""
     width = np.dtype(kind).itemsize
     if at + width > len(data):
         return at, -1
     return at + width, int(np.frombuffer(data, kind, 1, at)[0])
 
 
-def _walked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[Ints, Ints, int]:
-    """Walk over rows whose lists differ in length; give the polygons, and where the next element begins."""
+class _PolygonRows(NamedTuple):
+    """Polygons, and the byte at which their rows end."""
+
+    sizes: Ints
+    corners: Ints
+    end: int
+
+
+def _read_rows(element: Element, data: bytes, order: str, at: int, path: Path) -> _PolygonRows:
+    """Return the polygons in rows whose lists differ in length, and the end of the rows."""
     sizes, corners = list[int](), [np.zeros(0, dtype=np.int64)]
     for row in range(element.rows):
         for name, kind, length in element.properties:
@@ -213,4 +227,4 @@ def _walked(element: Element, data: bytes, order: str, at: int, path: Path) -> t
                 sizes.append(size)
                 corners.append(np.frombuffer(data, order + kind, size, at).astype(np.int64))
             at += width
-    return np.array(sizes, dtype=np.int64), np.concatenate(corners), at
+    return _PolygonRows(np.array(sizes, dtype=np.int64), np.concatenate(corners), at)

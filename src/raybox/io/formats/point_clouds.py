@@ -1,4 +1,4 @@
-"""Sets of points, which become rays from one origin: LAS and LAZ (through laspy), and PCD."""
+"""Points, which become rays from one origin: LAS and LAZ (through laspy), and PCD."""
 
 import struct
 from pathlib import Path
@@ -7,14 +7,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import Floats, Parts, Want, broken, require, shown
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
 from raybox.io.formats.mesh_parts import cut_off
 
-LAS_HEAD = struct.Struct(
-    "<94xHII"
-)  # the sizes of header and of all that stands before the points; records there
+LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points, number of variable records
 
-# Not the parallel reader: it reserves memory for whatever chunk size the file announces.
+# Not the parallel reader: it allocates the chunk size that the file announces.
 LAS_READER = """
 import sys
 import laspy, numpy
@@ -33,8 +31,8 @@ if missing:
 """
 
 
-def read_las(path: Path, want: Want) -> Parts:
-    """Read the coordinates of a LAS or LAZ file."""
+def read_las(path: Path, options: ReadOptions) -> FileArrays:
+    """Return the coordinates of a LAS or LAZ file."""
     require("laspy", "las", path.suffix.lower())
     check_las(path)
     return _parts(
@@ -45,7 +43,7 @@ def read_las(path: Path, want: Want) -> Parts:
 
 
 def check_las(path: Path) -> None:
-    """Hold the header against the size of the file: laspy would read any number of records, there or not."""
+    """Raise unless the header fits the size of the file; laspy does not check it."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(LAS_HEAD.size)
@@ -54,22 +52,22 @@ def check_las(path: Path) -> None:
     header, start, records = LAS_HEAD.unpack(head)
     if header + 54 * records > start:
         problem = f"its header and {records} records do not fit in front of its points"
-        raise broken(path, problem, "copy or download it again", "byte 100")
+        raise file_error(path, problem, "copy or download it again", "byte 100")
     if start > size:
         raise cut_off(path, f"byte {size} of {start}")
 
 
-def _parts(points: Floats) -> Parts:
-    return Parts({"points": points}, point_of)
+def _parts(points: Floats) -> FileArrays:
+    return FileArrays({"points": points}, point_of)
 
 
 def point_of(_: str, index: tuple[int, ...]) -> str:
-    """Say where a coordinate stands."""
+    """Return the place of a coordinate in the file."""
     return f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"
 
 
-def read_pcd(path: Path, want: Want) -> Parts:
-    """Read the fields x, y, z of a PCD file, text or binary (not compressed)."""
+def read_pcd(path: Path, options: ReadOptions) -> FileArrays:
+    """Return the fields x, y, z of a PCD file, text or binary (not compressed)."""
     with path.open("rb") as file:
         header = _header(file, path)
         start, data = file.tell(), file.read()
@@ -77,18 +75,20 @@ def read_pcd(path: Path, want: Want) -> Parts:
         names, counts = header["FIELDS"], [int(c) for c in header.get("COUNT", ["1"] * len(header["FIELDS"]))]
         kinds = [kind.lower() + size for kind, size in zip(header["TYPE"], header["SIZE"], strict=True)]
         rows, encoding = int(header["POINTS"][0]), header["DATA"][0]
-        # Names may repeat (padding is called _), so the place of a field names it.
+        # Names may repeat (padding is called _), so fields are named by number.
         dtype = np.dtype(
             [(f"{k}", f"<{kind}", (n,)) for k, (kind, n) in enumerate(zip(kinds, counts, strict=True))]
         )
         columns = [names.index(axis) for axis in "xyz"]
     except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise broken(
+        raise file_error(
             path, f"has an incomplete header ({error})", "check that it is a whole PCD file", "header"
         ) from error
     if encoding not in ("ascii", "binary"):
         way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
-        raise broken(path, f"its DATA is {shown(encoding)}, raybox reads ascii and binary", way_out, "header")
+        raise file_error(
+            path, f"its DATA is {quoted(encoding)}, raybox reads ascii and binary", way_out, "header"
+        )
     if rows < 0 or rows * (dtype.itemsize if encoding == "binary" else 2 * len(names) - 1) > len(data) + 1:
         raise cut_off(path, f"byte {start + len(data)}")
     if encoding == "binary":
@@ -107,7 +107,7 @@ def _header(file: BinaryIO, path: Path) -> dict[str, list[str]]:
             return header
         if len(header) > 32:
             break
-    raise broken(path, "has no DATA line in its header", "check that it is a whole PCD file", "header")
+    raise file_error(path, "has no DATA line in its header", "check that it is a whole PCD file", "header")
 
 
 def _text(data: bytes, rows: int, columns: list[int], path: Path) -> Floats:
@@ -120,7 +120,7 @@ def _text(data: bytes, rows: int, columns: list[int], path: Path) -> Floats:
         try:
             points[k] = [float(fields[column]) for column in columns]
         except (ValueError, IndexError) as error:
-            raise broken(
-                path, f"{shown(line)} is not a point", "the file may be cut off", f"point {k}"
+            raise file_error(
+                path, f"{quoted(line)} is not a point", "the file may be cut off", f"point {k}"
             ) from error
     return points

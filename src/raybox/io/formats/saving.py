@@ -1,4 +1,4 @@
-"""``save``: geometry or answers into a file, whole or not at all."""
+"""``save``: geometry or results into a file, whole or not at all."""
 
 import os
 import secrets
@@ -15,36 +15,36 @@ from raybox.geometry import Boxes, Rays
 from raybox.hits import AllHits, Hits
 from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
-from raybox.io.formats.assembly import KINDS, RANGES, names_of
-from raybox.io.formats.common import broken, require
+from raybox.io.formats.assembly import KINDS, RANGES, column_names
+from raybox.io.formats.common import file_error, require
 
 Columns = Mapping[str, NDArray[Any]]
 Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
 
 
 def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] | None = None) -> None:
-    """Write boxes, rays or answers into a file; the ending (``.npz .npy .csv .parquet``) tells the format.
+    """Write boxes, rays or results into a file: ``.npz .npy .csv .parquet``.
 
-    The file is written beside its place under another name and then renamed: there is never half a file, and
-    an older one stays as it was until the new one is whole.
+    The file is written under another name beside its place and then renamed: there is never half a file, and
+    an older one stays until the new one is complete.
 
     Parameters
     ----------
     path : str or path
-        Where to; ``docs/files.md`` gives the columns of each kind of content.
+        The file to write; ``docs/files.md`` lists the columns of each kind of content.
     content : Boxes, Rays, Hits, AllHits or dict
-        What to write; a dict of columns of one length is written as it is.
+        The content; a dict of columns of one length is written as it is.
     ids : sequence of str, optional
-        One for each box of the scene: a column ``id`` beside the boxes, or beside the ``index`` of answers.
+        One for each box of the scene: a column ``id`` beside the boxes, or beside the ``index`` of results.
 
     Raises
     ------
     FileFormatError
-        The file cannot be written there, or its ending is none of the four.
+        The file cannot be written there, or its extension is none of the four.
     InvalidInput
-        The content is none of these, or there is not one id for each box.
+        The content is of another type, or there is not one id for each box.
     RayboxError
-        Parquet is asked for and pyarrow is not installed; the text gives the command.
+        The file is Parquet and pyarrow is not installed; the text gives the command.
 
     Examples
     --------
@@ -62,28 +62,32 @@ def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] 
     check_target(target)
     shape, write = WRITERS[target.suffix.lower()]
     shaped = shape(content, ids)
-    with beside(target) as file:
+    with atomic_file(target) as file:
         write(file, shaped)
 
 
-def check_target(path: Path, endings: Sequence[str] = ()) -> None:
-    """Refuse, before long work, a place that cannot be written to."""
-    endings = endings or tuple(WRITERS)
-    if path.suffix.lower() not in endings:
-        raise broken(
-            path, f"cannot be written: unknown ending {path.suffix!r}", f"end it in {' '.join(endings)}"
+def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
+    """Raise `FileFormatError` if a file cannot be written there; for use before long work."""
+    extensions = extensions or tuple(WRITERS)
+    if path.suffix.lower() not in extensions:
+        raise file_error(
+            path,
+            f"cannot be written: unsupported file extension {path.suffix!r}",
+            f"supported: {' '.join(extensions)}",
         )
     if path.exists() and not path.is_file():
-        raise broken(path, "cannot be written: it is not a regular file", "give the path of a file")
+        raise file_error(path, "cannot be written: it is not a regular file", "give the path of a file")
     if not path.resolve().parent.is_dir():
-        raise broken(path, f"cannot be written: there is no folder {path.parent}", "make the folder first")
+        raise file_error(
+            path, f"cannot be written: there is no folder {path.parent}", "make the folder first"
+        )
     if path.suffix.lower() == ".parquet":
         require("pyarrow", "io", ".parquet")
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write to that takes its place only once it is whole, and goes away if it fails."""
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write; it replaces `path` once complete, and is removed on failure."""
     target = path.resolve()
     part = target.with_name(f".{secrets.token_hex(6)}.raybox-part")
     try:
@@ -91,7 +95,7 @@ def beside(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.replace(part, target)
     except OSError as error:
-        raise broken(
+        raise file_error(
             path, f"cannot be written: {error.strerror or error}", "check the disk and its permissions"
         ) from error
     finally:
@@ -99,7 +103,7 @@ def beside(path: Path) -> Iterator[BinaryIO]:
 
 
 def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
-    """Lay content out as named columns of one length."""
+    """Return content as named columns of one length."""
     match content:
         case Boxes() | Rays():
             parts = arrays_of(content, ids)
@@ -109,26 +113,26 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
             return columns
         case Hits():
             rays = np.arange(content.index.size)
-            columns = {"ray": rays, "index": content.index.ravel(), **_named(content.index.ravel(), ids)}
+            columns = {"ray": rays, "index": content.index.ravel(), **_id_column(content.index.ravel(), ids)}
             points = content.points.reshape(-1, content.points.shape[-1])
             return columns | {"t": content.t.ravel()} | dict(zip("xyz", points.T, strict=False))
         case AllHits():
             columns = {
                 "ray": content.ray,
                 "index": content.index,
-                **_named(content.index, ids),
+                **_id_column(content.index, ids),
                 "t": content.t,
             }
             return columns | {"t_enter": content.t_enter, "t_exit": content.t_exit, "length": content.lengths}
         case Mapping():
             return content
     raise InvalidInput(
-        f"raybox saves boxes, rays, answers and dicts of columns; got {type(content).__name__}"
+        f"raybox saves boxes, rays, results and dicts of columns; got {type(content).__name__}"
     )
 
 
-def _gapped(content: Saveable, ids: Sequence[str] | None) -> Columns:
-    """Lay content out as named columns, with gaps: a ray that meets nothing has no point."""
+def _columns_with_nulls(content: Saveable, ids: Sequence[str] | None) -> Columns:
+    """Return content as named columns; points of misses are masked."""
     columns = columns_of(content, ids)
     if not isinstance(content, Hits):
         return columns
@@ -140,7 +144,7 @@ def _gapped(content: Saveable, ids: Sequence[str] | None) -> Columns:
 
 
 def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
-    """Lay content out as the arrays it is made of; answers are their columns."""
+    """Return content as the arrays of its container; results as columns."""
     if isinstance(content, Boxes):
         if ids is not None and len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
@@ -155,7 +159,7 @@ def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
 
 
 def table_of(content: Saveable, ids: Sequence[str] | None) -> NDArray[Any]:
-    """Lay content out as one table: of numbers for geometry, with named columns for answers."""
+    """Return content as one table: of numbers for geometry, with named columns for results."""
     if isinstance(content, Boxes | Rays):
         parts = arrays_of(content, None)
         width = content.ndim_space if isinstance(content, Rays) else content.lower.shape[1]
@@ -177,11 +181,11 @@ def _flat_columns(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     if not any(name in arrays for arrays in KINDS.values()):
         return {name: array.reshape(-1)}
     flat = array.reshape(-1, array.shape[-1])
-    return dict(zip(names_of(name, flat.shape[1]), flat.T, strict=True))
+    return dict(zip(column_names(name, flat.shape[1]), flat.T, strict=True))
 
 
-def _named(index: NDArray[np.int64], ids: Sequence[str] | None) -> dict[str, NDArray[Any]]:
-    """Give the ids of the boxes met; a miss has none."""
+def _id_column(index: NDArray[np.int64], ids: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+    """Return the column of the ids of the boxes hit: "" for a miss; no column without ids."""
     if ids is None:
         return {}
     return {"id": np.array([*ids, ""], dtype=str)[index]}
@@ -193,5 +197,5 @@ WRITERS: dict[
     ".npz": (arrays_of, arrays.write_npz),
     ".npy": (table_of, arrays.write_npy),
     ".csv": (columns_of, csv_table.write),
-    ".parquet": (_gapped, parquet.write),
+    ".parquet": (_columns_with_nulls, parquet.write),
 }

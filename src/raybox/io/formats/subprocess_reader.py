@@ -1,7 +1,7 @@
-"""Run a reader that a damaged file can crash in a process of its own, so that it takes nobody with it.
+"""Run a reader that a damaged file can crash in a process of its own.
 
-Seen while bending files byte by byte: ifcopenshell 0.9 ends with a segmentation fault, lazrs 0.8 aborts on a
-size that it cannot allocate, or prints the traces of a panic. None of that can be caught from inside.
+On some damaged files, ifcopenshell 0.9 ends with a segmentation fault, and lazrs 0.8 aborts on a size that it
+cannot allocate, or prints the traces of a panic; neither can be caught in the same process.
 """
 
 import os
@@ -15,23 +15,23 @@ from typing import BinaryIO
 from typing import cast as typed
 
 from raybox.errors import FileFormatError
-from raybox.io.formats.common import broken
+from raybox.io.formats.common import file_error
 
 
 @contextmanager
-def piped(program: str, path: Path, *arguments: str) -> Iterator[BinaryIO]:
-    """Run a Python program like `run`, and give its stdout to read from while it runs."""
-    with tempfile.TemporaryFile() as said:
+def stream_stdout(program: str, path: Path, *arguments: str) -> Iterator[BinaryIO]:
+    """Run a Python program as `run` does; yield its stdout, to read while it runs."""
+    with tempfile.TemporaryFile() as stderr:
         running = subprocess.Popen(
-            [*_command(program, path), *arguments], stdout=subprocess.PIPE, stderr=said, env=_environment()
+            [*_command(program, path), *arguments], stdout=subprocess.PIPE, stderr=stderr, env=_environment()
         )
         assert running.stdout
         try:
             yield typed(BinaryIO, running.stdout)
             running.stdout.close()
             if running.wait():
-                said.seek(0)
-                raise _failed(path, running.returncode, said.read())
+                stderr.seek(0)
+                raise _failed(path, running.returncode, stderr.read())
         finally:
             running.kill()
             running.wait()
@@ -39,7 +39,7 @@ def piped(program: str, path: Path, *arguments: str) -> Iterator[BinaryIO]:
 
 
 def run(program: str, path: Path) -> bytes:
-    """Run a Python program on a file and give what it writes to stdout; if it fails, say its last words."""
+    """Return the stdout of a Python program run on a file; raise with its last line if it fails."""
     done = subprocess.run(_command(program, path), capture_output=True, env=_environment(), check=False)
     if done.returncode:
         raise _failed(path, done.returncode, done.stderr)
@@ -56,5 +56,5 @@ def _environment() -> dict[str, str]:
 
 def _failed(path: Path, code: int, stderr: bytes) -> FileFormatError:
     lines = stderr.decode(errors="replace").strip().splitlines()
-    said = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
-    return broken(path, f"its reader fails ({said})", "check that the file is whole, or save it again")
+    problem = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
+    return file_error(path, f"its reader fails ({problem})", "check that the file is whole, or save it again")

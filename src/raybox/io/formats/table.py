@@ -1,4 +1,4 @@
-"""The table of formats, and the way into them: look at the name, at the first bytes, call the reader."""
+"""The table of formats: a reader for each file extension, checked against the first bytes."""
 
 import stat
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from raybox.io.formats import (
     stl,
     vox,
 )
-from raybox.io.formats.common import Loaded, Parts, Want, broken, reading, shown
+from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, quoted, reader_errors
 
 
 class Format(NamedTuple):
-    """How files with one ending are read: by what, how they begin (if they have to), what they are called."""
+    """A file format: its reader, the first bytes of its files (b"": any), its name."""
 
-    read: Callable[[Path, Want], Loaded | Parts]
+    read: Callable[[Path, ReadOptions], Loaded | FileArrays]
     magic: bytes
     name: str
 
@@ -47,25 +47,24 @@ FORMATS = {
 }
 
 
-def parse(path: Path, want: Want) -> Loaded | Parts:
-    """Read a file as its ending says; every failure is one line that names the file."""
-    form = looked_at(path)
-    with reading(path, form.name):
-        return form.read(path, want)
+def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
+    """Return the content of a file; every error is one line that names the file."""
+    form = format_of(path)
+    with reader_errors(path, form.name):
+        return form.read(path, options)
 
 
-def looked_at(path: Path) -> Format:
-    """Tell a file's format by its ending, and see that it begins like one."""
+def format_of(path: Path) -> Format:
+    """Return the format of a file's extension; raise if the file does not begin like one."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
-        raise broken(
-            path, f"has an ending raybox does not know, {path.suffix!r}", f"it reads {' '.join(FORMATS)}"
-        )
-    with reading(path, form.name):
+        problem = f"unsupported file extension {path.suffix!r}"
+        raise file_error(path, problem, f"supported: {' '.join(FORMATS)}")
+    with reader_errors(path, form.name):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             problem = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
-            raise broken(path, problem, "give the path of a file")
+            raise file_error(path, problem, "give the path of a file")
         with path.open("rb") as file:
             head = file.read(64)
         _check_start(path, head, form)
@@ -73,16 +72,16 @@ def looked_at(path: Path) -> Format:
 
 
 def _check_start(path: Path, head: bytes, form: Format) -> None:
-    """Refuse an empty file, and one whose first bytes are those of another format than its name says."""
+    """Raise for an empty file, and for first bytes of another format than its extension's."""
     if not head:
-        raise broken(path, "is empty", "copy or download it again")
+        raise file_error(path, "is empty", "copy or download it again")
     if form.magic and head.startswith(form.magic):
         return
     others = [e for e, other in FORMATS.items() if len(other.magic) > 2 and head.startswith(other.magic)]
     if others and form.read is not stl.read:  # the header of a binary STL may begin with anything
-        raise broken(
+        raise file_error(
             path, f"is not {form.name} but looks like {others[0]}", f"rename it to end in {others[0]}"
         )
     if form.magic:
-        problem = f"does not begin like {form.name}, but with {shown(head[:16])}"
-        raise broken(path, problem, "give it the ending of what it is")
+        problem = f"does not begin like {form.name}, but with {quoted(head[:16])}"
+        raise file_error(path, problem, "rename it to the extension of its format")

@@ -1,6 +1,6 @@
-"""MagicaVoxel `.vox`: one unit box of each filled voxel, in the file's order.
+"""MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order.
 
-A file with one model gives the model's own cells, from 0 to its size, wherever its scene puts it. Several
+The cells of a single model are those of the model, from 0 to its size, wherever its scene places it. Several
 models are placed by the translations of the scene; a rotated model is refused.
 """
 
@@ -13,59 +13,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Boxes
-from raybox.io.formats.common import Loaded, Want, broken
+from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import cut_off
 
 Cells = NDArray[np.int64]
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
-class Chunk(NamedTuple):
-    """A piece of the file: its name and content, and the byte at which the content begins."""
+class VoxChunk(NamedTuple):
+    """A chunk of the file: name, content, and the byte at which the content begins."""
 
     name: bytes
     content: bytes
     start: int
 
 
-class Model(NamedTuple):
+class VoxModel(NamedTuple):
     """The size of a grid and its filled cells."""
 
     size: Cells
     cells: Cells
 
 
-class Node(NamedTuple):
-    """A node of the scene: where it moves what hangs below it, its children, and the models it shows."""
+class SceneNode(NamedTuple):
+    """A node of the scene: the translation of its subtree, its children, and its models."""
 
     shift: Cells
     children: list[int]
     models: list[int]
 
 
-def read(path: Path, want: Want) -> Loaded:
-    """Read the voxels of a `.vox` file as boxes of edge 1."""
+def read(path: Path, options: ReadOptions) -> Loaded:
+    """Return the voxels of a `.vox` file as boxes of edge 1."""
     data = path.read_bytes()
-    models, nodes, size = list[Model](), dict[int, Node](), np.zeros(3, dtype=np.int64)
+    models, nodes, size = list[VoxModel](), dict[int, SceneNode](), np.zeros(3, dtype=np.int64)
     for chunk in _chunks(data, path):
         try:
             if chunk.name == b"SIZE":
                 size = np.frombuffer(chunk.content, "<i4", 3).astype(np.int64)
             elif chunk.name == b"XYZI":
-                models.append(Model(size, _cells(chunk.content, size)))
+                models.append(VoxModel(size, _cells(chunk.content, size)))
             elif chunk.name in (b"nTRN", b"nGRP", b"nSHP"):
                 nodes.update([_node(chunk)])
         except (ValueError, IndexError, struct.error) as error:
             problem = f"its {chunk.name.decode()} chunk is broken ({error})"
-            raise broken(path, problem, "save it again in MagicaVoxel", f"byte {chunk.start}") from error
+            raise file_error(path, problem, "save it again in MagicaVoxel", f"byte {chunk.start}") from error
     if not models:
-        raise broken(path, "holds no model", "check that it is a MagicaVoxel file")
-    lower = (models[0].cells if len(models) == 1 else _composed(models, nodes, path)).astype(np.float64)
+        raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
+    lower = (models[0].cells if len(models) == 1 else _placed_cells(models, nodes, path)).astype(np.float64)
     return Loaded(Boxes(lower, lower + 1.0))
 
 
-def _chunks(data: bytes, path: Path) -> Iterator[Chunk]:
-    """Walk through the chunks inside MAIN; every size is held against the bytes that are there."""
+def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
+    """Yield the chunks inside MAIN; every size is checked against the bytes of the file."""
     at, end = 8, len(data)
     while at < end:
         if at + 12 > end:
@@ -74,7 +74,7 @@ def _chunks(data: bytes, path: Path) -> Iterator[Chunk]:
         at += 12
         if size < 0 or inner < 0 or at + size + inner > end:
             raise cut_off(path, f"byte {end}, in the {name.decode('ascii', errors='replace')} chunk")
-        yield Chunk(name, data[at : at + size], at)
+        yield VoxChunk(name, data[at : at + size], at)
         at += size
 
 
@@ -89,7 +89,7 @@ def _cells(content: bytes, size: Cells) -> Cells:
 
 
 class _Cursor:
-    """Reads the numbers and dictionaries of a scene node one after the other."""
+    """A read position in the content of a scene node."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self.at = content, 0
@@ -107,46 +107,48 @@ class _Cursor:
         return self.content[self.at - size : self.at]
 
     def mapping(self) -> dict[bytes, bytes]:
-        return {self.text(): self.text() for _ in range(self._few())}
+        return {self.text(): self.text() for _ in range(self._count())}
 
     def numbers(self) -> list[int]:
-        return [self.number() for _ in range(self._few())]
+        return [self.number() for _ in range(self._count())]
 
-    def _few(self) -> int:
+    def _count(self) -> int:
         count = self.number()
         if not 0 <= count <= len(self.content):
             raise ValueError(f"a list of {count} items")
         return count
 
 
-def _node(chunk: Chunk) -> tuple[int, Node]:
-    """Read one node of the scene graph: a transform, a group or a shape."""
+def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
+    """Return the number and the node of a chunk: a transform, a group or a shape."""
     cursor = _Cursor(chunk.content)
     name, _ = cursor.number(), cursor.mapping()
     still = np.zeros(3, dtype=np.int64)
     if chunk.name == b"nGRP":
-        return name, Node(still, cursor.numbers(), [])
+        return name, SceneNode(still, cursor.numbers(), [])
     if chunk.name == b"nSHP":
-        return name, Node(still, [], [(cursor.number(), cursor.mapping())[0] for _ in range(cursor.number())])
+        return name, SceneNode(
+            still, [], [(cursor.number(), cursor.mapping())[0] for _ in range(cursor.number())]
+        )
     child, _, _, _ = (cursor.number() for _ in range(4))
     frame = cursor.mapping()
     if frame.get(b"_r", UPRIGHT) != UPRIGHT:
         raise ValueError("a model is rotated, which raybox does not read; apply the rotation first")
     shift = np.array([int(part) for part in frame.get(b"_t", b"0 0 0").split()], dtype=np.int64)
-    return name, Node(shift.reshape(3), [child], [])
+    return name, SceneNode(shift.reshape(3), [child], [])
 
 
-def _composed(models: list[Model], nodes: dict[int, Node], path: Path) -> Cells:
-    """Put every model where the scene says: a translation gives the place of the model's middle cell."""
-    placed, waiting, seen = list[Cells](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
+def _placed_cells(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> Cells:
+    """Return the cells of all models, placed: a translation moves a model's middle cell."""
+    placed, waiting, visited = list[Cells](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
     while waiting:
         name, place = waiting.pop()
         node = nodes.get(name)
-        if node is None or name in seen or any(not 0 <= model < len(models) for model in node.models):
-            raise broken(
+        if node is None or name in visited or any(not 0 <= model < len(models) for model in node.models):
+            raise file_error(
                 path, f"its scene is no tree of its models at node {name}", "save it again in MagicaVoxel"
             )
-        seen.add(name)
+        visited.add(name)
         placed += [models[k].cells - models[k].size // 2 + place + node.shift for k in node.models]
         waiting += [(child, place + node.shift) for child in reversed(node.children)]
     return np.concatenate([np.zeros((0, 3), dtype=np.int64), *placed])

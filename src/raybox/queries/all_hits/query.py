@@ -107,7 +107,11 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_AllParts,
-    columns=FileColumns(lambda _dimension, ids: hit_dtypes(ids, ("t_enter", "t_exit", "length")), _chunks),
+    columns=FileColumns(
+        lambda _dimension, ids: hit_dtypes(ids, ("t_enter", "t_exit", "length")),
+        _chunks,
+        one_row_per_ray=False,
+    ),
 )
 
 

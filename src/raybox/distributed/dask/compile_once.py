@@ -1,0 +1,56 @@
+"""Compile a query once on a machine, whatever the number of worker processes."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from raybox.geometry import Boxes, Mesh, Rays
+from raybox.io.chunked.result_columns import run_query
+from raybox.scene.scene import Scene
+
+_SECONDS = 120.0  # to wait for another process that compiles
+_RAYS = 2048  # more than are traversed one by one
+
+
+def compile_query(query: str, dimension: int, kind: str) -> None:
+    """Compile a query, or load its code; one process of this machine at a time.
+
+    kind: what the scene is made of, "boxes" or "mesh".
+    """
+    cells = Boxes.of_voxels(np.ones((3,) * dimension, int), origin=[0] * dimension, pitch=1)
+    corners = np.arange(len(cells) // 3 * 3).reshape(-1, 3)
+    small = Scene(cells if kind == "boxes" else Mesh(cells.lower, corners), workers=1)
+    starts = np.random.default_rng(0).integers(-3, 6, (_RAYS, dimension))
+    t_max = np.full(_RAYS, 2.0)
+    rays = Rays(starts, 1.0 - starts, t_min=np.zeros(_RAYS), t_max=t_max)
+    with _one_process():
+        for results in run_query(small, query, rays, 0, 1):
+            results.columns({})
+
+
+@contextmanager
+def _one_process() -> Iterator[None]:
+    """Lock out other processes of this machine and user, on systems with such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        file = (Path(tempfile.gettempdir()) / f"raybox-{os.getuid()}.lock").open("w")
+    except OSError:  # then several compile
+        yield
+        return
+    with file:
+        until = time.monotonic() + _SECONDS
+        while time.monotonic() < until:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.05)
+        yield

@@ -1,0 +1,59 @@
+"""The interface of a scene in parts on disk, as casts of files use it."""
+
+from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from raybox.geometry import Boxes
+from raybox.scene.scene import Scene
+
+
+@runtime_checkable
+class PartitionedScene(Protocol):
+    """A scene in parts, with the query methods of `raybox.Scene`."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the parts."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        ...
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that open parts may occupy together; None: no limit."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What the scene is made of: "boxes" or "mesh"."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """A checksum of all parts: scenes of equal checksums have equal results."""
+        ...
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+AnyScene: TypeAlias = Scene | PartitionedScene
+
+
+def dimension_of(scene: AnyScene) -> int:
+    """Return D, the dimensions of a scene."""
+    return scene.geometry.ndim_space if isinstance(scene, Scene) else scene.ndim_space
+
+
+def kind_of(scene: AnyScene) -> str:
+    """Return what a scene is made of: "boxes" or "mesh"."""
+    if isinstance(scene, Scene):
+        return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
+    return scene.kind
