@@ -344,7 +344,9 @@ def test_refusals(folder):
     assert "nowhere.csv" in one_line(
         raybox("pick", "nowhere.csv", "--from", "0,0,0", "--to", "1,1,1", code=2)
     )
-    assert "unsupported file extension" in one_line(raybox("cast", "boxes.csv", "rays.npz", "-o", "out.txt", code=2))
+    assert "unsupported file extension" in one_line(
+        raybox("cast", "boxes.csv", "rays.npz", "-o", "out.txt", code=2)
+    )
     assert "no folder" in one_line(raybox("cast", "boxes.csv", "rays.npz", "-o", "no/out.csv", code=2))
     assert "not rays" in one_line(raybox("cast", "boxes.csv", "boxes.csv", "-o", "out.csv", code=2))
     assert "not a scene" in one_line(raybox("cast", "rays.npz", "rays.npz", "-o", "out.csv", code=2))

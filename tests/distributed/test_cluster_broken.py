@@ -175,7 +175,7 @@ def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_pat
             yield place
 
     rays, out = many_rays(tmp_path, 6000), tmp_path / "found.npy"
-    monkeypatch.setattr(casting, "places", positions)
+    monkeypatch.setattr(casting, "positions", positions)
     with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 46 parts are done and stored"):
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     monkeypatch.undo()
