@@ -93,7 +93,10 @@ def check_folders(client: Any, folder: Path, *others: Path) -> None:
 
 
 def register(client: Any, plugin: Any) -> None:
-    """Register a plugin with all workers, and those that join later; raise if one fails."""
+    """Register a plugin with all workers, and those that join later.
+
+    Raise if one fails.
+    """
     try:
         client.register_plugin(plugin)
     except RayboxError:
@@ -103,6 +106,9 @@ def register(client: Any, plugin: Any) -> None:
 
 
 def unregister(client: Any, plugin: Any) -> None:
-    """Remove a plugin from all workers; a cluster that has ended is no error."""
+    """Remove a plugin from all workers.
+
+    A cluster that has ended is no error.
+    """
     with suppress(Exception):
         client.unregister_worker_plugin(plugin.name)

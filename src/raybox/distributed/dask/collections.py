@@ -124,7 +124,10 @@ def ask(
 def _write_scene(
     scene: Scene | SplitScene, ids: Sequence[str] | None, folder: Any
 ) -> tuple[str, int | None, str]:
-    """Write a scene and ids for the tasks; return `scene`, `memory` and `ids` of `_PartitionQuery`."""
+    """Write a scene and ids for the tasks.
+
+    Return `scene`, `memory` and `ids` of `_PartitionQuery`.
+    """
     place = _scene_folder(folder)
     if ids is not None:
         (place / _IDS).write_text(json.dumps([str(name) for name in ids]), encoding="utf-8")
@@ -136,7 +139,10 @@ def _write_scene(
 
 
 def _scene_folder(folder: Any) -> Path:
-    """Return a folder that is new, or empty; a temporary one is removed when this process ends."""
+    """Return a folder that is new, or empty.
+
+    A temporary one is removed when this process ends.
+    """
     if folder is None:
         made = tempfile.mkdtemp(prefix="raybox-scene-")
         atexit.register(shutil.rmtree, made, ignore_errors=True)

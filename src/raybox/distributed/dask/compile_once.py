@@ -18,7 +18,9 @@ _RAYS = 2048  # more than are traversed one by one
 
 
 def compile_query(query: str, dimension: int, kind: str) -> None:
-    """Compile a query, or load its code; one process of this machine at a time.
+    """Compile a query, or load its code.
+
+    One process of this machine at a time.
 
     kind: what the scene is made of, "boxes" or "mesh".
     """

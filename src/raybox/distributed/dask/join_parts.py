@@ -40,7 +40,10 @@ class Joiner:
         self._number += 1
 
     def sync(self) -> None:
-        """Sync the output, list the parts that are joined, and remove them; `add` may run meanwhile."""
+        """Sync the output, list the parts that are joined, and remove them.
+
+        `add` may run meanwhile.
+        """
         some = [self._unsynced[k] for k in range(len(self._unsynced))]
         if not some:
             return

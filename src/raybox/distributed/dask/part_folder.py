@@ -48,7 +48,9 @@ def joined_line(number: int, part: JoinedPart) -> bytes:
 
 
 def read_joined(log: Path, output: Path) -> list[JoinedPart]:
-    """Return the parts that are joined: from the first on, as far as the lines of the list are complete.
+    """Return the parts that are joined.
+
+    From the first on, as far as the lines of the list are complete.
 
     There are none if the output's files are missing: an earlier call has moved them to their place.
     """
@@ -97,7 +99,10 @@ def write_trailer(path: Path, info: PartInfo) -> None:
 
 
 def read_trailer(path: Path) -> PartInfo | None:
-    """Return the trailer of a part; None if the part is missing or incomplete."""
+    """Return the trailer of a part.
+
+    None if the part is missing or incomplete.
+    """
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -134,7 +139,10 @@ class PartFolder:
         self.output, self.log = self.path / _OUTPUT, self.path / _JOINED
 
     def load(self) -> None:
-        """Read the manifest, or write it; raise for a folder of another job."""
+        """Read the manifest, or write it.
+
+        Raise for a folder of another job.
+        """
         path = self.path / MANIFEST
         if not path.exists():
             if output_folder.has_other_files(self.path, MANIFEST):
@@ -214,7 +222,10 @@ def make_work_folder(folder: Path) -> Path:
 
 @contextmanager
 def open_part_folder(target: Path, job: Facts, fingerprint: Facts) -> Iterator[PartFolder]:
-    """Yield the folder of an output, locked; it is removed if nothing is done."""
+    """Yield the folder of an output, locked.
+
+    It is removed if nothing is done.
+    """
     folder = PartFolder(target, job, fingerprint)
     with output_folder.locked(target, folder.path):
         folder.load()

@@ -39,7 +39,10 @@ def chunk_count(source: RayFile, size: int) -> int | None:
 
 
 def _read_positions(source: RayFile, size: int) -> Iterator[Position]:
-    """Yield positions by reading all chunks here: text and LAZ have no index of rows."""
+    """Yield positions by reading all chunks here.
+
+    Text and LAZ have no index of rows.
+    """
     position, buffers = Position(), ChunkBuffers()
     for chunk in chunks.read(source, size, position, buffers):
         yield position._replace(checksum="")
@@ -154,7 +157,10 @@ class _TaskQueue:
         job.advance(rays, None)
 
     def run(self) -> None:
-        """Submit and collect all tasks; after a failure, those that are submitted are still collected."""
+        """Submit and collect all tasks.
+
+        After a failure, those that are submitted are still collected.
+        """
         completed = import_distributed().as_completed(loop=self._job.client.loop, raise_errors=False)
         failure = self._submit_more(completed)
         for future in completed:
@@ -170,7 +176,10 @@ class _TaskQueue:
             raise failure
 
     def _submit_more(self, completed: Any) -> RayboxError | None:
-        """Submit as many tasks as allowed; return what is wrong with the next rays, if anything."""
+        """Submit as many tasks as allowed.
+
+        Return what is wrong with the next rays, if anything.
+        """
         most = _max_tasks(self._job)
         while len(self.submitted) < most:
             parts, error = self._choose_parts(most)
@@ -202,7 +211,10 @@ class _TaskQueue:
         return parts, None
 
     def _task_size(self, first: int, most: int) -> int:
-        """Return the number of parts of a task whose first is given; 0 and 1 mean one."""
+        """Return the number of parts of a task whose first is given.
+
+        0 and 1 mean one.
+        """
         return min(_PARTS_PER_TASK, ((self._job.part_count or 0) - first) // (_FULL_TASKS * most))
 
     def _submit(self, parts: list[PartTask]) -> Any:

@@ -59,7 +59,10 @@ class SplitPlace(NamedTuple):
 
 
 class WorkerJob(NamedTuple):
-    """What workers need for a cast; it is small, whatever the scene and the rays."""
+    """What workers need for a cast.
+
+    It is small, whatever the scene and the rays.
+    """
 
     token: str
     folder: Path
@@ -99,7 +102,10 @@ class PartTask(NamedTuple):
 
 
 class PartWorkspace(NamedTuple):
-    """A folder and memory for unfinished parts, reused: removing a folder waits for the disk."""
+    """A folder and memory for unfinished parts, reused.
+
+    Removing a folder waits for the disk.
+    """
 
     folder: Path
     scratch: Scratch
@@ -232,7 +238,10 @@ def _write_part(loaded: LoadedJob, part: PartTask) -> PartInfo:
 
 
 def _write_results(loaded: LoadedJob, chunk: Chunk, workspace: PartWorkspace) -> tuple[int, int]:
-    """Write the results of a chunk of rays to a file; return its rows, and the hits."""
+    """Write the results of a chunk of rays to a file.
+
+    Return its rows, and the hits.
+    """
     job, rows, hit_count = loaded.job, 0, 0
     spec = OutputSpec(workspace.folder, column_dtypes(job.query, job.dimension, loaded.ids), loaded.ids)
     with closing(WRITERS[PART_SUFFIX[job.suffix]](spec, {})) as writer:
@@ -246,7 +255,10 @@ def _write_results(loaded: LoadedJob, chunk: Chunk, workspace: PartWorkspace) ->
 
 
 def _run_query(loaded: LoadedJob, rays: Rays, first: int) -> Iterator[ChunkResults]:
-    """Yield the results of rays; one thread of this process at a time runs a query."""
+    """Yield the results of rays.
+
+    One thread of this process at a time runs a query.
+    """
     results = run_query(loaded.scene, loaded.job.query, rays, first, loaded.threads)
     while True:
         with loaded.query_lock:

@@ -17,7 +17,10 @@ from raybox.validation import Floats, Ints
 
 
 class OpenPart(NamedTuple):
-    """A part that is open: its scene, and the numbers of its rows in the whole scene."""
+    """A part that is open.
+
+    The scene of the part, and the numbers of its rows in the whole scene.
+    """
 
     scene: Scene
     numbers: Ints
@@ -29,7 +32,10 @@ class OpenPart(NamedTuple):
 
 
 class OpenParts:
-    """The parts in a folder, and those that are open; the least recently used is closed first."""
+    """The parts in a folder, and those that are open.
+
+    The least recently used is closed first.
+    """
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder, self.memory = folder, memory
@@ -113,7 +119,9 @@ class Routes:
         self.visits = np.zeros(len(entered), np.int64)
 
     def visit_all(self, parts: OpenParts, lock: Any, visit: Visit, limit: Floats, advance: Advance) -> None:
-        """Visit the parts of all rays; a ray is done if it enters its next part after its limit.
+        """Visit the parts of all rays.
+
+        A ray is done if it enters its next part after its limit.
 
         `visit` merges the results of a part for some rays, and may lower their limits.
         """

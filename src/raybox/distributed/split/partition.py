@@ -36,7 +36,10 @@ Assigned = Iterator[tuple[int, Ints]]
 
 
 class Partition(NamedTuple):
-    """Which part each box belongs to: `size` boxes in a row along the curve."""
+    """Which part each box belongs to.
+
+    `size` boxes in a row along the curve.
+    """
 
     curve: Curve
     shift: Any
@@ -82,7 +85,10 @@ def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build
 
 
 def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
-    """Write boxes to disk one behind the other; return their number, and the bounds, mapped."""
+    """Write boxes to disk one behind the other.
+
+    Return their number, and the bounds, mapped.
+    """
     total, dimension = 0, 0
     names = [folder / f"spool-{side}" for side in ("lower", "upper")]
     with names[0].open("wb") as low, names[1].open("wb") as high:
@@ -123,7 +129,10 @@ def _plan(lower: Floats, upper: Floats, size: int) -> Partition:
 
 
 def _assign(partition: Partition, lower: Floats, upper: Floats) -> Assigned:
-    """Yield parts and the numbers of boxes in them; each part's numbers ascend."""
+    """Yield parts and the numbers of boxes in them.
+
+    Each part's numbers ascend.
+    """
     next_rank = np.concatenate([[0], partition.ends[:-1]])  # of each cell: the rank of its next box
     for start, low, high in _blocks(lower, upper):
         cells = (partition.curve.places(low, high) >> partition.shift).view(np.int64)
@@ -190,7 +199,10 @@ def part_size(parts: Any, max_boxes: Any) -> Callable[[int], int]:
 
 
 def make_folder(folder: Any) -> Path:
-    """Return a folder that is new, or empty; a temporary one if none is given."""
+    """Return a folder that is new, or empty.
+
+    A temporary one if none is given.
+    """
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="raybox-split-"))
     return scene_files.new_folder(folder, "give another folder, or open what is there: SplitScene.open")

@@ -32,7 +32,9 @@ _EMPTY: dict[str, Bounded] = {
 
 @final
 class SplitScene(QueryMethods):
-    """Boxes or triangles in parts on disk; results equal those of one `Scene`, bit for bit.
+    """Boxes or triangles in parts on disk.
+
+    Results equal those of one `Scene`, bit for bit.
 
     Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
     the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
@@ -174,7 +176,10 @@ class SplitScene(QueryMethods):
 
     @property
     def bounds(self) -> Floats:
-        """The corners of the box round everything, shape (2, D); +inf and -inf for an empty scene."""
+        """The corners of the box round everything, shape (2, D).
+
+        +inf and -inf for an empty scene.
+        """
         return self._part_bounds.bounds
 
     def __len__(self) -> int:
@@ -253,7 +258,10 @@ class SplitScene(QueryMethods):
         where: Any = None,
         cull: Cull = None,
     ) -> tuple[PartMerger, Ints]:
-        """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
+        """Visit parts until every ray has its result.
+
+        Return the results, and each ray's number of visits.
+        """
         check_rays(rays, self.ndim_space)
         threads = check_workers(workers)
         allowed = None if where is None else validation.mask(where, len(self))

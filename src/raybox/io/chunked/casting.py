@@ -56,7 +56,9 @@ def cast(  # noqa: PLR0913
     progress: bool = False,
     chunk: int = CHUNK,
 ) -> Summary:
-    """Run a query for all rays of a file, in bounded memory; write the results to a file.
+    """Run a query for all rays of a file, in bounded memory.
+
+    Write the results to a file.
 
     The output equals that of ``load``, the query and ``save``, bit for bit. If the call is interrupted, there
     is no incomplete output: results so far are stored in ``OUT.raybox-part``, and the same call continues
@@ -182,7 +184,9 @@ def run_one_ray(scene: AnyScene, query: str, dimension: int) -> None:
 def _cast_to_file(
     job: CastJob, spec: OutputSpec, target: Path, options: ReadOptions
 ) -> tuple[int, CastProgress]:
-    """Cast the rest of a file; return the rays done before, and the progress.
+    """Cast the rest of a file.
+
+    Return the rays done before, and the progress.
 
     An error gets a note on the results that are stored.
     """
@@ -221,7 +225,10 @@ def _resume(job: CastJob, spec: OutputSpec, journal: Journal) -> tuple[int, Cast
 def job_facts(
     scene: AnyScene, query: str, ids: Sequence[str] | None, options: ReadOptions, size: int
 ) -> dict[str, Any]:
-    """Return what determines an output, but for the rays: calls with equal facts resume each other."""
+    """Return what determines an output, but for the rays.
+
+    Calls with equal facts resume each other.
+    """
     return {
         "raybox": __version__,
         "query": query,

@@ -28,7 +28,9 @@ def of_text(*texts: str) -> str:
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
-    """Return facts that change with a file: size, modification time, checksum of both ends.
+    """Return facts that change with a file.
+
+    Size, modification time, checksum of both ends.
 
     Of a folder: the total size, and a checksum of the names, sizes and times of its files.
     """

@@ -20,7 +20,10 @@ BLOCK_ROWS = 1 << 16  # rows that readers yield at a time, where they can choose
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows of a file; `arrays` are (n, D) or (n,), or sequences of D columns."""
+    """Consecutive rows of a file.
+
+    `arrays` are (n, D) or (n,), or sequences of D columns.
+    """
 
     row: int
     """The number of its first row."""
@@ -160,7 +163,10 @@ def _checksums_at(position: Position, source: RayFile) -> dict[str, Any]:
 
 
 def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: slice, checksums: dict[str, Any]) -> bool:
-    """Copy rows of a block into buffers, and update the checksums; return whether they are finite."""
+    """Copy rows of a block into buffers, and update the checksums.
+
+    Return whether they are finite.
+    """
     all_finite, end = True, start + rows.stop - rows.start
     for name, array in buffers.items():
         given = block.arrays[name]
@@ -173,7 +179,10 @@ def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: slice, check
 
 
 def _read_only_words(column: Floats) -> NDArray[np.uint64]:
-    """Return a column as read-only words: all of one type, so that the loop is compiled once."""
+    """Return a column as read-only words.
+
+    All of one type, so that the loop is compiled once.
+    """
     words = _words(column)
     words.setflags(write=False)
     return words
@@ -184,7 +193,10 @@ def _words(array: Floats) -> NDArray[np.uint64]:
 
 
 def _rays(source: RayFile, chunk: _ChunkArrays) -> Rays:
-    """Return the rays of a chunk; an error gives the place of the wrong number in the file."""
+    """Return the rays of a chunk.
+
+    An error gives the place of the wrong number in the file.
+    """
     first = chunk.start.first
     arrays = {name: array[: chunk.rows] for name, array in chunk.buffers.items()}
     if "origins" in arrays:

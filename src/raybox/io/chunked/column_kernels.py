@@ -14,7 +14,9 @@ _EXPONENT = np.uint64(0x7FF0000000000000)  # all ones in NaN and infinities
 
 @entry
 def interleave(columns: Any, rows: Any, checksum: Any) -> Any:
-    """Write columns as rows; return whether all is finite, and the checksum with the rows added.
+    """Write columns as rows.
+
+    Return whether all is finite, and the checksum with the rows added.
 
     Floats are passed as words of 64 bits. Every bit of a row and the order of the rows change the checksum.
     The checksum and the test are free: the loop waits for memory.

@@ -26,7 +26,10 @@ class _Rows(NamedTuple):
 
 
 def csv_rows(path: Path, options: ReadOptions) -> RayFile | None:
-    """Return the rows of a CSV file; None for lines that end in a single CR: it is loaded whole."""
+    """Return the rows of a CSV file.
+
+    None for lines that end in a single CR: it is loaded whole.
+    """
     try:
         with path.open("rb") as file:
             first, start = _first_line(file)
@@ -57,7 +60,10 @@ def csv_rows(path: Path, options: ReadOptions) -> RayFile | None:
 
 
 def _first_line(file: BinaryIO) -> tuple[bytes, int]:
-    """Return the header, and where it ends; a quoted name may span several lines."""
+    """Return the header, and where it ends.
+
+    A quoted name may span several lines.
+    """
     first = file.readline(_LONGEST_ROW)
     while first.count(b'"') % 2 and (more := file.readline(_LONGEST_ROW)):
         first += more
@@ -70,7 +76,10 @@ def _header(first: bytes) -> list[str]:
 
 
 def _complete_rows(file: BinaryIO, path: Path) -> Iterator[_Rows]:
-    """Yield complete rows: up to the end of a line, with the quotes before it closed."""
+    """Yield complete rows.
+
+    A row ends with a line, outside quotes.
+    """
     at, pending = file.tell(), b""
     while data := file.read(BLOCK_BYTES):
         pending += data
@@ -97,7 +106,10 @@ def _last_row_end(data: bytes) -> int:
 
 
 def _parsed(block: bytes, wanted: list[int], path: Path, options: ReadOptions) -> Floats | None:
-    """Return the wanted columns of rows, shape (columns, rows); None for empty lines only."""
+    """Return the wanted columns of rows, shape (columns, rows).
+
+    None for empty lines only.
+    """
     try:
         lines = block.decode("utf-8")
         if not lines.strip():

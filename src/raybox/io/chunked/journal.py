@@ -27,7 +27,10 @@ def folder_of(target: Path) -> Path:
 
 
 class CastProgress(NamedTuple):
-    """How far a cast is: where the next chunk begins, and totals of all before it."""
+    """How far a cast is.
+
+    Where the next chunk begins, and totals of all before it.
+    """
 
     position: Position = Position()
     rows: int = 0
@@ -56,7 +59,10 @@ class Journal:
         return self.folder / f"results{self.target.suffix.lower()}"
 
     def load(self) -> None:
-        """Read the progress of the same job; raise for a folder of another one."""
+        """Read the progress of the same job.
+
+        Raise for a folder of another one.
+        """
         path = self.folder / _JOURNAL
         if not path.exists():
             if output_folder.has_other_files(self.folder, _JOURNAL):
@@ -102,7 +108,10 @@ class Journal:
             output_folder.sync_folder(self.target.parent)
 
     def _empty(self) -> None:
-        """Remove the files of the folder, the journal last: it identifies the others."""
+        """Remove the files of the folder, the journal last.
+
+        The journal identifies the others.
+        """
         for item in sorted(self.folder.iterdir(), key=lambda item: item.name == _JOURNAL):
             if item.name == LOCK:
                 continue
@@ -122,7 +131,10 @@ class Journal:
 
 @contextmanager
 def open_journal(target: Path, job: Facts, fingerprint: Facts) -> Iterator[Journal]:
-    """Yield the journal of an output, locked; its folder is removed if nothing is done."""
+    """Yield the journal of an output, locked.
+
+    Its folder is removed if nothing is done.
+    """
     journal = Journal(target, job, fingerprint)
     with output_folder.locked(target, journal.folder):
         journal.load()

@@ -69,7 +69,10 @@ def locked(target: Path, folder: Path) -> Iterator[None]:
 
 
 def _try_lock(file: Any) -> bool:
-    """Lock a file until this process ends; return False if another has it, True without such locks."""
+    """Lock a file until this process ends.
+
+    Return False if another has it, True without such locks.
+    """
     try:
         import fcntl
     except ImportError:

@@ -68,7 +68,10 @@ class ParquetWriter:
         return self._ids.take(self._arrow.array(np.where(index < 0, len(self._ids) - 1, index)))
 
     def _encode(self, table: Any, write: Callable[[Any], None]) -> bytes:
-        """Write a table as a row group that is not compressed; return its footer."""
+        """Write a table as a row group that is not compressed.
+
+        Return its footer.
+        """
         integer_columns = [field.name for field in table.schema if self._arrow.types.is_int64(field.type)]
         out = _RowGroup(write)
         writer = self._parquet.ParquetWriter(
@@ -96,7 +99,10 @@ class ParquetWriter:
 
 
 class _RowGroup:
-    """A file that Arrow writes: bytes between the magic and the footer are passed on at once."""
+    """A file that Arrow writes.
+
+    Bytes between the magic and the footer are passed on at once.
+    """
 
     closed = False
 

@@ -60,7 +60,10 @@ def _shift_column(column: Fields, by: int) -> None:
 
 
 def _add_to_offset(fields: Fields, field: int, by: int) -> None:
-    """Add to an offset, if there is one: 0 is none, because the magic stands there."""
+    """Add to an offset, if there is one.
+
+    0 is none, because the magic stands there.
+    """
     if field in fields and fields[field][1] > 0:
         fields[field] = fields[field][0], fields[field][1] + by
 

@@ -18,7 +18,10 @@ _COPIED = 1 << 24  # bytes of another file that are copied at once
 
 
 def sync_file(file: int) -> None:
-    """Wait until a file would survive a crash of the machine; drop a long one from the page cache."""
+    """Wait until a file would survive a crash of the machine.
+
+    Drop a long one from the page cache.
+    """
     os.fsync(file)
     if os.fstat(file).st_size > CACHED and hasattr(os, "posix_fadvise"):
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -56,7 +59,10 @@ class PartFile:
                     raise OSError(f"{path} has become shorter")
 
     def _copy(self, source: BinaryIO, length: int) -> int:
-        """Append bytes of an open file, within the kernel on Linux; return how many."""
+        """Append bytes of an open file, within the kernel on Linux.
+
+        Return how many.
+        """
         if sys.platform != "linux":  # elsewhere, sendfile writes to sockets only
             data = source.read(length)
             self.write(data)

@@ -42,7 +42,10 @@ class CastJob(NamedTuple):
 
 
 def run(job: CastJob, writer: Writer, journal: Journal | None = None) -> CastProgress:
-    """Cast the remaining chunks; return the progress, or raise. The journal stores it in both cases."""
+    """Cast the remaining chunks.
+
+    Return the progress, or raise. The journal stores it in both cases.
+    """
     threads, start = job.threads, journal.progress if journal else CastProgress()
     with progress(job.source, start.position.first, job.progress) as advance:
         stage = _WriterStage(writer, journal, advance, start, job.buffers)
@@ -126,7 +129,10 @@ class _WriterStage:
         self._advance(rays, chunk.fraction)
 
     def save_progress(self, threads: StageThreads) -> None:
-        """Save the progress from time to time; the other threads do not wait for the disk."""
+        """Save the progress from time to time.
+
+        The other threads do not wait for the disk.
+        """
         while (progress := threads.get(self._to_save)) is not None:
             self._save(progress)
 

@@ -40,7 +40,10 @@ def las(path: Path, options: ReadOptions) -> RayFile:
 
 
 def _las_point_count(path: Path) -> int | None:
-    """Return the number of points in the header; None: 0, which some writers leave there."""
+    """Return the number of points in the header.
+
+    None: 0, which some writers leave there.
+    """
     with path.open("rb") as file:
         header = file.read(_LAS_HEADER_BYTES)
     place = _COUNT_14 if header[_MINOR_VERSION] >= 4 else _COUNT
@@ -61,7 +64,10 @@ READERS: dict[str, Callable[[Path, ReadOptions], RayFile | None]] = {
 
 
 def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
-    """Return a file of rays or points; every error, now and later, is one line that names the file."""
+    """Return a file of rays or points.
+
+    Every error, now and later, is one line that names the file.
+    """
     format_name = _format_name(path)
     read = READERS.get(path.suffix.lower())
     with reader_errors(path, format_name):

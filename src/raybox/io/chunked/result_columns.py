@@ -28,7 +28,10 @@ def has_one_row_per_ray(query: str) -> bool:
 
 
 def run_query(scene: Any, query: str, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    """Yield the results of a chunk of rays, in their order; first: the number of its first ray."""
+    """Yield the results of a chunk of rays, in their order.
+
+    First: the number of its first ray.
+    """
     return _columns_of(query).chunks(scene, rays, first, workers)
 
 
@@ -67,7 +70,10 @@ def row_slices(
 
 
 def id_array(spec: OutputSpec) -> NDArray[Any] | None:
-    """Return the ids of the boxes, and last that of a miss; None if there are none."""
+    """Return the ids of the boxes, and last that of a miss.
+
+    None if there are none.
+    """
     return None if spec.ids is None else np.array([*spec.ids, ""], dtype=str)
 
 

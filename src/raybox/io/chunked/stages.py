@@ -49,7 +49,10 @@ class StageThreads:
             raise Stopped
 
     def put(self, items: "queue.Queue[T]", item: T) -> None:
-        """Put an item into a queue as soon as there is room; raise `Stopped` meanwhile."""
+        """Put an item into a queue as soon as there is room.
+
+        Raise `Stopped` meanwhile.
+        """
         while True:
             self.check()
             try:
@@ -95,7 +98,10 @@ def split_workers(scene: Any, workers: int) -> list[int]:
 
 
 class OrderedQueries:
-    """Queries of chunks in several threads; results are passed on in the order of the chunks."""
+    """Queries of chunks in several threads.
+
+    Results are passed on in the order of the chunks.
+    """
 
     def __init__(
         self,
@@ -129,7 +135,10 @@ class OrderedQueries:
             self._end(turn, error)
 
     def _next(self) -> tuple[int, ReadItem] | None:
-        """Return the next item that was read, and its turn; None if there are no more."""
+        """Return the next item that was read, and its turn.
+
+        None if there are no more.
+        """
         with self._next_lock:
             if self._at_end or self._stopped:
                 return None
@@ -150,7 +159,10 @@ class OrderedQueries:
             self._changed.notify_all()
 
     def _wait_for(self, turn: int) -> bool:
-        """Wait for a turn; return False if a chunk before it has failed."""
+        """Wait for a turn.
+
+        Return False if a chunk before it has failed.
+        """
         with self._changed:
             while self._turn != turn and not self._stopped:
                 self._threads.check()
@@ -167,7 +179,10 @@ class OrderedQueries:
 
 
 def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Yield items, and whether each is the last; at most one is stored."""
+    """Yield items, and whether each is the last.
+
+    At most one is stored.
+    """
     before: list[T] = []
     for item in items:
         if before:

@@ -73,7 +73,10 @@ def npy(path: Path, options: ReadOptions) -> RayFile:
 
 
 def npz(path: Path, options: ReadOptions) -> RayFile | None:
-    """Return the rows of an archive; None if it is compressed, or an array has not a row for each ray."""
+    """Return the rows of an archive.
+
+    None if it is compressed, or an array has not a row for each ray.
+    """
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         kind = choose_kind(_kinds(members), path, options) if _kinds(members) else None
@@ -158,7 +161,10 @@ def _from_arrays(
     read: Callable[[str, int, int], NDArray[Any]],
     step: int,
 ) -> RayFile:
-    """Return the rows of arrays that have a row for each ray; step: rows of a block."""
+    """Return the rows of arrays that have a row for each ray.
+
+    Step: rows of a block.
+    """
     total = next(iter(shapes.values()))[0]
 
     def blocks(row: int, offset: int) -> Iterator[RowBlock]:
@@ -203,7 +209,10 @@ def parquet(path: Path, options: ReadOptions) -> RayFile:
 def _batches(
     file: Any, group: int, names: list[str], source: tuple[Path, ReadOptions], first: int
 ) -> Iterator[list[Floats]]:
-    """Yield the columns of a row group some rows at a time; raise `FileFormatError` if it is damaged."""
+    """Yield the columns of a row group some rows at a time.
+
+    Raise `FileFormatError` if it is damaged.
+    """
     path, options = source
     row, end = first, first + file.metadata.row_group(group).num_rows
     batches = file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False)

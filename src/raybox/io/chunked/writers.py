@@ -192,7 +192,10 @@ class ZarrWriter:
 
 
 def _zarr_dtype(dtype: np.dtype[Any]) -> Any:
-    """Return the dtype of an array; Zarr's stable type for text has no fixed length."""
+    """Return the dtype of an array.
+
+    Zarr's stable type for text has no fixed length.
+    """
     return str if dtype.kind == "U" else dtype
 
 
@@ -205,11 +208,17 @@ def _array_header(dtype: np.dtype[Any], rows: int) -> bytes:
 
 
 class Writer(Protocol):
-    """Appends rows in order; ``finish`` makes a complete file of them, and may be called again."""
+    """Appends rows in order.
+
+    ``finish`` makes a complete file of them, and may be called again.
+    """
 
     @property
     def files(self) -> PartFiles:
-        """The part files; truncated to earlier lengths, they hold what they held then."""
+        """The part files.
+
+        Truncated to earlier lengths, they hold what they held then.
+        """
         ...
 
     def add(self, columns: Columns) -> None:

@@ -60,7 +60,10 @@ def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
 
 
 def assemble(columns: dict[str, Floats], kind: str) -> dict[str, Floats]:
-    """Return the arrays of one kind, stacked from columns; D = 2 without z columns."""
+    """Return the arrays of one kind, stacked from columns.
+
+    D = 2 without z columns.
+    """
     dimension = 3 if column_names(next(iter(KINDS[kind])))[2] in columns else 2
     arrays = {
         array: np.stack([columns[n] for n in column_names(array, dimension)], -1) for array in KINDS[kind]
@@ -114,7 +117,10 @@ def _is_number(text: str) -> bool:
 
 
 def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput) -> FileFormatError:
-    """Return the error for the first wrong number; for a wrong shape, that of the geometry."""
+    """Return the error for the first wrong number.
+
+    For a wrong shape, that of the geometry.
+    """
     for array, bad, rule in _violations(kind, parts.arrays):
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -130,7 +136,10 @@ def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput)
 
 
 def _violations(kind: str, arrays: dict[str, Floats]) -> Iterator[Violation]:
-    """Yield each rule of the geometry: array, mask of the numbers that break it, its text."""
+    """Yield each rule of the geometry.
+
+    Array, mask of the numbers that break it, its text.
+    """
     if kind == "boxes" and arrays["lower"].shape == arrays["upper"].shape:
         lower, upper = arrays["lower"], arrays["upper"]
         yield "lower", np.isnan(lower), "is not a number"
@@ -172,14 +181,20 @@ def choose_columns(header: Sequence[str], path: Path, options: ReadOptions) -> T
 
 
 def _has_columns(kind: str, header: Sequence[str]) -> bool:
-    """Return whether a header has all columns of a kind: z in all of its arrays, or in none (2D)."""
+    """Return whether a header has all columns of a kind.
+
+    Z in all of its arrays, or in none (2D).
+    """
     flat = [name for array in KINDS[kind] for name in column_names(array, 2)]
     deep = [column_names(array)[2] in header for array in KINDS[kind]]
     return all(name in header for name in flat) and (all(deep) or not any(deep))
 
 
 def _header_problem(header: Sequence[str]) -> str:
-    """Return what is wrong with a header of no kind: the missing columns, if it has some of a kind."""
+    """Return what is wrong with a header of no kind.
+
+    The missing columns, if it has some of a kind.
+    """
     for kind, arrays in KINDS.items():
         names = [name for array in arrays for name in column_names(array)]
         lacking = [name for name in names if name not in header]

@@ -27,7 +27,10 @@ class ReadOptions(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The content of a file: geometry, an id for each row if the file has ids, other text columns."""
+    """The content of a file.
+
+    Geometry, an id for each row if the file has ids, other text columns.
+    """
 
     geometry: Boxes | Mesh | Rays
     ids: list[str] | None = None
@@ -35,7 +38,9 @@ class Loaded(NamedTuple):
 
 
 class FileArrays(NamedTuple):
-    """Arrays of a file, unchecked; ``where(array, index)`` returns the place of a number in the file.
+    """Arrays of a file, unchecked.
+
+    ``where(array, index)`` returns the place of a number in the file.
 
     The names are ``lower upper``, ``origins directions [t_min t_max]`` and ``points``, where present.
     """
@@ -48,7 +53,10 @@ class FileArrays(NamedTuple):
 
 
 def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:
-    """Return an error about a file, of one line: file, place, problem, way out."""
+    """Return an error about a file, of one line.
+
+    File, place, problem, way out.
+    """
     text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
     return FileFormatError(" ".join(text.split()))
 

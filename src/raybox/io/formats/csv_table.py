@@ -18,7 +18,10 @@ BLOCK_ROWS = 65_536
 
 
 def read(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of a CSV file: UTF-8, commas, double quotes, a header line."""
+    """Return the arrays of a CSV file.
+
+    UTF-8, commas, double quotes, a header line.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = _header(file)

@@ -10,7 +10,10 @@ from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the triangles of a GLB file; a part is one node that shows a mesh."""
+    """Return the triangles of a GLB file.
+
+    A part is one node that shows a mesh.
+    """
     order = _node_order(path.read_bytes(), path)
     trimesh = require("trimesh", "mesh", ".glb")
     scene = trimesh.load_scene(path, file_type="glb", process=False, skip_materials=True)

@@ -18,7 +18,9 @@ def load(
     boxes: bool = False,
     invalid: str = "raise",
 ) -> Boxes | Mesh | Rays:
-    """Return the boxes, the mesh or the rays in a file; its extension gives the format.
+    """Return the boxes, the mesh or the rays in a file.
+
+    Its extension gives the format.
 
     Parameters
     ----------
@@ -99,7 +101,10 @@ def read(
 def contents(
     path: str | os.PathLike[str], *, kind: str | None = None, boxes: bool = False
 ) -> Loaded | FileArrays:
-    """Return the content of a file as :func:`read` does; points stay points, without an origin."""
+    """Return the content of a file as :func:`read` does.
+
+    Points stay points, without an origin.
+    """
     options = ReadOptions("scene" if boxes and kind is None else kind, None, boxes)
     check_options(options)
     found = parse(Path(path), options)
@@ -109,7 +114,10 @@ def contents(
 
 
 def check_options(options: ReadOptions) -> ReadOptions:
-    """Return the options; raise `InvalidInput` if one is out of range or they do not go together."""
+    """Return the options.
+
+    Raise `InvalidInput` if one is out of range or they do not go together.
+    """
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     if options.invalid not in ("raise", "miss"):

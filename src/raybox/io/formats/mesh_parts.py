@@ -15,7 +15,10 @@ Ints = NDArray[np.int64]
 
 
 class MeshPart(NamedTuple):
-    """A named part of a mesh file; parts may share one array of vertices."""
+    """A named part of a mesh file.
+
+    Parts may share one array of vertices.
+    """
 
     name: str
     vertices: Floats

@@ -46,7 +46,10 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
 
 
 def read_npy(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of one table of numbers; without ``options.kind`` its width decides, or an error."""
+    """Return the arrays of one table of numbers.
+
+    Without ``options.kind`` its width decides, or an error.
+    """
     with path.open("rb") as file:
         header(file, path.stat().st_size, path, "")
         file.seek(0)
@@ -143,7 +146,10 @@ def _labels(ids: NDArray[Any] | None, arrays: Mapping[str, Floats], path: Path) 
 
 
 def member(name: str) -> zipfile.ZipInfo:
-    """Return an array's entry in an archive; without a time, so that equal content gives equal files."""
+    """Return an array's entry in an archive.
+
+    Without a time, so that equal content gives equal files.
+    """
     return zipfile.ZipInfo(f"{name}.npy")
 
 

@@ -48,7 +48,10 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 
 def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Yield line number, key and fields of each statement; a backslash continues a line."""
+    """Yield line number, key and fields of each statement.
+
+    A backslash continues a line.
+    """
     with path.open("rb") as file:
         pending = b""
         for number, raw in enumerate(file, 1):
@@ -69,7 +72,10 @@ def _vertex(fields: list[bytes]) -> Iterator[float]:
 
 
 def _face(fields: list[bytes], vertices: int) -> list[int]:
-    """Return the corners of a face, from 0; negative numbers in the file count back from the last vertex."""
+    """Return the corners of a face, from 0.
+
+    Negative numbers in the file count back from the last vertex.
+    """
     corners = [int(field.partition(b"/")[0]) for field in fields]
     if len(corners) < 3:
         raise ValueError(f"a face has at least 3 corners, this one {len(corners)}")

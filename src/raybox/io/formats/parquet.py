@@ -53,6 +53,9 @@ def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _array(arrow: Any, column: Any) -> Any:
-    """Return a column as an Arrow array; the type of text is given, because it may be empty."""
+    """Return a column as an Arrow array.
+
+    The type of text is given, because it may be empty.
+    """
     text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
     return arrow.array(column, arrow.string()) if text else arrow.array(column)

@@ -19,7 +19,10 @@ CORNERS = ("vertex_indices", "vertex_index")
 
 
 class Property(NamedTuple):
-    """One property of an element; a list also has a type for its length."""
+    """One property of an element.
+
+    A list also has a type for its length.
+    """
 
     name: str
     type: str
@@ -27,7 +30,10 @@ class Property(NamedTuple):
 
 
 class Element(NamedTuple):
-    """One element of the header: its number of rows, and the properties of each."""
+    """One element of the header.
+
+    Its number of rows, and the properties of each.
+    """
 
     name: str
     rows: int
@@ -183,7 +189,10 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
 
 
 def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype | None:
-    """Return the dtype of the first row, lengths of lists as ``#name``; None if the file is too short."""
+    """Return the dtype of the first row, lengths of lists as ``#name``.
+
+    None if the file is too short.
+    """
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
         if length:

@@ -43,7 +43,10 @@ def read_las(path: Path, options: ReadOptions) -> FileArrays:
 
 
 def check_las(path: Path) -> None:
-    """Raise unless the header fits the size of the file; laspy does not check it."""
+    """Raise unless the header fits the size of the file.
+
+    Laspy does not check it.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(LAS_HEAD.size)

@@ -67,7 +67,10 @@ def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] 
 
 
 def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
-    """Raise `FileFormatError` if a file cannot be written there; for use before long work."""
+    """Raise `FileFormatError` if a file cannot be written there.
+
+    For use before long work.
+    """
     extensions = extensions or tuple(WRITERS)
     if path.suffix.lower() not in extensions:
         raise file_error(
@@ -87,7 +90,10 @@ def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write; it replaces `path` once complete, and is removed on failure."""
+    """Yield a file to write.
+
+    It replaces `path` once complete, and is removed on failure.
+    """
     target = path.resolve()
     part = target.with_name(f".{secrets.token_hex(6)}.raybox-part")
     try:
@@ -159,7 +165,10 @@ def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
 
 
 def table_of(content: Saveable, ids: Sequence[str] | None) -> NDArray[Any]:
-    """Return content as one table: of numbers for geometry, with named columns for results."""
+    """Return content as one table.
+
+    Of numbers for geometry, with named columns for results.
+    """
     if isinstance(content, Boxes | Rays):
         parts = arrays_of(content, None)
         width = content.ndim_space if isinstance(content, Rays) else content.lower.shape[1]
@@ -185,7 +194,10 @@ def _flat_columns(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _id_column(index: NDArray[np.int64], ids: Sequence[str] | None) -> dict[str, NDArray[Any]]:
-    """Return the column of the ids of the boxes hit: "" for a miss; no column without ids."""
+    """Return the column of the ids of the boxes hit.
+
+    "" for a miss; no column without ids.
+    """
     if ids is None:
         return {}
     return {"id": np.array([*ids, ""], dtype=str)[index]}

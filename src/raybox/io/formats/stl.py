@@ -14,7 +14,10 @@ HEADER, RECORD = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)),
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the triangles of an STL file; it is binary if its size fits (both may begin with "solid")."""
+    """Return the triangles of an STL file.
+
+    It is binary if its size fits (both may begin with "solid").
+    """
     data = path.read_bytes()
     count = int.from_bytes(data[HEADER - 4 : HEADER], "little")
     if len(data) >= HEADER and len(data) == HEADER + count * RECORD.itemsize:
@@ -33,7 +36,10 @@ def _part(name: str, corners: object) -> MeshPart:
 
 
 def _solids(text: str, path: Path) -> list[MeshPart]:
-    """Return the solids of a text file; lines other than solid, vertex, endfacet, endsolid are skipped."""
+    """Return the solids of a text file.
+
+    Lines other than solid, vertex, endfacet, endsolid are skipped.
+    """
     parts: list[MeshPart] = []
     name, corners, line, inside = "", list[list[float]](), 0, False
     for line, fields in enumerate((row.split() for row in text.splitlines()), 1):

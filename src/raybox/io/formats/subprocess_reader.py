@@ -20,7 +20,10 @@ from raybox.io.formats.common import file_error
 
 @contextmanager
 def stream_stdout(program: str, path: Path, *arguments: str) -> Iterator[BinaryIO]:
-    """Run a Python program as `run` does; yield its stdout, to read while it runs."""
+    """Run a Python program as `run` does.
+
+    Yield its stdout, to read while it runs.
+    """
     with tempfile.TemporaryFile() as stderr:
         running = subprocess.Popen(
             [*_command(program, path), *arguments], stdout=subprocess.PIPE, stderr=stderr, env=_environment()
@@ -39,7 +42,10 @@ def stream_stdout(program: str, path: Path, *arguments: str) -> Iterator[BinaryI
 
 
 def run(program: str, path: Path) -> bytes:
-    """Return the stdout of a Python program run on a file; raise with its last line if it fails."""
+    """Return the stdout of a Python program run on a file.
+
+    Raise with its last line if it fails.
+    """
     done = subprocess.run(_command(program, path), capture_output=True, env=_environment(), check=False)
     if done.returncode:
         raise _failed(path, done.returncode, done.stderr)

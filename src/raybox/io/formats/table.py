@@ -22,7 +22,10 @@ from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error
 
 
 class Format(NamedTuple):
-    """A file format: its reader, the first bytes of its files (b"": any), its name."""
+    """A file format.
+
+    Its reader, the first bytes of its files (b"": any), its name.
+    """
 
     read: Callable[[Path, ReadOptions], Loaded | FileArrays]
     magic: bytes
@@ -48,14 +51,20 @@ FORMATS = {
 
 
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
-    """Return the content of a file; every error is one line that names the file."""
+    """Return the content of a file.
+
+    Every error is one line that names the file.
+    """
     form = format_of(path)
     with reader_errors(path, form.name):
         return form.read(path, options)
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file's extension; raise if the file does not begin like one."""
+    """Return the format of a file's extension.
+
+    Raise if the file does not begin like one.
+    """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         problem = f"unsupported file extension {path.suffix!r}"

@@ -21,7 +21,10 @@ UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
 class VoxChunk(NamedTuple):
-    """A chunk of the file: name, content, and the byte at which the content begins."""
+    """A chunk of the file.
+
+    Name, content, and the byte at which the content begins.
+    """
 
     name: bytes
     content: bytes
@@ -36,7 +39,10 @@ class VoxModel(NamedTuple):
 
 
 class SceneNode(NamedTuple):
-    """A node of the scene: the translation of its subtree, its children, and its models."""
+    """A node of the scene.
+
+    The translation of its subtree, its children, and its models.
+    """
 
     shift: Cells
     children: list[int]
@@ -65,7 +71,10 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield the chunks inside MAIN; every size is checked against the bytes of the file."""
+    """Yield the chunks inside MAIN.
+
+    Every size is checked against the bytes of the file.
+    """
     at, end = 8, len(data)
     while at < end:
         if at + 12 > end:
@@ -120,7 +129,10 @@ class _Cursor:
 
 
 def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
-    """Return the number and the node of a chunk: a transform, a group or a shape."""
+    """Return the number and the node of a chunk.
+
+    A transform, a group or a shape.
+    """
     cursor = _Cursor(chunk.content)
     name, _ = cursor.number(), cursor.mapping()
     still = np.zeros(3, dtype=np.int64)
@@ -139,7 +151,10 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
 
 
 def _placed_cells(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> Cells:
-    """Return the cells of all models, placed: a translation moves a model's middle cell."""
+    """Return the cells of all models, placed.
+
+    A translation moves a model's middle cell.
+    """
     placed, waiting, visited = list[Cells](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
     while waiting:
         name, place = waiting.pop()
