@@ -140,10 +140,10 @@ def test_ray_or_box_without_a_point():
     assert no_box.endswith("EXACT: miss\n  the box holds no point: on x both its bounds are inf")
 
 
-def test_it_says_where_float64_goes_wrong():
-    """Find rays through a corner that float64 misses or invents, and see that the page says so."""
+def test_the_page_states_where_float64_is_wrong():
+    """Rays through a corner that float64 misses or invents are stated on the page."""
     rng = random.Random(8)
-    said = dict.fromkeys(itertools.product(["slab", "candidate_planes", "near_far"], ["hit", "miss"]), 0)
+    wrongs = dict.fromkeys(itertools.product(["slab", "candidate_planes", "near_far"], ["hit", "miss"]), 0)
     for _ in range(400):
         lower = [rng.uniform(0.1, 1) for _ in range(3)]
         steps = [rng.uniform(0.1, 1) for _ in range(3)]
@@ -156,10 +156,10 @@ def test_it_says_where_float64_goes_wrong():
             words = {True: "hit", False: "miss"}
             sentence = f"{verdict.name} says {words[verdict.hit]}; the exact answer to its question is"
             assert (sentence in page) == wrong == verdict.differs
-            if wrong and (verdict.name, words[verdict.hit]) in said:
-                said[verdict.name, words[verdict.hit]] += 1
+            if wrong and (verdict.name, words[verdict.hit]) in wrongs:
+                wrongs[verdict.name, words[verdict.hit]] += 1
         assert ("Every verdict agrees" in page) != any(v.differs for v in found.verdicts)
-    assert min(said.values()) > 5, said
+    assert min(wrongs.values()) > 5, wrongs
 
 
 def test_every_page_is_ascii_narrow_and_exact():
@@ -187,7 +187,7 @@ def test_every_page_is_ascii_narrow_and_exact():
 
 
 def test_the_twelve_triangles_are_the_surface():
-    """From inside, whatever the direction, a ray leaves through the surface."""
+    """From inside, a ray in any direction leaves through the surface."""
     rng = random.Random(10)
     for _ in range(200):
         direction = [rng.uniform(-1, 1) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The five rays of one source, every convention of all of them, and the slips that are not repeated."""
+"""The five rays of one source, the conventions of all sources, and their errors, which are not repeated."""
 
 from math import inf, nextafter
 
@@ -113,18 +113,18 @@ def test_near_far_convention():
 
 
 def test_bounded_plane_convention():
-    def meets(z, dz, length):
+    def intersect(z, dz, length):
         found = textbook.bounded_plane((0, 0, z), (0, 1, dz), (0, 0, 1), 0.0, length=length)
         return found.hit, found.t
 
-    assert meets(1.0, -1.0, 4.0) == (True, 0.25)
-    assert meets(1.0, -1.0, 1.0) == (True, 1.0)
-    assert meets(0.0, -1.0, 1.0) == (True, 0.0)
-    assert meets(1.0, -1.0, 0.5) == (False, inf)
-    assert meets(-1.0, -1.0, 4.0) == (False, inf), "the plane lies behind"
-    assert meets(-1.0, 1.0, 4.0) == (False, inf), "from behind"
-    assert meets(0.0, 0.0, 4.0) == (False, inf), "along the plane, within it"
-    assert meets(0.0, -1.0, 0.0) == (False, inf), "a ray of no length goes nowhere"
+    assert intersect(1.0, -1.0, 4.0) == (True, 0.25)
+    assert intersect(1.0, -1.0, 1.0) == (True, 1.0)
+    assert intersect(0.0, -1.0, 1.0) == (True, 0.0)
+    assert intersect(1.0, -1.0, 0.5) == (False, inf)
+    assert intersect(-1.0, -1.0, 4.0) == (False, inf), "the plane lies behind"
+    assert intersect(-1.0, 1.0, 4.0) == (False, inf), "from behind"
+    assert intersect(0.0, 0.0, 4.0) == (False, inf), "along the plane, within it"
+    assert intersect(0.0, -1.0, 0.0) == (False, inf), "a ray of no length goes nowhere"
 
 
 def test_moller_trumbore_convention():
@@ -141,13 +141,13 @@ def test_moller_trumbore_convention():
     assert textbook.moller_trumbore((1e-9, 1e-9, 5), (0, 0, -2), *small).t == 2.5, "small is not zero"
 
 
-# ---------------------------------------------------------------- what the sources get wrong, and we do not
+# ---------------------------------------------------------------- errors of the sources
 
 
 @every_box_algorithm
 @pytest.mark.parametrize("tiny", [1e-9, 1e-300, 5e-324])
 def test_a_small_component_is_not_zero(algorithm, tiny):
-    """Below the slab and rising very slowly: met far away; inside the slab and drifting out of it: missed."""
+    """From below the slab, rising very slowly: a far hit; inside it, drifting out: a miss."""
     far = 0.5 / tiny
     if far < 1e300:
         assert algorithm((0, 0.5, 2), (1, tiny, 0), (far, 1, 1), (2 * far, 3, 4)).hit
@@ -162,7 +162,7 @@ def test_rays_are_not_cut(algorithm, distance):
 
 
 @pytest.mark.parametrize(("algorithm", "limit"), BOUNDED, ids=["slab", "candidate_planes"])
-def test_rays_are_cut_where_asked(algorithm, limit):
+def test_rays_are_cut_at_the_limit(algorithm, limit):
     assert not algorithm((-20000, 2, 2), (1, 0, 0), LOWER, UPPER, **{limit: 10000}).hit
     assert algorithm((-20000, 2, 2), (1, 0, 0), LOWER, UPPER, **{limit: 20001}).hit
 
@@ -189,7 +189,7 @@ def test_an_origin_on_a_face_divides_nothing_by_zero(algorithm):
 
 
 @every_box_algorithm
-def test_lower_and_upper_of_every_axis_are_told_apart(algorithm):
+def test_lower_and_upper_of_every_axis_are_distinguished(algorithm):
     """One text writes max.y where max.x is meant: a box of three different sizes shows it."""
     for axis in range(3):
         for at, step, hit in ((0.0, 1.0, True), (0.0, -1.0, False), (9.0, -1.0, True), (9.0, 1.0, False)):

@@ -1,7 +1,7 @@
-"""The textbook against rational arithmetic, on random input that float64 decides rightly.
+"""The textbook against rational arithmetic, on random input that float64 decides correctly.
 
-Most of it are multiples of 1/4 with directions of powers of two: there float64 does not round, so the
-algorithms must equal the exact answer even where a ray only touches.
+Most are multiples of 1/4 with powers of two as directions: there float64 does not round, so the algorithms
+must equal the exact result even where a ray only touches.
 """
 
 import random
@@ -17,7 +17,7 @@ def quarter(rng, low, high):
 
 
 def exact_pair(rng):
-    """A ray and a box on which float64 does not round."""
+    """Return a ray and a box for which float64 does not round."""
     size = rng.choice([2, 3])
     spans = [sorted([quarter(rng, -2, 2), quarter(rng, -2, 2)]) for _ in range(size)]
     origin = [rng.choice([quarter(rng, -4, 4), *span]) for span in spans]
@@ -26,7 +26,7 @@ def exact_pair(rng):
 
 
 def compare(o, d, lower, upper, end):
-    """Hold all four to the exact answer of their own range; return it for the range [0, inf)."""
+    """Compare all four with exact results in their own ranges; return that for [0, inf)."""
     endless = definition.box(Ray1(o, d), lower, upper)
     bounded = definition.box(Ray1(o, d, 0.0, end), lower, upper)
     start = tuple(o)
@@ -66,22 +66,22 @@ def holds(lower, upper, p):
 
 def test_where_nothing_rounds_every_algorithm_is_exact():
     rng = random.Random(1)
-    seen = dict.fromkeys(["hit", "miss", "inside", "touch", "parallel", "flat", "point"], 0)
+    counts = dict.fromkeys(["hit", "miss", "inside", "touch", "parallel", "flat", "point"], 0)
     for _ in range(6000):
         o, d, lower, upper = exact_pair(rng)
         found = compare(o, d, lower, upper, rng.choice([inf, 0.0, 0.25, 1.0, 2.0, 5.0]))
-        seen["hit" if found else "miss"] += 1
+        counts["hit" if found else "miss"] += 1
         if found:
-            seen["inside"] += found.t > found.t_enter
-            seen["touch"] += found.t_enter == found.t_exit
-            seen["parallel"] += 0.0 in d
-            seen["flat"] += any(a == b for a, b in zip(lower, upper, strict=True))
-            seen["point"] += not any(d)
-    assert min(seen.values()) > 40, seen
+            counts["inside"] += found.t > found.t_enter
+            counts["touch"] += found.t_enter == found.t_exit
+            counts["parallel"] += 0.0 in d
+            counts["flat"] += any(a == b for a, b in zip(lower, upper, strict=True))
+            counts["point"] += not any(d)
+    assert min(counts.values()) > 40, counts
 
 
-def test_where_rays_pass_well_clear_every_algorithm_is_right():
-    """Full random numbers; boxes a little larger and smaller must give the same exact verdict."""
+def test_every_algorithm_is_right_away_from_edges():
+    """Random numbers of all digits; slightly larger and smaller boxes have the same exact result."""
     rng = random.Random(2)
     hits = misses = 0
     for _ in range(2000):
@@ -89,17 +89,17 @@ def test_where_rays_pass_well_clear_every_algorithm_is_right():
         o, d, a, b = (tuple(rng.uniform(-2, 2) for _ in range(size)) for _ in "odab")
         lower, upper = tuple(map(min, a, b)), tuple(map(max, a, b))
         end = rng.choice([inf, rng.uniform(0, 4)])
-        sure = set()
+        verdicts = set()
         for margin in (-1e-6, 0.0, 1e-6):
             low, high = tuple(x - margin for x in lower), tuple(x + margin for x in upper)
             if all(map(lambda p, q: p < q, low, high)):
-                sure |= {
+                verdicts |= {
                     definition.box(Ray1(o, d, 0.0, t_max), low, high) is not None
                     for t_max in (end, end + margin)
                 }
-        if len(sure) > 1:
+        if len(verdicts) > 1:
             continue
-        (hit,) = sure
+        (hit,) = verdicts
         assert textbook.slab(o, d, lower, upper, t_max=end).hit is hit
         assert textbook.candidate_planes(o, d, lower, upper, length=end).hit is hit
         if end == inf:
@@ -112,7 +112,7 @@ def test_where_rays_pass_well_clear_every_algorithm_is_right():
 
 def test_planes_where_nothing_rounds():
     rng = random.Random(3)
-    seen = dict.fromkeys(["hit", "miss", "start", "end"], 0)
+    counts = dict.fromkeys(["hit", "miss", "start", "end"], 0)
     for _ in range(2000):
         size = rng.choice([2, 3])
         o, n = (tuple(quarter(rng, -2, 2) for _ in range(size)) for _ in "on")
@@ -126,16 +126,16 @@ def test_planes_where_nothing_rounds():
         )
         assert found.hit == bool(found) == (expected is not None)
         assert found.t == (expected.t if expected else inf)
-        seen["hit" if expected else "miss"] += 1
-        seen["start"] += found.t == 0.0
-        seen["end"] += found.t == 1.0
-    assert min(seen.values()) > 30, seen
+        counts["hit" if expected else "miss"] += 1
+        counts["start"] += found.t == 0.0
+        counts["end"] += found.t == 1.0
+    assert min(counts.values()) > 30, counts
 
 
 def test_triangles_where_nothing_rounds():
-    """Shears of a right triangle whose determinant is a power of two, met at multiples of 1/4."""
+    """Sheared right triangles whose determinant is a power of two, hit at multiples of 1/4."""
     rng = random.Random(4)
-    seen = dict.fromkeys(["hit", "miss", "edge", "behind", "parallel"], 0)
+    counts = dict.fromkeys(["hit", "miss", "edge", "behind", "parallel"], 0)
     for _ in range(3000):
         a = tuple(quarter(rng, -1, 1) for _ in range(3))
         size, shear, side = rng.choice([1.0, 2.0]), rng.choice([0.0, 1.0]), rng.choice([1.0, -1.0])
@@ -152,8 +152,8 @@ def test_triangles_where_nothing_rounds():
             assert isnan(found.u)
             assert isnan(found.v)
             whole = definition.triangle(Ray1(o, d, -inf, inf), a, b, c)
-            seen["behind"] += whole is not None
-            seen["parallel"] += "no area" in found.steps[-1]
-        seen["hit" if expected else "miss"] += 1
-        seen["edge"] += bool(expected) and (0.0 in expected[1:] or sum(expected[1:]) == 1.0)
-    assert min(seen.values()) > 40, seen
+            counts["behind"] += whole is not None
+            counts["parallel"] += "no area" in found.steps[-1]
+        counts["hit" if expected else "miss"] += 1
+        counts["edge"] += bool(expected) and (0.0 in expected[1:] or sum(expected[1:]) == 1.0)
+    assert min(counts.values()) > 40, counts

@@ -1,4 +1,4 @@
-"""What the textbook says of its course, and what it refuses."""
+"""The textbook's steps as text, and its input errors."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from raybox import InvalidInput, textbook
 from test_textbook import FORWARD, LOWER, OUTSIDE, UPPER, every_box_algorithm
 
 
-def test_steps_tell_the_course():
+def test_steps_as_text():
     assert textbook.slab((0, 0, 0), (1, 1, 0), LOWER, UPPER).steps == (
         "x: inside its slab for t in 1 to 2; common to all so far: 1 to 2",
         "y: inside its slab for t in 1 to 3; common to all so far: 1 to 2",
@@ -54,7 +54,7 @@ def test_zero_is_written_without_a_sign():
     assert step[1] == "y: parallel, and 0 is between 0 and 3"
 
 
-def test_answers_are_frozen():
+def test_results_are_frozen():
     found = textbook.slab(OUTSIDE, FORWARD, LOWER, UPPER)
     with pytest.raises(AttributeError):
         found.hit = False
@@ -62,7 +62,7 @@ def test_answers_are_frozen():
 
 
 @every_box_algorithm
-def test_arrays_are_taken_and_left_alone(algorithm):
+def test_arrays_are_accepted_and_not_changed(algorithm):
     arrays = [np.array(x, dtype=np.float32) for x in (OUTSIDE, FORWARD, LOWER, UPPER)]
     before = [array.copy() for array in arrays]
     assert algorithm(*arrays) == algorithm(OUTSIDE, FORWARD, LOWER, UPPER)

@@ -1,7 +1,7 @@
-"""The algorithms of the source texts, each under its own name and with its own convention.
+"""The algorithms of the source texts, each with its own name and convention.
 
 Pure Python on one ray and one box (or plane, or triangle), in plain float64 as the sources compute: to read,
-to compare, and to learn from. `raybox.explain` sets them side by side with the exact answer.
+to compare and to learn from. `raybox.explain` compares them with the exact result.
 """
 
 from raybox.textbook.bounded_plane import bounded_plane

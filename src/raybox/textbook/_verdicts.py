@@ -1,4 +1,4 @@
-"""The slab table of one ray and one box, and what every algorithm says of the two beside the exact answer."""
+"""The slab table of one ray and one box, and the verdicts of all algorithms beside the exact result."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -17,7 +17,7 @@ from raybox.textbook.slab import Face, slab
 
 
 class SlabRow(NamedTuple):
-    """One axis: the t of both planes (None if parallel), near and far, and what the axes so far share."""
+    """One axis: t of both planes (None if parallel), its interval, and the intersection so far."""
 
     axis: int
     at_lower: float | None
@@ -29,7 +29,7 @@ class SlabRow(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What one algorithm says, and what rational arithmetic answers to the same question; None: not asked."""
+    """The result of one algorithm, and the exact one by its convention; None: not applicable."""
 
     name: str
     hit: bool | None
@@ -39,12 +39,12 @@ class Verdict(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether float64 got it wrong."""
+        """Whether rounding in float64 made the result wrong."""
         return self.hit != self.exact
 
 
 class Case(NamedTuple):
-    """One ray and one box, as far as they have been looked at."""
+    """One ray and one box, with their slab table and candidate faces."""
 
     ray: Ray1
     lower: Vector
@@ -53,8 +53,11 @@ class Case(NamedTuple):
     faces: tuple[Face, ...]
 
 
-def look(ray: Ray1, lower: Vector, upper: Vector) -> Case:
-    """Clip the whole line, axis by axis, without stopping at a miss; the near planes are the candidates."""
+def clip_line(ray: Ray1, lower: Vector, upper: Vector) -> Case:
+    """Return the slab table of the whole line; near planes are candidate faces.
+
+    All axes are clipped, even after a miss.
+    """
     slabs: list[SlabRow] = []
     faces: list[Face] = []
     so_far = -inf, inf
@@ -72,39 +75,38 @@ def look(ray: Ray1, lower: Vector, upper: Vector) -> Case:
 
 
 def verdicts(case: Case) -> tuple[Verdict, ...]:
-    """Ask every algorithm its own question, and rational arithmetic the same one."""
-    ask = _ask_slab, _ask_cyrus_beck, _ask_candidate_planes, _ask_near_far, _ask_bounded_plane, _ask_triangles
-    return tuple(one(case) for one in ask)
+    """Return the verdict of every algorithm, each beside the exact one by its convention."""
+    return tuple(verdict(case) for verdict in _VERDICTS)
 
 
 def given_length(case: Case) -> float:
-    """Give the length for `bounded_plane`: where the ray ends, or well behind the box if it does not."""
+    """Return the length for `bounded_plane`: the ray's end, or well behind the box."""
     reach = [row.far for row in case.slabs if isfinite(row.far)]
     return case.ray.t_max if isfinite(case.ray.t_max) else 2.0 * max([1.0, *reach])
 
 
-def _meets(case: Case, t_max: float) -> bool:
+def _is_hit(case: Case, t_max: float) -> bool:
     ray = Ray1(case.ray.origin, case.ray.direction, 0.0, t_max)
     return definition.box(ray, case.lower, case.upper) is not None
 
 
-def _ask_slab(case: Case) -> Verdict:
+def _slab_verdict(case: Case) -> Verdict:
     name, convention = "slab", "t in 0 to t_max; inside: t = 0"
     ray, lower, upper, *_ = case
     if ray.t_max < 0.0:
         return Verdict(name, None, "the ray ends before t = 0", convention, None)
     found = slab(ray.origin, ray.direction, lower, upper, t_max=ray.t_max)
     says = f"t = {number(found.t)}" if found else ""
-    return Verdict(name, found.hit, says, convention, _meets(case, ray.t_max))
+    return Verdict(name, found.hit, says, convention, _is_hit(case, ray.t_max))
 
 
-def _ask_cyrus_beck(case: Case) -> Verdict:
+def _cyrus_beck_verdict(case: Case) -> Verdict:
     found = cyrus_beck(case.ray.origin, case.ray.direction, case.lower, case.upper)
     convention = "t >= 0; miss: -1; inside: the exit"
-    return Verdict("cyrus_beck", found.hit, f"t = {number(found.t)}", convention, _meets(case, inf))
+    return Verdict("cyrus_beck", found.hit, f"t = {number(found.t)}", convention, _is_hit(case, inf))
 
 
-def _ask_candidate_planes(case: Case) -> Verdict:
+def _candidate_planes_verdict(case: Case) -> Verdict:
     name, convention = "candidate_planes", "t in 0 to length; inside: at once"
     ray, lower, upper, *_ = case
     if ray.t_max < 0.0:
@@ -118,17 +120,19 @@ def _ask_candidate_planes(case: Case) -> Verdict:
         says = f"moves away from {_face(found.plane)}"
     else:
         says = f"{'ends before' if found.plane.t > ray.t_max else 'passes by'} {_face(found.plane)}"
-    return Verdict(name, found.hit, says, convention, _meets(case, ray.t_max))
+    return Verdict(name, found.hit, says, convention, _is_hit(case, ray.t_max))
 
 
-def _ask_near_far(case: Case) -> Verdict:
-    found = near_far(case.ray.origin, case.ray.direction, case.lower, case.upper)
+def _near_far_verdict(case: Case) -> Verdict:
+    ray, lower, upper, *_ = case
+    found = near_far(ray.origin, ray.direction, lower, upper)
+    says = f"distance {number(found.distance)}"
     convention = "far >= 0; miss: inf; inside: < 0"
-    return Verdict("near_far", found.hit, f"distance {number(found.distance)}", convention, _meets(case, inf))
+    return Verdict("near_far", found.hit, says, convention, _is_hit(case, inf))
 
 
-def _ask_bounded_plane(case: Case) -> Verdict:
-    """Try the last candidate face; a ray without end is cut well behind the box."""
+def _bounded_plane_verdict(case: Case) -> Verdict:
+    """Test the last candidate face; an endless ray is cut well behind the box."""
     name, convention = "bounded_plane", "one plane, its front; t in 0 to 1"
     o, d = case.ray.origin, case.ray.direction
     length = given_length(case)
@@ -147,8 +151,8 @@ def _ask_bounded_plane(case: Case) -> Verdict:
     return Verdict(name, found.hit, says, convention, exact is not None)
 
 
-def _ask_triangles(case: Case) -> Verdict:
-    """Try the twelve triangles of the box's surface, as a tracer of triangles does."""
+def _triangles_verdict(case: Case) -> Verdict:
+    """Test the twelve triangles of the box's surface."""
     name, convention = "moller_trumbore", "t >= 0; 12 triangles, both sides"
     o, d = case.ray.origin, case.ray.direction
     if len(o) != 3:
@@ -156,13 +160,13 @@ def _ask_triangles(case: Case) -> Verdict:
     if not all(map(isfinite, (*case.lower, *case.upper))):
         return Verdict(name, None, "an endless box has no triangles", convention, None)
     triangles = list(_surface(case.lower, case.upper))
-    found = [answer.t for answer in (moller_trumbore(o, d, *corners) for corners in triangles) if answer]
+    found = [hit.t for hit in (moller_trumbore(o, d, *corners) for corners in triangles) if hit]
     exact = any(definition.triangle(Ray1(o, d), *corners) for corners in triangles)
     return Verdict(name, bool(found), f"t = {number(min(found))}" if found else "", convention, exact)
 
 
 def _surface(lower: Vector, upper: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
-    """Cut each of the six faces along its diagonal."""
+    """Yield two triangles for each of the six faces."""
     for axis, side in product(range(3), (lower, upper)):
         u, v = (k for k in range(3) if k != axis)
         corners = []
@@ -176,3 +180,13 @@ def _surface(lower: Vector, upper: Vector) -> Iterator[tuple[Vector, Vector, Vec
 
 def _face(face: Face) -> str:
     return f"{AXES[face.axis]} = {face.at + 0.0:.9g}"
+
+
+_VERDICTS = (
+    _slab_verdict,
+    _cyrus_beck_verdict,
+    _candidate_planes_verdict,
+    _near_far_verdict,
+    _bounded_plane_verdict,
+    _triangles_verdict,
+)

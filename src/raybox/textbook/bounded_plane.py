@@ -1,7 +1,7 @@
 """A ray of bounded length against one plane, seen from its front.
 
-A point p is on the plane where normal . p = offset. Put the ray into it, and one division gives t. The side
-to which the normal points is the front; a ray that travels along the normal comes from behind.
+A point p is on the plane where normal . p = offset. With the ray's point for p, one division gives t. The
+side to which the normal points is the front; a ray that travels along the normal comes from behind.
 """
 
 from math import inf
@@ -13,7 +13,7 @@ from raybox.textbook._checks import Vector, end, number, numbers, scalar, vector
 
 
 class BoundedPlane(NamedTuple):
-    """What `bounded_plane` answers; true if the bounded ray crosses the plane from its front."""
+    """The result of `bounded_plane`; true if the bounded ray crosses the plane from its front."""
 
     hit: bool
     t: float
@@ -31,9 +31,9 @@ def bounded_plane(
     *,
     length: float,
 ) -> BoundedPlane:
-    """Find the share of the ray's length at which it crosses the plane, if it does.
+    """Return the share of the ray's length at which it crosses the plane.
 
-    Told by the first half of the source text on bounded rays, which writes p . n = -d; offset is that -d.
+    Source: the first half of the text on bounded rays, which writes p . n = -d; offset is that -d.
 
     * Range: t in [0, 1] **of the length**; the ray ends at origin + length * direction.
     * Miss: hit is False and t is +inf. A ray from behind, or along the plane even within it, is a miss.
@@ -44,7 +44,7 @@ def bounded_plane(
     Raises
     ------
     InvalidInput
-        For NaN or infinite numbers, length < 0, or shapes that do not fit.
+        For NaN or infinite numbers, length < 0, or shapes that do not match.
 
     Examples
     --------

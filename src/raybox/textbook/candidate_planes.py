@@ -1,7 +1,7 @@
 """Candidate planes: Woo 1990, "Fast ray-box intersection", Graphics Gems.
 
-Seen from outside, at most one plane of each pair can be the way in: the one between the origin and the box.
-Of these candidates only the one reached last needs its crossing point looked at.
+From outside, a ray can enter through at most one plane of each pair: the one between the origin and the box.
+Of these candidates only the crossing point of the last one reached has to be tested.
 """
 
 from math import inf
@@ -14,9 +14,9 @@ from raybox.textbook.slab import Face
 
 
 class CandidatePlanes(NamedTuple):
-    """What `candidate_planes` answers; true if the ray meets the box.
+    """The result of `candidate_planes`; true if the ray hits the box.
 
-    plane is the candidate that decided: the way in of a hit, the reason of a miss; None inside.
+    plane is the candidate that decided: the entry of a hit, the reason of a miss; None inside.
     """
 
     hit: bool
@@ -37,23 +37,24 @@ def candidate_planes(
     *,
     length: float = inf,
 ) -> CandidatePlanes:
-    """Pick the planes that face the origin, and try the point where the last of them is met.
+    """Return whether the crossing point of the last candidate plane is on the box.
 
-    Told by the second half of the source text on bounded rays, for collision over a bounded length.
+    Source: the second half of the text on bounded rays, for collision over a bounded length. Candidates are
+    the planes that face the origin.
 
     * Range: t in [0, length], counted in lengths of the direction (the text's is of length one).
-    * Miss: hit is False and t is +inf. moving_away says that it ended early, at an axis on which the ray
-      does not come nearer to the box.
+    * Miss: hit is False and t is +inf. moving_away: the test ended early, at an axis on which the
+      ray does not come nearer to the box.
     * Inside: true at once, t = 0, no plane.
     * Zero component: between the planes the axis has no candidate; outside them the ray is moving away.
-      (The text works with the way covered over the whole length, which is not defined for an endless ray.)
+      (The text uses the distance over the whole length, which is not defined for an endless ray.)
 
     D = 2 or 3, in float64: at an edge or a corner the rounded crossing point decides.
 
     Raises
     ------
     InvalidInput
-        For NaN, an infinite ray, a box without a point, lower > upper, length < 0, or shapes that do not fit.
+        For NaN, an infinite ray, a box without a point, lower > upper, length < 0, or mismatched shapes.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def candidate_planes(
     candidates: list[Face] = []
     steps: list[str] = []
 
-    # Find the candidates, and leave at the first that the ray cannot reach.
+    # Find the candidates; return at the first that the ray cannot reach.
     for axis, (p, q, a, b) in enumerate(zip(o, d, low, high, strict=True)):
         name = AXES[axis]
         if a <= p <= b:
@@ -87,7 +88,7 @@ def candidate_planes(
     if not candidates:
         return CandidatePlanes(True, 0.0, None, False, (*steps, "the origin is inside; hit"))
 
-    # Only the last candidate can be the way in: look whether its point is on the box.
+    # Only the last candidate can be the entry: test whether its point is on the box.
     plane = max(candidates, key=lambda face: face.t)
     point = tuple(p + plane.t * q for p, q in zip(o, d, strict=True))
     hit = all(

@@ -2,9 +2,9 @@
 
 Cyrus and Beck 1978, "Generalized two- and three-dimensional clipping".
 
-The line meets every plane of the body somewhere. Planes it passes inward bound the stretch inside the body
-from below, planes it passes outward from above; the largest of the former and the smallest of the latter
-remain. On a box the planes come in pairs, and of each pair the smaller t is the way in.
+The line crosses every plane of the body. Inward crossings bound its interval inside the body from below,
+outward crossings from above: the largest inward and the smallest outward t remain. The planes of a box come
+in pairs, and the smaller t of each pair is the inward crossing.
 """
 
 from math import inf
@@ -18,7 +18,7 @@ MISS = -1.0
 
 
 class CyrusBeck(NamedTuple):
-    """What `cyrus_beck` answers: whether it hits, the number t, and the place; true if it hits."""
+    """The result of `cyrus_beck`: whether the ray hits, t and the point; true for a hit."""
 
     t: float
     point: Vector | None
@@ -26,7 +26,7 @@ class CyrusBeck(NamedTuple):
 
     @property
     def hit(self) -> bool:
-        """Whether the ray meets the box."""
+        """Whether the ray hits the box."""
         return self.t != MISS
 
     def __bool__(self) -> bool:
@@ -34,9 +34,9 @@ class CyrusBeck(NamedTuple):
 
 
 def cyrus_beck(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> CyrusBeck:
-    """Find where the line passes all six planes, then look at the last way in and the first way out.
+    """Return the hit by the last inward and the first outward crossing of planes.
 
-    Told by the source text "Raycast AABB", which has one overload each for the bool, t and the point.
+    Source: "Raycast AABB", which has one overload each for the bool, t and the point.
 
     * Range: t in [0, inf), counted in lengths of the direction.
     * Miss: t is -1 and there is no point.
@@ -50,7 +50,7 @@ def cyrus_beck(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper:
     Raises
     ------
     InvalidInput
-        For NaN, an infinite ray, a box without a point, lower > upper, or shapes that do not fit.
+        For NaN, an infinite ray, a box without a point, lower > upper, or shapes that do not match.
 
     Examples
     --------
@@ -61,10 +61,10 @@ def cyrus_beck(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper:
     (1.0, (2.0, 2.0, 1.0))
     """
     o, d, low, high = ray_and_box(origin, direction, lower, upper)
-    ways_in, ways_out = [-inf], [inf]
+    inward, outward = [-inf], [inf]
     steps: list[str] = []
 
-    # Sort the crossings of each pair of planes into a way in and a way out.
+    # Sort the crossings of each pair of planes into inward and outward.
     for name, p, q, a, b in zip(AXES, o, d, low, high, strict=False):
         if q == 0.0:
             steps.append(parallel(name, p, a, b))
@@ -72,11 +72,11 @@ def cyrus_beck(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper:
                 return CyrusBeck(MISS, None, (*steps, "miss: -1"))
             continue
         t_lower, t_upper = (a - p) / q, (b - p) / q
-        ways_in.append(min(t_lower, t_upper))
-        ways_out.append(max(t_lower, t_upper))
-        steps.append(f"{name}: in at t = {number(ways_in[-1])}, out at t = {number(ways_out[-1])}")
+        inward.append(min(t_lower, t_upper))
+        outward.append(max(t_lower, t_upper))
+        steps.append(f"{name}: in at t = {number(inward[-1])}, out at t = {number(outward[-1])}")
 
-    t_enter, t_exit = max(ways_in), min(ways_out)
+    t_enter, t_exit = max(inward), min(outward)
     steps.append(f"last way in {number(t_enter)}, first way out {number(t_exit)}")
     if t_exit < 0.0:
         return CyrusBeck(MISS, None, (*steps, "the box lies behind the origin: -1"))

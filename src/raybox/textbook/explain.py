@@ -1,4 +1,4 @@
-"""One ray and one box, looked at from every side: what `raybox.explain` shows."""
+"""`explain`: prints the slabs, verdicts and exact result of one ray and one box."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,7 +8,7 @@ from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Crossing, Ray1
 from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
-from raybox.textbook._verdicts import Case, Verdict, given_length, look, verdicts
+from raybox.textbook._verdicts import Case, Verdict, clip_line, given_length, verdicts
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Rays
@@ -20,7 +20,10 @@ Cell = str | float | None
 
 
 def page(case: Case, nothing: str, verdicts: Sequence[Verdict], exact: Crossing | None) -> str:
-    """Lay out everything; `nothing` says why ray or box hold no point at all, where that is so."""
+    """Return the text of an explanation.
+
+    nothing: why ray or box contain no point; empty if they do.
+    """
     parts = [_heading(case)]
     if nothing:
         parts.append(["EXACT: miss", f"  {nothing}"])
@@ -36,7 +39,7 @@ def page(case: Case, nothing: str, verdicts: Sequence[Verdict], exact: Crossing 
 
 
 def _heading(case: Case) -> list[str]:
-    """Write ray and box as one table, a column for each axis."""
+    """Return ray and box as one table, a column for each axis."""
     ray = case.ray
     names = ["", "ray  origin", "     direction", "box  lower", "     upper"]
     rows: list[Sequence[Cell]] = [AXES[: len(ray.origin)], ray.origin, ray.direction, case.lower, case.upper]
@@ -45,7 +48,7 @@ def _heading(case: Case) -> list[str]:
 
 
 def _slabs(case: Case) -> list[str]:
-    """Write the interval of every axis, and what they have in common."""
+    """Return the interval of every axis, and their intersection."""
     head: list[Cell] = ["axis", "t at lower", "t at upper", "near", "far", "near so far", "far so far"]
     body: list[Sequence[Cell]] = [[AXES[row.axis], *row[1:]] for row in case.slabs]
     lines = ["SLABS: where the line is between the two planes of each axis, in float64"]
@@ -63,7 +66,7 @@ def _slabs(case: Case) -> list[str]:
 
 
 def _faces(case: Case) -> list[str]:
-    """Write the face of every pair that is met first."""
+    """Return the near face of every pair."""
     lines = [
         "CANDIDATE FACES: of each pair the one met first; the last of them is the way in, if there is one"
     ]
@@ -77,7 +80,7 @@ def _faces(case: Case) -> list[str]:
 
 
 def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
-    """Write one line for each algorithm, and how the ray's range differs from theirs."""
+    """Return a line for each algorithm, and how the ray's range differs from theirs."""
     t_min, t_max = case.ray.t_min, case.ray.t_max
     lines = ["VERDICTS: the textbook algorithms in float64, each by its own convention"]
     names, hits, says, conventions, _ = zip(*verdicts, strict=True)
@@ -92,7 +95,7 @@ def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _exact(case: Case, exact: Crossing | None) -> list[str]:
-    """Write the answer of rational arithmetic, or how the miss comes about."""
+    """Return the exact hit, or the reason of the exact miss."""
     ray, lower, upper, *_ = case
     if exact is None:
         line = definition.box(ray._replace(t_min=-inf, t_max=inf), lower, upper)
@@ -123,7 +126,7 @@ def _entered(direction: Vector, lower: Vector, upper: Vector, exact: Crossing) -
 
 
 def _differ(verdicts: Sequence[Verdict]) -> list[str]:
-    """Say which algorithms were led astray by float64."""
+    """Return the verdicts that rounding in float64 made wrong."""
     wrong = [verdict for verdict in verdicts if verdict.differs]
     if not wrong:
         return ["Every verdict agrees with the exact answer to the same question."]
@@ -133,7 +136,7 @@ def _differ(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
-    """Align the cells to the right, with as many digits as the width has room for."""
+    """Return rows aligned to the right, with as many digits as fit the width."""
     for digits in (17, 12, 9, 6):
         texts = [[_write(cell, digits) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -144,7 +147,7 @@ def _table(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
 
 
 def _columns(*columns: Sequence[str]) -> list[str]:
-    """Align the texts to the left."""
+    """Return rows of columns aligned to the left."""
     padded = []
     for column in columns:
         width = max(map(len, column))
@@ -161,11 +164,11 @@ def _write(cell: Cell, digits: int) -> str:
 
 
 class Explanation(NamedTuple):
-    """What `explain` found; `str` gives the text, and it is true in a condition if the ray meets the box.
+    """The result of `explain`: `str` returns the text; true if the ray hits the box.
 
-    case holds the ray, the box, the float64 table of slabs and the candidate faces; verdicts has a row for
-    each algorithm; exact is the answer of rational arithmetic (None for a miss); nothing says why ray or box
-    hold no point at all, and is empty otherwise.
+    case contains the ray, the box, the float64 slab table and the candidate faces; verdicts has a row for
+    each algorithm; exact is the result of rational arithmetic (None for a miss); nothing is the reason why
+    ray or box contain no point, and empty if they do.
     """
 
     case: Case
@@ -175,7 +178,7 @@ class Explanation(NamedTuple):
 
     @property
     def hit(self) -> bool:
-        """Whether the ray meets the box, exactly."""
+        """Whether the ray hits the box, exactly."""
         return self.exact is not None
 
     def __bool__(self) -> bool:
@@ -189,10 +192,10 @@ class Explanation(NamedTuple):
 
 
 def explain(ray: "Rays", box: "Boxes") -> Explanation:
-    """Print how one ray comes to meet or miss one box, and return what was found.
+    """Print why one ray hits or misses one box, and return the explanation.
 
-    The text gives the slab intervals axis by axis, the candidate faces, the verdict of every textbook
-    algorithm and the exact one, and says where they differ. It is plain ASCII of at most 100 columns.
+    The text lists the slab intervals axis by axis, the candidate faces, the verdict of every textbook
+    algorithm and the exact one, and where they differ. It is plain ASCII of at most 100 columns.
 
     Parameters
     ----------
@@ -221,7 +224,7 @@ def explain(ray: "Rays", box: "Boxes") -> Explanation:
 
 
 def examine(ray: "Rays", box: "Boxes") -> Explanation:
-    """Find what `explain` prints, and print nothing.
+    """Return the explanation without printing it.
 
     Examples
     --------
@@ -233,7 +236,7 @@ def examine(ray: "Rays", box: "Boxes") -> Explanation:
     nothing = _nothing(one, lower, upper)
     if nothing:
         return Explanation(Case(one, lower, upper, (), ()), (), None, nothing)
-    case = look(one, lower, upper)
+    case = clip_line(one, lower, upper)
     return Explanation(case, verdicts(case), definition.box(one, lower, upper))
 
 
@@ -251,7 +254,10 @@ def _one_of_each(ray: "Rays", box: "Boxes") -> tuple[Ray1, Vector, Vector]:
 
 
 def _nothing(ray: Ray1, lower: Vector, upper: Vector) -> str:
-    """Say why ray or box hold no point; such a ray may hold NaN, so nothing else is asked of it."""
+    """Return why ray or box contain no point; empty if they do.
+
+    A ray without a point may contain NaN: nothing else is computed for it.
+    """
     if not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf):
         return f"the ray holds no point: no t lies in {number(ray.t_min)} to {number(ray.t_max)}"
     reason = no_point(lower, upper)

@@ -1,8 +1,8 @@
 """Ray against triangle: Moeller and Trumbore 1997, "Fast, minimum storage ray/triangle intersection".
 
-Every point of the triangle is a + u (b - a) + v (c - a) with u, v >= 0 and u + v <= 1. Set it equal to a
-point of the ray, and three linear equations in t, u and v remain, which Cramer's rule solves with two cross
-products. This is the expensive test that the box tests of the other texts are there to avoid.
+Every point of the triangle is a + u (b - a) + v (c - a) with u, v >= 0 and u + v <= 1. Equated with a point
+of the ray, this gives three linear equations in t, u and v, which Cramer's rule solves with two cross
+products. The box tests of the other texts serve to avoid this more expensive test.
 """
 
 from math import inf, nan
@@ -14,7 +14,7 @@ from raybox.textbook._checks import Vector, number, vector
 
 
 class MollerTrumbore(NamedTuple):
-    """What `moller_trumbore` answers; true if the ray meets the triangle."""
+    """The result of `moller_trumbore`; true if the ray hits the triangle."""
 
     hit: bool
     t: float
@@ -33,15 +33,16 @@ def moller_trumbore(
     b: ArrayLike,
     c: ArrayLike,
 ) -> MollerTrumbore:
-    """Solve for t and the weights u of b and v of c, and leave as soon as one is out of bounds.
+    """Return t and the weights u of b and v of c.
 
-    Not in the source texts, which name it as the step after theirs; given as its authors do, without culling.
+    Not in the source texts, which name it as the next step; as published by its authors, without culling. It
+    returns as soon as a value is out of bounds.
 
     * Range: t in [0, inf), counted in lengths of the direction.
     * Miss: hit is False, t is +inf, u and v are NaN.
     * Edges and corners belong to the triangle. Both sides count.
     * A determinant of exactly zero is a miss: the ray is parallel to the plane, or the triangle has no area.
-      (The authors take a small determinant for zero, and so lose small triangles.)
+      (The authors treat a small determinant as zero, and so lose small triangles.)
 
     D = 3, in float64.
 

@@ -1,7 +1,7 @@
-"""Near and far distance: slabs that answer with one signed number.
+"""Near and far distance: the slab method with one signed number as its result.
 
-The stretch of the line inside the box runs from near to far. near says all of it: positive, the box lies
-ahead; negative, the origin is inside; +inf, there is nothing to meet.
+The line is inside the box from near to far. The sign of near is the result: positive, the box lies ahead;
+negative, the origin is inside; +inf, a miss.
 """
 
 from math import inf
@@ -13,19 +13,19 @@ from raybox.textbook._checks import AXES, number, parallel, ray_and_box
 
 
 class NearFar(NamedTuple):
-    """What `near_far` answers; true if the ray meets the box."""
+    """The result of `near_far`; true if the ray hits the box."""
 
     distance: float
     steps: tuple[str, ...]
 
     @property
     def hit(self) -> bool:
-        """Whether the ray meets the box."""
+        """Whether the ray hits the box."""
         return self.distance < inf
 
     @property
     def inside(self) -> bool:
-        """Whether the ray starts past the entry: everything in this box is to be tested too."""
+        """Whether the ray starts inside: everything in this box has to be tested too."""
         return self.distance < 0.0
 
     def __bool__(self) -> bool:
@@ -33,22 +33,22 @@ class NearFar(NamedTuple):
 
 
 def near_far(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NearFar:
-    """Carry near and far through the axes; the signed near distance is the answer.
+    """Return the signed near distance of the box.
 
-    Told by the source text on the distance to the first crossing, for walking through boxes within boxes.
+    Source: the text on the distance to the first crossing, for traversing nested boxes.
 
     * Range: far >= 0, that is t in [0, inf), counted in lengths of the direction.
     * Miss: the distance is +inf.
     * Inside: the distance is **negative**, where the line entered; -inf if it never did (zero direction).
     * Zero component: the origin is compared with the planes, faces included, as for any other touch. (The
-      text leaves the faces out here and only here, and takes almost zero for zero.)
+      text excludes the faces here and only here, and treats small components as zero.)
 
     D = 2 or 3, in float64.
 
     Raises
     ------
     InvalidInput
-        For NaN, an infinite ray, a box without a point, lower > upper, or shapes that do not fit.
+        For NaN, an infinite ray, a box without a point, lower > upper, or shapes that do not match.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def near_far(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper: A
                 return NearFar(inf, (*steps, "miss: +inf"))
             continue
 
-        # Draw near and far together, and leave when far is behind the origin or before near.
+        # Narrow near and far; return when far is behind the origin or before near.
         t_lower, t_upper = (a - p) / q, (b - p) / q
         near, far = max(near, min(t_lower, t_upper)), min(far, max(t_lower, t_upper))
         planes = f"planes at {number(t_lower)} and {number(t_upper)}"

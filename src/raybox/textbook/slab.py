@@ -1,10 +1,10 @@
 """The slab method: Kay and Kajiya 1986, "Ray tracing complex scenes".
 
-A slab is the space between two parallel planes, and a box is what its slabs have in common. Three properties
-carry the method:
+A slab is the space between two parallel planes, and a box is the intersection of its slabs. The method rests
+on three properties:
 
 1. a point is in the box exactly if it is in every slab;
-2. a ray meets the box exactly if its stretches inside the slabs have a point in common, that is, if the last
+2. a ray hits the box exactly if its intervals inside the slabs have a point in common, that is, if the last
    of the near planes comes no later than the first of the far planes;
 3. of the near planes, the *candidate faces*, the one reached last is the face through which the ray enters.
 """
@@ -18,7 +18,7 @@ from raybox.textbook._checks import AXES, Vector, along, end, number, numbers, p
 
 
 class Face(NamedTuple):
-    """A face of the box: its axis, its coordinate there, and the t at which the line meets its plane."""
+    """A face of the box: its axis, its coordinate, and t of the line in its plane."""
 
     axis: int
     at: float
@@ -26,7 +26,7 @@ class Face(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """What `slab` answers; true in a condition if the ray meets the box."""
+    """The result of `slab`; true if the ray hits the box."""
 
     hit: bool
     t: float
@@ -46,23 +46,24 @@ def slab(
     *,
     t_max: float = inf,
 ) -> Slab:
-    """Clip the ray by one slab after the other, and stop as soon as nothing of it is left.
+    """Return the hit of the ray clipped by one slab after the other.
 
-    Told by two of the source texts: "candidate faces", which culls objects before the triangles are tried and
-    answers with the hit point, and "slabs in Python", which picks objects and tries segments.
+    Clipping stops when nothing of the ray is left. Source: two of the texts, "candidate faces", which culls
+    objects before their triangles are tested and returns the hit point, and "slabs in Python", which picks
+    objects and tests segments.
 
     * Range: t in [0, t_max], counted in lengths of the direction. (One text cuts every ray at 10000.)
     * Miss: hit is False, t is +inf and there is no point.
     * Inside: hit at once, at the origin, with t = 0.
     * Zero component: only an exact zero is parallel; the origin is compared with the slab, faces included.
-      (The texts take everything under 1e-6 for zero, and misjudge rays that cross a slab far away.)
+      (The texts treat everything under 1e-6 as zero, and fail for rays that cross a slab far away.)
 
-    faces are the candidate faces found on the way; steps tells the course of it. D = 2 or 3, in float64.
+    faces are the candidate faces found; steps are the steps as text. D = 2 or 3, in float64.
 
     Raises
     ------
     InvalidInput
-        For NaN, an infinite ray, a box without a point, lower > upper, t_max < 0, or shapes that do not fit.
+        For NaN, an infinite ray, a box without a point, lower > upper, t_max < 0, or mismatched shapes.
 
     Examples
     --------
@@ -80,18 +81,18 @@ def slab(
     for axis, (p, q, a, b) in enumerate(zip(o, d, low, high, strict=True)):
         name = AXES[axis]
 
-        # Settle a parallel ray by its origin: it is inside this slab for every t, or for none.
+        # The origin of a parallel ray decides: it is inside this slab for every t, or for none.
         if q == 0.0:
             steps.append(parallel(name, p, a, b))
             if not a <= p <= b:
                 return Slab(False, inf, None, tuple(faces), (*steps, "miss"))
             continue
 
-        # Meet both planes; the nearer one is the candidate face.
+        # Intersect both planes; the nearer one is the candidate face.
         near, far = ((a - p) / q, (b - p) / q) if q > 0.0 else ((b - p) / q, (a - p) / q)
         faces.append(Face(axis, a if q > 0.0 else b, near))
 
-        # Keep what this slab and those before have in common.
+        # Intersect with the slabs before.
         t_near, t_far = max(t_near, near), min(t_far, far)
         common = f"{number(t_near)} to {number(t_far)}" if t_near <= t_far else "nothing"
         own = f"{number(near)} to {number(far)}"
