@@ -1,15 +1,15 @@
-"""What a ray meets, by definition, with nothing of raybox: NumPy drops what is far off, fractions decide."""
+"""Boxes hit by a ray, by definition and without raybox: NumPy rejects far boxes, Fractions decide."""
 
 from fractions import Fraction
 
 import numpy as np
 
 
-def met(lower, upper, origin, direction) -> list[tuple[Fraction, int]]:
-    """Give (t, row) of every box that the ray from t = 0 on meets, in order of t, then of rows."""
+def boxes_hit(lower, upper, origin, direction) -> list[tuple[Fraction, int]]:
+    """Return (t, row) of every box hit at t >= 0, by t, then by row."""
     near = [
         (*time, row)
-        for row in _maybe(lower, upper, origin, direction)
+        for row in _near_rows(lower, upper, origin, direction)
         if (time := _time(lower[row], upper[row], origin, direction))
     ]
     return sorted(near)
@@ -29,8 +29,8 @@ def _time(low, high, origin, direction) -> tuple[Fraction] | None:
     return (enter,) if leave is None or enter <= leave else None
 
 
-def _maybe(lower, upper, origin, direction):
-    """Give the rows that the line comes near to: boxes padded by far more than any rounding."""
+def _near_rows(lower, upper, origin, direction):
+    """Return rows near the line: boxes are padded by far more than any rounding."""
     pad = 1e-6 * (1 + np.abs(np.asarray(origin)).max() + np.abs(upper).max())
     with np.errstate(all="ignore"):
         times = np.stack([(end - origin) / direction for end in (lower - pad, upper + pad)])
@@ -39,12 +39,12 @@ def _maybe(lower, upper, origin, direction):
 
 
 def pixel_ray(eye, target, fov, size, pixel) -> np.ndarray:
-    """Give the unit direction through a pixel of a camera that holds z up: the textbook pinhole."""
+    """Return the unit direction through a pixel of a pinhole camera with z up."""
     ahead = np.subtract(target, eye) / np.linalg.norm(np.subtract(target, eye))
     right = np.cross(ahead, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
     half = np.tan(fov / 2)
     x = (2 * pixel[0] / size[0] - 1) * half * size[0] / size[1]
     y = (1 - 2 * pixel[1] / size[1]) * half
-    way = ahead + x * right + y * np.cross(right, ahead)
-    return way / np.linalg.norm(way)
+    direction = ahead + x * right + y * np.cross(right, ahead)
+    return direction / np.linalg.norm(direction)

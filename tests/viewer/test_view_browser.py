@@ -1,7 +1,7 @@
 """The page in a real browser, headless Chromium: a click on a known pixel, uploads, exports.
 
-The box that has to be named comes from the camera's pose, the pixel and a brute force over all boxes that
-knows nothing of raybox. RAYBOX_SCREENSHOTS names a folder that keeps the pictures, to be looked at.
+The expected box comes from the camera's pose, the pixel and a brute force over all boxes without raybox.
+RAYBOX_SCREENSHOTS is a folder in which the pictures are saved.
 """
 
 import math
@@ -14,7 +14,7 @@ import pytest
 
 from browser import CHROMIUM, Page, chromium, colored, orange, to_page, viewing
 from test_real_data import DATA, duplex, read_csv, voxel_boxes
-from view_truth import met, pixel_ray
+from view_truth import boxes_hit, pixel_ray
 
 pytest.importorskip("viser")
 pytest.importorskip("playwright.sync_api")
@@ -27,12 +27,12 @@ NAMES = "min_x,min_y,min_z,max_x,max_y,max_z"
 TILES = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
 
 
-def steady_pixel(lower, upper, eye, target, size):
-    """Find a pixel, near the middle, whose neighbourhood shows one box; give the pixel and the box."""
+def uniform_pixel(lower, upper, eye, target, size):
+    """Return a pixel near the middle whose neighbourhood shows one box, and the box."""
     for step in range(200):
         pixel = size[0] * (0.5 + 0.13 * math.cos(step)), size[1] * (0.55 + 0.13 * math.sin(1.7 * step))
         around = [(pixel[0] + dx, pixel[1] + dy) for dx, dy in ((0, 0), (-2, -2), (2, -2), (-2, 2), (2, 2))]
-        found = [met(lower, upper, eye, pixel_ray(eye, target, FOV, size, p))[:1] for p in around]
+        found = [boxes_hit(lower, upper, eye, pixel_ray(eye, target, FOV, size, p))[:1] for p in around]
         rows = {one[0][1] if one else -1 for one in found}
         if len(rows) == 1 and rows != {-1}:
             return tuple(map(round, pixel)), rows.pop()
@@ -40,7 +40,7 @@ def steady_pixel(lower, upper, eye, target, size):
 
 
 def click_and_check(browser, url, boxes, pose, name):
-    """Click a known pixel from a known pose: the page must name and show the box that brute force names."""
+    """Click a known pixel from a known pose, and compare the page with brute force."""
     (lower, upper), (eye, target) = boxes, pose
     shift, scale = to_page(lower, upper)
     at = [",".join(map(str, (np.array(p) - shift) / scale)) for p in pose]
@@ -48,12 +48,12 @@ def click_and_check(browser, url, boxes, pose, name):
     page.tab.get_by_text("Click on the scene").wait_for()
     assert orange(page.drawn(f"{name}-before", 5_000, colored)) == 0
     x, y, *size = page.box()
-    pixel, want = steady_pixel(lower, upper, np.array(eye), np.array(target), size)
+    pixel, want = uniform_pixel(lower, upper, np.array(eye), np.array(target), size)
     page.tab.mouse.click(x + pixel[0], y + pixel[1])
     row, origin, direction = page.answer()
     assert np.abs(origin - eye).max() < 1e-3 * scale
     assert np.abs(direction - pixel_ray(eye, target, FOV, size, pixel)).max() < 1 / size[1]
-    everything = met(lower, upper, origin, direction)
+    everything = boxes_hit(lower, upper, origin, direction)
     assert row == everything[0][1] == want
     text = page.tab.locator(".raybox-answer").inner_text()
     assert f"Along the ray, in order: {len(everything):,}" in text
@@ -61,19 +61,19 @@ def click_and_check(browser, url, boxes, pose, name):
     assert list(map(int, listed)) == [row for _, row in everything[:60]]
     column, line = pixel
     page.drawn(f"{name}-after", 15, lambda p: orange(p[line - 12 : line + 13, column - 12 : column + 13]))
-    assert not page.strangers()
+    assert not page.foreign_urls()
     return page, pixel_ray(eye, target, FOV, size, pixel)
 
 
 @real
 def test_a_click_on_the_ifc_house():
-    """The table beside the IFC file, which another program made of it, must have the same box there."""
+    """The box picked in the IFC file has the id that the table of another program gives it."""
     from raybox.io.formats import load
 
     house = load(DATA / "duplex_ifc" / "duplex_a_20110907.ifc")
     with viewing(DATA / "duplex_ifc" / "duplex_a_20110907.ifc") as url, chromium(seconds=150) as browser:
-        page, way = click_and_check(browser, url, (house.lower, house.upper), HOUSE, "duplex")
-        row = met(*duplex(), np.array(HOUSE[0]), way)[0][1]
+        page, direction = click_and_check(browser, url, (house.lower, house.upper), HOUSE, "duplex")
+        row = boxes_hit(*duplex(), np.array(HOUSE[0]), direction)[0][1]
         name = read_csv(DATA / "duplex_ifc" / "duplex_aabb.csv")[row]["global_id"]
         assert f"id\t{name}" in page.tab.locator(".raybox-answer").inner_text()
 
@@ -86,7 +86,7 @@ def test_a_click_on_the_shop_of_441_118_voxels():
 
 @pytest.fixture
 def tiles(tmp_path):
-    """Write sixteen blocks, two of them alone, and what is no scene; give the blocks' corners."""
+    """Write files of sixteen blocks, of two, and of no scene; return the blocks' corners."""
     upper = TILES + np.array([0.8, 0.8, 1.0])
     for name, rows in (("tiles.csv", slice(None)), ("two.csv", slice(2))):
         blocks = np.hstack([TILES, upper])[rows]
@@ -115,15 +115,15 @@ def test_bad_files_are_messages_and_exports_are_whole(tiles, tmp_path):
             assert page.answer()[0] == 0
             assert "t\t2\n" in page.tab.locator(".raybox-answer").inner_text()
             type_a_ray(page, "0.4, 0.4, 5", "0 0")
-            page.tab.locator(".raybox-message", has_text="direction: three numbers").wait_for()
-            assert not page.strangers()
+            page.tab.locator(".raybox-message", has_text="direction must be three numbers").wait_for()
+            assert not page.foreign_urls()
 
-        # The server is gone: what is shown now is in the file.
+        # The server has stopped: the page shows the file's content.
         (tmp_path / "view.html").write_bytes(html)
         alone = Page(browser, (tmp_path / "view.html").as_uri())
         alone.drawn("html", 3_000, colored)
         alone.drawn("html", 100, orange)
-        assert not alone.strangers(known=())
+        assert not alone.foreign_urls(known=())
 
 
 def type_a_ray(page, origin, direction):

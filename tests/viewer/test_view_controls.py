@@ -1,4 +1,4 @@
-"""The viewer's controls: what each does, without a browser; exports; the command."""
+"""The viewer's controls without a browser; exports; the command."""
 
 import math
 import statistics
@@ -29,11 +29,11 @@ def viewer():
 # Controls
 
 
-def pressed(viewer, origin, direction):
-    """Have the handler of clicks called with what a browser sends: numbers of the page."""
-    place = viewer.stage.place
+def click(viewer, origin, direction):
+    """Call the click handler with a ray in page coordinates, as a browser sends it."""
+    page_frame = viewer.stage.page_frame
     event = SimpleNamespace(
-        ray_origin=tuple(place.to_page(origin)), ray_direction=tuple(direction), screen_pos=(0.5, 0.5)
+        ray_origin=tuple(page_frame.to_page(origin)), ray_direction=tuple(direction), screen_pos=(0.5, 0.5)
     )
     viewer._clicked(event)
 
@@ -42,42 +42,42 @@ def nodes(viewer):
     return {name for name in viewer._server.scene._handle_from_node_name if name.startswith("/answer/")}
 
 
-def test_a_click_highlights_and_spells_out(viewer):
-    pressed(viewer, [0, 0, 0], [1, 0, 0])
+def test_a_click_highlights_and_lists_hits(viewer):
+    click(viewer, [0, 0, 0], [1, 0, 0])
     assert viewer.answer.nearest == 0
     assert 'data-index="0"' in viewer._panel.content
     assert {"/answer/solid", "/answer/others", "/answer/points", "/answer/ray"} <= nodes(viewer)
     solid = viewer._server.scene._handle_from_node_name["/answer/solid"]
-    assert np.allclose(viewer.stage.place.to_scene(solid.position), [2.5, 0, 0])
-    pressed(viewer, [0, 0, 0], [-1, 0, 0])
+    assert np.allclose(viewer.stage.page_frame.to_scene(solid.position), [2.5, 0, 0])
+    click(viewer, [0, 0, 0], [-1, 0, 0])
     assert viewer.answer.nearest == -1
     assert "/answer/solid" not in nodes(viewer)
-    pressed(viewer, [0, 0, 0], [math.nan, 0, 0])
+    click(viewer, [0, 0, 0], [math.nan, 0, 0])
     assert "must be finite" in viewer._message.content or "NaN" in viewer._message.content
 
 
 def test_the_sliders_and_the_line_of_sight(viewer):
-    pressed(viewer, [0, 0, 0], [1, 0, 0])
+    click(viewer, [0, 0, 0], [1, 0, 0])
     viewer._low.value = 4.0
-    viewer._limited(None)
+    viewer._range_changed(None)
     assert [c.index for c in viewer.answer.contacts] == [1, 2]
     viewer._low.value = 0.0
-    viewer._limited(None)
+    viewer._range_changed(None)
     assert viewer._model.range == (0.0, math.inf)
-    viewer._sighting.value = True
-    viewer._looked(None)
+    viewer._line_of_sight_box.value = True
+    viewer._line_of_sight_toggled(None)
     assert viewer.answer is None
-    pressed(viewer, [0, 0, 0], [1, 0, 0])
-    pressed(viewer, [10, 0, 0], [-1, 0, 0])
+    click(viewer, [0, 0, 0], [1, 0, 0])
+    click(viewer, [10, 0, 0], [-1, 0, 0])
     assert "blocked" in viewer._panel.content
     assert "/answer/between" in nodes(viewer)
-    viewer._forgot(None)
+    viewer._clicks_cleared(None)
     assert not nodes(viewer)
 
 
 def test_clicks_from_many_threads_each_leave_one_whole_answer(viewer):
     threads = [
-        threading.Thread(target=pressed, args=(viewer, [x, 0, 0], [1, 0, 0])) for x in (0.0, 4.0, 7.0) * 4
+        threading.Thread(target=click, args=(viewer, [x, 0, 0], [1, 0, 0])) for x in (0.0, 4.0, 7.0) * 4
     ]
     for thread in threads:
         thread.start()
@@ -96,34 +96,36 @@ def test_the_sliders_fit_any_scene(size, top):
             assert slider.max == pytest.approx(top) if top else 1e289 < slider.max < math.inf
             assert slider.step == slider.max / 1000
         assert (viewer._low.value, viewer._high.value) == (0.0, viewer._high.max)
-        viewer._limited(None)
+        viewer._range_changed(None)
         assert viewer._model.range == (0.0, math.inf)
 
 
 def test_a_ray_can_be_typed_and_is_written_back_bit_by_bit(viewer):
     viewer._origin.value, viewer._direction.value = "(0 0.1, 0)", "3; 0 0"
-    viewer._handler(viewer._typed)(None)
+    viewer._handler(viewer._ray_entered)(None)
     assert [c.t for c in viewer.answer.contacts] == [2 / 3, 5 / 3, 8 / 3]
     assert (viewer._origin.value, viewer._direction.value) == ("0.0, 0.1, 0.0", "3.0, 0.0, 0.0")
     for bad in ("", "1, 2", "1, 2, x", "1, 2, 3, 4"):
         viewer._origin.value = bad
-        viewer._handler(viewer._typed)(None)
-        assert "origin: three numbers, such as 1, 2.5, -3; got" in viewer._message.content
+        viewer._handler(viewer._ray_entered)(None)
+        assert "origin must be three numbers, such as 1, 2.5, -3; got" in viewer._message.content
     viewer._origin.value = "nan, 0, 0"
-    viewer._handler(viewer._typed)(None)
+    viewer._handler(viewer._ray_entered)(None)
     assert viewer._message.content
     assert viewer.answer.nearest == 0
 
 
-def test_what_would_be_overlooked_gets_a_frame(viewer):
-    pressed(viewer, [0, 0, 0], [1, 0, 0])
+def test_a_small_box_gets_a_frame(viewer):
+    click(viewer, [0, 0, 0], [1, 0, 0])
     assert "/answer/frame" not in nodes(viewer)
-    pressed(viewer, [-200, 0, 0], [1, 0, 0])
+    click(viewer, [-200, 0, 0], [1, 0, 0])
     assert "/answer/frame" in nodes(viewer)
-    lines = viewer.stage.place.to_scene(viewer._server.scene._handle_from_node_name["/answer/frame"].points)
+    lines = viewer.stage.page_frame.to_scene(
+        viewer._server.scene._handle_from_node_name["/answer/frame"].points
+    )
     assert np.allclose(lines.reshape(-1, 3).mean(axis=0), [2.5, 0, 0], atol=1e-5)
     label = viewer._server.scene._handle_from_node_name["/answer/label"]
-    assert viewer.stage.place.to_scene(label.position)[2] > lines[..., 2].max()
+    assert viewer.stage.page_frame.to_scene(label.position)[2] > lines[..., 2].max()
     assert np.ptp(lines[..., 0]) == pytest.approx(2 * 0.02 * 202.5, rel=1e-5)
 
 
@@ -133,13 +135,13 @@ def test_a_click_at_100_000_boxes_is_answered_and_drawn_within_100_ms():
     with rb.view(rb.Boxes(lower, lower + 0.5), port=0) as viewer:
         for k in range(21):
             started = time.perf_counter()
-            pressed(viewer, [-50, 50 + k / 10, 49], [1.0, 0.01, 0.0])
+            click(viewer, [-50, 50 + k / 10, 49], [1.0, 0.01, 0.0])
             taken.append(time.perf_counter() - started)
         assert viewer.answer.contacts
     assert statistics.median(taken) < 0.1, taken
 
 
-def test_few_boxes_have_edges_and_many_none():
+def test_up_to_5000_boxes_have_edges():
     for count, edged in ((5_000, True), (5_001, False)):
         lower = np.random.default_rng(3).uniform(0, 100, (count, 3))
         with rb.view(rb.Boxes(lower, lower + 1), port=0) as viewer:
@@ -163,15 +165,15 @@ def test_html_is_whole_and_opens_no_connection(viewer, tmp_path):
 
 
 def test_a_picture_needs_an_open_page(viewer, tmp_path):
-    with pytest.raises(rb.RayboxError, match="a picture is drawn by a browser, and none has the page open"):
+    with pytest.raises(rb.RayboxError, match="no browser has the page open to draw the picture"):
         viewer.save_png(tmp_path / "view.png")
 
 
-def test_rays_are_drawn_up_to_what_they_meet():
+def test_rays_are_drawn_up_to_their_hits():
     rays = rb.Rays([[0, 0, 0], [0, 0, 0], [np.nan, 0, 0]], [[1, 0, 0], [-1, 0, 0], [1, 0, 0]], invalid="miss")
     with rb.view(ROW, rays, port=0) as viewer:
         drawn = viewer._server.scene._handle_from_node_name["/rays"]
-        ends = viewer.stage.place.to_scene(drawn.points)
+        ends = viewer.stage.page_frame.to_scene(drawn.points)
         assert ends.shape == (2, 2, 3)
         assert np.allclose(ends[0], [[0, 0, 0], [2, 0, 0]], atol=1e-6)
         assert ends[1, 1, 0] < -5
@@ -189,12 +191,12 @@ def test_the_command_writes_html_and_refuses_what_it_should(tmp_path, monkeypatc
     done = CliRunner().invoke(main, ["view", "one.csv", "rays.csv", "--port", "0", "--html", "out.html"])
     assert (done.exit_code, done.stdout) == (0, ""), done.output
     assert (tmp_path / "out.html").stat().st_size > 500_000
-    for arguments, says in (
+    for arguments, text_part in (
         (["none.csv"], "none.csv"),
         (["one.csv", "--port", "70000"], "port must be"),
         (["one.csv", "one.csv"], "one.csv"),
     ):
         done = CliRunner().invoke(main, ["view", *arguments])
         assert done.exit_code == 2
-        assert says in done.stderr
+        assert text_part in done.stderr
         assert "Traceback" not in done.output

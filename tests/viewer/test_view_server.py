@@ -1,4 +1,4 @@
-"""The viewer's server: where it listens, whom it answers, what it takes from whom."""
+"""The viewer's server: its address, the connections it accepts, its limits on uploads."""
 
 import http.client
 import socket
@@ -30,8 +30,8 @@ def served():
 @pytest.fixture
 def viewer(served):
     served._server.scene.remove_by_name("/none")
-    served._model.look(False)
-    served._say("")
+    served._model.set_mode(False)
+    served._show_message("")
     return served
 
 
@@ -49,7 +49,7 @@ def get(viewer, path):
     return reply.status, body
 
 
-# Where it listens
+# Address
 
 
 def test_it_listens_on_this_machine_only(viewer):
@@ -59,7 +59,7 @@ def test_it_listens_on_this_machine_only(viewer):
 
 
 def answers(host, port) -> bool:
-    """Tell whether anything listens there: 127.0.0.2 is this machine too, but not the address 127.0.0.1."""
+    """Return whether a server listens there; 127.0.0.2 is this machine, but not 127.0.0.1."""
     try:
         socket.create_connection((host, port), timeout=5).close()
     except OSError:
@@ -68,7 +68,7 @@ def answers(host, port) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 without set-up")
-def test_another_address_only_if_told_so():
+def test_another_address_if_requested():
     with rb.view(ROW, host="0.0.0.0", port=0) as viewer:
         assert answers("127.0.0.2", port_of(viewer))
         assert viewer.url.startswith("http://127.0.0.1:")
@@ -80,7 +80,7 @@ def test_a_taken_port_gives_the_next_one(viewer):
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "says"),
+    ("host", "port", "text_part"),
     [
         ("127.0.0.1", 65536, "port must be from 0 to 65535; got 65536"),
         ("127.0.0.1", -1, "port must be"),
@@ -88,8 +88,8 @@ def test_a_taken_port_gives_the_next_one(viewer):
         ("no such host", 8080, "cannot listen at no such host"),
     ],
 )
-def test_an_address_that_cannot_be_had_is_an_error(host, port, says):
-    with pytest.raises(rb.RayboxError, match=says):
+def test_an_unusable_address_is_an_error(host, port, text_part):
+    with pytest.raises(rb.RayboxError, match=text_part):
         rb.view(ROW, host=host, port=port)
 
 
@@ -102,7 +102,7 @@ def test_it_stops():
         time.sleep(0.1)
 
 
-# Whom it answers
+# Connections
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_no_file_of_the_machine_can_be_read(viewer, path):
     assert get(viewer, "/")[0] == 200
 
 
-def hears(viewer, **headers) -> bool:
-    """Tell whether a socket that says these headers is told anything."""
+def receives_data(viewer, **headers) -> bool:
+    """Return whether a socket with these headers receives any data."""
     address = f"ws://127.0.0.1:{port_of(viewer)}"
     with connect(address, subprotocols=[SUBPROTOCOL], max_size=None, compression=None, **headers) as line:
         try:
@@ -133,16 +133,16 @@ def hears(viewer, **headers) -> bool:
             return False
 
 
-def test_only_its_own_page_hears_anything(viewer):
+def test_only_its_own_page_receives_data(viewer):
     own = f"127.0.0.1:{port_of(viewer)}"
-    assert hears(viewer, origin=f"http://{own}")
-    assert hears(viewer)  # a program, not a page
+    assert receives_data(viewer, origin=f"http://{own}")
+    assert receives_data(viewer)  # a program, not a page
     for stranger in ("https://example.com", f"http://{own}.example.com", "null", "http://127.0.0.1:1"):
-        assert not hears(viewer, origin=stranger)
-    assert hears(viewer, origin=f"http://{own}"), "the server must live on"
+        assert not receives_data(viewer, origin=stranger)
+    assert receives_data(viewer, origin=f"http://{own}"), "the server must still run"
 
 
-def test_a_foreign_name_that_leads_here_is_turned_away():
+def test_a_foreign_name_of_this_machine_is_refused():
     assert server.is_own_page("http://localhost:9", "localhost:9", "127.0.0.1")
     assert server.is_own_page("http://[::1]:9", "[::1]:9", "127.0.0.1")
     assert not server.is_own_page("http://evil.example:9", "evil.example:9", "127.0.0.1")
@@ -151,7 +151,7 @@ def test_a_foreign_name_that_leads_here_is_turned_away():
     assert not server.is_own_page("http://evil.example:9", "lab.example:9", "0.0.0.0")
 
 
-def test_nobody_can_have_it_open_a_tunnel(viewer):
+def test_no_page_can_open_a_tunnel(viewer):
     handled = viewer._server._websock_server._incoming_handlers
     assert _messages.FileTransferStartUpload in handled
     assert not {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect} & set(handled)
@@ -161,7 +161,7 @@ def test_nobody_can_have_it_open_a_tunnel(viewer):
 
 
 def upload(viewer, name, content):
-    """Have the upload button's handler called, as viser does."""
+    """Call the upload button's handlers, as viser does."""
     file = SimpleNamespace(name=name, content=content)
     for act in viewer._upload._impl.update_cb:
         act(SimpleNamespace(target=SimpleNamespace(value=file), client=None))
@@ -197,7 +197,7 @@ def start(viewer, size, parts=1, name="big.csv"):
 
 def test_a_large_upload_is_refused_before_it_is_sent(viewer):
     running = viewer._server.gui._current_file_upload_states
-    start(viewer, open_file.LARGEST + 1)
+    start(viewer, open_file.MAX_BYTES + 1)
     assert not running
     assert "256 MiB" in viewer._message.content
     start(viewer, 10, parts=1000)
@@ -213,8 +213,8 @@ def test_an_upload_may_not_send_more_than_it_announced(viewer):
     (handler,) = viewer._server._websock_server._incoming_handlers[_messages.FileTransferPart]
     handler(0, part)
     assert not running
-    assert "more than it announced" in viewer._message.content
-    for k in range(server.UPLOADS + 1):
+    assert "more bytes than it announced" in viewer._message.content
+    for k in range(server.MAX_UPLOADS + 1):
         start(viewer, 10 + k)
-    assert len(running) == server.UPLOADS
+    assert len(running) == server.MAX_UPLOADS
     running.clear()

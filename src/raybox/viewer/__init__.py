@@ -1,17 +1,17 @@
-"""The browser page: look at a scene, click, and see what the ray of that click meets.
+"""The browser viewer: shows a scene, and lists what the ray of a click hits.
 
-============  ===============================================================================
-module        does
-============  ===============================================================================
-``stage``     a scene as the page holds it: exact numbers, and where the page's float32 lie
-``opening``   a path, or the bytes of an upload, in; a stage out
-``model``     a click in, an answer out; knows no browser
-``words``     an answer as HTML, points as text
-``looks``     which boxes are worth drawing, in which colours
-``draw``      a stage and an answer as things of the page's scene
-``guard``     the server: where it listens, whom it answers, how much it takes
-``page``      `Viewer`: the controls and what they do
-============  ===============================================================================
+==============  =============================================================================
+module          contents
+==============  =============================================================================
+``stage``       the scene shown: exact coordinates, and their map to the page's float32
+``open_file``   reads a path, or the bytes of an upload, into a stage
+``model``       state and results of clicks, without a browser
+``html``        results as HTML, points as text
+``appearance``  which boxes are drawn, their colours, the first camera position
+``draw``        draws a stage and a result into the page's 3D scene
+``server``      the server: address, connections it accepts, limits on uploads
+``page``        `Viewer`: the controls and their effects
+==============  =============================================================================
 """
 
 from raybox.viewer.page import Viewer, view

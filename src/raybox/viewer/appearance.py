@@ -1,4 +1,4 @@
-"""Which boxes are worth drawing, in which colours, and from where to look at them first."""
+"""Which boxes the viewer draws, their colours, and the first camera position."""
 
 import math
 
@@ -13,9 +13,9 @@ Colors = NDArray[np.uint8]
 FOV = math.radians(50.0)  # vertical
 ASPECT = 1.1  # of the narrowest picture that everything fits at first
 _FROM = np.array([1.0, -1.35, 0.85])
-KINDS = 24  # a column of more different words does not make a legend
-# Nine colours that stay apart for the colour-blind (P. Tol's "muted" and "bright"), none near the orange of
-# what is picked; what is left over is grey.
+KINDS = 24  # a column with more distinct words gets no legend
+# Nine colours that colour-blind people can distinguish (P. Tol's "muted" and "bright"), none near the orange
+# of the picked box; all other kinds are grey.
 _APART = np.array(
     [
         (136, 204, 238),
@@ -36,7 +36,10 @@ _NEIGHBOURS = [(axis, step) for axis in range(3) for step in (-1, 1)]
 
 
 def colors(stage: Stage, middles: Floats) -> Colors:
-    """Give each row a colour: by its kind, if the file has a column of few words; else by height."""
+    """Return a colour for each row, (N, 3) uint8: by kind, else by height.
+
+    The kind comes from a column of the file with at most `KINDS` distinct words.
+    """
     kinds, kind = _kinds(stage)
     if kinds:
         return _APART[np.minimum(kind, len(_APART) - 1)]
@@ -50,14 +53,17 @@ def colors(stage: Stage, middles: Floats) -> Colors:
 
 
 def legend(stage: Stage) -> list[tuple[str, tuple[int, ...]]]:
-    """Name the kinds that have a colour of their own, the commonest first, then what is left over."""
+    """Return names and colours of the kinds, commonest first; the rest is "others"."""
     kinds, _ = _kinds(stage)
     names = kinds if len(kinds) <= len(_APART) else [*kinds[: len(_APART) - 1], "others"]
     return [(name, tuple(color)) for name, color in zip(names, _APART.tolist(), strict=False)]
 
 
 def _kinds(stage: Stage) -> tuple[list[str], NDArray[np.int64]]:
-    """Find a column of few words: give the words, the commonest first, and each row's place among them."""
+    """Return the distinct words of a label column, commonest first, and each row's word.
+
+    The first column with 2 to `KINDS` distinct words; both empty if there is none.
+    """
     for words in stage.labels.values():
         kinds, kind, count = np.unique(np.array(words), return_inverse=True, return_counts=True)
         if 1 < len(kinds) <= KINDS:
@@ -66,29 +72,31 @@ def _kinds(stage: Stage) -> tuple[list[str], NDArray[np.int64]]:
     return [], np.zeros(0, np.int64)
 
 
-def eye(low: Floats, high: Floats) -> Floats:
-    """Stand where all of a box just fits a picture of `FOV`, seen from above its front right corner.
+def camera_position(low: Floats, high: Floats) -> Floats:
+    """Return an eye position from which a whole box just fits the picture.
 
-    A corner at (x, y, z), measured along the picture's sides and towards the eye at distance d, is seen if
-    |x| and |y| are at most (d - z) times the tangent of half the angle of view.
+    The eye looks down on the box's front right corner, with the angle of view `FOV`. A corner at (x, y, z),
+    measured along the picture's sides and towards an eye at distance d, is visible if |x| and |y| are at most
+    (d - z) times the tangent of half the angle of view.
     """
     towards = _FROM / np.linalg.norm(_FROM)
     right = np.cross([0.0, 0.0, 1.0], towards)
     right /= np.linalg.norm(right)
     axes = np.stack([right, np.cross(towards, right), towards])
     half = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * (high - low)
-    seen = half @ axes.T
+    projected = half @ axes.T
     slope = math.tan(FOV / 2)
-    needed = seen[:, 2] + np.maximum(np.abs(seen[:, 0]) / (ASPECT * slope), np.abs(seen[:, 1]) / slope)
+    x, y, z = np.abs(projected[:, 0]), np.abs(projected[:, 1]), projected[:, 2]
+    needed = z + np.maximum(x / (ASPECT * slope), y / slope)
     distance = 1.08 * float(needed.max()) or 4.0
     return np.asarray((low + high) / 2 + distance * towards)
 
 
-def drawn(boxes: Boxes) -> tuple[Floats, Floats, Bools]:
-    """Give finite corners to draw for each box, and which are worth it.
+def drawable(boxes: Boxes) -> tuple[Floats, Floats, Bools]:
+    """Return finite lower and upper corners of each box, and which boxes to draw.
 
-    What has no bound ends a little outside of everything else. Not worth it: boxes without any point, and
-    of equal boxes on a grid (voxels) those hidden behind six others, mostly the bulk.
+    Unbounded sides are cut a little outside all finite bounds. Boxes without any point are not drawn, nor are
+    voxels (equal boxes on a grid) that are hidden behind six neighbours.
     """
     low, high = finite_bounds(boxes)
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
@@ -98,7 +106,7 @@ def drawn(boxes: Boxes) -> tuple[Floats, Floats, Bools]:
 
 
 def _buried(boxes: Boxes) -> Bools:
-    """Tell which boxes of a grid of equal boxes have neighbours on all six sides."""
+    """Return which voxels have neighbours on all six sides; none if boxes are no voxels."""
     nothing: Bools = np.zeros(len(boxes), np.bool_)
     if not len(boxes):
         return nothing
@@ -120,5 +128,5 @@ def _buried(boxes: Boxes) -> Bools:
 
 
 def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give each cell a number, 20 bits for each axis: a neighbour's is a fixed step away."""
+    """Return cell keys of 20 bits an axis: neighbours differ by a fixed step."""
     return np.asarray(((cells + 1) << np.array([0, 20, 40])).sum(axis=1))

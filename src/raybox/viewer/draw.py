@@ -1,19 +1,19 @@
-"""A stage and an answer as things of the page's scene."""
+"""Draws a stage, rays and results of clicks into the page's 3D scene."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.validation import Floats
+from raybox.validation import Bools, Floats
 from raybox.viewer import appearance
-from raybox.viewer.model import Answer, Begun, Contact, Picked
+from raybox.viewer.model import Answer, Contact, LineStart, Picked
 from raybox.viewer.stage import Stage
 
-OPAQUE_FROM = 5_000  # boxes: beyond, translucent ones wash each other out, and edges cover what they bound
-RAYS = 20_000  # rays drawn
-SEEN = 0.02  # radians: what looks smaller from the eye gets a frame
-# What is met, what lies behind it, rays that hit, rays that miss: told apart without seeing red and green
+OPAQUE_FROM = 5_000  # boxes: more of them are drawn opaque and without edges, to remain readable
+MAX_RAYS = 20_000  # drawn at most
+SMALLEST_ANGLE = 0.02  # radians: a picked box that looks smaller gets a frame
+# Picked box, boxes behind it, rays that hit, rays that miss: distinct for red-green colour-blind people too
 _ORANGE, _BLUE, _RED, _GREY, _INK = (
     (255, 140, 0),
     (0, 119, 187),
@@ -28,20 +28,20 @@ _TRIANGLES = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d)
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a, 8) if (a ^ b).bit_count() == 1])
 
 
-class Shots(NamedTuple):
-    """Rays to draw: where each begins and ends on the page, which hit, how many there are in all."""
+class RaySegments(NamedTuple):
+    """Rays to draw: ends on the page, which of them hit, how many rays there are in all."""
 
     starts: Floats
     ends: Floats
-    hit: Any
+    hit: Bools
     total: int
 
 
 def light(page: Any) -> None:
     """Light the scene so that three faces of a box differ, without shadows.
 
-    Shadows and the glossy surroundings that are there by default take a browser without a GPU more than ten
-    times as long, and hide colours that mean something.
+    viser's default shadows and reflections make a browser without a GPU more than ten times slower, and
+    distort the colours.
     """
     page.configure_default_lights(enabled=False)
     page.configure_environment_map(None)
@@ -50,18 +50,18 @@ def light(page: Any) -> None:
 
 
 def draw_stage(page: Any, stage: Stage) -> Any:
-    """Draw what is shown, in one draw call, and the edges of few boxes; return the handle of their faces."""
+    """Draw the scene, and edges of up to `OPAQUE_FROM` boxes; return the faces' handle."""
     if isinstance(stage.solid, Mesh):
         return _draw_mesh(page, stage)
     return _draw_boxes(page, stage, stage.solid)
 
 
 def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
-    lower, upper, worth = appearance.drawn(boxes)
-    low, high = (stage.place.to_page(end[worth]) for end in (lower, upper))
-    hues = appearance.colors(stage, lower / 2 + upper / 2)[worth]
-    few = len(low) <= OPAQUE_FROM
-    if few and len(low):
+    lower, upper, visible = appearance.drawable(boxes)
+    low, high = (stage.page_frame.to_page(end[visible]) for end in (lower, upper))
+    hues = appearance.colors(stage, lower / 2 + upper / 2)[visible]
+    translucent = len(low) <= OPAQUE_FROM
+    if translucent and len(low):
         page.add_line_segments("/edges", _edges(low, high), _INK, thickness=1.0, thickness_units="screen")
     return page.add_batched_meshes_simple(
         "/scene",
@@ -71,7 +71,7 @@ def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
         batched_positions=(low + high) / 2,
         batched_scales=np.maximum(high - low, 1e-5),  # a flat box still has a direction
         batched_colors=hues,
-        opacity=0.45 if few else None,
+        opacity=0.45 if translucent else None,
         flat_shading=True,
         lod="off",
         cast_shadow=False,
@@ -80,20 +80,23 @@ def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
 
 
 def _draw_mesh(page: Any, stage: Stage) -> Any:
-    points = stage.place.to_page(stage.solid.vertices)  # type: ignore[union-attr]
+    points = stage.page_frame.to_page(stage.solid.vertices)  # type: ignore[union-attr]
     faces = stage.solid.faces  # type: ignore[union-attr]
     return page.add_mesh_simple(
         "/scene", points, faces, color=(130, 170, 180), flat_shading=True, side="double"
     )
 
 
-def shots(stage: Stage, rays: Rays) -> Shots:
-    """Cast rays to draw them: a hit ends where it is met, a miss a little outside of the scene."""
+def ray_segments(stage: Stage, rays: Rays) -> RaySegments:
+    """Cast rays, and return the first `MAX_RAYS` as segments of the page.
+
+    A hit ends at its point, a miss a little outside the scene.
+    """
     rows, reach = rays.rows(), 3.0 * stage.radius
     some = Rays(
-        *(a[:RAYS] for a in rows[:2]),
-        t_min=rays.t_min.reshape(-1)[:RAYS],
-        t_max=rays.t_max.reshape(-1)[:RAYS],
+        *(a[:MAX_RAYS] for a in rows[:2]),
+        t_min=rays.t_min.reshape(-1)[:MAX_RAYS],
+        t_max=rays.t_max.reshape(-1)[:MAX_RAYS],
         invalid="miss",
     )
     hits = stage.scene.nearest(some)
@@ -103,15 +106,15 @@ def shots(stage: Stage, rays: Rays) -> Shots:
         far = np.minimum(some.t_max, reach / np.linalg.norm(some.directions, axis=-1))
         start = np.where(np.isfinite(some.t_min), some.t_min, -far)
         stop = np.where(hits.hit, hits.t, far)
-        ends = [stage.place.to_page(some.origins + t[:, None] * some.directions) for t in (start, stop)]
+        ends = [stage.page_frame.to_page(some.origins + t[:, None] * some.directions) for t in (start, stop)]
     drawable &= np.isfinite(ends[0]).all(axis=-1) & np.isfinite(ends[1]).all(axis=-1)
-    return Shots(ends[0][drawable], ends[1][drawable], hits.hit[drawable], len(rows.origins))
+    return RaySegments(ends[0][drawable], ends[1][drawable], hits.hit[drawable], len(rows.origins))
 
 
-def draw_shots(page: Any, given: Shots) -> None:
-    """Draw rays: red to what they hit, grey where they meet nothing."""
-    tints = np.where(given.hit[:, None, None], np.array(_RED), np.array(_GREY)).astype(np.uint8)
-    points = np.stack([given.starts, given.ends], axis=1)
+def draw_rays(page: Any, segments: RaySegments) -> None:
+    """Draw hits in red and misses in grey."""
+    tints = np.where(segments.hit[:, None, None], np.array(_RED), np.array(_GREY)).astype(np.uint8)
+    points = np.stack([segments.starts, segments.ends], axis=1)
     if len(points):
         page.add_line_segments(
             "/rays", points, np.broadcast_to(tints, points.shape), thickness=1.5, thickness_units="screen"
@@ -119,12 +122,12 @@ def draw_shots(page: Any, given: Shots) -> None:
 
 
 def draw_answer(page: Any, stage: Stage, answer: Answer | None) -> None:
-    """Draw what a click found, in place of what the one before it did."""
+    """Draw the result of a click in place of the previous one; None removes it."""
     page.remove_by_name("/answer")
     if answer is None:
         return
     page.add_frame("/answer", show_axes=False)
-    if isinstance(answer, Begun):
+    if isinstance(answer, LineStart):
         return _draw_points(page, stage, (answer.end,), _ORANGE)
     if isinstance(answer, Picked):
         _draw_picked(page, stage, answer)
@@ -138,9 +141,9 @@ def draw_answer(page: Any, stage: Stage, answer: Answer | None) -> None:
 
 
 def _draw_picked(page: Any, stage: Stage, answer: Picked) -> None:
-    """Highlight the box met first, outline the others, mark where each is met."""
+    """Highlight the nearest box, outline the others, and mark each hit point."""
     last = max((c.t for c in answer.contacts), default=0.0)
-    beyond = 4 * stage.radius + float(np.linalg.norm(answer.ray.origins - stage.place.shift))
+    beyond = 4 * stage.radius + float(np.linalg.norm(answer.ray.origins - stage.page_frame.shift))
     reach = min(float(answer.ray.t_max), max(beyond, last))
     _draw_line(page, stage, answer.ray, reach, _RED)
     if not answer.contacts:
@@ -152,17 +155,19 @@ def _draw_picked(page: Any, stage: Stage, answer: Picked) -> None:
     _draw_points(page, stage, answer.contacts, _RED)
     first = answer.contacts[0]
     name = str(first.index) if first.id is None else f"{first.index}  {first.id}"
-    place = stage.place.to_page(first.point) + np.array([0.0, 0.0, lift])
-    page.add_label("/answer/label", name[:60], position=place, anchor="bottom-left")
+    position = stage.page_frame.to_page(first.point) + np.array([0.0, 0.0, lift])
+    page.add_label("/answer/label", name[:60], position=position, anchor="bottom-left")
 
 
 def _draw_frame(page: Any, stage: Stage, answer: Picked) -> float:
-    """Draw a cube round what is so small in the picture that its colour would be overlooked.
+    """Draw a cube round a box too small to notice; return the lift of its label.
 
-    Returns how far to lift its label, for it to stand above the cube: 0 if there is none.
+    The lift places the label above the cube; 0 without one.
     """
     low, high = (end[0] for end in _bounds(stage, [answer.nearest]))
-    least = SEEN * float(np.linalg.norm(stage.place.to_page(answer.ray.origins) - (low + high) / 2))
+    least = SMALLEST_ANGLE * float(
+        np.linalg.norm(stage.page_frame.to_page(answer.ray.origins) - (low + high) / 2)
+    )
     if (high - low).max() < least:
         middle = ((low + high) / 2)[None]
         lines = _edges(middle - least, middle + least)
@@ -172,9 +177,9 @@ def _draw_frame(page: Any, stage: Stage, answer: Picked) -> float:
 
 
 def _draw_solid(page: Any, stage: Stage, index: int) -> None:
-    """Draw a row once more, in orange, a little larger."""
+    """Draw a box or triangle again, in orange; a box a little larger."""
     if isinstance(stage.solid, Mesh):
-        corners = stage.place.to_page(stage.solid.corners()[index])
+        corners = stage.page_frame.to_page(stage.solid.corners()[index])
         page.add_mesh_simple("/answer/solid", corners, np.array([[0, 1, 2]]), color=_ORANGE, side="double")
         return
     low, high = _ends(stage, stage.solid, [index])
@@ -190,11 +195,11 @@ def _draw_solid(page: Any, stage: Stage, index: int) -> None:
 
 
 def _draw_outlines(page: Any, stage: Stage, rows: list[int], name: str, tint: tuple[int, int, int]) -> None:
-    """Draw the edges of rows."""
+    """Draw the edges of boxes or triangles."""
     if not rows:
         return
     if isinstance(stage.solid, Mesh):
-        corners = stage.place.to_page(stage.solid.corners()[rows])
+        corners = stage.page_frame.to_page(stage.solid.corners()[rows])
         lines = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2, 3)
     else:
         low, high = _ends(stage, stage.solid, rows)
@@ -203,34 +208,34 @@ def _draw_outlines(page: Any, stage: Stage, rows: list[int], name: str, tint: tu
 
 
 def _edges(low: Floats, high: Floats, stretch: float = 1.0) -> Floats:
-    """Give the twelve edges of each box as segments."""
+    """Return the twelve edges of each box as segments, (12 N, 2, 3) float32."""
     corners = (low + high)[:, None] / 2 + stretch * (high - low)[:, None] * _CORNERS
     return np.asarray(corners[:, _EDGES].reshape(-1, 2, 3), np.float32)
 
 
 def _draw_line(page: Any, stage: Stage, ray: Rays, stop: float, tint: tuple[int, int, int]) -> None:
-    ends = stage.place.to_page(np.array([ray.at(float(ray.t_min)), ray.at(stop)]))
+    ends = stage.page_frame.to_page(np.array([ray.at(float(ray.t_min)), ray.at(stop)]))
     page.add_line_segments("/answer/ray", ends[None], tint, thickness=3.0, thickness_units="screen")
 
 
 def _draw_points(page: Any, stage: Stage, contacts: tuple[Contact, ...], tint: tuple[int, int, int]) -> None:
-    points = stage.place.to_page([c.point for c in contacts])
+    points = stage.page_frame.to_page([c.point for c in contacts])
     low, high = _bounds(stage, [contacts[0].index])
-    size = min(max(0.12 * float((high - low).max()), 0.002), 0.05)  # smaller than what it lies on
+    size = min(max(0.12 * float((high - low).max()), 0.002), 0.05)  # smaller than the box or triangle
     page.add_point_cloud("/answer/points", points, tint, point_size=size, point_shape="circle")
 
 
 def _bounds(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
-    """Give the corners of the boxes round rows on the page."""
+    """Return page corners of the boxes round some rows."""
     if isinstance(stage.solid, Mesh):
-        corners = stage.place.to_page(stage.solid.corners()[rows])
+        corners = stage.page_frame.to_page(stage.solid.corners()[rows])
         return corners.min(axis=1), corners.max(axis=1)
     return _ends(stage, stage.solid, rows)
 
 
 def _ends(stage: Stage, boxes: Boxes, rows: list[int]) -> tuple[Floats, Floats]:
-    """Give the corners of boxes on the page; what has no bound ends a little outside of everything."""
+    """Return page corners of boxes; unbounded sides are cut outside all finite bounds."""
     low, high = stage.ends
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
     lower, upper = np.maximum(boxes.lower[rows], low - pad), np.minimum(boxes.upper[rows], high + pad)
-    return stage.place.to_page(lower), stage.place.to_page(upper)
+    return stage.page_frame.to_page(lower), stage.page_frame.to_page(upper)

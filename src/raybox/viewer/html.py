@@ -1,4 +1,4 @@
-"""HTML of answers, and points as text.
+"""Results of clicks as HTML, and points as text.
 
 Ids and names come from files: everything is escaped, nothing is Markdown.
 """
@@ -11,12 +11,12 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.viewer import appearance
-from raybox.viewer.model import Answer, Begun, Contact, Picked, Sight
+from raybox.viewer.model import Answer, Contact, LineOfSight, LineStart, Picked
 from raybox.viewer.stage import Stage
 
 
 def point(name: str, text: str) -> list[float]:
-    """Read three numbers, apart by commas or spaces.
+    """Return three numbers read from text, separated by commas or spaces.
 
     >>> point("origin", "1, 2.5 -3e2")
     [1.0, 2.5, -300.0]
@@ -27,12 +27,12 @@ def point(name: str, text: str) -> list[float]:
     except ValueError:
         numbers = []
     if len(numbers) != 3:
-        raise InvalidInput(f"{name}: three numbers, such as 1, 2.5, -3; got {text[:40]!r}")
+        raise InvalidInput(f"{name} must be three numbers, such as 1, 2.5, -3; got {text[:40]!r}")
     return numbers
 
 
 def written(values: np.ndarray) -> str:
-    """Write a point so that it can be read back bit by bit.
+    """Return the text of a point, which reads back bit for bit.
 
     >>> written(np.array([0.1, 2.0, -3.0]))
     '0.1, 2.0, -3.0'
@@ -45,11 +45,11 @@ _NUMBER = 'style="padding:1px 8px 1px 0;vertical-align:top;white-space:nowrap;te
 _NAME = 'style="padding:1px 10px 1px 0;vertical-align:top;white-space:nowrap;color:#666"'
 _TABLE = 'style="border-collapse:collapse"'
 _LIST = 'style="font-size:0.86em;border-collapse:collapse"'
-ROWS = 60  # contacts in the table; the answer tells of the rest
+ROWS = 60  # of the table of contacts; the rest is counted
 
 
 def summary(stage: Stage) -> str:
-    """Say what is shown."""
+    """Return the scene's name, size, bounds and legend as HTML."""
     what = "boxes" if type(stage.solid).__name__ == "Boxes" else "triangles"
     low, high = stage.scene.bounds.tolist() if len(stage.scene) else ([], [])
     rows = [("from", numbers(low)), ("to", numbers(high))] if low else []
@@ -63,15 +63,15 @@ def summary(stage: Stage) -> str:
 
 
 def message(text: str) -> str:
-    """Say that something did not work."""
+    """Return an error message as HTML."""
     return f'<div {_STYLE} class="raybox-message"><b style="color:#cc3311">{escape(text)}</b></div>'
 
 
 def panel(answer: Answer | None) -> str:
-    """Spell an answer out."""
+    """Return the result of a click as HTML; None: the instruction to click."""
     if answer is None:
         return f"<div {_STYLE}>Click on the scene: a ray goes from the eye through that pixel.</div>"
-    if isinstance(answer, Begun):
+    if isinstance(answer, LineStart):
         text = "<b>Line of sight</b>: now click on its other end" + _pairs(_about(answer.end))
         return f'<div {_STYLE} class="raybox-answer" data-index="{answer.end.index}">{text}</div>'
     body = _picked(answer) if isinstance(answer, Picked) else _sight(answer)
@@ -88,18 +88,18 @@ def _picked(answer: Picked) -> str:
     return f"<b>{what} {first.index}</b>{_pairs([*_about(first), ('face', answer.face)])}{_list(answer)}"
 
 
-def _sight(answer: Sight) -> str:
+def _sight(answer: LineOfSight) -> str:
     one, other = answer.ends
     distance = float(np.linalg.norm(answer.ray.directions))
     if answer.clear:
         verdict = '<b style="color:#0077bb">The line of sight is clear</b>'
     else:
         verdict = f'<b style="color:#cc3311">The line of sight is blocked</b> by {answer.total:,}'
-    rows = [("from", _called(one)), ("to", _called(other)), ("distance", f"{distance:.6g}")]
+    rows = [("from", _name(one)), ("to", _name(other)), ("distance", f"{distance:.6g}")]
     return f"{verdict}{_pairs(rows)}{_list(answer) if answer.contacts else ''}"
 
 
-def _called(contact: Contact) -> str:
+def _name(contact: Contact) -> str:
     return f"{contact.index}" if contact.id is None else f"{contact.index} ({contact.id})"
 
 
@@ -108,8 +108,8 @@ def _about(contact: Contact) -> list[tuple[str, str]]:
     return [*named, *contact.labels, ("t", f"{contact.t:.9g}"), ("point", numbers(contact.point))]
 
 
-def _list(answer: Picked | Sight) -> str:
-    """Lay everything along the ray out, in order."""
+def _list(answer: Picked | LineOfSight) -> str:
+    """Return a table of the first `ROWS` contacts, in order along the ray."""
     named = any(contact.id is not None for contact in answer.contacts)
     columns = [("", _NUMBER), ("box", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
     columns.append(("inside", _NUMBER))
@@ -131,12 +131,12 @@ def _pairs(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def numbers(values: Sequence[float]) -> str:
-    """Write a point for reading."""
+    """Return a point with nine significant digits."""
     return ", ".join(f"{value:.9g}" for value in values)
 
 
 def _exact(values: np.ndarray) -> str:
-    """Write a point so that it can be read back bit by bit."""
+    """Return the text of a point for an attribute, which reads back bit for bit."""
     return ",".join(repr(value) for value in values.tolist())
 
 

@@ -1,4 +1,4 @@
-"""What is shown comes from a file, or from the bytes of one that the page sends."""
+"""Opens a file, or the bytes of an upload, as a stage."""
 
 import os
 import tempfile
@@ -10,33 +10,33 @@ from raybox.io.formats import FORMATS, read
 from raybox.scene.scene import Scene
 from raybox.viewer.stage import Stage, stage
 
-LARGEST = 256 * 2**20  # bytes of an upload
-MOST = 5_000_000  # rows of a scene that is uploaded
+MAX_BYTES = 256 * 2**20  # bytes of an upload
+MAX_ROWS = 5_000_000  # rows of a scene that is uploaded
 
 
 def stage_of(scene: "str | os.PathLike[str] | Boxes | Mesh | Scene", *, boxes: bool = False) -> Stage:
-    """Put a file, boxes, a mesh or a scene on a stage."""
+    """Return the stage of a file, boxes, a mesh or a scene."""
     if isinstance(scene, Boxes | Mesh | Scene):
         return stage(scene)
     if not isinstance(scene, str | os.PathLike):
-        raise InvalidInput(
-            f"view shows a file, Boxes, a Mesh or a Scene; got {type(scene).__name__}. Give one of these."
-        )
+        raise InvalidInput(f"scene must be a path, Boxes, a Mesh or a Scene; got {type(scene).__name__}.")
     return _read(Path(scene), Path(scene).name, boxes)
 
 
 def stage_of_bytes(name: str, content: bytes) -> Stage:
-    """Put the content of a file that the page sent on a stage.
+    """Return the stage of an uploaded file's content.
 
-    Nothing but the ending of its name is used, and only if it is that of a format: the content is parsed in
-    a private folder that is gone afterwards.
+    Only the extension of its name is used, and only if it is a format's: the content is parsed in a private
+    folder that is removed afterwards.
     """
     plain = PurePosixPath(name.replace("\\", "/")).name[-80:] or "file"
-    if len(content) > LARGEST:
+    if len(content) > MAX_BYTES:
         raise too_large(plain, len(content))
     suffix = PurePosixPath(plain).suffix.lower()
     if suffix not in FORMATS:
-        raise FileFormatError(f"{plain}: raybox does not know its ending; it reads {' '.join(FORMATS)}")
+        raise FileFormatError(
+            f"{plain}: unsupported file extension {suffix!r}; supported: {' '.join(FORMATS)}"
+        )
     with tempfile.TemporaryDirectory(prefix="raybox-") as folder:
         path = Path(folder) / f"upload{suffix}"
         path.write_bytes(content)
@@ -47,10 +47,10 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
 
 
 def too_large(name: str, size: int) -> RayboxError:
-    """Word the refusal of an upload by its size."""
-    limit = f"{LARGEST / 2**20:g} MiB"
+    """Return the error for an upload of this many bytes."""
+    limit = f"{MAX_BYTES / 2**20:g} MiB"
     return RayboxError(
-        f"{name}: {size / 2**20:.0f} MiB are more than the {limit} that the page takes; "
+        f"{name}: {size / 2**20:.0f} MiB exceed the limit of {limit} for uploads; "
         "open it with: raybox view FILE"
     )
 
@@ -58,9 +58,9 @@ def too_large(name: str, size: int) -> RayboxError:
 def _read(path: Path, name: str, boxes: bool) -> Stage:
     loaded = read(path, kind="scene", boxes=boxes)
     if isinstance(loaded.geometry, Rays):
-        raise FileFormatError(f"{path}: holds rays, not a scene; give a file of boxes or a mesh")
-    if len(loaded.geometry) > MOST:
+        raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
+    if len(loaded.geometry) > MAX_ROWS:
         raise RayboxError(
-            f"{path}: {len(loaded.geometry):,} rows are more than the {MOST:,} that a page shows"
+            f"{path}: {len(loaded.geometry):,} rows exceed the limit of {MAX_ROWS:,} for a page"
         )
     return stage(loaded.geometry, name, loaded.ids, loaded.labels)

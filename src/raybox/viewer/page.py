@@ -1,4 +1,4 @@
-"""`Viewer`: the page's controls and what they do."""
+"""`Viewer`: the page's controls and their effects."""
 
 import math
 import os
@@ -14,32 +14,32 @@ from raybox.errors import RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.scene.scene import Scene
 from raybox.viewer import appearance, draw, open_file, server
-from raybox.viewer import html as words
+from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
 from raybox.viewer.model import Answer, Model, Picked
-from raybox.viewer.stage import Stage, rays_in_space, warm
+from raybox.viewer.stage import Stage, rays_in_3d, warm_up
 
-PICTURE_WAIT = 120.0  # seconds for a browser without a GPU to draw a large scene
+PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large scene
 
 
 @final
 class Viewer:
-    """A page of the browser that shows a scene, and answers clicks on it; made by `view`.
+    """A served browser page that shows a scene and casts the rays of clicks; made by `view`.
 
-    Everything that a page asks is answered under one lock; all pages that are open show the same.
+    One lock serializes all requests of pages; all open pages show the same.
     """
 
     def __init__(self, stage: Stage, rays: Rays | None, host: str, port: int) -> None:
-        warm(type(stage.solid))
+        warm_up(type(stage.solid))
         self._model, self._lock = Model(stage), threading.RLock()
         self._host, self._server = host, server.serve(host, port)
         draw.light(self._server.scene)
         self._build_controls()
         self._show(stage, rays)
-        server.bound_uploads(self._server, self._say)
+        server.bound_uploads(self._server, self._show_message)
         self._server.scene.on_click()(self._clicked)
 
-    # What a program may ask
+    # Public methods
 
     @property
     def url(self) -> str:
@@ -48,31 +48,31 @@ class Viewer:
 
     @property
     def answer(self) -> Answer | None:
-        """What the last click found."""
+        """The result of the last click; None without one."""
         return self._model.answer
 
     @property
     def stage(self) -> Stage:
-        """What is shown."""
+        """The scene shown."""
         return self._model.stage
 
     def click(self, origin: Any, direction: Any) -> Answer:
-        """Answer a ray as if it were a click: in the scene's own numbers."""
+        """Return and show the result of a ray in scene coordinates, as of a click."""
         with self._lock:
             answer = self._model.click(origin, direction)
-            self._tell(answer)
+            self._show_answer(answer)
         return answer
 
     def open(self, name: str, content: bytes) -> None:
-        """Show the scene in a file's bytes in place of what is shown; raises, and shows on, if it is none."""
+        """Replace the scene by that of a file's bytes; an error changes nothing."""
         stage = open_file.stage_of_bytes(name, content)
-        warm(type(stage.solid))
+        warm_up(type(stage.solid))
         with self._lock:
             self._model.open(stage)
             self._show(stage, None)
 
     def html(self) -> str:
-        """Give what is shown as one HTML file: needs no server and no internet, answers no clicks."""
+        """Return the view as one HTML file, which needs no server and handles no clicks."""
         with self._lock:
             return str(self._server.get_scene_serializer().as_html())
 
@@ -84,7 +84,7 @@ class Viewer:
         """Write the picture that an open page shows."""
         clients = list(self._server.get_clients().values())
         if not clients:
-            raise RayboxError(f"a picture is drawn by a browser, and none has the page open; open {self.url}")
+            raise RayboxError(f"no browser has the page open to draw the picture; open {self.url}")
         Path(path).write_bytes(_picture(clients[0]))
 
     def wait(self) -> None:
@@ -111,7 +111,9 @@ class Viewer:
         self._opacity = gui.add_slider("opacity", 0.05, 1.0, 0.05, 1.0)
         self._low = gui.add_slider("t from", 0.0, 1.0, 0.001, 0.0)
         self._high = gui.add_slider("t to", 0.0, 1.0, 0.001, 1.0, hint="at its right end: no limit")
-        self._sighting = gui.add_checkbox("line of sight", False, hint="between the points of two clicks")
+        self._line_of_sight_box = gui.add_checkbox(
+            "line of sight", False, hint="between the points of two clicks"
+        )
         with gui.add_folder("The ray", expand_by_default=False):
             self._origin = gui.add_text("origin", "0, 0, 0")
             self._direction = gui.add_text("direction", "1, 0, 0")
@@ -119,27 +121,27 @@ class Viewer:
         save = gui.add_button_group("save as", ("HTML", "PNG"))
         forget = gui.add_button("Forget the click", color="gray")
         self._message = gui.add_html("")
-        self._panel = gui.add_html(words.panel(None))
+        self._panel = gui.add_html(markup.panel(None))
         self._upload.on_upload(self._handler(self._uploaded))
-        self._opacity.on_update(self._handler(self._faded))
-        self._sighting.on_update(self._handler(self._looked))
+        self._opacity.on_update(self._handler(self._opacity_changed))
+        self._line_of_sight_box.on_update(self._handler(self._line_of_sight_toggled))
         for slider in (self._low, self._high):
-            slider.on_update(self._handler(self._limited))
-        cast.on_click(self._handler(self._typed))
-        save.on_click(self._handler(self._saved))
-        forget.on_click(self._handler(self._forgot))
+            slider.on_update(self._handler(self._range_changed))
+        cast.on_click(self._handler(self._ray_entered))
+        save.on_click(self._handler(self._save_pressed))
+        forget.on_click(self._handler(self._clicks_cleared))
 
     def _handler(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Have whatever goes wrong end as a message in the page; the server lives on."""
+        """Return a handler that shows errors on the page and lets the server run on."""
 
         def handle(event: Any) -> None:
             try:
-                self._say("")
+                self._show_message("")
                 act(event)
             except RayboxError as error:
-                self._say(str(error))
+                self._show_message(str(error))
             except Exception as error:
-                self._say(f"that did not work: {type(error).__name__}")
+                self._show_message(f"that did not work: {type(error).__name__}")
 
         return handle
 
@@ -147,50 +149,50 @@ class Viewer:
         self._handler(self._picked)(event)
 
     def _picked(self, event: Any) -> None:
-        place = self._model.stage.place
-        self.click(place.to_scene(event.ray_origin), event.ray_direction)
+        page_frame = self._model.stage.page_frame
+        self.click(page_frame.to_scene(event.ray_origin), event.ray_direction)
 
     def _uploaded(self, event: Any) -> None:
         file = event.target.value
-        self._say(f"reading {file.name[-80:]} ...")
+        self._show_message(f"reading {file.name[-80:]} ...")
         self.open(file.name, file.content)
-        self._say("")
+        self._show_message("")
 
-    def _faded(self, _: Any) -> None:
+    def _opacity_changed(self, _: Any) -> None:
         self._drawn.opacity = None if self._opacity.value >= 1.0 else self._opacity.value
 
-    def _looked(self, _: Any) -> None:
+    def _line_of_sight_toggled(self, _: Any) -> None:
         with self._lock:
-            self._model.look(bool(self._sighting.value))
-            self._tell(None)
+            self._model.set_mode(bool(self._line_of_sight_box.value))
+            self._show_answer(None)
 
-    def _limited(self, _: Any) -> None:
+    def _range_changed(self, _: Any) -> None:
         low, high = (float(slider.value) for slider in (self._low, self._high))
         with self._lock:
-            self._tell(self._model.limit(low, math.inf if high >= self._high.max else high))
+            self._show_answer(self._model.limit(low, math.inf if high >= self._high.max else high))
 
-    def _typed(self, _: Any) -> None:
+    def _ray_entered(self, _: Any) -> None:
         fields = ("origin", self._origin.value), ("direction", self._direction.value)
         self.click(*(point(name, text) for name, text in fields))
 
-    def _forgot(self, _: Any) -> None:
+    def _clicks_cleared(self, _: Any) -> None:
         with self._lock:
             self._model.forget()
-            self._tell(None)
+            self._show_answer(None)
 
-    def _saved(self, event: Any) -> None:
+    def _save_pressed(self, event: Any) -> None:
         kind = event.target.value.lower()
         content = self.html().encode() if kind == "html" else _picture(event.client)
         event.client.send_file_download(f"raybox.{kind}", content, save_immediately=True)
 
-    # What the page shows
+    # Display
 
-    def _say(self, text: str) -> None:
-        self._message.content = words.message(text) if text else ""
+    def _show_message(self, text: str) -> None:
+        self._message.content = markup.message(text) if text else ""
 
-    def _tell(self, answer: Answer | None) -> None:
-        """Show an answer: the words first, which cost the browser nothing."""
-        self._panel.content = words.panel(answer)
+    def _show_answer(self, answer: Answer | None) -> None:
+        """Show a result: first as text, which the browser draws at once."""
+        self._panel.content = markup.panel(answer)
         if isinstance(answer, Picked):
             self._origin.value = written(answer.ray.origins)
             self._direction.value = written(answer.ray.directions)
@@ -198,24 +200,24 @@ class Viewer:
             draw.draw_answer(self._server.scene, self._model.stage, answer)
 
     def _show(self, stage: Stage, rays: Rays | None) -> None:
-        """Draw a stage and rays into it, in place of all that was there."""
+        """Draw a stage, and rays in it, in place of the previous one."""
         scene, camera = self._server.scene, self._server.initial_camera
         with self._server.atomic():
             for name in ("/rays", "/answer", "/edges", "/scene"):
                 scene.remove_by_name(name)
             self._drawn = draw.draw_stage(scene, stage)
             if rays is not None:
-                draw.draw_shots(scene, draw.shots(stage, rays))
-        self._summary.content, self._panel.content = words.summary(stage), words.panel(None)
-        low, high = map(stage.place.to_page, stage.ends)
-        camera.position, camera.look_at = appearance.eye(low, high), (low + high) / 2
+                draw.draw_rays(scene, draw.ray_segments(stage, rays))
+        self._summary.content, self._panel.content = markup.summary(stage), markup.panel(None)
+        low, high = map(stage.page_frame.to_page, stage.ends)
+        camera.position, camera.look_at = appearance.camera_position(low, high), (low + high) / 2
         camera.fov = appearance.FOV
         self._opacity.value = 1.0 if self._drawn.opacity is None else self._drawn.opacity
-        self._sighting.value = False
+        self._line_of_sight_box.value = False
         self._scale_sliders(8.0 * stage.radius)
 
     def _scale_sliders(self, reach: float) -> None:
-        """Have the sliders go from t = 0 to a round number near reach, in a thousand steps."""
+        """Set the sliders' range from t = 0 to a round number near reach."""
         power = math.floor(math.log10(reach)) - 1 if 1e-290 < reach < 1e290 else 0
         top = math.ceil(min(reach, 1e290) / 10.0**power) * 10.0**power or 1.0
         for slider in (self._low, self._high):
@@ -224,12 +226,12 @@ class Viewer:
 
 
 def _picture(client: Any) -> bytes:
-    """Have a browser draw what it shows, on white."""
+    """Return a browser's view as a PNG on white."""
     import imageio.v3 as iio
 
     camera = client.camera
     image = client.get_render(
-        camera.image_height, camera.image_width, transport_format="png", timeout=PICTURE_WAIT
+        camera.image_height, camera.image_width, transport_format="png", timeout=PICTURE_TIMEOUT
     )
     share = image[..., 3:] / 255.0
     return bytes(
@@ -245,32 +247,32 @@ def view(
     port: int = 8080,
     boxes: bool = False,
 ) -> Viewer:
-    """Show a scene in the browser, where a click tells what the ray through that pixel meets.
+    """Show a scene in the browser, where a click casts a ray through its pixel.
 
     Picking is exact, on the float64 numbers of the scene; only the drawing is in float32.
 
     Parameters
     ----------
     scene : path, Boxes, Mesh or Scene
-        A path is read like `load`, with the ids that its file gives.
+        A path is read like `load`, with the file's ids.
     rays : Rays, optional
-        Drawn into the scene, red up to what they meet, grey where they meet nothing; the first 20,000.
+        The first 20,000 are drawn: hits red, up to the hit point; misses grey.
     host : str
-        Where the page is served. Only this machine can reach the default; others can reach "0.0.0.0".
+        Address to serve at. Only this machine can reach the default; others can reach "0.0.0.0".
     port : int
-        If it is taken, the next free one; 0 for any. `Viewer.url` tells which.
+        If it is in use, the next free one; 0 for any. `Viewer.url` contains it.
     boxes : bool
         Show one box of each part of a mesh file, in place of its triangles.
 
     Returns
     -------
     Viewer
-        It serves from threads of its own until `stop` or the end of the program; `wait` waits for Ctrl-C.
+        Serves on its own threads until `stop` or the end of the program; `wait` waits for Ctrl-C.
 
     Raises
     ------
     RayboxError
-        If viser is not installed, or the address cannot be listened at.
+        If viser is not installed, or the server cannot listen at the address.
     FileFormatError
         As for `load`.
 
@@ -283,4 +285,4 @@ def view(
     0
     """
     stage = open_file.stage_of(scene, boxes=boxes)
-    return Viewer(stage, None if rays is None else rays_in_space(rays), host, port)
+    return Viewer(stage, None if rays is None else rays_in_3d(rays), host, port)
