@@ -1,4 +1,4 @@
-"""raybox.adapters.trimesh beside trimesh's own intersector, and held to Fractions where that one rounds."""
+"""raybox.adapters.trimesh against trimesh's own intersector, and against Fractions where that rounds."""
 
 import copy
 import pickle
@@ -35,7 +35,7 @@ def rows(ray, triangle) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("name", shapes())
-def test_random_rays_meet_what_trimesh_says(name):
+def test_random_rays_hit_what_trimesh_finds(name):
     mesh = shapes()[name]
     ours, own = RayMeshIntersector(mesh), Own(mesh)
     rays = random_rays(mesh, 400)
@@ -53,7 +53,7 @@ def test_random_rays_meet_what_trimesh_says(name):
     assert 100 < ours.intersects_any(*rays).sum() < 400
 
 
-def test_kinds_and_shapes_of_answers_are_trimeshs():
+def test_types_and_shapes_of_results_are_trimeshs():
     mesh = trimesh.creation.icosphere(1)
     ours, own = RayMeshIntersector(mesh), Own(mesh)
     for rays in (random_rays(mesh, 30), (np.full((4, 3), 9.0), np.ones((4, 3)))):
@@ -74,26 +74,27 @@ def test_kinds_and_shapes_of_answers_are_trimeshs():
                 assert a.flags.writeable
 
 
-def true_places(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
-    """Where each ray meets the mesh: its time, and the lowest triangle there."""
+def exact_hit_points(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
+    """Return t and lowest triangle of each hit point, by ray."""
     corners, found = np.asarray(mesh.vertices)[np.asarray(mesh.faces)].tolist(), []
     for o, d in zip(origins.tolist(), directions.tolist(), strict=True):
         first = {}
         for i, triangle in enumerate(corners):
-            met = exact_surfaces.triangle(o, d, (0.0, INF), *triangle)
-            if met is not None:
-                first.setdefault(met[0].t, i)
+            hit = exact_surfaces.triangle(o, d, (0.0, INF), *triangle)
+            if hit is not None:
+                first.setdefault(hit[0].t, i)
         found.append(sorted(first.items()))
     return found
 
 
-def hold(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
-    ours, found = RayMeshIntersector(mesh), true_places(mesh, origins, directions)
+def check_all_methods(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
+    """Compare all methods with exact hit points; return these."""
+    ours, found = RayMeshIntersector(mesh), exact_hit_points(mesh, origins, directions)
     flat = [(ray, i) for ray, row in enumerate(found) for _, i in row]
     for most in (None, 1, 2):
-        kept = [(ray, i) for ray, row in enumerate(found) for _, i in row[:most]]
+        want = [(ray, i) for ray, row in enumerate(found) for _, i in row[:most]]
         triangle, ray, points = ours.intersects_id(origins, directions, True, most, True)
-        assert list(zip(ray.tolist(), triangle.tolist(), strict=True)) == kept
+        assert list(zip(ray.tolist(), triangle.tolist(), strict=True)) == want
         t = np.array([float(row[k][0]) for row in found for k in range(len(row[:most]))]).reshape(-1, 1)
         np.testing.assert_allclose(points, origins[ray] + t * directions[ray], rtol=0, atol=1e-12)
         locations = ours.intersects_location(origins, directions, max_hits=most)
@@ -111,21 +112,21 @@ def hold(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
 
 
 def grid_rays(seed, n=150):
-    """Rays from and to quarters: through vertices and edges of boxes on the grid, and along their faces."""
+    """Return rays between multiples of 1/4: through vertices and edges, and along faces."""
     rng = np.random.default_rng(seed)
     origins, goals = (rng.integers(-6, 7, (n, 3)) / 4 for _ in "od")
     return origins, np.where((goals == origins).all(axis=1, keepdims=True), 1.0, goals - origins)
 
 
-def test_a_place_on_an_edge_or_a_vertex_is_one_row():
+def test_a_hit_on_an_edge_or_a_vertex_is_one_row():
     mesh = trimesh.creation.box(extents=[2, 2, 2])
     rays = grid_rays(2, 300)
-    found = hold(mesh, *rays)
+    found = check_all_methods(mesh, *rays)
     corners = np.asarray(mesh.vertices)[np.asarray(mesh.faces)]
     touched = 0
     for o, d in zip(*(x.tolist() for x in rays), strict=True):
-        met = [exact_surfaces.triangle(o, d, (0.0, INF), *triangle) for triangle in corners.tolist()]
-        times = [x[0].t for x in met if x is not None]
+        hits = [exact_surfaces.triangle(o, d, (0.0, INF), *triangle) for triangle in corners.tolist()]
+        times = [x[0].t for x in hits if x is not None]
         touched += len(times) > len(set(times))
     assert touched > 40
     assert sum(map(len, found)) > 100
@@ -138,7 +139,7 @@ def test_degenerate_meshes_and_repeated_faces():
     vertices = [[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [2, 2, 2]]
     faces = [[0, 1, 1], [0, 1, 4], [1, 2, 4], [0, 2, 1], [0, 1, 2], [5, 5, 5], [0, 1, 3], [1, 2, 3]]
     mesh = trimesh.Trimesh(vertices, faces, process=False)
-    found = hold(mesh, *grid_rays(3, 200))
+    found = check_all_methods(mesh, *grid_rays(3, 200))
     assert {i for row in found for _, i in row} >= {1, 3, 6, 7}
     assert not {i for row in found for _, i in row} & {0, 2, 4, 5}
 
@@ -158,7 +159,7 @@ def test_empty_meshes_and_no_rays(faces):
 # Contains
 
 
-def test_contains_what_is_in_a_box_exactly():
+def test_contains_points_of_a_box_exactly():
     mesh = trimesh.creation.box(extents=[2, 2, 2])
     points = np.concatenate(
         [grid_rays(4, 300)[0], np.nextafter(mesh.vertices, 9), np.nextafter(mesh.vertices, 0)]
@@ -169,7 +170,7 @@ def test_contains_what_is_in_a_box_exactly():
     assert (np.abs(points).max(axis=1) == 1).sum() > 40  # on the surface
 
 
-def test_contains_what_is_in_a_sphere_exactly():
+def test_contains_points_of_a_sphere_exactly():
     mesh = trimesh.creation.icosphere(1)
     rng = np.random.default_rng(5)
     points = rng.normal(size=(300, 3))
@@ -179,13 +180,13 @@ def test_contains_what_is_in_a_sphere_exactly():
     )
     got = RayMeshIntersector(mesh).contains_points(points)
     corners = [[[Fraction(x) for x in p] for p in c] for c in np.asarray(mesh.vertices)[mesh.faces].tolist()]
-    for p, said in zip(points.tolist(), got.tolist(), strict=True):
+    for p, contained in zip(points.tolist(), got.tolist(), strict=True):
         point, sides = [Fraction(x) for x in p], []
         for a, b, c in corners:
             u, v, w = ([x - y for x, y in zip(q, point, strict=True)] for q in (a, b, c))
             cross = [u[k - 2] * v[k - 1] - u[k - 1] * v[k - 2] for k in range(3)]
             sides.append(sum(x * y for x, y in zip(cross, w, strict=True)))
-        assert said == (min(sides) >= 0)
+        assert contained == (min(sides) >= 0)
     assert 80 < got.sum() < 270
 
 
@@ -206,7 +207,7 @@ def test_contains_agrees_with_trimesh_round_a_torus_and_a_cavity():
     ]
 
 
-def test_what_is_open_contains_only_what_is_between():
+def test_an_open_mesh_contains_only_points_between_faces():
     box = trimesh.creation.box()
     lid = trimesh.Trimesh(box.vertices, box.faces[(box.face_normals != [0, 0, 1]).any(axis=1)], process=False)
     points = random_rays(box, 300, seed=7)[0]
@@ -220,7 +221,7 @@ def test_what_is_open_contains_only_what_is_between():
 # The mesh, as an object
 
 
-def test_a_changed_mesh_is_noticed():
+def test_a_changed_mesh_is_rebuilt():
     mesh = trimesh.creation.box()
     ours = RayMeshIntersector(mesh)
     ray = [[0.0, 0, -9]], [[0.0, 0, 1]]
@@ -235,7 +236,7 @@ def test_a_changed_mesh_is_noticed():
     assert ours.intersects_location(*ray)[0].tolist() == [[0, 0, 0.5]]
 
 
-def test_a_thing_without_a_hash_is_looked_at_each_time():
+def test_a_mesh_without_a_hash_is_rebuilt_each_time():
     class Plain:
         vertices, faces = np.eye(3), np.array([[0, 1, 2]])
 
@@ -246,7 +247,7 @@ def test_a_thing_without_a_hash_is_looked_at_each_time():
     assert not ours.intersects_any([[0.0] * 3], [[1.0] * 3]).any()
 
 
-def test_copies_and_pickles_ask_the_same():
+def test_copies_and_pickles_return_the_same():
     mesh = trimesh.creation.icosphere(1)
     ours = RayMeshIntersector(mesh, scale_to_box=False, workers=1)
     rays = random_rays(mesh, 50)
@@ -260,7 +261,7 @@ def test_copies_and_pickles_ask_the_same():
     ("origins", "directions", "text"),
     [
         ([[0, 0, 0]], [[1, 0, 0], [0, 1, 0]], r"one shape, \(n, 3\); got \(1, 3\) and \(2, 3\)"),
-        ([0, 0, 0], [1, 0, 0], r"ray_origins must have shape \(n, 3\), one row each; got shape \(3,\)"),
+        ([0, 0, 0], [1, 0, 0], r"ray_origins must have shape \(n, 3\); got shape \(3,\)"),
         ([[0, 0, np.nan]], [[1, 0, 0]], "must be finite"),
     ],
 )
@@ -287,5 +288,5 @@ from raybox.adapters.trimesh import RayMeshIntersector
 mesh = SimpleNamespace(vertices=np.eye(3), faces=np.array([[0, 1, 2]]))
 print(RayMeshIntersector(mesh).intersects_any([[0, 0, 0]], [[1, 1, 1]])[0], "trimesh" in sys.modules)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.split() == ["True", "False"]
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.split() == ["True", "False"]

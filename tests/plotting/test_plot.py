@@ -1,4 +1,4 @@
-"""rb.plot and rb.plot_slabs: what is drawn, to the last bit where that is promised, and what is refused."""
+"""rb.plot and rb.plot_slabs: shapes drawn, bit for bit where that is promised, and errors."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ from raybox.plotting.shapes import outlines
 from raybox.textbook.explain import examine
 
 BOX = rb.Boxes([0.5, 0.5, 0.5], [2, 2, 2])
-# The five rays of the tutorial on clipping: the first and the fourth meet the box.
+# The five rays of the tutorial on clipping: the first and the fourth hit the box.
 FIVE = rb.Rays(
     [[-2, -2, -2], [0, 0, 0], [0, 0, 0], [1, 1, 1], [0.4, 1, 1]],
     [[2, 2, 2], [0, 1, 0], [-1, 0, 0], [1, 1, 0], [-1, 0, 0]],
@@ -40,13 +40,13 @@ def closed():
 
 
 def segments(collection):
-    """Give the segments of a collection of lines, in 2D or 3D."""
+    """Return the segments of a collection of lines, in 2D or 3D."""
     found = getattr(collection, "_segments3d", None)
     return np.array(collection.get_segments() if found is None else found)
 
 
 def parts(ax):
-    """Sort the collections of a picture by what they show."""
+    """Return the collections of a picture by their contents."""
     found = {"hit": [], "miss": [], "edges": [], "faces": [], "dots": []}
     for one in ax.collections:
         kind = type(one).__name__
@@ -57,13 +57,13 @@ def parts(ax):
 
 
 def faces_of(collection):
-    """Count the polygons of a collection."""
+    """Return the number of polygons of a collection."""
     collection.figure.canvas.draw()
     return len(collection.get_paths())
 
 
 def dots(ax, colour):
-    """Give the points of the dots of a colour."""
+    """Return the points of the dots of a colour."""
     (one,) = [x for x in parts(ax)["dots"] if same_color(x.get_facecolor()[:1], to_rgba(colour))]
     return np.array(one._offsets3d).T if hasattr(one, "_offsets3d") else np.asarray(one.get_offsets())
 
@@ -105,7 +105,7 @@ def test_misses_end_on_the_edge_of_the_picture_just_past_the_scene():
     assert np.ptp(limits) < 12
 
 
-def test_a_missing_segment_ends_where_it_ends_and_a_line_comes_from_the_edge():
+def test_a_segment_that_misses_ends_at_its_end_and_a_line_starts_at_the_edge():
     ax = rb.plot(FLAT, rb.Rays.segments([[0, 0]], [[1.5, 0.25]]))
     assert segments(parts(ax)["miss"][0])[0].tolist() == [[0, 0], [1.5, 0.25]]
     ax = rb.plot(FLAT, rb.Rays.lines([[4, 0.5]], [[1, 0]]))
@@ -156,7 +156,7 @@ def test_normals_start_at_the_hit_points_and_none_inside():
 
 @pytest.mark.parametrize("page", [README, README.parent / "docs" / "index.md"], ids=["README", "start"])
 def test_a_page_makes_its_picture(page, tmp_path, monkeypatch):
-    """Run the block that ends in a picture, and hold the picture there to it."""
+    """Run the block that saves a picture, and compare it with the page's picture."""
     block = re.compile(r"^```python\n(import raybox.*?savefig.*?)^```", re.MULTILINE | re.DOTALL)
     (code,) = block.findall(page.read_text())
     assert len(list(filter(None, code.splitlines()))) < 5
@@ -195,12 +195,12 @@ def test_faces_go_round_their_edges():
     assert planes == {(axis, at) for axis in range(3) for at in (0.5, 2.0)}
 
 
-def test_what_is_hit_is_tinted():
+def test_boxes_hit_are_tinted():
     ax = rb.plot(FLAT, rb.Rays([0, 0], [1, 0]))
-    others, met = parts(ax)["edges"]
+    others, hit = parts(ax)["edges"]
     assert segments(others)[..., 0].min() == 5
-    assert segments(met)[..., 0].max() == 3
-    assert same_color(met.get_color(), [canvas.MET])
+    assert segments(hit)[..., 0].max() == 3
+    assert same_color(hit.get_color(), [canvas.BOX_HIT])
 
 
 def many(n):
@@ -219,10 +219,10 @@ def test_ten_thousand_boxes_are_one_collection_of_thin_edges_without_faces():
 def test_of_many_boxes_only_those_hit_have_faces():
     boxes = many(1000)
     rays = rb.Rays.segments([50, 50, 150], boxes.centers[:3])
-    met = np.unique(rb.Scene(boxes).nearest(rays).index)
+    hit = np.unique(rb.Scene(boxes).nearest(rays).index)
     (flat,) = parts(rb.plot(boxes, rays))["faces"]
-    assert met[0] >= 0
-    assert faces_of(flat) == 6 * len(met)
+    assert hit[0] >= 0
+    assert faces_of(flat) == 6 * len(hit)
 
 
 def test_endless_boxes_are_cut_and_boxes_without_a_point_are_left_out():
@@ -246,7 +246,7 @@ def test_an_empty_scene_is_an_empty_picture():
     assert len(segments(parts(ax)["miss"][0])) == 1
 
 
-def test_given_axes_are_drawn_on_and_make_room():
+def test_given_axes_are_drawn_on_and_extended():
     _, ax = plt.subplots()
     ax.plot([-50, 0], [0, 0])
     assert rb.plot(FLAT, ax=ax) is ax
@@ -254,10 +254,10 @@ def test_given_axes_are_drawn_on_and_make_room():
     assert ax.get_xlim()[1] > 6
 
 
-# What is refused
+# Errors
 
 
-def test_errors_say_the_rule_and_the_way_out():
+def test_errors_state_the_rule_and_a_remedy():
     scene, hits = rb.Scene(BOX), rb.Scene(BOX).nearest(FIVE)
     far = rb.Boxes([inf] * 3, [inf] * 3)
     _, flat = plt.subplots()
@@ -265,11 +265,13 @@ def test_errors_say_the_rule_and_the_way_out():
         "scene must be a Scene, Boxes or a Mesh; got list": lambda: rb.plot([1, 2]),
         "rays must be raybox.Rays; got str": lambda: rb.plot(scene, "rays"),
         "scene's dimensions, D = 3; got D = 2": lambda: rb.plot(scene, FAN),
-        "got no rays. Pass those that were cast": lambda: rb.plot(scene, hits=hits),
+        "got no rays. Pass the rays that were cast": lambda: rb.plot(scene, hits=hits),
         r"hits must be raybox.Hits; got AllHits": lambda: rb.plot(scene, FIVE, scene.all(FIVE)),
         r"shape \(5,\); got shape \(5, 2\)": lambda: rb.plot(scene, FIVE, scene.first(FIVE, 2)),
-        "of 1 rows; got a hit of row 2": lambda: rb.plot(BOX, FIVE[:1], rb.Scene(THREE).nearest(FIVE[:1])),
-        "axes of 3D, as the scene is; got Axes.*projection='3d'": lambda: rb.plot(scene, ax=flat),
+        r"\(1 rows\); got a hit of row 2": lambda: rb.plot(
+            BOX, FIVE[:1], rb.Scene(THREE).nearest(FIVE[:1])
+        ),
+        "ax must be 3D axes, as the scene is 3D; got Axes.*projection='3d'": lambda: rb.plot(scene, ax=flat),
         "explain takes one ray; got 5": lambda: rb.plot_slabs(FIVE, BOX),
         "ax must be 4 axes, the last for t; got 1": lambda: rb.plot_slabs(FIVE[0], BOX, ax=flat),
         "nothing to draw: the box holds no point": lambda: rb.plot_slabs(FIVE[0], far),
@@ -278,7 +280,7 @@ def test_errors_say_the_rule_and_the_way_out():
             call()
 
 
-def test_without_matplotlib_the_command_is_named(monkeypatch):
+def test_without_matplotlib_the_error_contains_the_command(monkeypatch):
     monkeypatch.setattr(canvas, "find_spec", lambda name: None)
     for call in (lambda: rb.plot(BOX), lambda: rb.plot_slabs(FIVE[0], BOX)):
         with pytest.raises(rb.RayboxError, match=r'pip install "raybox\[plot\]"'):
@@ -302,12 +304,12 @@ assert "numba" not in sys.modules
 
 
 def drawn(ax):
-    """Give the dots (ways in) and rings (ways out) of a line of t, row by row."""
+    """Return t of the dots and rings of a timeline, and whether each is a dot, by row."""
     marks = [line for line in ax.lines if line.get_marker() == "o"]
     return [(float(m.get_xdata()[0]), m.get_markerfacecolor() != canvas.PAPER) for m in marks]
 
 
-def test_the_line_of_t_holds_the_numbers_of_explain():
+def test_the_timeline_shows_the_numbers_of_explain():
     ray, box = rb.Rays([0, 0, 0.5], [2, 1.5, 1]), rb.Boxes([1, 1, 0], [3, 3, 2])
     axes = rb.plot_slabs(ray, box)
     assert len(axes) == 4
@@ -345,7 +347,7 @@ def test_faces_and_crossings_are_where_explain_has_them():
         (rb.Rays([2, 2], [0, 0]), "hit at t = 0", None),
     ],
 )
-def test_every_way_to_miss_is_told(ray, title, words):
+def test_the_title_states_the_reason_of_a_miss(ray, title, words):
     axes = rb.plot_slabs(ray, rb.Boxes([1, 1], [4, 3]))
     assert axes[-1].get_title() == title
     texts = [text.get_text() for text in axes[-1].texts]
@@ -353,8 +355,8 @@ def test_every_way_to_miss_is_told(ray, title, words):
     assert any(same_color(line.get_color(), canvas.HIT) for line in axes[0].lines) == title.startswith("hit")
 
 
-def test_a_drawn_miss_is_told_exactly():
-    """Titles follow rational arithmetic, where float64 sees a touch that is none, or none that is."""
+def test_the_title_of_a_miss_is_exact():
+    """Titles follow rational arithmetic where float64 finds a false touch, or misses one."""
     past, corner = rb.Rays([0, 0], [0.3, 0.1]), rb.Boxes([3, -9], [9, 1])
     title = rb.plot_slabs(past, corner)[-1].get_title()
     assert title == "miss: the slabs share no t, though rounded to float64 they do"

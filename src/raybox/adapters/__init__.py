@@ -1,1 +1,1 @@
-"""Drop-ins: other libraries' interfaces, answered by raybox."""
+"""Drop-in replacements for other libraries' interfaces."""

@@ -1,7 +1,6 @@
-"""`RayMeshIntersector`: trimesh's questions to ``mesh.ray``, answered by a `Scene`.
+"""`RayMeshIntersector`: the methods of trimesh's ``mesh.ray``, computed by a `Scene`.
 
-trimesh itself is not imported: all that is asked of a mesh is its vertices, its faces, and, if it has one,
-a hash that changes with them.
+trimesh itself is not imported: a mesh needs vertices, faces, and optionally a hash that changes with them.
 """
 
 from threading import Lock
@@ -15,57 +14,63 @@ from raybox.geometry import Mesh, Rays
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints
 
-# eight ways that no mesh is likely to be aligned with
-_WAYS = np.random.default_rng(20140427).standard_normal((8, 3))
+# Eight directions that no mesh is likely to be aligned with.
+_DIRECTIONS = np.random.default_rng(20140427).standard_normal((8, 3))
+
+# Of `_classify`; the first two are the parity of hit points ahead.
+_OUTSIDE, _INSIDE, _UNDECIDED = 0, 1, -1
 
 
 def inside(scene: Scene, points: Floats, workers: int) -> Bools:
-    """Tell which points are in a scene of triangles, or on one.
+    """Return which points are inside a surface of triangles or on it, (N,) bool.
 
-    A line that meets each place of a closed surface in one triangle only crosses it there, so that an odd
-    number of places ahead means inside. A line that meets an edge is dropped for another; if all do (faces
-    that are there twice, say), places count instead of triangles. Where ahead and behind differ, the surface
-    is not closed: then a point is not inside if nothing is on one side of it; else another line is asked.
+    A line that hits a closed surface in single triangles only crosses it there: an odd number of hit points
+    ahead means inside. A line that hits an edge is replaced by another; if all lines do (duplicate faces),
+    hit points are counted instead of triangles. Where the parities ahead and behind differ, the surface is
+    not closed: then a point with no hit on one side is outside; for any other, another line is cast.
     """
     lower, upper = scene.bounds
     contained = np.zeros(len(points), np.bool_)
-    (left,) = np.nonzero(((points >= lower) & (points <= upper)).all(axis=1))
-    for last, way in enumerate(_WAYS, start=1 - len(_WAYS)):
-        if not left.size:
+    (undecided,) = np.nonzero(((points >= lower) & (points <= upper)).all(axis=1))
+    for k, direction in enumerate(_DIRECTIONS):
+        if not undecided.size:
             break
-        verdict = _verdicts(scene, points[left], way, workers, careful=last < 0)
-        contained[left] = verdict > 0
-        left = left[verdict < 0]
+        accepts_edges = k == len(_DIRECTIONS) - 1
+        sides = _classify(scene, points[undecided], direction, workers, accepts_edges)
+        contained[undecided] = sides == _INSIDE
+        undecided = undecided[sides == _UNDECIDED]
     return contained
 
 
-def _verdicts(scene: Scene, points: Floats, way: Floats, workers: int, careful: bool) -> Ints:
-    """Return 1 for points inside, 0 for those outside, -1 where another line is to be asked."""
-    contacts = scene.all(Rays.lines(points, way), workers=workers)
-    ray, t = contacts.ray, contacts.t
-    again = np.zeros(t.size, np.bool_)
-    again[1:] = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
-    number = len(points)
-    on_surface = np.bincount(ray[t == 0.0], minlength=number) > 0
-    behind, ahead = (np.bincount(ray[~again & side], minlength=number) for side in (t < 0.0, t > 0.0))
-    torn = (behind - ahead) % 2 == 1
-    free = (behind == 0) | (ahead == 0)
-    unclear = torn & ~free
-    if careful:
-        unclear |= np.bincount(ray[again], minlength=number) > 0
-    odd = np.where(torn, 0, ahead % 2)
-    return np.where(on_surface, 1, np.where(unclear, -1, odd))
+def _classify(scene: Scene, points: Floats, direction: Floats, workers: int, accepts_edges: bool) -> Ints:
+    """Return `_INSIDE`, `_OUTSIDE` or `_UNDECIDED` for each point, by one line.
+
+    accepts_edges: a line may hit several triangles at one point; otherwise its point is undecided.
+    """
+    hits = scene.all(Rays.lines(points, direction), workers=workers)
+    ray, t = hits.ray, hits.t
+    repeated = np.zeros(t.size, np.bool_)
+    repeated[1:] = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
+    count = len(points)
+    on_surface = np.bincount(ray[t == 0.0], minlength=count) > 0
+    behind, ahead = (np.bincount(ray[~repeated & side], minlength=count) for side in (t < 0.0, t > 0.0))
+    is_open = (behind - ahead) % 2 == 1
+    undecided = is_open & (behind > 0) & (ahead > 0)
+    if not accepts_edges:
+        undecided |= np.bincount(ray[repeated], minlength=count) > 0
+    parity = np.where(is_open, _OUTSIDE, ahead % 2)
+    return np.where(on_surface, _INSIDE, np.where(undecided, _UNDECIDED, parity))
 
 
-class _Built(NamedTuple):
-    """A scene, and what it was built of."""
+class _KeyedScene(NamedTuple):
+    """A scene, and the key of the mesh that it was built from."""
 
     key: Any
     scene: Scene
 
 
-class Places(NamedTuple):
-    """Where rays meet a mesh: a row for each place, ray by ray, nearest first."""
+class HitPoints(NamedTuple):
+    """Points where rays hit a mesh: by ray, then along the ray."""
 
     triangle: Ints
     ray: Ints
@@ -74,29 +79,28 @@ class Places(NamedTuple):
 
 @final
 class RayMeshIntersector:
-    """What `trimesh.Trimesh.ray` is, by raybox: the same questions, arguments and kinds of answers.
+    """A replacement for `trimesh.Trimesh.ray`: the same methods, arguments and types of results.
 
-    Answers are exact, for the very floats of the mesh and the rays: no ray slips through an edge or a
-    vertex, no hit is lost or given twice, at any scale. A changed mesh is noticed by its hash, as trimesh
-    does.
+    Results are exact for the floats of the mesh and the rays: no ray passes through an edge or a vertex, no
+    hit is lost or repeated, at any scale. The hash of the mesh shows when it has changed, as in trimesh.
 
-    Rows of answers are sorted: by ray, then along the ray. Where a ray meets several triangles at one place
-    (on an edge, at a vertex, where faces are there twice) that is one row, of the lowest triangle. What
-    contains a ray's origin is met, what lies behind it is not.
+    Rows of results are sorted by ray, then along the ray. Several triangles hit at one point (on an edge, at
+    a vertex, of duplicate faces) are one row, with the lowest triangle. A triangle that contains a ray's
+    origin is hit; one behind it is not.
 
     Parameters
     ----------
     mesh : trimesh.Trimesh
         Or anything else with ``vertices`` (n, 3) and ``faces`` (m, 3).
     scale_to_box : bool
-        Taken, so that calls need not change, and of no effect: exact answers need no scaling.
+        Accepted for compatibility, without effect: exact results need no scaling.
     workers : int
-        Threads for each question; -1 for all cores.
+        Threads for each query; -1 for all cores.
 
     Raises
     ------
     InvalidInput
-        (A ValueError.) When first asked, if a vertex or a ray is not finite, or shapes do not fit.
+        (A ValueError.) At the first query, if a vertex or a ray is not finite, or shapes do not match.
 
     Examples
     --------
@@ -113,21 +117,20 @@ class RayMeshIntersector:
         self.workers = workers
         self._scale_to_box = scale_to_box
         self._lock = Lock()
-        self._built: _Built | None = None
+        self._scene: _KeyedScene | None = None
 
     @property
     def scene(self) -> Scene:
-        """The mesh as it is now, as a `Scene`: built when first asked, and anew when the mesh has changed."""
+        """The `Scene` of the current mesh: built at the first query, and again after changes."""
         key = _key_of(self.mesh)
         with self._lock:
-            if self._built is None or key is None or self._built.key != key:
-                self._built = _Built(
-                    key, Scene(Mesh(self.mesh.vertices, self.mesh.faces), workers=self.workers)
-                )
-            return self._built.scene
+            if self._scene is None or key is None or self._scene.key != key:
+                mesh = Mesh(self.mesh.vertices, self.mesh.faces)
+                self._scene = _KeyedScene(key, Scene(mesh, workers=self.workers))
+            return self._scene.scene
 
     def intersects_any(self, ray_origins: Any, ray_directions: Any, **_: Any) -> Bools:
-        """Tell which rays meet the mesh.
+        """Return whether each ray hits the mesh.
 
         Parameters
         ----------
@@ -141,7 +144,7 @@ class RayMeshIntersector:
         return self.scene.occluded(_rays(ray_origins, ray_directions), workers=self.workers)
 
     def intersects_first(self, ray_origins: Any, ray_directions: Any, **_: Any) -> Ints:
-        """Return the triangle that each ray meets first, -1 for none.
+        """Return the first triangle that each ray hits, -1 for a miss.
 
         Parameters
         ----------
@@ -163,16 +166,16 @@ class RayMeshIntersector:
         max_hits: int | None = None,
         return_locations: bool = False,
     ) -> tuple[Any, ...]:
-        """Return which triangles rays meet.
+        """Return the triangles that rays hit.
 
         Parameters
         ----------
         ray_origins, ray_directions : array_like, shape (n, 3)
             Directions may have any length.
         multiple_hits : bool
-            Every place where a ray meets the mesh, or only the first.
+            All hit points of a ray, or only the first.
         max_hits : int, optional
-            No more than so many places a ray, the first ones.
+            Only the first so many hit points of a ray.
         return_locations : bool
             Return the points as well.
 
@@ -184,8 +187,8 @@ class RayMeshIntersector:
             Only with ``return_locations``.
         """
         most = 1 if not multiple_hits else max_hits
-        places = self._places(_rays(ray_origins, ray_directions), most)
-        return tuple(places) if return_locations else places[:2]
+        found = self._hit_points(_rays(ray_origins, ray_directions), most)
+        return tuple(found) if return_locations else found[:2]
 
     def intersects_location(
         self,
@@ -194,16 +197,16 @@ class RayMeshIntersector:
         multiple_hits: bool = True,
         max_hits: int | None = None,
     ) -> tuple[Floats, Ints, Ints]:
-        """Return where rays meet the mesh: locations, index_ray, index_tri. As for `intersects_id`."""
+        """Return hit points: locations, index_ray, index_tri. Parameters as for `intersects_id`."""
         most = 1 if not multiple_hits else max_hits
-        places = self._places(_rays(ray_origins, ray_directions), most)
-        return places.point, places.ray, places.triangle
+        found = self._hit_points(_rays(ray_origins, ray_directions), most)
+        return found.point, found.ray, found.triangle
 
     def contains_points(self, points: Any) -> Bools:
-        """Tell which points a watertight mesh contains; points on its surface are.
+        """Return which points the mesh contains; points on its surface count as inside.
 
-        Exact where the mesh is watertight. Where it is not, trimesh's own rule: a point is inside if a line
-        through it meets the mesh an odd number of times ahead, and behind.
+        Exact for a watertight mesh. For any other, trimesh's own rule: a point is inside if a line through it
+        hits the mesh an odd number of times ahead, and behind.
 
         Parameters
         ----------
@@ -217,22 +220,22 @@ class RayMeshIntersector:
         validation.require_finite(found, "points", "point", "Drop those points")
         return inside(self.scene, found, self.workers)
 
-    def _places(self, rays: Rays, most: int | None) -> Places:
-        """Return the first so many places where each ray meets the mesh."""
+    def _hit_points(self, rays: Rays, most: int | None) -> HitPoints:
+        """Return the first so many hit points of each ray; None: all."""
         if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or int(most) < 0):
             raise InvalidInput(f"max_hits must be a whole number, at least 0; got {most!r}.")
         if most == 1:
             hits = self.scene.nearest(rays, workers=self.workers)
             (ray,) = np.nonzero(hits.hit)
-            return _along(rays, hits.index[ray], ray, hits.t[ray])
-        contacts = self.scene.all(rays, workers=self.workers)
-        new = np.ones(contacts.t.size, np.bool_)
-        new[1:] = (contacts.ray[1:] != contacts.ray[:-1]) | (contacts.t[1:] != contacts.t[:-1])
-        index, ray, t = contacts.index[new], contacts.ray[new], contacts.t[new]
+            return _points_at(rays, hits.index[ray], ray, hits.t[ray])
+        found = self.scene.all(rays, workers=self.workers)
+        new = np.ones(found.t.size, np.bool_)
+        new[1:] = (found.ray[1:] != found.ray[:-1]) | (found.t[1:] != found.t[:-1])
+        index, ray, t = found.index[new], found.ray[new], found.t[new]
         if most is not None:
-            kept = np.arange(ray.size) - np.searchsorted(ray, ray) < most
-            index, ray, t = index[kept], ray[kept], t[kept]
-        return _along(rays, index, ray, t)
+            first = np.arange(ray.size) - np.searchsorted(ray, ray) < most
+            index, ray, t = index[first], ray[first], t[first]
+        return _points_at(rays, index, ray, t)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"mesh": self.mesh, "scale_to_box": self._scale_to_box, "workers": self.workers}
@@ -248,32 +251,33 @@ class RayMeshIntersector:
 
 
 def _key_of(mesh: Any) -> Any:
-    """Return what changes when a mesh does; None if there is no such thing."""
+    """Return the mesh's hash, which changes with it; None without one."""
     own: Any = type(mesh).__hash__
     return None if own is None or own is object.__hash__ else own(mesh)
 
 
 def _rays(origins: Any, directions: Any) -> Rays:
-    """Return rays as trimesh passes them."""
+    """Return rays from trimesh's arrays."""
     o, d = _points(origins, "ray_origins"), _points(directions, "ray_directions")
     if o.shape != d.shape:
         raise InvalidInput(
             f"ray_origins and ray_directions must have one shape, (n, 3); got {o.shape} and {d.shape}. "
-            "Repeat the one that serves all: np.tile(origin, (n, 1))."
+            "Repeat a shared row: np.tile(origin, (n, 1))."
         )
     return Rays(o, d)
 
 
 def _points(given: Any, name: str) -> Floats:
-    """Return rows of three numbers."""
+    """Return rows of three numbers, (n, 3) float64; (0, 3) for anything empty."""
     found = validation.floats(given, name)
     if found.size == 0:
         return np.empty((0, 3))
     if found.ndim != 2 or found.shape[1] != 3:
-        raise InvalidInput(f"{name} must have shape (n, 3), one row each; got shape {found.shape}.")
+        raise InvalidInput(f"{name} must have shape (n, 3); got shape {found.shape}.")
     return found
 
 
-def _along(rays: Rays, index: Ints, ray: Ints, t: Floats) -> Places:
+def _points_at(rays: Rays, index: Ints, ray: Ints, t: Floats) -> HitPoints:
+    """Return the points at t of rays `ray` on triangles `index`."""
     points: Floats = rays.origins[ray] + t[:, None] * rays.directions[ray]
-    return Places(index.astype(np.int64), ray.astype(np.int64), points)
+    return HitPoints(index.astype(np.int64), ray.astype(np.int64), points)

@@ -1,4 +1,4 @@
-"""Where pictures are drawn: matplotlib if it is there, axes of the right kind, and colours."""
+"""matplotlib: its import, axes of the right dimension, collections, and colours."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -7,28 +7,28 @@ from typing import Any
 from raybox.errors import InvalidInput, RayboxError
 from raybox.validation import Floats
 
-# Of Tol's vibrant and high-contrast schemes, which all kinds of eyes tell apart; misses are dashed besides.
-HIT, MISS, MET, NORMAL = "#CC3311", "#0077BB", "#DDAA33", "#009988"
+# Of Tol's vibrant and high-contrast schemes, distinct for colour-blind people; misses are dashed besides.
+HIT, MISS, BOX_HIT, NORMAL = "#CC3311", "#0077BB", "#DDAA33", "#009988"
 AXIS_COLOURS = ("#0077BB", "#009988", "#AA4499")
 INK, QUIET, PAPER = "#333333", "#777777", "white"
 
-# What is drawn over what. matplotlib has no depth buffer: left to itself it sorts whole collections by their
-# middles, and rays come and go behind boxes as the picture is turned.
+# The drawing order. matplotlib has no depth buffer: by default it sorts whole collections by their centres,
+# so that rays would disappear behind boxes as the picture is turned.
 FACES, EDGES = 1, 2
-OVER = 2  # what is met, over what is not
+OVER = 2  # boxes hit, over the others
 PATHS, MARKS = 5, 6
 
 
 def pyplot() -> Any:
-    """Import matplotlib's pyplot, or say which command installs it."""
+    """Return matplotlib's pyplot; raise with the command that installs it."""
     if find_spec("matplotlib") is None:
         command = 'pip install "raybox[plot]"'
-        raise RayboxError(f"pictures need matplotlib, which is not installed; run: {command}")
+        raise RayboxError(f"plots need matplotlib, which is not installed; run: {command}")
     return import_module("matplotlib.pyplot")
 
 
 def axes_for(dims: int, ax: Any) -> Any:
-    """Return the axes to draw on: those given, if they are of the right kind, or new ones."""
+    """Return the axes to draw on: `ax`, if of the right dimension, or new ones."""
     plt = pyplot()
     if ax is None:
         figure = plt.figure(figsize=(6.4, 5.4) if dims == 3 else (6.4, 4.8), layout="constrained")
@@ -36,8 +36,8 @@ def axes_for(dims: int, ax: Any) -> Any:
     elif (3 if hasattr(ax, "get_zlim") else 2) != dims:
         way_out = "add_subplot(projection='3d')" if dims == 3 else "add_subplot()"
         raise InvalidInput(
-            f"ax must be axes of {dims}D, as the scene is; got {type(ax).__name__}. "
-            f"Make some: figure.{way_out}."
+            f"ax must be {dims}D axes, as the scene is {dims}D; got {type(ax).__name__}. "
+            f"Create them with figure.{way_out}."
         )
     if dims == 3 and not ax.has_data():
         ax.computed_zorder = False
@@ -45,7 +45,7 @@ def axes_for(dims: int, ax: Any) -> Any:
 
 
 def fit(ax: Any, view: Floats) -> None:
-    """Make room for the box ``view``, beside what is there already, with the same scale on all axes."""
+    """Extend the limits of axes by the box ``view``, with one scale on all axes."""
     fresh = not ax.has_data()
     for axis, (low, high) in zip("xyz", view.T.tolist(), strict=False):
         limits = getattr(ax, f"get_{axis}lim")()
@@ -55,7 +55,7 @@ def fit(ax: Any, view: Floats) -> None:
     if view.shape[1] == 2:
         ax.set_aspect("equal", adjustable="box")
     else:
-        # the zoom leaves room for the labels, which matplotlib's layouts do not see in 3D
+        # The zoom leaves room for labels, which matplotlib's layouts ignore in 3D.
         spans = [high - low for low, high in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
         ax.set_box_aspect(spans, zoom=0.88)
     if fresh:

@@ -1,4 +1,4 @@
-"""`plot`: boxes or triangles, and the rays that meet or miss them."""
+"""`plot`: draws boxes or triangles, and rays that hit or miss them."""
 
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ from raybox.plotting import canvas
 from raybox.plotting.shapes import Paths, outlines, paths_of, solid, view_of
 from raybox.validation import Bools, Floats, Ints
 
-MANY_FACES = 300  # boxes; beyond, translucent faces on top of each other say nothing
-MANY_DOTS = 500  # starts of rays
+MANY_FACES = 300  # boxes with translucent faces, at most: more of them hide each other
+MANY_DOTS = 500  # starts of rays that are marked, at most
 
 
-class Look(NamedTuple):
-    """How boxes are drawn; with alpha 0 they have no faces."""
+class Style(NamedTuple):
+    """The style of boxes; with alpha 0 they have no faces."""
 
     colour: str
     width: float
@@ -24,29 +24,30 @@ class Look(NamedTuple):
     over: int
 
 
-def draw_boxes(ax: Any, geometry: Bounded, met: Ints, view: Floats) -> None:
-    """Draw edges thinner the more there are, and faces while there are few; tint what is met.
+def draw_boxes(ax: Any, geometry: Bounded, hit_rows: Ints, view: Floats) -> None:
+    """Draw edges, thinner the more there are, and faces up to `MANY_FACES`; tint rows hit.
 
-    10,000 boxes: one collection of 120,000 edges, drawn and saved with 200 rays in 1.7 s (one core).
+    All edges are one collection: 120,000 edges draw within seconds.
     """
     rows = solid(geometry)
     width = float(np.interp(np.log10(max(len(rows), 1)), [1.5, 2.5, 4.0], [0.9, 0.5, 0.15]))
-    others = rows[~np.isin(rows, met)]
-    plain = Look(canvas.QUIET, width, 0.12 if len(rows) <= MANY_FACES else 0.0, 0)
-    tinted = Look(canvas.MET, max(2.0 * width, 0.5), 0.25 if len(met) <= MANY_FACES else 0.0, canvas.OVER)
-    for look, part in ((plain, others), (tinted, met)):
+    others = rows[~np.isin(rows, hit_rows)]
+    plain = Style(canvas.QUIET, width, 0.12 if len(rows) <= MANY_FACES else 0.0, 0)
+    alpha = 0.25 if len(hit_rows) <= MANY_FACES else 0.0
+    tinted = Style(canvas.BOX_HIT, max(2.0 * width, 0.5), alpha, canvas.OVER)
+    for style, part in ((plain, others), (tinted, hit_rows)):
         if len(part):
-            _draw_outlines(ax, *outlines(_rows(geometry, part), view), look)
+            _draw_outlines(ax, *outlines(_rows(geometry, part), view), style)
 
 
-def _draw_outlines(ax: Any, edges: Floats, faces: Floats, look: Look) -> None:
+def _draw_outlines(ax: Any, edges: Floats, faces: Floats, style: Style) -> None:
     dims = edges.shape[-1]
-    if look.alpha:
+    if style.alpha:
         flat = faces.reshape(-1, faces.shape[-2], dims)
-        style = {"facecolor": look.colour, "edgecolor": "none", "alpha": look.alpha}
-        canvas.add_polygons(ax, flat, zorder=canvas.FACES + look.over, **style)
+        colours = {"facecolor": style.colour, "edgecolor": "none", "alpha": style.alpha}
+        canvas.add_polygons(ax, flat, zorder=canvas.FACES + style.over, **colours)
     lines = edges.reshape(-1, 2, dims)
-    canvas.add_lines(ax, lines, colors=look.colour, lw=look.width, zorder=canvas.EDGES + look.over)
+    canvas.add_lines(ax, lines, colors=style.colour, lw=style.width, zorder=canvas.EDGES + style.over)
 
 
 def _rows(geometry: Bounded, rows: Ints) -> Bounded:
@@ -54,12 +55,12 @@ def _rows(geometry: Bounded, rows: Ints) -> Bounded:
 
 
 def draw_rays(ax: Any, paths: Paths) -> None:
-    """Draw hits and misses, then where rays start and where they hit; thinner the more there are."""
+    """Draw hits and misses, then starts and hit points; thinner the more there are."""
     if not len(paths.hit):
         return
-    crowd = np.log10(len(paths.hit))
-    width = float(np.interp(crowd, [1.5, 3.0, 4.5], [1.6, 0.6, 0.2]))
-    size = float(np.interp(crowd, [1.5, 3.0, 4.5], [26.0, 5.0, 0.5]))
+    magnitude = np.log10(len(paths.hit))
+    width = float(np.interp(magnitude, [1.5, 3.0, 4.5], [1.6, 0.6, 0.2]))
+    size = float(np.interp(magnitude, [1.5, 3.0, 4.5], [26.0, 5.0, 0.5]))
     _draw_lines(ax, paths, paths.hit, label="hit", colors=canvas.HIT, lw=width)
     _draw_lines(ax, paths, ~paths.hit, label="miss", colors=canvas.MISS, lw=width, linestyles="--")
     starts = np.unique(paths.starts[paths.begins], axis=0)
@@ -69,15 +70,15 @@ def draw_rays(ax: Any, paths: Paths) -> None:
     _draw_legend(ax)
 
 
-def _draw_lines(ax: Any, paths: Paths, kept: Bools, label: str, **style: Any) -> None:
-    if kept.any():
-        lines = np.stack([paths.starts[kept], paths.ends[kept]], axis=1)
-        label = f"{label} ({np.count_nonzero(kept):,})"
+def _draw_lines(ax: Any, paths: Paths, chosen: Bools, label: str, **style: Any) -> None:
+    if chosen.any():
+        lines = np.stack([paths.starts[chosen], paths.ends[chosen]], axis=1)
+        label = f"{label} ({np.count_nonzero(chosen):,})"
         canvas.add_lines(ax, lines, label=label, zorder=canvas.PATHS, **style)
 
 
 def _draw_legend(ax: Any) -> None:
-    # in 2D beside the axes, where no ray runs through it
+    # In 2D beside the axes, where no ray crosses it.
     place = {"ncols": 2} if hasattr(ax, "get_zlim") else {"bbox_to_anchor": (1, 1)}
     legend = ax.legend(loc="upper left", frameon=False, **place)
     for line in legend.get_lines():
@@ -85,27 +86,27 @@ def _draw_legend(ax: Any) -> None:
 
 
 def draw_normals(ax: Any, paths: Paths, view: Floats) -> None:
-    """Draw an arrow for each normal; a ray that starts inside of a box has none."""
-    kept = paths.hit & (np.nan_to_num(paths.normals) != 0.0).any(axis=1)
+    """Draw an arrow for each normal; rays that start inside a box have none."""
+    entering = paths.hit & (np.nan_to_num(paths.normals) != 0.0).any(axis=1)
     length = 0.08 * float((view[1] - view[0]).max())
-    arrows = length * paths.normals[kept]
+    arrows = length * paths.normals[entering]
     style = {"color": canvas.NORMAL, "zorder": canvas.MARKS}
     if arrows.shape[1] == 2:
         style |= {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
     else:
         style |= {"linewidth": 1.4, "arrow_length_ratio": 0.35}
-    ax.quiver(*paths.ends[kept].T, *arrows.T, **style)
+    ax.quiver(*paths.ends[entering].T, *arrows.T, **style)
 
 
 def plot(
     scene: Any, rays: Rays | None = None, hits: Hits | None = None, *, ax: Any = None, normals: bool = False
 ) -> Any:
-    """Draw boxes or triangles, in 2D or 3D, and rays as far as they go.
+    """Draw boxes or triangles, in 2D or 3D, and rays that hit or miss them.
 
-    A ray that hits is red and ends where it hits; one that misses is blue, dashed, and ends just past the
-    scene or at its own t_max. What is hit is tinted. Of more than 300 boxes only those hit have faces.
-    Boxes without end are cut at the picture's edge. matplotlib has no depth buffer: rays are drawn over
-    boxes, never behind them.
+    A ray that hits is red and ends at the hit point; one that misses is blue, dashed, and ends just past the
+    scene or at its own t_max. Boxes hit are tinted. Of more than 300 boxes only those hit have faces.
+    Unbounded boxes are cut at the picture's edge. matplotlib has no depth buffer: rays are drawn over boxes,
+    never behind them.
 
     Parameters
     ----------
@@ -114,9 +115,9 @@ def plot(
     rays : Rays, optional
         Of any shape, of the scene's D.
     hits : Hits, optional
-        What the rays met, of their shape; if left out, the scene is asked for the nearest.
+        Hits of the rays, of their shape. By default those of ``scene.nearest(rays)``.
     ax : matplotlib Axes, optional
-        Where to draw, with projection="3d" for a scene in 3D; if left out, a new figure.
+        Axes to draw on, with projection="3d" for a scene in 3D. By default a new figure's.
     normals : bool
         Draw the normal of the face hit at each hit point.
 
@@ -130,7 +131,7 @@ def plot(
     RayboxError
         If matplotlib is not installed.
     InvalidInput
-        If scene, rays, hits and ax do not fit each other.
+        If scene, rays, hits and ax do not match.
 
     Examples
     --------
@@ -144,12 +145,12 @@ def plot(
     geometry = _geometry(scene)
     _check(geometry, rays, hits)
     if rays is not None and hits is None:
-        hits = _asked(scene).nearest(rays)
+        hits = _as_scene(scene).nearest(rays)
     ax = canvas.axes_for(geometry.ndim_space, ax)
     view = view_of(geometry, rays, hits)
     canvas.fit(ax, view)
-    met = np.unique(hits.index[hits.hit]) if hits is not None else np.zeros(0, np.int64)
-    draw_boxes(ax, geometry, met, view)
+    hit_rows = np.unique(hits.index[hits.hit]) if hits is not None else np.zeros(0, np.int64)
+    draw_boxes(ax, geometry, hit_rows, view)
     if rays is not None and hits is not None:
         paths = paths_of(rays, hits, view)
         draw_rays(ax, paths)
@@ -168,17 +169,17 @@ def _geometry(scene: Any) -> Bounded:
         made = "" if found is None else f" of {found!r}"
         raise InvalidInput(
             f"scene must be a Scene, Boxes or a Mesh; got {type(scene).__name__}{made}. "
-            "Draw the parts of a scene one by one; the boxes round copies are instances.boxes()."
+            "Draw the geometries of a scene one by one; instances.boxes() returns the boxes round instances."
         )
     return found
 
 
 def _check(geometry: Bounded, rays: Any, hits: Any) -> None:
-    """Refuse rays and hits that do not belong together, or not to the scene."""
+    """Raise if rays and hits do not match each other or the scene."""
     if rays is None:
         if hits is not None:
             raise InvalidInput(
-                "hits are drawn at the ends of their rays; got no rays. Pass those that were cast."
+                "hits are drawn at the ends of their rays; got no rays. Pass the rays that were cast."
             )
         return
     if not isinstance(rays, Rays):
@@ -189,19 +190,19 @@ def _check(geometry: Bounded, rays: Any, hits: Any) -> None:
     if hits is None:
         return
     if not isinstance(hits, Hits):
-        raise InvalidInput(f"hits must be raybox.Hits; got {type(hits).__name__}. Ask scene.nearest(rays).")
+        raise InvalidInput(f"hits must be raybox.Hits; got {type(hits).__name__}. Pass scene.nearest(rays).")
     if hits.shape != rays.shape:
         raise InvalidInput(
-            f"hits must have one contact for each ray, shape {rays.shape}; got shape {hits.shape}. "
-            "Of scene.first(rays, k), pass the rays repeated k times, or ask scene.nearest(rays)."
+            f"hits must be one hit for each ray, shape {rays.shape}; got shape {hits.shape}. "
+            "For scene.first(rays, k), repeat each ray k times, or pass scene.nearest(rays)."
         )
     if hits.index.max(initial=-1) >= len(geometry):
         row = int(hits.index.max())
-        raise InvalidInput(f"hits must be of this scene, of {len(geometry)} rows; got a hit of row {row}.")
+        raise InvalidInput(f"hits must be of this scene ({len(geometry)} rows); got a hit of row {row}.")
 
 
-def _asked(scene: Any) -> Any:
-    """Return something that can be asked; compiled code is loaded only here."""
+def _as_scene(scene: Any) -> Any:
+    """Return a scene; compiled code is loaded only here."""
     from raybox.scene.scene import Scene
 
     return scene if isinstance(scene, Scene) else Scene(scene)

@@ -1,4 +1,4 @@
-"""What there is to draw, as plain arrays: the edges and faces of boxes and triangles, the paths of rays."""
+"""Shapes to draw, as arrays: edges and faces of boxes and triangles, paths of rays."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from raybox.hits import Hits
 from raybox.validation import Bools, Floats, Ints
 
 _MAX = np.finfo(np.float64).max
-MARGIN = 0.08  # how far the picture goes beyond what is in it, of its longest side
+MARGIN = 0.08  # round everything drawn, as a share of the longest side
 
-# Corner k of a box is its upper one on the axes of the bits set in k.
+# Corner k of a box has its upper bound on each axis whose bit is set in k: (edges, faces) by dimension.
 _CORNERS = {
     2: (np.array([[0, 1], [1, 3], [3, 2], [2, 0]]), np.array([[0, 1, 3, 2]])),
     3: (
@@ -22,22 +22,22 @@ _CORNERS = {
 
 
 class Paths(NamedTuple):
-    """Rays as far as they are drawn, those without any point left out."""
+    """The drawn parts of rays; rays without any point are left out."""
 
     starts: Floats
     """(N, D)"""
     ends: Floats
-    """(N, D): where something is met, to the last bit; or just past the scene, or the ray's own end"""
+    """(N, D): the hit point, bit for bit; of a miss, just past the scene or the ray's own end"""
     hit: Bools
     """(N,)"""
     normals: Floats
     """(N, D)"""
     begins: Bools
-    """(N,): whether the ray begins where its path starts, and does not come from infinity"""
+    """(N,): whether the ray begins at its path's start, and not at infinity"""
 
 
 def view_of(geometry: Bounded, rays: Rays | None, hits: Hits | None) -> Floats:
-    """Return the corners of what is shown, shape (2, D): all that is finite, and a margin."""
+    """Return the corners of the picture, (2, D): all finite points, and a margin."""
     points = [geometry.vertices] if not isinstance(geometry, Boxes) else [geometry.lower, geometry.upper]
     if rays is not None and hits is not None:
         points += [_anchors(rays), hits.points.reshape(-1, rays.ndim_space)]
@@ -52,7 +52,7 @@ def view_of(geometry: Bounded, rays: Rays | None, hits: Hits | None) -> Floats:
 
 
 def outlines(geometry: Bounded, view: Floats) -> tuple[Floats, Floats]:
-    """Return edges ``(N, E, 2, D)`` and faces ``(N, P, K, D)``; what has no end is cut at the view's."""
+    """Return edges ``(N, E, 2, D)`` and faces ``(N, P, K, D)``, clipped to the view."""
     if not isinstance(geometry, Boxes):
         corners = geometry.corners()
         return corners[:, [[0, 1], [1, 2], [2, 0]]], corners[:, None]
@@ -65,32 +65,35 @@ def outlines(geometry: Bounded, view: Floats) -> tuple[Floats, Floats]:
 
 
 def solid(geometry: Bounded) -> Ints:
-    """Return the numbers of the rows that hold a point: a box from inf to inf does not."""
+    """Return the rows that contain a point; a box from inf to inf contains none."""
     if not isinstance(geometry, Boxes):
         return np.arange(len(geometry))
     return np.flatnonzero(((geometry.lower < np.inf) & (geometry.upper > -np.inf)).all(axis=1))
 
 
 def paths_of(rays: Rays, hits: Hits, view: Floats) -> Paths:
-    """Follow each ray from its start to what it meets, or to its end or the edge of the view."""
+    """Return each ray's path, from its start to its hit, its end or the view's edge."""
     dims = rays.ndim_space
     flat = rays.reshape(-1)
     low, high = np.array(flat.t_min), np.array(flat.t_max)
-    kept = (low <= high) & (low < np.inf) & (high > -np.inf)
-    origins, directions = flat.origins[kept], flat.directions[kept]
+    nonempty = (low <= high) & (low < np.inf) & (high > -np.inf)
+    origins, directions = flat.origins[nonempty], flat.directions[nonempty]
     enter, leave = crossing(origins, directions, view)
-    begins = low[kept] > -np.inf
-    first = np.where(begins, low[kept], enter)
-    last = np.maximum(first, np.minimum(high[kept], leave))
-    hit = hits.hit.reshape(-1)[kept]
-    points = hits.points.reshape(-1, dims)[kept]
+    begins = low[nonempty] > -np.inf
+    first = np.where(begins, low[nonempty], enter)
+    last = np.maximum(first, np.minimum(high[nonempty], leave))
+    hit = hits.hit.reshape(-1)[nonempty]
+    points = hits.points.reshape(-1, dims)[nonempty]
     ends = np.where(hit[:, None], points, origins + last[:, None] * directions)
     starts = origins + first[:, None] * directions
-    return Paths(starts, ends, hit, hits.normals.reshape(-1, dims)[kept], begins)
+    return Paths(starts, ends, hit, hits.normals.reshape(-1, dims)[nonempty], begins)
 
 
 def _anchors(rays: Rays) -> Floats:
-    """Return a point of each ray that the picture must show: its start, or its origin if it has none."""
+    """Return the point of each ray that the picture must show.
+
+    Its start, or its origin if t_min is infinite.
+    """
     low = rays.t_min.reshape(-1, 1)
     origins, directions = (a.reshape(-1, rays.ndim_space) for a in (rays.origins, rays.directions))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -98,11 +101,11 @@ def _anchors(rays: Rays) -> Floats:
 
 
 def crossing(origins: Floats, directions: Floats, view: Floats) -> tuple[Floats, Floats]:
-    """Return where lines that go through the view come in and go out; 0 and 0 without a direction."""
+    """Return the t at which lines enter and leave the view; 0 and 0 without a direction."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         planes = (view[:, None] - origins) / directions
     near = np.where(directions == 0.0, -np.inf, planes.min(axis=0)).max(axis=1)
     far = np.where(directions == 0.0, np.inf, planes.max(axis=0)).min(axis=1)
-    still = ~directions.any(axis=1)
-    near, far = (np.where(still, 0.0, np.clip(t, -_MAX, _MAX)) for t in (near, far))
+    zero = ~directions.any(axis=1)
+    near, far = (np.where(zero, 0.0, np.clip(t, -_MAX, _MAX)) for t in (near, far))
     return near, far

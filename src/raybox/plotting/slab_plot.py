@@ -1,4 +1,4 @@
-"""`plot_slabs`: the textbook drawing of one ray and one box, and below it the line of t."""
+"""`plot_slabs`: the textbook drawing of one ray and one box, above a timeline of t."""
 
 from itertools import combinations
 from math import inf, isfinite
@@ -18,14 +18,14 @@ from raybox.validation import Floats
 
 
 def draw_timeline(ax: Any, found: Explanation) -> None:
-    """Draw it all, from top to bottom, with the exact verdict as the title."""
+    """Draw the intervals of t, one a row, with the exact result as the title."""
     case = found.case
     rows = [(AXES[row.axis], row.near, row.far, canvas.AXIS_COLOURS[row.axis]) for row in case.slabs]
     shared = case.slabs[-1][-2:]
     rows += [("shared", *shared, canvas.INK), ("ray", case.ray.t_min, case.ray.t_max, canvas.QUIET)]
     if found.exact is not None:
-        met = found.exact.t, min(found.exact.t_exit, case.ray.t_max)
-        rows.append(("hit", *met, canvas.HIT))
+        inside = found.exact.t, min(found.exact.t_exit, case.ray.t_max)
+        rows.append(("hit", *inside, canvas.HIT))
     low, high = _limits([t for row in rows for t in row[1:3]])
     for place, (_, near, far, colour) in enumerate(rows):
         _draw_bar(ax, place, (near, far), (low, high), colour)
@@ -44,7 +44,10 @@ def draw_timeline(ax: Any, found: Explanation) -> None:
 def _draw_bar(
     ax: Any, place: int, span: tuple[float, float], limits: tuple[float, float], colour: str
 ) -> None:
-    """Draw from a dot to a ring, with the numbers outside; without end, up to the edge; empty, say so."""
+    """Draw an interval from a dot to a ring, with its ends as numbers.
+
+    An infinite end is drawn at the edge; an empty interval is a text.
+    """
     near, far = span
     if near > far:
         parallel = near == inf and far == -inf
@@ -68,7 +71,7 @@ def _draw_bar(
 
 
 def _limits(times: list[float]) -> tuple[float, float]:
-    """Return what part of t is shown: all that is finite, and room for the numbers."""
+    """Return the range of t shown: all finite times, and room for the numbers."""
     finite = [t for t in times if isfinite(t)] or [0.0]
     low, high = min(finite), max(finite)
     room = 0.2 * (high - low) or 1.0
@@ -89,31 +92,31 @@ Pair = list[int]
 
 
 def plot_slabs(ray: Rays, box: Boxes, *, ax: Any = None) -> Any:
-    """Draw how one ray comes to meet or miss one box: what `raybox.explain` prints.
+    """Draw why one ray hits or misses one box: what `raybox.explain` prints.
 
-    Above, space, for each pair of axes: the slab of each axis in its colour, the candidate faces thick, where
-    the line comes into each slab (a dot) and leaves it (a ring), and red what the ray has in the box.
-    Below, t: the stretch of each slab, what they share, and the ray's own range.
+    Above, space, for each pair of axes: the slab of each axis in its colour, the candidate faces thick, the
+    points where the line enters each slab (a dot) and leaves it (a ring), and in red the part of the ray
+    inside the box. Below, t: the interval of each slab, their intersection, and the ray's own range.
 
     Parameters
     ----------
     ray, box
         One ray (of shape () or (1,)) and one box, both in 2D or both in 3D.
     ax : sequence of matplotlib Axes, optional
-        Where to draw: in 2D two axes, in 3D four, the last for t. If left out, a new figure.
+        Axes to draw on: in 2D two, in 3D four, the last for t. By default a new figure's.
 
     Returns
     -------
     ndarray of matplotlib Axes
-        Those drawn on, the last for t.
+        The axes, the last for t.
 
     Raises
     ------
     RayboxError
         If matplotlib is not installed.
     InvalidInput
-        If there is more than one ray or box, or none; if ray or box hold no point; if there are not as many
-        axes as needed.
+        If there is more than one ray or box, or none; if ray or box contain no point; if the number of axes
+        is wrong.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def plot_slabs(ray: Rays, box: Boxes, *, ax: Any = None) -> Any:
     found = examine(ray, box)
     if found.nothing:
         raise InvalidInput(
-            f"there is nothing to draw: {found.nothing}. Give a ray and a box that hold points."
+            f"there is nothing to draw: {found.nothing}. Pass a ray and a box that contain points."
         )
     case = found.case
     pairs = [list(pair) for pair in combinations(range(len(case.lower)), 2)]
@@ -140,7 +143,7 @@ def plot_slabs(ray: Rays, box: Boxes, *, ax: Any = None) -> Any:
 
 
 def _axes(panels: int, ax: Any) -> Any:
-    """Return the axes given, or a new figure's: panels in a row, and one below them all."""
+    """Return `ax`, or a new figure's axes: panels in a row, and one below."""
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).reshape(-1)
         if len(axes) != panels + 1:
@@ -154,7 +157,7 @@ def _axes(panels: int, ax: Any) -> Any:
 
 
 def _view(case: Case) -> Floats:
-    """Return the corners of what is shown, (2, D): box, origin, and crossings that are not far off."""
+    """Return the corners of the picture, (2, D): box, origin, and near crossings."""
     origin, direction = (np.array(v) for v in case.ray[:2])
     ends = np.array([case.lower, case.upper, case.ray.origin])
     ends = np.where(np.isfinite(ends), ends, origin)
@@ -170,7 +173,7 @@ def _view(case: Case) -> Floats:
 
 
 def _draw_slabs(ax: Any, case: Case, pair: Pair, view: Floats) -> None:
-    """Shade the two slabs, and draw the box where they cross and its candidate faces."""
+    """Shade the two slabs; draw the box at their intersection, and its candidate faces."""
     lower, upper = np.clip(case.lower, *view), np.clip(case.upper, *view)
     for axis, span, line in zip(pair, (ax.axvspan, ax.axhspan), (ax.axvline, ax.axhline), strict=True):
         colour = canvas.AXIS_COLOURS[axis]
@@ -196,7 +199,7 @@ def _draw_slabs(ax: Any, case: Case, pair: Pair, view: Floats) -> None:
 
 
 def _draw_line(ax: Any, found: Explanation, pair: Pair, view: Floats) -> None:
-    """Draw the line, the ray on it, what the ray has in the box, and where each slab is entered and left."""
+    """Draw the line, the ray, its part inside the box, and its crossings with the slabs."""
     case = found.case
     origin, direction = (np.array(v)[pair] for v in case.ray[:2])
     (enter,), (leave,) = crossing(origin[None], direction[None], view[:, pair])
