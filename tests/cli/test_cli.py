@@ -1,4 +1,4 @@
-"""The commands: what they print and write, how they end, and what they do not import."""
+"""The commands: output, files, exit codes, and modules that they must not import."""
 
 import doctest
 import json
@@ -26,7 +26,7 @@ real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Work in a folder with a scene and rays in it."""
+    """Change to a folder that contains a scene and rays."""
     monkeypatch.chdir(tmp_path)
     rb.save("boxes.csv", BOXES, ids=IDS)
     rb.save("rays.npz", RAYS)
@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def raybox(*arguments, code=0):
-    """Run a command in this process; no exception may reach the top."""
+    """Return the result of a command run in this process; exceptions are raised."""
     done = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="raybox")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -43,7 +43,7 @@ def raybox(*arguments, code=0):
 
 
 def process(*arguments, **options):
-    """Run a command as users do."""
+    """Return the result of a command run in a process, as users run it."""
     command = [sys.executable, "-m", "raybox", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
@@ -52,7 +52,7 @@ def process(*arguments, **options):
 
 
 def examples():
-    """Give the examples of docs/cli.md: the command and what it prints."""
+    """Yield the examples of docs/cli.md: the command and its output."""
     for block in re.findall(
         r"^```console\n(.*?)^```", (DOCS / "cli.md").read_text(), re.MULTILINE | re.DOTALL
     ):
@@ -62,7 +62,7 @@ def examples():
 
 def test_documented_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    seen = []
+    commands = []
     for (program, *arguments), printed in examples():
         if program == "cat":
             Path(arguments[0]).write_text(printed)
@@ -70,8 +70,8 @@ def test_documented_examples(tmp_path, monkeypatch):
         stdout = raybox(*arguments).stdout
         same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
         assert same, f"{arguments}\nin docs/cli.md:\n{printed}\nnow:\n{stdout}"
-        seen.append(arguments[0])
-    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(seen)
+        commands.append(arguments[0])
+    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(commands)
 
 
 def test_every_command_has_help():
@@ -100,7 +100,7 @@ def test_help_imports_neither_numpy_nor_numba():
         assert not {"numpy", "numba"} & modules_after(*arguments)
 
 
-def test_one_ray_and_info_do_without_numba(folder):
+def test_one_ray_and_info_load_no_numba(folder):
     ray_and_box = ["--origin", "0,0,0", "--direction", "1,1,1", "--lower", "1,1,1", "--upper", "2,2,2"]
     assert "numba" not in modules_after("explain", *ray_and_box)
     assert "numba" not in modules_after("info", "boxes.csv")
@@ -120,11 +120,11 @@ def test_pick(folder):
 
 
 def test_pick_for_programs(folder):
-    said = json.loads(raybox("pick", "boxes.csv", "--from=-1,0.5,0.5", "--to", "1,0.5,0.5", "--json").stdout)
-    assert (said["t_min"], said["t_max"], said["direction"]) == (0.0, 1.0, [2.0, 0.0, 0.0])
-    assert said["hits"] == [{"index": 0, "id": "first", "t": 0.5, "point": [0.0, 0.5, 0.5], "face": "-x"}]
-    said = json.loads(raybox("pick", "boxes.csv", "--origin=9,9,9", "--direction", "1,0,0", "--json").stdout)
-    assert (said["t_max"], said["hits"]) == (None, [])
+    found = json.loads(raybox("pick", "boxes.csv", "--from=-1,0.5,0.5", "--to", "1,0.5,0.5", "--json").stdout)
+    assert (found["t_min"], found["t_max"], found["direction"]) == (0.0, 1.0, [2.0, 0.0, 0.0])
+    assert found["hits"] == [{"index": 0, "id": "first", "t": 0.5, "point": [0.0, 0.5, 0.5], "face": "-x"}]
+    found = json.loads(raybox("pick", "boxes.csv", "--origin=9,9,9", "--direction", "1,0,0", "--json").stdout)
+    assert (found["t_max"], found["hits"]) == (None, [])
 
 
 def test_pick_in_a_mesh(folder):
@@ -175,14 +175,14 @@ def test_cast_reads_and_writes_every_table(folder, ending):
     np.testing.assert_array_equal(table["t"], wanted.t)
 
 
-def test_cast_asks_every_question(folder):
+def test_cast_runs_every_query(folder):
     scene = rb.Scene(BOXES)
     answers = {}
     for query in ("nearest", "occluded", "count", "all"):
-        said = json.loads(
+        output = json.loads(
             raybox("cast", "boxes.csv", "rays.npz", "-o", "out.npz", "--query", query, "--json").stdout
         )
-        assert (said["size"], said["cast"], said["query"], said["out"]) == (3, 4, query, "out.npz")
+        assert (output["size"], output["cast"], output["query"], output["out"]) == (3, 4, query, "out.npz")
         answers[query] = dict(np.load("out.npz"))
     np.testing.assert_array_equal(answers["nearest"]["t"], scene.nearest(RAYS).t)
     np.testing.assert_array_equal(answers["occluded"]["occluded"], scene.occluded(RAYS))
@@ -194,10 +194,10 @@ def test_cast_asks_every_question(folder):
 
 def test_cast_from_points(folder):
     Path("points.pcd").write_bytes(samples()["binary.pcd"][0])
-    said = raybox(
+    output = raybox(
         "cast", "boxes.csv", "points.pcd", "--origin", "-3,0.5,0.5", "-o", "-", "--query", "count"
     ).stdout
-    assert len(said.splitlines()) == 41
+    assert len(output.splitlines()) == 41
     Path("holes.csv").write_text("x,y,z\n1,2,3\nnan,nan,nan\n")
     arguments = "cast", "boxes.csv", "holes.csv", "--origin", "0,0,0", "-o", "-"
     assert "holes.csv, line 3, column x: nan" in raybox(*arguments, code=2).stderr
@@ -206,11 +206,11 @@ def test_cast_from_points(folder):
 
 @pytest.mark.parametrize("rows", ["", "0,0,0,1,0,0\n"])
 def test_cast_with_nothing_in_the_files(folder, rows):
-    Path("few.csv").write_text("origin_x,origin_y,origin_z,direction_x,direction_y,direction_z\n" + rows)
+    Path("one.csv").write_text("origin_x,origin_y,origin_z,direction_x,direction_y,direction_z\n" + rows)
     Path("none.csv").write_text("min_x,min_y,min_z,max_x,max_y,max_z\n")
     for query in ("nearest", "occluded", "count", "all"):
         for scene in ("none.csv", "boxes.csv"):
-            raybox("cast", scene, "few.csv", "-o", "out.csv", "--query", query)
+            raybox("cast", scene, "one.csv", "-o", "out.csv", "--query", query)
 
 
 @real
@@ -218,7 +218,7 @@ def test_cast_with_nothing_in_the_files(folder, rows):
     "name", ["delft_cityjson/delft.city.json", "voxel_store/scene_store8.vox", "skull_mesh/skull.obj"]
 )
 def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
-    """20,000 rays through the command; of 60, every box or triangle is tried by `rb.intersect`."""
+    """20,000 rays through the command; of 60, `rb.intersect` tests every box or triangle."""
     geometry = rb.load(DATA / name)
     around = (
         geometry
@@ -243,11 +243,11 @@ def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
 
 
 def test_demo(folder):
-    said = raybox("demo", "--out", "new/folder").stdout
-    assert "286 boxes" in said
-    assert 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0' in said
-    assert re.search(r"camera, .* 256,000 rays, [\d,]+ hit", said)
-    assert re.search(r"lidar, .* 65,536 rays, [\d,]+ hit", said)
+    output = raybox("demo", "--out", "new/folder").stdout
+    assert "286 boxes" in output
+    assert 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0' in output
+    assert re.search(r"camera, .* 256,000 rays, [\d,]+ hit", output)
+    assert re.search(r"lidar, .* 65,536 rays, [\d,]+ hit", output)
     assert sorted(path.name for path in Path("new/folder").iterdir()) == ["demo.html", "depth.png"]
     page = Path("new/folder/demo.html").read_text()
     assert page.lstrip().lower().startswith("<!doctype html>")
@@ -260,7 +260,7 @@ def test_demo(folder):
 
 
 def read_png(content):
-    """Read the plain RGB images that raybox writes; check every chunk's sum."""
+    """Return the pixels of an RGB image of raybox; check the checksum of every chunk."""
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     chunks, at = {}, 8
     while at < len(content):
@@ -288,7 +288,7 @@ def test_demo_needs_no_extra(folder):
 
 def test_demo_where_it_cannot_write(folder):
     Path("taken").write_text("a file")
-    assert "cannot make the folder taken" in raybox("demo", "--out", "taken", code=2).stderr
+    assert "cannot create the folder taken" in raybox("demo", "--out", "taken", code=2).stderr
 
 
 # info
@@ -309,16 +309,16 @@ def test_info(folder):
 
 
 def test_info_of_labels(folder):
-    said = raybox("info", Path(rb.__file__).parent / "data" / "duplex_aabb.csv").stdout
-    assert "IfcWallStandardCase 56" in said
-    assert "distinct ids   286" in said
+    output = raybox("info", Path(rb.__file__).parent / "data" / "duplex_aabb.csv").stdout
+    assert "IfcWallStandardCase 56" in output
+    assert "distinct ids   286" in output
 
 
 # Ends
 
 
 def one_line(done):
-    """Check that a refusal is one line on stderr and nothing else; give it."""
+    """Return the error line of a command; check that nothing else was printed."""
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("raybox: ")
@@ -340,7 +340,7 @@ def test_broken_files_end_as_one_line(folder, name):
     assert one_line(raybox("info", path, "--kind", options.get("kind", "rays"), code=2))
 
 
-def test_refusals(folder):
+def test_input_errors(folder):
     assert "nowhere.csv" in one_line(
         raybox("pick", "nowhere.csv", "--from", "0,0,0", "--to", "1,1,1", code=2)
     )
@@ -375,17 +375,17 @@ def test_no_memory(folder, monkeypatch):
     )
 
 
-def test_a_reader_that_has_seen_enough(folder):
+def test_a_reader_that_closes_the_output(folder):
     rays = np.random.default_rng(1).normal(size=(2, 50_000, 3))
     rb.save("many.npz", rb.Rays(*rays))
     command = [sys.executable, "-m", "raybox", "cast", "boxes.csv", "many.npz", "-o", "-"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "ray,index,id,t,x,y,z\n"
     running.stdout.close()
-    said = running.stderr.read()
+    output = running.stderr.read()
     assert running.wait(timeout=60) == 0
-    assert "Traceback" not in said
-    assert "Broken" not in said
+    assert "Traceback" not in output
+    assert "Broken" not in output
 
 
 def test_compiling_is_announced_once(folder):

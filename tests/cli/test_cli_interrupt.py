@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command as one line and exit code 130, wherever it falls."""
+"""Ctrl-C at any point ends a command with one line and exit code 130."""
 
 import signal
 import subprocess
@@ -20,14 +20,14 @@ CAST = "cast", "boxes.csv", "rays.npz", "-o", "out.csv", "--query", "all"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Work in a folder with a scene and rays in it."""
+    """Change to a folder that contains a scene and rays."""
     monkeypatch.chdir(tmp_path)
     rb.save("boxes.csv", BOXES, ids=IDS)
     rb.save("rays.npz", RAYS)
     return tmp_path
 
 
-def test_in_a_question(folder, monkeypatch):
+def test_in_a_query(folder, monkeypatch):
     def stop(self, *_, **__):
         raise KeyboardInterrupt
 
@@ -44,18 +44,18 @@ def test_in_a_process_of_its_own(folder):
     while not Path("out.csv.raybox-part").exists() and running.poll() is None:
         time.sleep(0.001)
     running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=60)[1]
-    assert (running.returncode, said.splitlines()[-1]) == (130, "raybox: stopped")
+    output = running.communicate(timeout=60)[1]
+    assert (running.returncode, output.splitlines()[-1]) == (130, "raybox: stopped")
     left = {path.name for path in folder.iterdir()}
-    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # left if there is what to go on with
+    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # only if there is something to resume
 
 
-# What the thread of the command does; `stop()` is Ctrl-C.
-FALLS = {
-    "code made of text, as named tuples are": "exec('stop()')",
-    "a callback, where Python forgets it": "ctypes.CFUNCTYPE(None)(stop)()\ntime.sleep(30)",
-    "an import that forgets it": "import careless\ntime.sleep(30)",
-    "objects that complain of it": "left = HalfMade()\nstop()",
+# Code that the command's thread runs; `stop()` is Ctrl-C.
+PLACES = {
+    "exec, as in named tuples": "exec('stop()')",
+    "a callback, where Python drops it": "ctypes.CFUNCTYPE(None)(stop)()\ntime.sleep(30)",
+    "an import that drops it": "import interrupt_dropper\ntime.sleep(30)",
+    "objects whose __del__ fails": "left = HalfMade()\nstop()",
 }
 PROCESS = """
 import ctypes, signal, sys, time
@@ -70,17 +70,17 @@ class HalfMade:
     def __del__(self):
         self.made
 
-usual = chunked.cast
+chunked_cast = chunked.cast
 def cast(*given, **options):
 {}
-    return usual(*given, **options)
+    return chunked_cast(*given, **options)
 
 if __name__ == "__main__":
     chunked.cast = cast
 {}
     main()
 """
-CARELESS = """
+DROPPER = """
 try:
     from process import stop
     stop()
@@ -90,34 +90,34 @@ except BaseException:
 
 
 def in_a_process(casting, before="pass"):
-    """Run a command whose casting does this first."""
-    Path("careless.py").write_text(CARELESS)
+    """Return the result of a command whose cast first runs some code."""
+    Path("interrupt_dropper.py").write_text(DROPPER)
     Path("process.py").write_text(PROCESS.format(indent(casting, "    "), indent(before, "    ")))
     return subprocess.run(
         [sys.executable, "-m", "process", *CAST], check=False, capture_output=True, text=True, timeout=60
     )
 
 
-@pytest.mark.parametrize("casting", FALLS.values(), ids=FALLS)
-def test_where_it_falls(casting):
+@pytest.mark.parametrize("casting", PLACES.values(), ids=PLACES)
+def test_in_places_that_lose_it(casting):
     done = in_a_process(casting)
     assert (done.returncode, done.stderr) == (130, "raybox: stopped\n")
 
 
 def test_where_it_is_ignored():
-    """As in the background of a script."""
+    """A script's background process ignores SIGINT."""
     done = in_a_process("stop()", before="signal.signal(signal.SIGINT, signal.SIG_IGN)")
     assert done.returncode == 0
 
 
-def test_complaints_of_others_are_heard():
+def test_other_errors_in_del_are_printed():
     done = in_a_process("HalfMade()")
     assert done.returncode == 0
     assert "object has no attribute 'made'" in done.stderr
 
 
 @pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
-def test_in_the_midst_of_an_import(monkeypatch, cause):
+def test_during_an_import(monkeypatch, cause):
     class Named:
         def __set_name__(self, owner, name):
             raise cause
@@ -133,7 +133,7 @@ def test_in_the_midst_of_an_import(monkeypatch, cause):
         assert isinstance(done.exception, RuntimeError | ValueError)
 
 
-def test_a_process_is_left_as_it_was():
+def test_handlers_are_restored():
     before = signal.getsignal(signal.SIGINT), sys.unraisablehook
     assert CliRunner().invoke(main, CAST).exit_code == 0
     assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 RAYS = ("incoherent", "inside", "camera")
-QUESTIONS = ("nearest", "occluded", "count", "all")
-QUICK: dict[str, Any] = {"asked": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
+QUERIES = ("nearest", "occluded", "count", "all")
+QUICK: dict[str, Any] = {"ray_count": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
 LEGEND = """
 Columns with / : how many times longer that peer takes for a ray, median of the rounds (taken in turns).
 * given fewer rays, evenly spread; ! some of its answers differ, see below; - it has no such question."""
@@ -28,7 +28,7 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
 @click.option("--rays", type=click.Choice(RAYS), multiple=True, help="Which rays. [default: all three]")
 @click.option(
     "--question",
-    type=click.Choice(QUESTIONS),
+    type=click.Choice(QUERIES),
     multiple=True,
     help="What to ask. [default: nearest and count, in full all four]",
 )
@@ -56,7 +56,7 @@ def bench(
     plan = {"boxes": _known_boxes(boxes, data.BOX_KINDS), "names": _names(peer), "check": options["check"]}
     plan |= {
         "rays": options["rays"] or RAYS,
-        "questions": options["question"] or QUESTIONS[:: 1 if options["full"] else 2],
+        "queries": options["question"] or QUERIES[:: 1 if options["full"] else 2],
     }
     plan |= {"rounds": 7} if options["full"] else QUICK
     if options["rounds"]:
@@ -72,18 +72,18 @@ def bench(
 
 def _known_boxes(boxes: str, kinds: tuple[str, ...]) -> str:
     if boxes not in kinds and not Path(boxes).exists():
-        raise click.UsageError(f"--boxes {boxes}: neither a kind ({', '.join(kinds)}) nor a file.")
+        raise click.UsageError(f"--boxes {boxes}: neither a kind of boxes ({', '.join(kinds)}) nor a file.")
     return boxes
 
 
-def _names(asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Return raybox first, then who was asked for, or everyone."""
+def _names(peers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return raybox first, then the given peers, or all of them."""
     from raybox.bench.peers import BY_NAME, OTHERS
 
-    for name in asked:
+    for name in peers:
         if name not in BY_NAME:
-            raise click.UsageError(f"--peer {name}: not known. Known are {', '.join(BY_NAME)}.")
-    return ("raybox", *(name for name in (asked or OTHERS) if name != "raybox"))
+            raise click.UsageError(f"--peer {name}: unknown peer. Known: {', '.join(BY_NAME)}.")
+    return ("raybox", *(name for name in (peers or OTHERS) if name != "raybox"))
 
 
 def _print(results: list[dict[str, Any]], report: Any, machine: Any) -> None:

@@ -1,4 +1,4 @@
-"""``raybox cast``: a file of rays into a scene, answers into a file."""
+"""``raybox cast``: casts a file of rays into a scene, and writes the results to a file."""
 
 import sys
 from pathlib import Path
@@ -70,28 +70,28 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     _check_out(out, options["cluster"], scene, rays)
     geometry, ids = load_scene(scene, options["boxes"])
     announce_compiling()
-    told = _cast(geometry, rays, out, query, ids=ids, **options)
-    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": told.rays, "query": query}
-    summary |= {"met": told.met, "seconds": round(told.seconds, 3), "out": out}
-    summary |= {"resumed": told.resumed} if told.resumed else {}
+    done = _cast(geometry, rays, out, query, ids=ids, **options)
+    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": done.rays, "query": query}
+    summary |= {"met": done.met, "seconds": round(done.seconds, 3), "out": out}
+    summary |= {"resumed": done.resumed} if done.resumed else {}
     click.echo(as_json(summary) if options["json_"] else _in_words(summary), err=not options["json_"])
 
 
 def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
-    """Refuse, before any work, an OUT that cannot be written or would overwrite what is read."""
+    """Raise, before any work, if OUT cannot be written or is also an input."""
     from raybox.io.chunked.writers import check_out
 
     if out == "-":
         if cluster:
-            raise click.UsageError("A cluster writes to a file. Give -o a name.")
+            raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
     if any(Path(out).resolve() == Path(given).resolve() for given in inputs):
-        raise click.UsageError(f"{out} is also an input. Give the answers a file of their own.")
+        raise click.UsageError(f"{out} is also an input. Write the results to another file.")
     check_out(Path(out))
 
 
 def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
-    """Cast; say what is kept if somebody stops it."""
+    """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
@@ -107,8 +107,8 @@ def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any)
             return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
         to = sys.stdout.buffer if out == "-" else out
         return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
-    except KeyboardInterrupt as stopped:
-        for note in getattr(stopped, "__notes__", ()):
+    except KeyboardInterrupt as interrupt:
+        for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {note}", err=True)
         raise
 

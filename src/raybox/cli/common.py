@@ -1,4 +1,4 @@
-"""What the commands share: vectors on the command line, errors in one line, tables, JSON."""
+"""Shared by the commands: vectors on the command line, one-line errors, tables, JSON."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from raybox.cli.interrupt import heard
+from raybox.cli.interrupt import interruptible
 from raybox.errors import RayboxError
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ Vector = tuple[float, ...]
 
 
 def vector(text: str) -> Vector:
-    """Read numbers with commas between them: ``1,2,3`` (or ``1,2`` in the plane)."""
+    """Return the numbers of a text such as ``1,2,3`` (or ``1,2`` in the plane)."""
     try:
         numbers = tuple(map(float, text.split(",")))
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is not numbers with commas between them, like 1,2.5,-3."
+            f"{text!r} is not a list of numbers separated by commas, such as 1,2.5,-3."
         ) from error
     if len(numbers) not in (2, 3):
-        raise click.BadParameter(f"{text!r} has {len(numbers)} numbers; give X,Y,Z (or X,Y in the plane).")
+        raise click.BadParameter(f"{text!r} has {len(numbers)} numbers; pass X,Y,Z (or X,Y in the plane).")
     return numbers
 
 
-class Refusal(click.ClickException):
-    """Bad input: one line on stderr, exit code 2."""
+class InputError(click.ClickException):
+    """An error in the input: one line on stderr, exit code 2."""
 
     exit_code = 2
 
@@ -42,27 +42,27 @@ class Refusal(click.ClickException):
 
 
 class Commands(click.Group):
-    """The group of commands; whatever one of them raises ends as one line and the right exit code."""
+    """The group of commands; errors end as one line on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command and see that its output has left."""
+        """Run the command, and flush its output."""
         try:
-            with heard():
+            with interruptible():
                 result = super().invoke(ctx)
             sys.stdout.flush()
         except RayboxError as error:
-            raise Refusal(" ".join(str(error).split())) from error
+            raise InputError(" ".join(str(error).split())) from error
         except MemoryError as error:
-            raise Refusal("there is not enough memory for this; ask fewer rays at a time") from error
+            raise InputError("not enough memory; cast fewer rays at a time") from error
         except KeyboardInterrupt:
             _stop(ctx)
         except RuntimeError as error:
-            # what Python makes of Ctrl-C while it makes a class, in the midst of an import
+            # Python raises this for Ctrl-C while it creates a class, during an import.
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise
             _stop(ctx)
         except BrokenPipeError:
-            # Whoever read our output has seen enough (| head). Closing stdout, Python would complain again.
+            # The reader of the output has closed it (| head). Python would fail again when it closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         return result
@@ -70,14 +70,14 @@ class Commands(click.Group):
 
 def _stop(ctx: click.Context) -> None:
     click.echo("raybox: stopped", err=True)
-    # Stopped in code made of text, as named tuples are, `python -m raybox` would end by the signal after all:
-    # CPython remembers how the last such code ended.
+    # After an interrupt in exec() (which creates named tuples), `python -m raybox` would still end by the
+    # signal: CPython stores how the last exec() ended, and this one ends without it.
     exec("")
     ctx.exit(130)
 
 
 def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]":
-    """Read a scene, and the ids of its boxes."""
+    """Return a scene's geometry read from a file, and the ids of its rows."""
     from raybox.io.formats import read
 
     loaded = read(path, kind="scene", boxes=boxes)
@@ -85,23 +85,23 @@ def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]
 
 
 def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
-    """Read rays, or make them of points."""
+    """Return rays read from a file, or made from its points."""
     from raybox.io.formats import load
 
     return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
 
 
 def announce_compiling() -> None:
-    """Have one line say so when Numba compiles, which takes seconds; mostly it finds its code on disk."""
+    """Print one line to stderr when Numba first compiles, which takes seconds."""
     from numba.core import event
 
     class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
+        announced = False
 
         def on_start(self, event: Any) -> None:
-            if not self.said:
+            if not self.announced:
                 click.echo("raybox: compiling kernels for this machine (once, about 10 s) ...", err=True)
-            self.said = True
+            self.announced = True
 
         def on_end(self, event: Any) -> None:
             pass
@@ -110,7 +110,7 @@ def announce_compiling() -> None:
 
 
 def as_json(value: Any) -> str:
-    """Give strict JSON on one line: what JSON has no word for (NaN, infinity) becomes null."""
+    """Return strict JSON on one line; NaN and infinity become null."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Lay rows out in columns: numbers to the right, text to the left."""
+    """Return rows as aligned columns: numbers to the right, text to the left."""
     texts = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
     right = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(header))]
@@ -139,5 +139,5 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """Write a float for reading: 6 significant digits, unless told otherwise."""
+    """Return a float with so many significant digits."""
     return f"{value:.{digits}g}"

@@ -1,4 +1,4 @@
-"""``raybox demo``: a real building inside the package, a camera and a lidar, and what they meet."""
+"""``raybox demo``: casts a camera and a lidar into a real building that the package contains."""
 
 import time
 from importlib import resources
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 PICTURE, PAGE = "depth.png", "demo.html"
-_EVERY = 8  # of the lidar's rays, either way, are drawn: all of them would hide what they meet
+_STRIDE = 8  # every 8th of the lidar's rays on both axes is drawn: all would hide the building
 
 
 class Sweep(NamedTuple):
-    """One question to the scene: what it is called, its rays, and which boxes are there."""
+    """One query: its name, its rays, and the boxes that take part, (N,) bool."""
 
     name: str
     rays: "Rays"
@@ -55,7 +55,7 @@ def demo(out: str) -> None:
     scene = Scene(building.geometry)  # type: ignore[arg-type]
     click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
     sweeps = _camera(building), _lidar(building)
-    scene.nearest(sweeps[0].rays[0, :1])  # whatever has to be compiled is compiled before the clock runs
+    scene.nearest(sweeps[0].rays[0, :1])  # compiles, before the time is taken
     for sweep in sweeps:
         started = time.perf_counter()
         hits = scene.nearest(sweep.rays, where=sweep.where)
@@ -69,14 +69,17 @@ def demo(out: str) -> None:
 
 
 def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
-    """Write a page of the building and some rays, if that can be done here; tell what has come of it."""
+    """Write a page of the building and some rays; return a line for the user.
+
+    Without viser, no page: the line is then the command that installs it.
+    """
     if find_spec("viser") is None:
         return 'For a page of the browser, too: pip install "raybox[view]"'
     from raybox.geometry import Boxes
     from raybox.io.formats.saving import atomic_file
     from raybox.viewer import view
 
-    rays, boxes = sweep.rays[::_EVERY, ::_EVERY], building.geometry
+    rays, boxes = sweep.rays[::_STRIDE, ::_STRIDE], building.geometry
     assert isinstance(boxes, Boxes)
     with view(boxes[sweep.where], rays, port=0) as viewer, atomic_file(target) as file:
         file.write(viewer.html().encode())
@@ -84,17 +87,17 @@ def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
 
 
 def _picture(out: str) -> Path:
-    """Settle where the picture goes before anything is cast."""
+    """Return the picture's path; make its folder."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise click.UsageError(f"cannot make the folder {out}: {error.strerror}") from error
+        raise click.UsageError(f"cannot create the folder {out}: {error.strerror}") from error
     return folder / PICTURE
 
 
 def _camera(building: "Loaded") -> Sweep:
-    """Look down on the ground floor: what stands higher is left out, as are rooms and openings."""
+    """Return rays that look down on the ground floor; higher boxes are excluded."""
     import numpy as np
 
     from raybox.geometry import Rays
@@ -108,7 +111,10 @@ def _camera(building: "Loaded") -> Sweep:
 
 
 def _lidar(building: "Loaded") -> Sweep:
-    """Turn 64 beams once around in the living room: 1,024 steps, from 25 degrees below to 15 above level."""
+    """Return a turn of 64 lidar beams in the living room.
+
+    1,024 steps; elevations from -25 to 15 degrees.
+    """
     import numpy as np
 
     from raybox.geometry import Rays
@@ -122,14 +128,14 @@ def _lidar(building: "Loaded") -> Sweep:
 
 
 def _solid(building: "Loaded") -> "Mask":
-    """Tell which boxes stop light: all but the air of rooms and the holes in walls."""
+    """Return which boxes are solid, (N,) bool: all but rooms and openings."""
     import numpy as np
 
     return ~np.isin(building.labels["ifc_class"], ["IfcSpace", "IfcOpeningElement"])
 
 
 def _report(sweep: Sweep, hits: "Hits", seconds: float, building: "Loaded") -> None:
-    """Print how much was hit, and what most."""
+    """Print the share of hits, and the boxes hit most."""
     import numpy as np
 
     met = hits.t[hits.hit]

@@ -1,4 +1,4 @@
-"""``raybox info``: what a file holds."""
+"""``raybox info``: prints the contents of a file."""
 
 from collections import Counter
 from pathlib import Path
@@ -71,15 +71,15 @@ def _of_boxes(boxes: "Boxes", what: str) -> Facts:
 
 
 def _of_labels(loaded: "Loaded") -> Facts:
-    """Show the first ids, and the labels that sort the boxes into a few classes."""
+    """Return the first ids, and counts of labels with at most 40 classes."""
     ids = {} if loaded.ids is None else {"ids": loaded.ids[:3], "distinct_ids": len(set(loaded.ids))}
     classes = {name: Counter(values) for name, values in loaded.labels.items()}
-    few = {
+    classified = {
         name: dict(counts.most_common(8))
         for name, counts in classes.items()
         if 1 < len(counts) <= min(40, len(loaded.geometry) // 2)
     }
-    return ids | {"labels": list(loaded.labels)} | few if loaded.labels else ids
+    return ids | {"labels": list(loaded.labels)} | classified if loaded.labels else ids
 
 
 def _of_rays(rays: "Rays") -> Facts:
@@ -116,7 +116,7 @@ def _bounds(lower: "Floats", upper: "Floats") -> Facts:
 
 
 def _spread(name: str, values: "Floats") -> Facts:
-    """Give smallest, median and largest of each column."""
+    """Return smallest, median and largest of each column."""
     import numpy as np
 
     if not len(values):

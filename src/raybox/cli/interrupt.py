@@ -1,4 +1,4 @@
-"""Ctrl-C, wherever it falls: left to Python, C code on the way may lose it, or make another error of it."""
+"""Ctrl-C at any point: C code that Python calls may drop it, or turn it into another error."""
 
 import _thread
 import signal
@@ -12,53 +12,54 @@ from typing import Any
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """Have Ctrl-C raise ``KeyboardInterrupt`` where it gets through; where it is ignored, it stays so."""
-    usual = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    if (
-        usual[0] is not signal.default_int_handler
-        or threading.current_thread() is not threading.main_thread()
-    ):
+def interruptible() -> Iterator[None]:
+    """Make Ctrl-C raise ``KeyboardInterrupt`` within this context.
+
+    It is raised again where an import or a callback would lose it. Where SIGINT is ignored, or outside the
+    main thread, nothing changes.
+    """
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    if handler is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
         yield
         return
-    stop = _Stop()
-    signal.signal(signal.SIGINT, stop.take)
-    sys.unraisablehook = stop.lost
+    interrupt = _Interrupt()
+    signal.signal(signal.SIGINT, interrupt.handle)
+    sys.unraisablehook = interrupt.unraisable
     try:
         yield
-    except KeyboardInterrupt as stopped:
-        # Objects of LLVM that were half made complain as they go: in here, where nobody hears them.
-        traceback.clear_frames(stopped.__traceback__)
+    except KeyboardInterrupt as raised:
+        # Half-made LLVM objects fail in __del__: delete them here, where such errors are not printed.
+        traceback.clear_frames(raised.__traceback__)
         raise
     finally:
-        signal.signal(signal.SIGINT, usual[0])
-        sys.unraisablehook = usual[1]
+        signal.signal(signal.SIGINT, handler)
+        sys.unraisablehook = hook
 
 
-class _Stop:
-    """One Ctrl-C on its way."""
+class _Interrupt:
+    """The handlers of Ctrl-C, and whether it was raised."""
 
     def __init__(self) -> None:
-        self.usual = sys.unraisablehook
+        self.hook = sys.unraisablehook
         self.raised = False
 
-    def take(self, _: int, frame: FrameType | None) -> None:
-        """Raise it; not in the midst of an import: modules written in C lose it there, or fail by halves."""
-        if _imports(frame):
-            _again()
+    def handle(self, _: int, frame: FrameType | None) -> None:
+        """Raise it; during an import, send it again later: C modules may lose it."""
+        if _is_importing(frame):
+            _send_again()
             return
         self.raised = True
         raise KeyboardInterrupt
 
-    def lost(self, what: Any) -> None:
-        """Send it again where it fell into a callback, as Numba's are while it loads code."""
+    def unraisable(self, what: Any) -> None:
+        """Send it again if a callback lost it, as Numba's do while it loads code."""
         if issubclass(what.exc_type, KeyboardInterrupt):
-            _again()
+            _send_again()
         elif not self.raised:
-            self.usual(what)
+            self.hook(what)
 
 
-def _imports(frame: FrameType | None) -> bool:
+def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_globals.get("__name__") == "importlib._bootstrap":
             return True
@@ -66,7 +67,7 @@ def _imports(frame: FrameType | None) -> bool:
     return False
 
 
-def _again() -> None:
-    later = threading.Timer(0.01, _thread.interrupt_main)
-    later.daemon = True
-    later.start()
+def _send_again() -> None:
+    timer = threading.Timer(0.01, _thread.interrupt_main)
+    timer.daemon = True
+    timer.start()

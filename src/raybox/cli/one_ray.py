@@ -1,4 +1,4 @@
-"""Commands of one ray: ``raybox pick`` lists what it meets, ``raybox explain`` prints each step."""
+"""Commands of one ray: ``raybox pick`` lists its hits, ``raybox explain`` prints each step."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe one ray."""
+    """Return the command with the options that describe one ray."""
     options = [
         click.option("--origin", type=vector, metavar="X,Y,Z", help="Where the ray starts."),
         click.option(
@@ -36,7 +36,7 @@ def ray_of(
     t_min: float | None,
     t_max: float | None,
 ) -> "Rays":
-    """Make the ray, or say which option is missing."""
+    """Return the ray; raise if options are missing or contradict each other."""
     import numpy as np
 
     from raybox.geometry import Rays
@@ -46,7 +46,7 @@ def ray_of(
     elif start and end and not (origin or direction) and len(start) == len(end):
         first, step, last = start, np.array(end) - np.array(start), 1.0
     else:
-        raise click.UsageError("Give --origin and --direction, or --from and --to, as X,Y,Z.")
+        raise click.UsageError("Pass --origin and --direction, or --from and --to, as X,Y,Z.")
     return Rays(first, step, t_min=0.0 if t_min is None else t_min, t_max=last if t_max is None else t_max)
 
 
@@ -66,7 +66,7 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
     geometry, ids = load_scene(scene, boxes)
     if ray.ndim_space != geometry.ndim_space:
         raise click.UsageError(f"{scene} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D.")
-    rows = _met(ray, geometry, ids)
+    rows = _hits(ray, geometry, ids)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
         click.echo(as_json({"scene": scene, **ends, "hits": rows}))
@@ -77,8 +77,8 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
         click.echo(table(list(rows[0]), [list(row.values()) for row in shown]))
 
 
-def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
-    """Ask the scene, and put what it says into rows for people."""
+def _hits(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
+    """Return a row for each hit, in order along the ray."""
     from raybox.scene.scan import scan
 
     found = scan(ray, geometry)
@@ -90,7 +90,7 @@ def _met(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[d
 
 
 def _face(ray: "Rays", geometry: "Boxes | Mesh", index: int) -> dict[str, str]:
-    """Name the face by which the ray enters a box: ``-x`` is the one at the box's lower x."""
+    """Return the name of the face hit: ``-x`` is at the box's lower x."""
     from raybox.exact import definition
     from raybox.geometry import Boxes
 

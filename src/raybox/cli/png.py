@@ -12,13 +12,13 @@ from raybox.hits.image import Bytes
 
 Floats = NDArray[np.float64]
 
-NIGHT = (9, 9, 14)  # where nothing is hit
+BACKGROUND = (9, 9, 14)  # of misses
 
 
 def depth_picture(t: Floats, normals: Floats, index: NDArray[np.int64]) -> Bytes:
-    """Colour distances: near is bright, far is dark, a miss is nearly black.
+    """Return colours of distances: near is bright, far dark, a miss nearly black.
 
-    Faces that look up are a little brighter than walls, outlines of boxes darker, so that shapes are seen.
+    Faces that point up are a little brighter than walls, and outlines of boxes darker.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def depth_picture(t: Floats, normals: Floats, index: NDArray[np.int64]) -> Bytes
     shade[:, 1:] *= np.where(_outline(index[:, 1:], index[:, :-1]), 0.72, 1.0)
     shade[1:] *= np.where(_outline(index[1:], index[:-1]), 0.72, 1.0)
     picture = np.clip(colours * shade[..., None], 0.0, 255.0).astype(np.uint8)
-    picture[~hit] = NIGHT
+    picture[~hit] = BACKGROUND
     return picture
 
 
 def _outline(here: NDArray[np.int64], beside: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell where two boxes meet in the picture."""
+    """Return which pixels have another box beside them."""
     outline: NDArray[np.bool_] = (here != beside) & (here >= 0) & (beside >= 0)
     return outline
 

@@ -35,9 +35,9 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
     """
     from raybox.viewer import view as serve
 
-    given = load_rays(rays, origin, options["invalid"]) if rays else None
+    loaded_rays = load_rays(rays, origin, options["invalid"]) if rays else None
     announce_compiling()
-    viewer = serve(scene, given, host=options["host"], port=options["port"], boxes=options["boxes"])
+    viewer = serve(scene, loaded_rays, host=options["host"], port=options["port"], boxes=options["boxes"])
     with viewer:
         if options["html"]:
             viewer.save_html(options["html"])
