@@ -1,11 +1,11 @@
-"""Hold raybox to exact rational arithmetic on adversarial rays, by the million.
+"""Compare raybox with exact rational arithmetic on millions of adversarial rays.
 
     python benchmarks/adversarial.py [--pairs 1000000] [--family NAME] [--workers 2]
 
-For each family (tests/families.py) it answers ``--pairs`` pairs with rb.intersect and by the oracle
-(tests/exact.py), then as many ray-box tests again as scenes of 64 boxes and 64 rays with rb.Scene.nearest.
+For each family (tests/families.py) it tests ``--pairs`` pairs with rb.intersect and with the oracle
+(tests/exact.py), then as many ray-box pairs again in scenes of 64 boxes and 64 rays with rb.Scene.nearest.
 It prints how many verdicts, normals and indices are wrong, and the largest error of t, t_enter and t_exit in
-units in the last place. All are promised to be 0 (every t is correctly rounded); else the exit code is 1.
+units in the last place. All must be 0 (every t is correctly rounded); else the exit code is 1.
 """
 
 import argparse
@@ -26,12 +26,12 @@ import exact
 import families
 import raybox as rb
 
-PART = 25_000  # pairs in one piece of work
+CHUNK = 25_000  # pairs of one task
 SIDE = 64  # boxes, and rays, in one scene
 
 
 class Tally(NamedTuple):
-    """What was seen, and what was wrong; ``ulps`` is the largest error."""
+    """Counts of cases and errors; ``ulps`` is the largest error."""
 
     pairs: int = 0
     hits: int = 0
@@ -57,7 +57,7 @@ def as_rays(pairs: families.Pairs) -> rb.Rays:
 
 
 def check_pairs(name: str, seed: int, n: int) -> Tally:
-    """Ask n pairs of a family, row by row."""
+    """Return the tally of n pairs of a family."""
     pairs = families.make(name, seed, n)
     want, hits = exact.box_rows(*pairs), rb.intersect(as_rays(pairs), rb.Boxes(*pairs[4:]))
     index = np.where(want.hit, np.arange(n), -1)
@@ -69,7 +69,7 @@ def check_pairs(name: str, seed: int, n: int) -> Tally:
 
 
 def check_scene(name: str, seed: int, _: int) -> Tally:
-    """Ask one small scene of a family, full of ties, for the nearest box of every ray."""
+    """Return the tally of nearest hits in one small scene of a family, with many ties."""
     pairs = families.scene(name, seed, SIDE, SIDE)
     found = list(exact.along(*pairs))
     hits = rb.Scene(rb.Boxes(*pairs[4:])).nearest(as_rays(pairs), workers=1)
@@ -87,8 +87,8 @@ def check_scene(name: str, seed: int, _: int) -> Tally:
 
 
 def work(pool: ProcessPoolExecutor, name: str, pairs: int) -> Tally:
-    """Spread the pairs and scenes of a family over the workers, by seed: the same whatever their number."""
-    sizes = [min(PART, pairs - start) for start in range(0, pairs, PART)]
+    """Return the tally of a family; seeds do not depend on the number of workers."""
+    sizes = [min(CHUNK, pairs - start) for start in range(0, pairs, CHUNK)]
     scenes = -(-pairs // SIDE**2)
     parts: Iterator[Tally] = pool.map(check_pairs, repeat(name), range(1000, 1000 + len(sizes)), sizes)
     total = Tally()
@@ -139,7 +139,7 @@ def main() -> int:
             counts = (s.pairs, s.hits, s.pairs - s.hits, s.touches, s.wrong, s.normals, f"{s.ulps:g}")
             print(line((name, *counts, s.rays, s.tied, s.wrong_nearest, took)), flush=True)
             failed += [name] * s.failed
-    print(f"wrong: {', '.join(failed)}" if failed else "all as rational arithmetic says")
+    print(f"wrong: {', '.join(failed)}" if failed else "all results are exact")
     return bool(failed)
 
 

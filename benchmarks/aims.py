@@ -1,4 +1,4 @@
-"""What was aimed at, and the worst that was measured of it."""
+"""Aims of performance, each with the worst measurement."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ WILD = ("incoherent", "inside")
 
 
 def all_rows(results: Results) -> list[Row]:
-    """Return the rows of every part that compares peers."""
+    """Return the rows of all parts that compare peers."""
     found = [
         row for name, result in results.items() if name.startswith("versus") for row in report.rows(result)
     ]
     return sorted(found, key=lambda row: (row.threads, row.size))
 
 
-# Peer, how many times slower than raybox at least, of how many boxes, which rays and which questions.
+# Peer, its least ratio to raybox, numbers of boxes, kinds of rays, queries.
 LARGE, ANY = (10**5, 10**6), ("incoherent", "inside", "camera")
 BOTH = ("nearest", "occluded")
 SLOWER = (
@@ -30,13 +30,13 @@ SLOWER = (
     ("open3d", 5.0, LARGE, ANY, ("all",)),
     ("warp", 10.0, (*LARGE, 10**7), ANY, (*BOTH, "count")),
     ("trimesh rtree", 1e3, (10**5,), ANY, ("nearest",)),
-    # brute force as it is usually written, of which the aim is; its best form in NumPy stands in the tables
+    # the usual recipe of brute force, for which the aim is set; the tables show the fastest one too
     ("numpy recipe", 1e4, (10**5,), ANY, ("nearest",)),
 )
 
 
 def aims(results: Results) -> list[Aim]:
-    """Hold results against the aims; those without a measurement are left out."""
+    """Return the aims with their measurements; those without one are left out."""
     rows = all_rows(results)
     made = [_slower(rows, *aim) for aim in SLOWER]
     made += [
@@ -50,15 +50,20 @@ def aims(results: Results) -> list[Aim]:
 
 
 def _slower(
-    rows: list[Row], name: str, least: float, sizes: Sequence[int], rays: Sequence[str], asked: Sequence[str]
+    rows: list[Row],
+    name: str,
+    least: float,
+    sizes: Sequence[int],
+    rays: Sequence[str],
+    queries: Sequence[str],
 ) -> Aim | None:
-    """Find where a peer came closest."""
-    found = [r for r in rows if r.name == name and r.size in sizes and r.rays in rays and r.question in asked]
+    """Return the aim for a peer with its closest ratio."""
+    found = [r for r in rows if r.name == name and r.size in sizes and r.rays in rays and r.query in queries]
     if not found:
         return None
     worst = min(found, key=lambda row: row.ratio)
-    where = f"{worst.size:,} boxes, {worst.rays}, {worst.question}, {worst.threads} thread(s)"
-    about = f"{' and '.join(asked)}, {' and '.join(rays) if rays != ANY else 'all'} rays"
+    where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}, {worst.threads} thread(s)"
+    about = f"{' and '.join(queries)}, {' and '.join(rays) if rays != ANY else 'all'} rays"
     words = f"{name} {report.short(least)} times slower ({about}, {_powers(sizes)} boxes)"
     return Aim(words, f"{report.short(worst.ratio)} times", where, worst.ratio >= least)
 
@@ -70,13 +75,16 @@ def _powers(sizes: Sequence[int]) -> str:
 def _itself(
     results: Results, start: str, name: str, aim: tuple[float, str], rays: Sequence[str]
 ) -> Aim | None:
-    """Hold raybox against itself: a ratio of at least the bound, or, if that is negative, of at most."""
+    """Return the aim for raybox against itself.
+
+    The ratio must be at least the bound; if the bound is negative, at most its absolute value.
+    """
     bound, words = aim
     found = [r for part, result in results.items() if part.startswith(start) for r in report.rows(result)]
     found = [row for row in found if row.name == name and row.rays in rays]
     if not found:
         return None
     worst = min(found, key=lambda row: row.ratio if bound > 0 else -row.ratio)
-    where = f"{worst.size:,} boxes, {worst.rays}, {worst.question}"
-    met = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
-    return Aim(words, f"{worst.ratio:.2f} times", where, met)
+    where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}"
+    is_met = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
+    return Aim(words, f"{worst.ratio:.2f} times", where, is_met)

@@ -157,7 +157,7 @@ def _real(run: Run, name: str) -> Path:
 
 
 def _convert(run: Run, converter: Worker, name: str) -> None:
-    """Make the files of a real data set, once, by the old tree."""
+    """Write the files of a real data set once, with the old tree."""
     target = run.data.path / f"{name}.npz"
     if not target.exists():
         request(converter, "convert", str(_real(run, name).resolve()), str(target))
@@ -170,7 +170,7 @@ def _table(rays: Path, source: str) -> None:
         return
     with np.load(rays) as arrays:
         rows = np.hstack([arrays[name].reshape(-1, 3) for name in ("origins", "directions")])
-    names = [f"{what}_{axis}" for what in ("origin", "direction") for axis in "xyz"]
+    names = [f"{vector}_{axis}" for vector in ("origin", "direction") for axis in "xyz"]
     if source == "npy":
         np.save(target, rows)
     elif source == "csv":
@@ -185,8 +185,8 @@ def _table(rays: Path, source: str) -> None:
 def _differing(run: Run, processes: list[Worker], case: dict[str, Any]) -> tuple[str, ...]:
     """Return the fields whose bits differ from OLD's, the null run's included."""
     received: list[dict[str, Any]] = []
-    for worker, who in zip(processes, ("old", "new", "null"), strict=False):
-        folder = run.data.path / who
+    for worker, name in zip(processes, ("old", "new", "null"), strict=False):
+        folder = run.data.path / name
         folder.mkdir(exist_ok=True)
         send(worker, "prepare", case | {"files": case["files"] | {"folder": str(folder)}})
         if len(processes) == 3:

@@ -1,4 +1,4 @@
-"""What workers of `compare.py` do for a case, by raybox's public names alone."""
+"""The actions of `compare.py`'s workers, which use only public names of raybox."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ ONES = 256  # rays, one a call, that a case of single rays is timed on
 
 
 class Task(NamedTuple):
-    """A call whose time counts, what is done before each call, and what of its result is compared."""
+    """A timed call, its preparation, and the checksums of its result."""
 
     call: Callable[[Any], Any]
     before: Callable[[], Any] = lambda: None
@@ -55,7 +55,7 @@ def rays_from(path: Any) -> rb.Rays:
 
 
 class Given(NamedTuple):
-    """A case's files, and containers that the worker has from earlier cases of the same scene."""
+    """A case's files, and containers from earlier cases of the same scene."""
 
     files: dict[str, str]
     options: dict[str, Any]
@@ -74,7 +74,7 @@ class Given(NamedTuple):
         return self.once(self.files["rays"], lambda: rays_from(self.files["rays"]))
 
     def scene(self) -> Any:
-        """Return the scene of the case, in parts where the case says so."""
+        """Return the scene of the case, in parts if its options contain a number."""
         parts = self.options.get("parts")
         if parts:
             return self.once("parts", lambda: rb.SplitScene(self.geometry(), parts=parts))
@@ -122,7 +122,7 @@ def build(given: Given) -> Task:
 
 
 def _facts(scene: Any, given: Given) -> dict[str, str]:
-    """Return what is public about a scene, and what rays hit in it."""
+    """Return checksums of a scene's public facts and of its hits."""
     scene.check()
     found = digests({"stats": scene.stats(), "bounds": scene.bounds, "len": len(scene)})
     return found | digests(scene.nearest(given.rays()))
@@ -196,7 +196,7 @@ def sweep(given: Given) -> Task:
 
 
 def cast(given: Given) -> Task:
-    """Cast a file of rays to a file of results; what is compared is the arrays that the file holds."""
+    """Cast a file of rays to a file of results, whose arrays are compared."""
     scene, options, folder = given.scene(), given.options, Path(given.files["folder"])
     source = Path(given.files["rays"]).with_suffix(f".{options['source']}")
     target = folder / f"out.{options['target']}"

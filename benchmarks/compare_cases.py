@@ -1,4 +1,4 @@
-"""What `compare.py` runs: each case is plain data, which a worker turns into calls (`compare_actions`)."""
+"""The cases of `compare.py`: plain data, which a worker turns into calls (`compare_actions`)."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -25,7 +25,7 @@ EXACT = 1 << 13  # rays of scenes where most are decided in exact arithmetic, at
 
 
 class Case(NamedTuple):
-    """One comparison: an action of `compare_actions`, and what it is given."""
+    """One comparison: an action of `compare_actions`, and its input."""
 
     name: str
     action: str
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How much is run."""
+    """The extent of a comparison."""
 
     scenes: tuple[str, ...]
     rays: int
@@ -64,7 +64,7 @@ def _kinds(scene: str) -> tuple[str, ...]:
 
 
 def _most(scene: str, query: str, extent: Extent) -> int:
-    """Return how many rays a large batch has."""
+    """Return the number of rays of a large batch."""
     most = extent.rays if scene in MILLION_SCENES else min(extent.rays, LARGE)
     if scene.startswith("hard"):
         return min(most, EXACT)
@@ -85,7 +85,7 @@ def _queries(scene: str, extent: Extent) -> Iterator[Case]:
 
 
 def _options(scene: str, extent: Extent) -> Iterator[Case]:
-    """Yield what else a query is given: a mask, a culled side, and fields derived from hits."""
+    """Yield cases with a mask, a culled side, and fields derived from hits."""
     kind, middle = _kind(scene), min(_most(scene, "all", extent), DENSE)
     for query in ("nearest", "all"):
         yield Case(f"{scene}/fields/{query}", "fields", scene, (kind, middle), {"query": query})

@@ -63,7 +63,7 @@ def _bytes(value: Any) -> Any:
 
 
 def _file(name: str, path: Path) -> Pairs:
-    """Yield the arrays that a file holds; its container's own bytes do not count."""
+    """Yield the arrays of a file, without the bytes of its container."""
     if path.suffix == ".parquet":
         yield from _parquet(name, path)
     elif path.suffix == ".npy":

@@ -1,4 +1,4 @@
-"""What `compare.py` prints: a line a case, then what differs, what is slower, and the worst ratios."""
+"""The output of `compare.py`: a line a case, then differences, slower cases, and the worst ratios."""
 
 from statistics import median, quantiles
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from compare_cases import Case
 
 
 class Outcome(NamedTuple):
-    """What came of a case: which fields differ, an error, and seconds of each round."""
+    """The outcome of a case: differing fields, an error, and seconds of each round."""
 
     case: Case
     differing: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 def ratios(above: tuple[float, ...], below: tuple[float, ...]) -> list[float]:
-    """Return the quotients of rounds, each of the same minute."""
+    """Return the quotients of times, round by round."""
     return [a / b for a, b in zip(above, below, strict=True)] or [1.0]
 
 

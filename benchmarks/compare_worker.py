@@ -21,7 +21,10 @@ _state: dict[str, Any] = {"scene": "", "stored": {}, "task": None}
 
 
 def prepare(case: dict[str, Any]) -> dict[str, str]:
-    """Set a case up, run it once, and return checksums of its result; nothing is left of another scene."""
+    """Set a case up, run it once, and return checksums of its result.
+
+    Containers of other scenes are removed first.
+    """
     if _state["scene"] != case["files"]["geometry"]:
         _state.update(scene=case["files"]["geometry"], stored={}, task=None)
     while len(_state["stored"]) > MOST_STORED:
@@ -42,7 +45,7 @@ CLOCKS = {"wall": time.perf_counter, "cpu": cpu_seconds}
 
 
 def measure(calls: int, name: str) -> float:
-    """Return the seconds of so many calls by this clock; what comes before each does not count."""
+    """Return the seconds of so many calls by this clock, without their preparation."""
     task: Task = _state["task"]
     clock, seconds = CLOCKS[name], 0.0
     for _ in range(calls):
@@ -55,7 +58,7 @@ def measure(calls: int, name: str) -> float:
 
 
 def convert(source: str, target: str) -> list[str]:
-    """Read a real file into a file that `compare_data` reads; of a street also the rays."""
+    """Convert a real file for `compare_data`; return the paths, of a street also of rays."""
     if not Path(source).is_dir():
         return [_arrays_of(rb.load(source), Path(target))]
     made = Path(target).with_suffix("")

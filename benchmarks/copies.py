@@ -1,8 +1,8 @@
-"""10,000 copies of a mesh of 10,000 triangles: memory, time, and answers beside the expanded scene's.
+"""10,000 instances of a mesh of 10,000 triangles: memory, time, and results beside the expanded scene's.
 
-The expanded scene would hold 10^8 triangles. So for each ray of a sample, the copies whose boxes it meets are
-expanded, their vertices rounded to float64, and asked all pairs. Where the two nearest differ, the ray passes
-an edge as closely as vertices were rounded: such rays are counted.
+The expanded scene would have 10^8 triangles. So for each ray of a sample, the instances whose boxes it hits
+are expanded, with vertices rounded to float64, and all pairs are tested. Where the nearest hits differ, the
+ray passes an edge within that rounding: such rays are counted.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import raybox as rb
 
 
 def ball(rings: int, segments: int) -> rb.Mesh:
-    """Make a bumpy ball of 2 * rings * segments triangles, closed but for its poles."""
+    """Return a bumpy ball of 2 * rings * segments triangles, open at its poles."""
     u, v = np.meshgrid(np.arange(segments) * 2 * np.pi / segments, np.linspace(0.05, np.pi - 0.05, rings + 1))
     radius = 1 + 0.1 * np.sin(5 * u) * np.sin(4 * v)
     points = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1) * radius[..., None]
@@ -25,7 +25,7 @@ def ball(rings: int, segments: int) -> rb.Mesh:
 
 
 def expanded(instances: rb.Instances, copies: np.ndarray) -> rb.Mesh:
-    """Make one mesh of some copies, its vertices rounded."""
+    """Return one mesh of some instances, with rounded vertices."""
     mesh, maps = instances.geometry, instances.transforms[copies]
     points = np.einsum("mij,vj->mvi", maps[:, :, :3], mesh.vertices) + maps[:, None, :, 3]
     faces = mesh.faces + np.arange(len(copies))[:, None, None] * len(mesh.vertices)
@@ -33,7 +33,7 @@ def expanded(instances: rb.Instances, copies: np.ndarray) -> rb.Mesh:
 
 
 def compare(instances: rb.Instances, rays: rb.Rays, hits: rb.Hits) -> tuple[int, float]:
-    """Return (rays that meet something else in the expanded scene, the largest relative difference in t)."""
+    """Return (rays whose hit differs in the expanded scene, largest relative difference in t)."""
     around, size, other, worst = rb.Scene(instances.boxes()), len(instances.geometry), 0, 0.0
     for k in range(len(rays)):
         copies = around.all(rays[k : k + 1]).index
@@ -78,15 +78,15 @@ def main() -> None:
     print(f"one copy: {alone / 1e6:.1f} MB; all: {together / 1e6:.1f} MB")
     origins = rng.uniform(-45, 45, (options.rays, 3))
     rays = rb.Rays(origins, rng.uniform(-30, 30, (options.rays, 3)) - origins)
-    for question in ("nearest", "occluded", "count"):
-        getattr(scene, question)(rays[:10], workers=1)
+    for query in ("nearest", "occluded", "count"):
+        getattr(scene, query)(rays[:10], workers=1)
         start = time.perf_counter()
-        getattr(scene, question)(rays, workers=options.workers)
-        print(f"{question}: {options.rays / (time.perf_counter() - start) / 1e6:.2f} million rays a second")
-    print(f"{scene.occluded(rays).mean():.1%} of rays meet something")
+        getattr(scene, query)(rays, workers=options.workers)
+        print(f"{query}: {options.rays / (time.perf_counter() - start) / 1e6:.2f} million rays a second")
+    print(f"{scene.occluded(rays).mean():.1%} of rays hit")
     sample = rays[: options.sample]
     other, worst = compare(instances, sample, scene.nearest(sample))
-    print(f"expanded, of {len(sample)} rays: {other} meet something else; t is off by {worst:.1e} of itself")
+    print(f"expanded, of {len(sample)} rays: {other} have another hit; t differs by at most {worst:.1e}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Time raybox on a mesh of triangles beside embreex, open3d, and trimesh over rtree, in one run.
+"""Time raybox on a mesh of triangles beside embreex, open3d, and trimesh with rtree, in one run.
 
     python benchmarks/meshes.py MESH [--rays 1000000] [--threads 1] [--rounds 7]
 
-Rays are those of raybox.bench: incoherent, inside, camera; they are put into each contestant's own form
-before the clock runs. Contestants take turns, every second round backwards; a ratio is the median over rounds
-of a peer's time for a ray over raybox's in the same round. Coordinates are float32 numbers. Printed are rows
-of a table, and in brackets how many rays a peer answers otherwise: another triangle, or a hit for a miss.
-Peers that are not installed are left out.
+Rays are those of raybox.bench: incoherent, inside, camera; their conversion to each contestant's own form is
+not timed. Contestants alternate, every second round backwards; a ratio is the median over rounds of a peer's
+time for a ray over raybox's in the same round. Coordinates are float32 numbers. The output is a table, with
+the number of rays whose results differ in brackets: another triangle, or a hit for a miss. Peers that are not
+installed are left out.
 """
 
 import argparse
@@ -23,48 +23,48 @@ import numpy as np
 import raybox as rb
 from raybox.bench import data, timing
 
-QUESTIONS = ("nearest", "occluded", "count")
-FEW = 64  # rays that trimesh over rtree is given: it takes about a millisecond for each
+QUERIES = ("nearest", "occluded", "count")
+RTREE_RAYS = 64  # rays of trimesh with rtree, which needs about a millisecond for each
 
 
 class Contestant(NamedTuple):
-    """Who answers which questions, of so many of the rays; `read` gives nearest's triangles."""
+    """A library with its queries and its most rays; `read` returns the triangles of nearest."""
 
     name: str
     prepare: Callable[[data.RaySet], Any]
-    ask: dict[str, Callable[[Any], Any]]
+    run: dict[str, Callable[[Any], Any]]
     read: Callable[[Any], np.ndarray]
-    most: int = 1 << 30
+    max_rays: int = 1 << 30
 
 
-class Given(NamedTuple):
-    """A mesh, and how many threads."""
+class Settings(NamedTuple):
+    """A mesh, and the number of threads."""
 
     vertices: np.ndarray
     faces: np.ndarray
     threads: int
 
 
-def ours(mesh: Given) -> Contestant:
+def ours(mesh: Settings) -> Contestant:
     scene = rb.Scene(rb.Mesh(mesh.vertices, mesh.faces))
 
-    def asker(question: str) -> Callable[[rb.Rays], Any]:
-        return lambda rays: getattr(scene, question)(rays, workers=mesh.threads)
+    def query_of(query: str) -> Callable[[rb.Rays], Any]:
+        return lambda rays: getattr(scene, query)(rays, workers=mesh.threads)
 
-    ask = {name: asker(name) for name in QUESTIONS}
-    return Contestant("raybox", lambda rays: rb.Rays(*rays), ask, lambda hits: hits.index)
+    run = {name: query_of(name) for name in QUERIES}
+    return Contestant("raybox", lambda rays: rb.Rays(*rays), run, lambda hits: hits.index)
 
 
-def embreex(mesh: Given) -> Contestant:
+def embreex(mesh: Settings) -> Contestant:
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
     scene, pool = EmbreeScene(), ThreadPoolExecutor(mesh.threads)
-    kept = TriangleMesh(scene, mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32))
+    mesh_reference = TriangleMesh(scene, mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32))
 
-    def run(parts: list[data.RaySet], **how: Any) -> list[Any]:
-        assert kept is not None
-        return list(pool.map(lambda part: scene.run(*part, **how), parts))
+    def run(parts: list[data.RaySet], **options: Any) -> list[Any]:
+        assert mesh_reference is not None
+        return list(pool.map(lambda part: scene.run(*part, **options), parts))
 
     def prepare(rays: data.RaySet) -> list[data.RaySet]:
         parts = (np.array_split(x.astype(np.float32), mesh.threads) for x in rays)
@@ -81,63 +81,65 @@ def embreex(mesh: Given) -> Contestant:
     )
 
 
-def open3d(mesh: Given) -> Contestant:
+def open3d(mesh: Settings) -> Contestant:
     import open3d as o3d
 
     scene = o3d.t.geometry.RaycastingScene(nthreads=mesh.threads)
     scene.add_triangles(mesh.vertices.astype(np.float32), mesh.faces.astype(np.uint32))
-    verbs = dict(zip(QUESTIONS, ("cast_rays", "test_occlusions", "count_intersections"), strict=True))
+    verbs = dict(zip(QUERIES, ("cast_rays", "test_occlusions", "count_intersections"), strict=True))
 
-    def asker(verb: str) -> Callable[[Any], Any]:
+    def query_of(verb: str) -> Callable[[Any], Any]:
         return lambda rays: getattr(scene, verb)(rays, nthreads=mesh.threads)
 
     def prepare(rays: data.RaySet) -> Any:
         return o3d.core.Tensor(np.hstack(rays).astype(np.float32))
 
-    def read(answer: Any) -> np.ndarray:
-        found = answer["primitive_ids"].numpy().astype(np.int64)
+    def read(result: Any) -> np.ndarray:
+        found = result["primitive_ids"].numpy().astype(np.int64)
         return np.where(found == 2**32 - 1, -1, found)
 
-    return Contestant("open3d", prepare, {name: asker(verb) for name, verb in verbs.items()}, read)
+    return Contestant("open3d", prepare, {name: query_of(verb) for name, verb in verbs.items()}, read)
 
 
-def trimesh_rtree(mesh: Given) -> Contestant:
+def trimesh_rtree(mesh: Settings) -> Contestant:
     import rtree as _  # noqa: F401
     import trimesh
     from trimesh.ray.ray_triangle import RayMeshIntersector
 
     ray = RayMeshIntersector(trimesh.Trimesh(mesh.vertices, mesh.faces, process=False))
-    ask = {
+    run = {
         "nearest": lambda rays: ray.intersects_first(*rays),
         "occluded": lambda rays: ray.intersects_any(*rays),
     }
-    return Contestant("trimesh rtree", lambda rays: rays, ask, lambda found: found, FEW)
+    return Contestant("trimesh rtree", lambda rays: rays, run, lambda found: found, RTREE_RAYS)
 
 
-def duel(all_of: list[Contestant], question: str, rays: data.RaySet, rounds: int) -> Iterator[str]:
-    """Let all take turns; yield the cells of a row, and what they disagree on."""
-    asked = [who for who in all_of if question in who.ask]
-    parts = [rays.spread(who.most) for who in asked]
-    given = [who.prepare(part) for who, part in zip(asked, parts, strict=True)]
-    calls = {who.name: partial(who.ask[question], form) for who, form in zip(asked, given, strict=True)}
-    answers = [call() for call in calls.values()]  # compiles, builds
+def time_query(contestants: list[Contestant], query: str, rays: data.RaySet, rounds: int) -> Iterator[str]:
+    """Yield the cells of a table row: rate, ratios, and numbers of differing rays."""
+    chosen = [peer for peer in contestants if query in peer.run]
+    parts = [rays.spread(peer.max_rays) for peer in chosen]
+    prepared = [peer.prepare(part) for peer, part in zip(chosen, parts, strict=True)]
+    calls = {peer.name: partial(peer.run[query], form) for peer, form in zip(chosen, prepared, strict=True)}
+    results = [call() for call in calls.values()]  # compiles, builds
     seconds = timing.alternate(calls, rounds)
-    times = [np.array(seconds[who.name]) / len(part.origins) for who, part in zip(asked, parts, strict=True)]
+    pairs = zip(chosen, parts, strict=True)
+    times = [np.array(seconds[peer.name]) / len(part.origins) for peer, part in pairs]
     yield f"{1e-6 / median(times[0]):.3g}"
-    for who in all_of[1:]:
-        if who not in asked:
+    for peer in contestants[1:]:
+        if peer not in chosen:
             yield "-"
             continue
-        k = asked.index(who)
+        k = chosen.index(peer)
         ratio = median(b / a for a, b in zip(times[0], times[k], strict=True))
-        yield f"{ratio:.3g}" + (f" ({differing(asked, answers, parts, k)})" if question == "nearest" else "")
+        different = f" ({differing(chosen, results, parts, k)})" if query == "nearest" else ""
+        yield f"{ratio:.3g}{different}"
 
 
-def differing(asked: list[Contestant], answers: list[Any], parts: list[data.RaySet], k: int) -> int:
-    """Count rays that a peer answers otherwise than raybox."""
-    own, total, number = asked[0], len(parts[0].origins), len(parts[k].origins)
-    mine = own.read(answers[0])[np.arange(number) * total // number]
-    return int((mine != asked[k].read(answers[k])).sum())
+def differing(chosen: list[Contestant], results: list[Any], parts: list[data.RaySet], k: int) -> int:
+    """Return the number of rays whose result differs from raybox's."""
+    own, total, number = chosen[0], len(parts[0].origins), len(parts[k].origins)
+    mine = own.read(results[0])[np.arange(number) * total // number]
+    return int((mine != chosen[k].read(results[k])).sum())
 
 
 def main() -> None:
@@ -149,12 +151,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--kinds", nargs="+", default=["incoherent", "inside", "camera"])
-    how = parser.parse_args()
+    options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-how.threads :])
-    loaded = rb.load(how.mesh)
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.threads :])
+    loaded = rb.load(options.mesh)
     vertices = np.asarray(loaded.vertices) - np.asarray(loaded.vertices).min(axis=0)
-    mesh = Given(vertices.astype(np.float32).astype(float), np.asarray(loaded.faces), how.threads)
+    mesh = Settings(vertices.astype(np.float32).astype(float), np.asarray(loaded.faces), options.threads)
     corners = mesh.vertices[mesh.faces]
     around = np.stack([mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)])
     boxes = data.BoxSet(corners.min(axis=1), corners.max(axis=1), around)
@@ -162,15 +164,14 @@ def main() -> None:
     for make in (embreex, open3d, trimesh_rtree):
         with suppress(ImportError):
             contestants.append(make(mesh))
-    print(f"| rays | question | raybox M rays/s | {' | '.join(f'{who.name} /' for who in contestants[1:])} |")
+    names = " | ".join(f"{peer.name} /" for peer in contestants[1:])
+    print(f"| rays | query | raybox M rays/s | {names} |")
     print(f"| --- | --- | ---: |{' ---: |' * (len(contestants) - 1)}")
-    for kind in how.kinds:
-        rays = data.rays(kind, how.rays, boxes)
-        for question in QUESTIONS:
-            print(
-                f"| {kind} | {question} | {' | '.join(duel(contestants, question, rays, how.rounds))} |",
-                flush=True,
-            )
+    for kind in options.kinds:
+        rays = data.rays(kind, options.rays, boxes)
+        for query in QUERIES:
+            cells = " | ".join(time_query(contestants, query, rays, options.rounds))
+            print(f"| {kind} | {query} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What was aimed at without regard to any peer: builds, memory, brute force, first use, mixed batches."""
+"""Aims of performance without peers: builds, memory, brute force, first use, mixed batches."""
 
 from statistics import median
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ Results = dict[str, Any]
 KINDS = {"joined": "one half after the other", "lines": "in turns of 1024 rays"}
 _BUILDS = {"raybox balanced": 1.0, "raybox fast": 8.0}  # million boxes a second a thread
 _NODES = 45.0  # bytes a box
-_TESTS = 2.5 / 4.8  # of brute force, for each fused multiply-add of 16 lanes that the machine then does
+_TESTS = 2.5 / 4.8  # of brute force for each fused multiply-add of 16 lanes
 _COMPILED, _LOADED = 8.0, 0.7  # seconds
 
 
 class Aim(NamedTuple):
-    """An aim in words, the worst that was measured, where that was, and whether it is met."""
+    """An aim in words, its worst measurement, where that was, and whether it is met."""
 
     words: str
     measured: str
@@ -21,23 +21,23 @@ class Aim(NamedTuple):
 
 
 def own_aims(results: Results) -> list[Aim]:
-    """Hold results against the aims that have no peer; those without a measurement are left out."""
+    """Return the aims without peers; those without a measurement are left out."""
     made = [_built(results, name, least) for name, least in _BUILDS.items()]
     return [aim for aim in (*made, *_memory(results), *_mixed(results), *_kernels(results)) if aim]
 
 
-def build_rate(result: dict[str, Any], told: dict[str, Any]) -> float:
-    """Return how many million boxes a second a thread a build took."""
-    return 1e-6 * float(result["size"]) / median(told["seconds"]) / float(result["threads"])
+def build_rate(result: dict[str, Any], record: dict[str, Any]) -> float:
+    """Return the millions of boxes built a second a thread."""
+    return 1e-6 * float(result["size"]) / median(record["seconds"]) / float(result["threads"])
 
 
 def _built(results: Results, name: str, least: float) -> Aim | None:
-    """Find the slowest of a quality's builds."""
+    """Return the aim for a quality with its slowest build."""
     rates = [
-        (build_rate(result, told), f"{result['size']:,} boxes, {result['threads']} thread(s)")
+        (build_rate(result, record), f"{result['size']:,} boxes, {result['threads']} thread(s)")
         for part, result in results.items()
-        for told in (result["builds"] if part.startswith("builds") else ())
-        if told["name"] == name and told["seconds"]
+        for record in (result["builds"] if part.startswith("builds") else ())
+        if record["name"] == name and record["seconds"]
     ]
     if not rates:
         return None
@@ -70,17 +70,17 @@ def _mixed(results: Results) -> list[Aim]:
 
 
 def mixed_cost(result: dict[str, Any], kind: str) -> float:
-    """Return how much longer a mixed batch takes than its halves, as a part of theirs; the median."""
+    """Return the extra time of a mixed batch relative to its halves, a median."""
     seconds = result["seconds"]
     halves = zip(seconds["camera"], seconds["inside"], strict=True)
     return median(whole / (a + b) - 1 for whole, (a, b) in zip(seconds[kind], halves, strict=True))
 
 
 def brute_rates(result: dict[str, Any]) -> tuple[float, float, float]:
-    """Return the tests, fused multiply-adds and bare tests a second; medians, in thousands of millions."""
+    """Return tests, fused multiply-adds and bare tests a second, medians in 10^9."""
     tests, fused, bare = (
-        median(1e-9 * result[what] / second for second in result["seconds"][who])
-        for what, who in (("tests", "sweep"), ("fused", "probe"), ("slabs", "slabs"))
+        median(1e-9 * result[number] / second for second in result["seconds"][call])
+        for number, call in (("tests", "sweep"), ("fused", "probe"), ("slabs", "slabs"))
     )
     return tests, fused, bare
 

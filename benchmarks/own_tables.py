@@ -10,7 +10,7 @@ Results = dict[str, Any]
 
 
 def sections(results: Results) -> list[str]:
-    """Return every section whose parts are there."""
+    """Return all sections whose parts were measured."""
     made = (_exactness, _threads, _sizes, _builds, _memory, _quality, _mixed, _brute, _first_use)
     return [section(results) for section in made]
 
@@ -21,7 +21,7 @@ def _of(results: Results, start: str) -> list[dict[str, Any]]:
 
 def _exactness(results: Results) -> str:
     rows = [row for result in _of(results, "exactness") for row in report.rows(result)]
-    lines = [(f"{r.size:,}", r.rays, r.question, f"{r.ratio - 1:+.1%}") for r in rows if r.name == "raybox"]
+    lines = [(f"{r.size:,}", r.rays, r.query, f"{r.ratio - 1:+.1%}") for r in rows if r.name == "raybox"]
     if not lines:
         return ""
     words = "Exact answers over those of a tree that only proposes, in float32, and decides nothing:"
@@ -33,7 +33,7 @@ def _exactness(results: Results) -> str:
 def _threads(results: Results) -> str:
     rows = [row for result in _of(results, "workers") for row in report.rows(result)]
     lines = [
-        (f"{row.size:,}", row.rays, row.question, f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}")
+        (f"{row.size:,}", row.rays, row.query, f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}")
         for row in rows
         if row.name == "raybox, 1 worker"
     ]
@@ -46,7 +46,7 @@ def _threads(results: Results) -> str:
 
 
 def _cores(results: Results) -> list[str]:
-    """Say what a second thread can give on this machine."""
+    """Return the gain of a second thread on this machine as a sentence."""
     if "cores" not in results:
         return []
     seconds = results["cores"]["seconds"]
@@ -62,9 +62,9 @@ def _sizes(results: Results) -> str:
         return ""
     result = results["sizes"]
     paces: dict[int, dict[str, str]] = {}
-    for told in result["times"]:
-        pace = 1e9 * median(told["seconds"]) / told["asked"]
-        paces.setdefault(told["size"], {})[told["rays"]] = report.short(pace)
+    for record in result["times"]:
+        pace = 1e9 * median(record["seconds"]) / record["ray_count"]
+        paces.setdefault(record["size"], {})[record["rays"]] = report.short(pace)
     lines = [
         (f"{size:,}", f"{result['tree_bytes'][str(size)] / 1e6:,.1f}", *of_rays.values())
         for size, of_rays in paces.items()
@@ -81,10 +81,10 @@ for memory."""
 def _builds(results: Results) -> str:
     lines = []
     for result in sorted(_of(results, "builds"), key=lambda r: (r["size"], r["threads"])):
-        for told in result["builds"]:
-            if told["seconds"]:
-                about = (f"{result['size']:,}", str(result["threads"]), told["name"])
-                seconds, rate = median(told["seconds"]), own_aims.build_rate(result, told)
+        for record in result["builds"]:
+            if record["seconds"]:
+                about = (f"{result['size']:,}", str(result["threads"]), record["name"])
+                seconds, rate = median(record["seconds"]), own_aims.build_rate(result, record)
                 lines.append((*about, f"{seconds:.3f}", report.short(rate)))
     if not lines:
         return ""
@@ -106,7 +106,7 @@ boxes, rays, answers and Python included."""
 
 def _quality(results: Results) -> str:
     rows = [row for result in _of(results, "quality") for row in report.rows(result)]
-    lines = [(f"{r.size:,}", r.rays, r.question, f"{r.ratio:.2f}") for r in rows if r.name == "raybox fast"]
+    lines = [(f"{r.size:,}", r.rays, r.query, f"{r.ratio:.2f}") for r in rows if r.name == "raybox fast"]
     if not lines:
         return ""
     words = "Times the time for a ray that a `balanced` tree takes:"

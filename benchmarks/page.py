@@ -1,4 +1,4 @@
-"""Write docs/performance.md: every number in it comes from the results."""
+"""Writes docs/performance.md from the results."""
 
 from pathlib import Path
 from statistics import median
@@ -39,10 +39,10 @@ LEGEND = "`*` fewer rays; `!` some answers differ from raybox's, settled below; 
 
 
 def write(results: Results, docs: Path, name: str = "performance", title: str = "Performance") -> None:
-    """Write a page of this name and its plots; those of another page than the first begin with its name."""
+    """Write a page and its plots; plots of other pages start with the page's name."""
     some = next(iter(results.values()), None)
     if some is None:
-        raise SystemExit("there are no results to write about; measure first")
+        raise SystemExit("there are no results; measure first")
     rows = aims.all_rows(results)
     facts = machine.in_words(some["machine"])
     caption = facts.split("\n")[0]
@@ -84,7 +84,7 @@ def _aims(results: Results) -> str:
 
 
 def _peers(rows: list[Row]) -> str:
-    """Return a table for each number of threads: how many times longer peers take."""
+    """Return a table of ratios for each number of threads."""
     made = ["## Beside the peers", DATA]
     if any(row.threads == 1 for row in rows):  # which the plot is of
         made.append("![times slower, by question and rays](images/peers.svg)")
@@ -98,12 +98,12 @@ def _peers(rows: list[Row]) -> str:
 
 def _pivot(rows: list[Row], dropped: tuple[int, ...]) -> str:
     head, lines = report.pivot(rows)
-    kept = [k for k in range(len(head)) if k not in dropped]
-    return report.markdown([head[k] for k in kept], [[line[k] for k in kept] for line in lines])
+    columns = [k for k in range(len(head)) if k not in dropped]
+    return report.markdown([head[k] for k in columns], [[line[k] for k in columns] for line in lines])
 
 
 def _others(results: Results) -> str:
-    """Return a table of the other kinds of boxes and of real files."""
+    """Return a table of other kinds of boxes and of real files."""
     chosen = [name for name in results if name.startswith(("clustered", "mixed-sizes", "real-"))]
     rows: list[Row] = []
     for name in chosen:
@@ -124,7 +124,7 @@ and a lidar's beams. Real boxes were moved to the origin first, to suit float32.
 
 
 def _given(results: Results) -> str:
-    """Return what each peer was given, and why some were not asked."""
+    """Return the forms of boxes that peers got, and which peers were not measured."""
     versions = {name: v for result in results.values() for name, v in result["machine"]["versions"].items()}
     used = {c["name"] for result in results.values() for c in result.get("contestants", [])}
     lines = [(p.name, versions.get(p.distribution, "-"), p.given) for p in peers.PEERS if p.name in used]
@@ -133,8 +133,8 @@ def _given(results: Results) -> str:
     )
     notes = "\n".join(f"- {' '.join(line.split())}" for line in absent)
     table = report.markdown(("peer", "version", "given"), lines)
-    said = [f"{PEERS_NOTE} Not asked:", notes] if notes else [PEERS_NOTE]
-    return "\n\n".join(["## What each was given", table, *said])
+    sentences = [f"{PEERS_NOTE} Not asked:", notes] if notes else [PEERS_NOTE]
+    return "\n\n".join(["## What each was given", table, *sentences])
 
 
 PEERS_NOTE = """\
@@ -145,14 +145,14 @@ with its part of the rays."""
 
 
 def _agreement(results: Results) -> str:
-    """Return how answers agreed, by peer."""
+    """Return the agreement of results, by peer."""
     sums: dict[str, list[int]] = {}
     for result in results.values():
-        for told in result.get("times", []):
-            if facts := told.get("agreement"):
+        for record in result.get("times", []):
+            if facts := record.get("agreement"):
                 numbers = [facts[k] for k in KEYS]
-                before = sums.setdefault(told["name"], [0] * len(KEYS))
-                sums[told["name"]] = [a + b for a, b in zip(before, numbers, strict=True)]
+                before = sums.setdefault(record["name"], [0] * len(KEYS))
+                sums[record["name"]] = [a + b for a, b in zip(before, numbers, strict=True)]
     lines = [(name, *(f"{number:,}" for number in numbers)) for name, numbers in sums.items()]
     head = ("peer", "answers compared", "near ties", "differ", "settled", "raybox right", "peer right")
     return "\n\n".join(["## Do they agree?", AGREEMENT, report.markdown(head, lines)])

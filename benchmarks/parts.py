@@ -1,4 +1,4 @@
-"""The parts of the full measurement: each is one process and one JSON file; together some 40 minutes."""
+"""The parts of the full measurement: each is a process and a JSON file."""
 
 import json
 import subprocess
@@ -14,10 +14,10 @@ TREES = ("embreex", "open3d", "warp")
 FAST = ("raybox", *TREES)
 EMBREE = ("raybox", "embreex")
 ALL = ("nearest", "occluded", "count", "all")
-LEAST = 3.0  # seconds of rounds, or there are more of them
-FULL = {"questions": ALL, "rounds": 5, "least": LEAST, "patience": 3.0, "ration": 0.25}
+LEAST = 3.0  # seconds of rounds; shorter ones are repeated
+FULL = {"queries": ALL, "rounds": 5, "least": LEAST, "patience": 3.0, "ration": 0.25}
 LARGE = FULL | {"rounds": 3}
-SOME = FULL | {"questions": ("nearest", "occluded", "count"), "patience": 1.5, "ration": 0.2}
+SOME = FULL | {"queries": ("nearest", "occluded", "count"), "patience": 1.5, "ration": 0.2}
 
 
 class Part(NamedTuple):
@@ -27,18 +27,18 @@ class Part(NamedTuple):
     how: dict[str, Any]
     threads: int = 1
 
-    def told(self) -> dict[str, Any]:
-        """Return what the job is told; those that compare peers are told how many threads everyone has."""
+    def arguments(self) -> dict[str, Any]:
+        """Return the job's arguments; jobs that compare peers get the number of threads."""
         return self.how | ({"threads": self.threads} if self.job in ("versus", "builds") else {})
 
 
 def parts(data: Path | None, street: Path) -> dict[str, Part]:
-    """Name every part; those of real files only where there is a folder of them."""
-    everyone = ("raybox", *OTHERS)
+    """Return all parts by name; those of real files only if there is a folder of them."""
+    all_peers = ("raybox", *OTHERS)
     made = {
         "first-use": Part("first_use", {}, 2),
-        "versus-1e3-1": Part("versus", FULL | {"size": 10**3, "names": everyone}),
-        "versus-1e5-1": Part("versus", FULL | {"size": 10**5, "names": everyone}),
+        "versus-1e3-1": Part("versus", FULL | {"size": 10**3, "names": all_peers}),
+        "versus-1e5-1": Part("versus", FULL | {"size": 10**5, "names": all_peers}),
         "versus-1e6-1": Part("versus", LARGE | {"size": 10**6, "names": FAST}),
         "versus-1e7-1": Part("versus", SOME | {"size": 10**7, "names": ("raybox", "warp"), "rounds": 3}),
         "versus-1e3-2": Part("versus", FULL | {"size": 10**3, "names": FAST}, 2),
@@ -60,21 +60,21 @@ def parts(data: Path | None, street: Path) -> dict[str, Part]:
         "mixed-1e6": Part("mixed", {"size": 10**6, "count": 2**20, "rounds": 5}),
         "brute": Part("brute", {}),
     }
-    if PROPOSALS in BY_NAME:
+    if FLOAT32_ONLY in BY_NAME:
         made |= {
-            f"exactness-{name}": Part("versus", _own(size, PROPOSALS, "raybox") | PROPOSED)
+            f"exactness-{name}": Part("versus", _own(size, FLOAT32_ONLY, "raybox") | FLOAT32_OPTIONS)
             for name, size in (("1e5", 10**5), ("1e6", 10**6))
         }
     return made | (_real(data, street) if data else {})
 
 
 QUALITIES = ("raybox balanced", "raybox fast")
-PROPOSED = {"questions": ("nearest",), "rays": ("incoherent", "inside")}  # proposals know no packets
-PROPOSALS = "raybox proposals"  # a peer that answers by what the tree proposes, and decides nothing exactly
+FLOAT32_OPTIONS = {"queries": ("nearest",), "rays": ("incoherent", "inside")}  # not in packets
+FLOAT32_ONLY = "raybox proposals"  # the peer that returns the nearest candidate of the float32 tree
 
 
 def _own(size: int, *names: str) -> dict[str, Any]:
-    """Hold raybox against itself: both on all the rays, and one proof of the answers is enough."""
+    """Return options that compare raybox with itself: all rays, without checks of results."""
     return SOME | {"size": size, "names": names, "patience": 9.0, "check": False}
 
 
@@ -85,14 +85,14 @@ def _real(data: Path, street: Path) -> dict[str, Part]:
         "skull": data / "skull_mesh" / "skull.obj",
         "voxels": data / "voxel_store" / "scene_store8.vox",
     }
-    asked = SOME | {"asked": 2**18, "names": ("raybox", "embreex", "warp")}
-    made = {f"real-{name}": Part("versus", asked | {"boxes": str(path)}) for name, path in files.items()}
+    options = SOME | {"ray_count": 2**18, "names": ("raybox", "embreex", "warp")}
+    made = {f"real-{name}": Part("versus", options | {"boxes": str(path)}) for name, path in files.items()}
     beams = {"boxes": str(street / "cuboids.npz"), "rays": (str(street / "beams.npz"),)}
-    return made | {"real-street": Part("versus", asked | beams)}
+    return made | {"real-street": Part("versus", options | beams)}
 
 
 def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:
-    """Do the parts that are not done yet, or those that are named; one that fails stops no other."""
+    """Run the parts that have no result yet, or the named ones; failures stop no other."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in todo.items():
         target = folder / f"{name}.json"
@@ -103,7 +103,7 @@ def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:
             continue
         started = time.perf_counter()
         try:
-            result = worker.run_apart(part.job, part.told(), threads=part.threads)
+            result = worker.run_apart(part.job, part.arguments(), threads=part.threads)
         except (RuntimeError, subprocess.SubprocessError, ValueError) as error:
             print(f"{name}: FAILED: {error}", file=sys.stderr)
             continue
@@ -113,7 +113,7 @@ def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    """Keep six digits of every float: no clock here knows more."""
+    """Return values with floats rounded to six digits, the precision of the clocks."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -4,9 +4,9 @@
     python benchmarks/performance.py [--data ../shared/data] [--results FOLDER] [PART ...]
     python benchmarks/performance.py --write
 
-The first form does every part that is not done yet (or anew those that are named), then writes; all of it
-takes some 40 minutes of two cores that nobody else uses. Parts are processes of their own, one JSON file
-each, so that it can be stopped and gone on with. The second only writes the page and its plots.
+The first form does every part without a result (or the named ones again), then writes; all of it
+takes some 40 minutes of two idle cores. Each part is a process and a JSON file, so that a stopped run can be
+resumed. The second form only writes the page and its plots.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> int:
 def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Path) -> int:
     todo = parts.parts(options.data, made)
     if unknown := set(options.parts) - set(todo):
-        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(todo)}")
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}; known: {', '.join(todo)}")
     if options.list:
         print("\n".join(todo))
         return 0

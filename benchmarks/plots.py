@@ -12,25 +12,22 @@ import matplotlib.pyplot as plt
 
 from raybox.bench.report import Row
 
-# Okabe and Ito's colours, which all kinds of eyes tell apart; markers say the same again.
-LOOKS = {"embreex": ("#0072B2", "o"), "open3d": ("#E69F00", "s"), "warp": ("#009E73", "^")}
+# Okabe and Ito's colours, distinct for colour-blind people; markers repeat the distinction.
+STYLES = {"embreex": ("#0072B2", "o"), "open3d": ("#E69F00", "s"), "warp": ("#009E73", "^")}
 KINDS = {"incoherent": ("#0072B2", "o"), "inside": ("#D55E00", "s"), "camera": ("#009E73", "^")}
-QUESTIONS = ("nearest", "occluded", "count", "all")
+QUERIES = ("nearest", "occluded", "count", "all")
 STYLE = {"font.size": 10, "svg.hashsalt": "raybox", "axes.spines.top": False, "axes.spines.right": False}
 UNITS = {"L1": 2**10, "L2": 2**20, "L3": 2**20}
 
 
 def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
-    """Draw how many times longer peers take, a panel for each size: dots are medians, lines all rounds."""
-    chosen = [row for row in rows if row.name in LOOKS and row.threads == 1 and row.size <= 10**6]
+    """Draw ratios of peers, a panel for each size: dots are medians, lines all rounds."""
+    chosen = [row for row in rows if row.name in STYLES and row.threads == 1 and row.size <= 10**6]
     sizes = sorted({row.size for row in chosen})
     if not sizes:
         return
     lines = [
-        (q, kind)
-        for q in QUESTIONS
-        for kind in KINDS
-        if any((r.question, r.rays) == (q, kind) for r in chosen)
+        (q, kind) for q in QUERIES for kind in KINDS if any((r.query, r.rays) == (q, kind) for r in chosen)
     ]
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
@@ -41,9 +38,9 @@ def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
             squeeze=False,
         )
         for axes, size in zip(panels[0], sizes, strict=True):
-            for k, (name, (colour, marker)) in enumerate(LOOKS.items()):
+            for k, (name, (colour, marker)) in enumerate(STYLES.items()):
                 for row in (r for r in chosen if r.size == size and r.name == name):
-                    y = lines.index((row.question, row.rays)) + 0.22 * (k - 1)
+                    y = lines.index((row.query, row.rays)) + 0.22 * (k - 1)
                     axes.plot([row.low, row.high], [y, y], color=colour, lw=1.5)
                     axes.plot(row.ratio, y, marker, color=colour, ms=6)
             axes.axvline(1.0, color="black", lw=1)
@@ -56,17 +53,17 @@ def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
         panels[0][0].set_yticks(range(len(lines)), [f"{q}, {kind}" for q, kind in lines])
         panels[0][0].invert_yaxis()
         figure.supxlabel("times raybox's time (1: as fast; to the right: raybox is faster)")
-        handles = [plt.Line2D([], [], color=c, marker=m, label=name) for name, (c, m) in LOOKS.items()]
+        handles = [plt.Line2D([], [], color=c, marker=m, label=name) for name, (c, m) in STYLES.items()]
         figure.legend(handles=handles, loc="upper right", ncols=len(handles), frameon=False)
         _save(figure, path, caption)
 
 
 def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str) -> None:
-    """Draw the time for a ray against the number of boxes, raybox's and Embree's, and where caches end."""
+    """Draw the time for a ray against the number of boxes, and sizes of caches."""
     ours: dict[str, dict[int, float]] = {}
-    for told in result["times"]:
-        nanoseconds = 1e9 * median(told["seconds"]) / told["asked"]
-        ours.setdefault(told["rays"], {})[told["size"]] = nanoseconds
+    for record in result["times"]:
+        nanoseconds = 1e9 * median(record["seconds"]) / record["ray_count"]
+        ours.setdefault(record["rays"], {})[record["size"]] = nanoseconds
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.5, 4.8))
         for kind, curve in ours.items():
@@ -95,7 +92,7 @@ def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str)
 
 
 def _is_embree(row: Row, kind: str) -> bool:
-    return (row.name, row.question, row.rays, row.threads) == ("embreex", "nearest", kind, 1)
+    return (row.name, row.query, row.rays, row.threads) == ("embreex", "nearest", kind, 1)
 
 
 def _mark_caches(axes: Any, result: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Measure what docs/scale.md reckons with: a ray's cost to a core, bytes, visits to parts, what clusters add.
+"""Measure the figures of docs/scale.md: core time and bytes of rays, visits to parts, overhead of clusters.
 
 ``python benchmarks/scale.py`` prints its tables, in about two minutes of two cores; ``--only sizes`` (or
 ``parts``, ``files``) one of them, and ``--small`` takes a hundredth, to see that it runs. Rays are those of
-raybox.bench, from outside of the scene and every which way: the hardest kind. Costs are core-seconds, which
+raybox.bench, from outside of the scene and in all directions: the hardest kind. Costs are core-seconds, which
 other programs on the machine do not count into.
 """
 
@@ -29,15 +29,15 @@ ROUNDS = 3
 QUERIES = ("nearest", "occluded", "count")
 
 
-def made(size: int, count: int) -> tuple[rb.Boxes, rb.Rays]:
-    """Give boxes in a cube, a tenth of it filled, and rays."""
+def make_input(size: int, count: int) -> tuple[rb.Boxes, rb.Rays]:
+    """Return boxes that fill a tenth of a cube, and rays."""
     boxes = data.boxes("uniform", size)
     rays = data.rays("incoherent", count, boxes)
     return rb.Boxes(boxes.lower, boxes.upper), rb.Rays(rays.origins, rays.directions)
 
 
 def spent(work: Callable[[], Any], client: Client | None = None) -> tuple[float, float]:
-    """Return the core-seconds that this process and a cluster's workers spend, and the time it takes."""
+    """Return core-seconds of this process and a cluster's workers, and wall time."""
 
     def clock() -> float:
         workers = client.run(time.process_time).values() if client else ()
@@ -50,7 +50,7 @@ def spent(work: Callable[[], Any], client: Client | None = None) -> tuple[float,
 
 
 def cost(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Return the median of some costs, after one that does not count."""
+    """Return the median of some costs, after a warm-up."""
     work()
     return median(spent(work)[0] for _ in range(rounds))
 
@@ -65,22 +65,22 @@ def head(*cells: str) -> None:
 
 
 def sizes(small: bool) -> None:
-    """What a million rays cost, by how many boxes there are."""
+    """Print the cost of a million rays by number of boxes."""
     count = 2**14 if small else 2**19
     head("boxes", "build, core-s", "bytes a box", *(f"{query}, core-s a million rays" for query in QUERIES))
     for power in range(4, 6 if small else 8):
-        boxes, rays = made(10**power, count)
+        boxes, rays = make_input(10**power, count)
         scenes: list[rb.Scene] = []
         built, _ = spent(lambda boxes=boxes, scenes=scenes: scenes.append(rb.Scene(boxes, workers=1)))
-        ask = [partial(getattr(scenes[0], query), rays, workers=1) for query in QUERIES]
-        costs = [f"{cost(work) / count * 1e6:.3f}" for work in ask]
+        runs = [partial(getattr(scenes[0], query), rays, workers=1) for query in QUERIES]
+        costs = [f"{cost(work) / count * 1e6:.3f}" for work in runs]
         row(f"10^{power}", f"{built:.2f}", f"{48 + scenes[0].stats()['bytes_per_box']:.0f}", *costs)
 
 
 def parts(small: bool) -> None:
-    """What a scene in parts costs: visits, and core-seconds beside the whole."""
+    """Print the cost of a scene in parts: visits, and core-seconds relative to one scene."""
     size, count = (10**4, 2**14) if small else (10**6, 2**19)
-    boxes, rays = made(size, count)
+    boxes, rays = make_input(size, count)
     whole = rb.Scene(boxes, workers=1)
     alone = [cost(partial(getattr(whole, query), rays, workers=1), 1) for query in QUERIES]
     columns = [f"visits a ray: {query}" for query in QUERIES] + [
@@ -99,9 +99,9 @@ def parts(small: bool) -> None:
 
 
 def files(small: bool) -> None:
-    """What files and a cluster add."""
+    """Print the overhead of files and of a cluster."""
     count = 2**16 if small else 2**22
-    boxes, rays = made(10**5, count)
+    boxes, rays = make_input(10**5, count)
     scene = rb.Scene(boxes)
     started = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
@@ -112,35 +112,35 @@ def files(small: bool) -> None:
         folder = Path(made_folder)
         source, out = folder / "rays.parquet", folder / "out.parquet"
         rb.save(source, rays)
-        ways: dict[str, Callable[[], Any]] = {
+        runs_by_name: dict[str, Callable[[], Any]] = {
             "in memory, two threads": lambda: scene.nearest(rays, workers=2),
             "`stream.cast`, two threads": lambda: rb.stream.cast(scene, source, out, workers=2),
             "`cluster.cast`, two workers of one thread": lambda: rb.cluster.cast(
                 scene, source, out, cluster=client
             ),
         }
-        for work in ways.values():
+        for work in runs_by_name.values():
             work()
-        found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in runs_by_name}
         for _ in range(ROUNDS):
-            for way, work in ways.items():
-                found[way].append(spent(work, client))
+            for name, work in runs_by_name.items():
+                found[name].append(spent(work, client))
         head("way", "core-s a million rays", "s a million rays")
-        for way, both in found.items():
-            row(way, *(f"{median(column) / count * 1e6:.3f}" for column in zip(*both, strict=True)))
+        for name, both in found.items():
+            row(name, *(f"{median(column) / count * 1e6:.3f}" for column in zip(*both, strict=True)))
         number = 1000
         start = time.perf_counter()
         client.gather([client.submit(int, k, pure=False) for k in range(number)])
         print(f"\nAn empty task: {(time.perf_counter() - start) / number * 1e3:.1f} ms")
         rate = out.stat().st_size / 1e9 / cost(partial(joined, folder, out))
-        told = parquet.read_metadata(out)
-        footer = told.serialized_size / told.num_row_groups
+        metadata = parquet.read_metadata(out)
+        footer = metadata.serialized_size / metadata.num_row_groups
         print(f"Joining parts: {rate:.1f} GB a core-second; the footer of a row group: {footer:.0f} bytes")
         print(f"Bytes a ray: {source.stat().st_size / count:.1f} in, {out.stat().st_size / count:.1f} out")
 
 
 def joined(folder: Path, part: Path) -> None:
-    """Join a part to nothing."""
+    """Join one part file."""
     with tempfile.TemporaryDirectory(dir=folder) as work:
         spec = OutputSpec(Path(work), column_dtypes("nearest", 3, None), None)
         size = part.stat().st_size
@@ -152,20 +152,20 @@ TABLES = {"sizes": sizes, "parts": parts, "files": files}
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--small", action="store_true", help="a hundredth of everything")
-    options.add_argument("--only", choices=TABLES, help="one table")
-    asked = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true", help="a hundredth of everything")
+    parser.add_argument("--only", choices=TABLES, help="one table")
+    options = parser.parse_args()
     facts = machine.describe()
     versions = {name: facts["versions"].get(name) for name in ("numpy", "numba")}
     print(f"{facts['date']}, {facts['usable_cores']} of {facts['cores']} cores, {facts['cpu']}")
     print(f"Python {facts['python']}, {versions}")
-    boxes, rays = made(100, 5000)
+    boxes, rays = make_input(100, 5000)
     for query in QUERIES:
         getattr(rb.Scene(boxes), query)(rays)
-    for name in [asked.only] if asked.only else TABLES:
+    for name in [options.only] if options.only else TABLES:
         print()
-        TABLES[name](asked.small)
+        TABLES[name](options.small)
 
 
 if __name__ == "__main__":

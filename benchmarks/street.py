@@ -1,4 +1,4 @@
-"""The street of PandaSet as files that raybox reads: boxes around its cuboids, the lidar's beams as rays."""
+"""Converts a street of PandaSet to raybox's files: boxes around cuboids, lidar beams as rays."""
 
 import csv
 import json
@@ -8,8 +8,8 @@ import numpy as np
 
 import raybox as rb
 
-SPINNING = 0  # the sensor whose beams start at one place
-PLACE = np.array([0.04, 0.98, 1.78])  # there, in the frame of meta.json's pose: fitted, see lidar_sweep.py
+SPINNING = 0  # the sensor whose beams start at one point
+POSITION = np.array([0.04, 0.98, 1.78])  # in the frame of meta.json's pose: fitted, see lidar_sweep.py
 
 
 def make(source: Path, folder: Path) -> None:
@@ -30,6 +30,6 @@ def make(source: Path, folder: Path) -> None:
     ends = frame["xyz"][frame["sensor"] == SPINNING].astype(float)
     heading = json.loads((source / "meta.json").read_text())["lidar_pose"]["heading"]
     axis = np.array([heading[name] for name in "xyz"])
-    twice = 2 * np.cross(axis, PLACE)
-    eye = PLACE + heading["w"] * twice + np.cross(axis, twice)
+    twice = 2 * np.cross(axis, POSITION)
+    eye = POSITION + heading["w"] * twice + np.cross(axis, twice)
     rb.save(folder / "beams.npz", rb.Rays(eye, ends - eye))

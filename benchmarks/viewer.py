@@ -1,11 +1,11 @@
-"""How long the viewer takes to draw a frame and to answer a click, in a real browser.
+"""Measure how long the viewer takes to draw a frame and to show the result of a click, in a browser.
 
     python benchmarks/viewer.py --boxes 100000            # headless, drawn by the CPU
     python benchmarks/viewer.py --boxes 100000 --headed   # in a window, drawn by the GPU if there is one
 
 A frame's time runs from one frame to the next while the camera turns, until its pixels can be read back. A
-click's time is taken twice: what Python needs for the answer and its words, and what a user waits for, from
-the release of the button to the answer's being in the page.
+click is timed twice: in Python, for the result and its text, and in the browser, from the release of the
+button until the page shows the result.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SOFTWARE = [
     *("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
     *("--ignore-gpu-blocklist", "--disable-quic", "--no-first-run", "--disable-background-networking"),
 ]
-PATIENCE = 180_000  # milliseconds
+TIMEOUT = 180_000  # milliseconds
 
 TURN = """async (seconds) => {
   const inside = window.__viserMutable, info = window.__viserTestpoints.rendererInfo;
@@ -54,9 +54,9 @@ WATCH = """() => {
   window.addEventListener("pointerup", () => { window.released = performance.now(); }, true);
   new MutationObserver(() => {
     const answer = document.querySelector(".raybox-answer");
-    const said = answer && answer.dataset.origin + answer.dataset.direction;
-    if (said && said !== window.said) {
-      window.said = said;
+    const ray = answer && answer.dataset.origin + answer.dataset.direction;
+    if (ray && ray !== window.lastRay) {
+      window.lastRay = ray;
       window.clicks.push(performance.now() - window.released);
     }
   }).observe(document.body, {subtree: true, childList: true, attributes: true});
@@ -64,24 +64,24 @@ WATCH = """() => {
 
 
 def scene(count: int) -> rb.Boxes:
-    """Scatter boxes in a unit cube, half as wide as they are apart."""
+    """Return random boxes in a unit cube, half as wide as their distance."""
     rng = np.random.default_rng(1)
     lower = rng.uniform(size=(count, 3))
     return rb.Boxes(lower, lower + 0.5 * count ** (-1 / 3) * rng.uniform(0.2, 1.0, (count, 3)))
 
 
 def frames(page: Any, seconds: float) -> str:
-    """Turn the camera and tell how long frames take."""
-    seen = page.evaluate(TURN, seconds)
-    (width, height), times = seen["size"], seen["times"]
+    """Turn the camera, and return the times of frames as text."""
+    measured = page.evaluate(TURN, seconds)
+    (width, height), times = measured["size"], measured["times"]
     return (
-        f"a frame of {width} x {height} pixels in {seen['calls']} draw calls: {in_words(times)}\n"
-        f"drawn by: {seen['by']}"
+        f"a frame of {width} x {height} pixels in {measured['calls']} draw calls: {summary(times)}\n"
+        f"drawn by: {measured['by']}"
     )
 
 
 def clicks_in_the_page(page: Any, count: int) -> list[float]:
-    """Click near the middle, each time elsewhere, and give what a user waits in milliseconds."""
+    """Click near the middle, and return the milliseconds until each result is shown."""
     page.evaluate(WATCH)
     place = max((c.bounding_box() for c in page.locator("canvas").all()), key=lambda box: box["width"])
     for k in range(count):
@@ -92,23 +92,23 @@ def clicks_in_the_page(page: Any, count: int) -> list[float]:
 
 
 def clicks_in_python(viewer: Viewer, count: int) -> list[float]:
-    """Answer rays from all sides, as clicks do, and give milliseconds."""
-    rng, taken = np.random.default_rng(2), []
+    """Return the milliseconds of clicks from all sides, in Python."""
+    rng, milliseconds = np.random.default_rng(2), []
     for side in rng.normal(size=(count, 3)):
         eye = 0.5 + 2.0 * side / np.linalg.norm(side)
         started = time.perf_counter()
         viewer.click(eye, rng.uniform(0.3, 0.7, 3) - eye)
-        taken.append(1000 * (time.perf_counter() - started))
-    return taken
+        milliseconds.append(1000 * (time.perf_counter() - started))
+    return milliseconds
 
 
-def in_words(taken: list[float]) -> str:
-    """Give a median and the worst."""
-    return f"{statistics.median(taken):.3g} ms (median of {len(taken)}, at most {max(taken):.3g} ms)"
+def summary(times: list[float]) -> str:
+    """Return the median and the largest of some times as text."""
+    return f"{statistics.median(times):.3g} ms (median of {len(times)}, at most {max(times):.3g} ms)"
 
 
 def main() -> None:
-    """Open the viewer, look at it in a browser, and print the times."""
+    """Open the viewer in a browser, and print the times."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -118,22 +118,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--headed", action="store_true")
     parser.add_argument("--browser", default=shutil.which("chromium") or shutil.which("google-chrome"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    width, height = map(int, given.window.split("x"))
-    flags: dict[str, Any] = {"headless": not given.headed, "args": [] if given.headed else SOFTWARE}
-    with rb.view(given.scene or scene(given.boxes), port=0) as viewer, sync_playwright() as run:
-        browser = run.chromium.launch(executable_path=given.browser, **flags)
+    width, height = map(int, options.window.split("x"))
+    flags: dict[str, Any] = {"headless": not options.headed, "args": [] if options.headed else SOFTWARE}
+    with rb.view(options.scene or scene(options.boxes), port=0) as viewer, sync_playwright() as run:
+        browser = run.chromium.launch(executable_path=options.browser, **flags)
         page = browser.new_context(viewport={"width": width, "height": height}).new_page()
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(TIMEOUT)
         page.goto(viewer.url)
         page.get_by_text("Click on the scene").wait_for()
         versions = f"viser {metadata.version('viser')}, Chromium {browser.version}"
         print(f"{cpu_model()}; Python {platform.python_version()}, NumPy {np.__version__}, {versions}")
-        print(f"{len(viewer.stage.scene):,} boxes, window {given.window}; {frames(page, given.seconds)}")
-        print(f"a click in the page: {in_words(clicks_in_the_page(page, 7))}")
-        print(f"a click in Python: {in_words(clicks_in_python(viewer, 200))}")
+        print(f"{len(viewer.stage.scene):,} boxes, window {options.window}; {frames(page, options.seconds)}")
+        print(f"a click in the page: {summary(clicks_in_the_page(page, 7))}")
+        print(f"a click in Python: {summary(clicks_in_python(viewer, 200))}")
         browser.close()
 
 

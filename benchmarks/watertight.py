@@ -1,14 +1,13 @@
-"""Cast rays at the vertices and edges of closed meshes, by the million, and count those that slip through.
+"""Cast millions of rays at vertices and edges of closed meshes, and count those that pass through.
 
     python benchmarks/watertight.py [--rays 10000000] [--sample 100000] [--data ../shared/data] [--workers 2]
 
-Meshes: a sphere of 1.3 million triangles, and (with --data) a skull of 100,000. Their vertices are put on a
-grid of 2^-22, so that a ray can be aimed at one, or at a point a quarter along an edge, without any rounding:
-the origin is that point less a multiple of the direction, in whole numbers. Such a ray must meet the mesh no
-later than there; and, with its range cut down to that one time, it must meet the mesh even so. Besides: lines
-in random directions, which must cross the mesh an even number of times; and a sample of random rays, which
-must meet exactly the triangles that rational arithmetic (tests/exact_surfaces.py) says. The exit code is 1 if
-a ray slips through, a line is odd, or a hit is wrong.
+Meshes: a sphere of 1.3 million triangles, and (with --data) a skull of 100,000. Their vertices are on a grid
+of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, without rounding: its origin is
+that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
+there, and also with its range reduced to that one time. Besides, lines in random directions must cross the mesh an
+even number of times, and random rays of a sample must hit exactly the triangles that rational arithmetic
+(tests/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd, or a hit is wrong.
 """
 
 import argparse
@@ -26,20 +25,20 @@ import raybox as rb
 
 GRID = 2.0**22
 BATCH = 1_000_000
-REACH = 2.0**-9  # times a whole number up to 1024: how far in front of its goal a ray starts
+REACH = 2.0**-9  # t from a ray's origin to its target; directions are whole numbers up to 1024
 
 
-SAID = {
-    "vertices": "at vertices: slip through",
-    "edges": "at edges: slip through",
+LABELS = {
+    "vertices": "at vertices: pass through",
+    "edges": "at edges: pass through",
     "lines": "random lines: odd",
     "sample": "random rays: wrong hits",
 }
-JOBS = list(SAID)
+JOBS = list(LABELS)
 
 
 class Found(NamedTuple):
-    """How many rays were asked, and how many went wrong."""
+    """Numbers of rays cast and of wrong results."""
 
     rays: int
     wrong: int
@@ -47,14 +46,14 @@ class Found(NamedTuple):
 
 
 def on_grid(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bring a mesh into [-1, 1], onto the grid; say what is closed about it."""
+    """Return a mesh scaled to [-1, 1] with its vertices on the grid."""
     middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
     size = np.abs(vertices - middle).max()
     return np.round((vertices - middle) / size * GRID) / GRID, faces
 
 
 def sphere(times: int) -> tuple[np.ndarray, np.ndarray]:
-    """Subdivide an icosahedron so many times: 20 * 4 ** times triangles."""
+    """Return an icosahedron subdivided so many times: 20 * 4 ** times triangles."""
     golden = (1 + 5**0.5) / 2
     plane = np.array([[x, y] for x in (-1.0, 1.0) for y in (-golden, golden)])
     plane = np.insert(plane, 0, 0.0, axis=1)
@@ -85,7 +84,7 @@ def edges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def divided(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cut each triangle into four, on the sphere."""
+    """Return a sphere with each triangle divided into four."""
     edges, numbers = edges_of(faces)
     middles = vertices[edges].sum(axis=1)
     middles *= np.linalg.norm(vertices[0]) / np.linalg.norm(middles, axis=1, keepdims=True)
@@ -95,14 +94,18 @@ def divided(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def open_edges(faces: np.ndarray) -> int:
-    """Count edges that are not shared by two triangles, run through in opposite directions."""
-    ways = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
-    ahead, back = (np.sort(pair[:, 0] * (faces.max() + 1) + pair[:, 1]) for pair in (ways, ways[:, ::-1]))
+    """Return the number of edges not shared by two triangles in opposite directions."""
+    directions = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    ahead, back = (
+        np.sort(pair[:, 0] * (faces.max() + 1) + pair[:, 1]) for pair in (directions, directions[:, ::-1])
+    )
     return int((ahead != back).sum() + (ahead[1:] == ahead[:-1]).sum())
 
 
-def goals(vertices: np.ndarray, edges: np.ndarray, kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Pick vertices, or points a quarter, a half or three quarters along edges: exact in float64."""
+def targets(
+    vertices: np.ndarray, edges: np.ndarray, kind: str, rng: np.random.Generator, n: int
+) -> np.ndarray:
+    """Return vertices, or points at quarters of edges: exact in float64."""
     if kind == "vertices":
         return vertices[rng.integers(0, len(vertices), n)]
     a, b = (vertices[x] for x in edges[rng.integers(0, len(edges), n)].T)
@@ -110,56 +113,64 @@ def goals(vertices: np.ndarray, edges: np.ndarray, kind: str, rng: np.random.Gen
     return (a * (4 - share) + b * share) / 4
 
 
-def aimed(scene: rb.Scene, how: argparse.Namespace, kind: str, mesh: tuple[np.ndarray, np.ndarray]) -> Found:
-    """Aim rays at vertices or edges; count those that pass by."""
+def aimed(
+    scene: rb.Scene, options: argparse.Namespace, kind: str, mesh: tuple[np.ndarray, np.ndarray]
+) -> Found:
+    """Return how many rays aimed at vertices or edges miss."""
     rng = np.random.default_rng(7)
     (vertices, faces), leaks, spent = mesh, 0, 0.0
     edges = edges_of(faces)[0]
-    for begin in range(0, how.rays, BATCH):
-        n = min(BATCH, how.rays - begin)
-        goal, way = goals(vertices, edges, kind, rng, n), rng.integers(-1024, 1025, (n, 3)).astype(float)
-        origin = goal - way * REACH
-        assert ((goal - origin) == way * REACH).all()  # nothing was rounded
+    for begin in range(0, options.rays, BATCH):
+        n = min(BATCH, options.rays - begin)
+        target, direction = (
+            targets(vertices, edges, kind, rng, n),
+            rng.integers(-1024, 1025, (n, 3)).astype(float),
+        )
+        origin = target - direction * REACH
+        assert ((target - origin) == direction * REACH).all()  # nothing was rounded
         start = time.perf_counter()
-        first = rb.Rays(origin, way)
-        there = rb.Rays(origin, way, t_min=REACH, t_max=REACH)
-        met = (scene.nearest(first, workers=how.workers).t <= REACH) & scene.occluded(
-            there, workers=how.workers
+        first = rb.Rays(origin, direction)
+        there = rb.Rays(origin, direction, t_min=REACH, t_max=REACH)
+        hit = (scene.nearest(first, workers=options.workers).t <= REACH) & scene.occluded(
+            there, workers=options.workers
         )
         spent += time.perf_counter() - start
-        leaks += int((~met & way.any(axis=1)).sum())
-    return Found(how.rays, leaks, spent)
+        leaks += int((~hit & direction.any(axis=1)).sum())
+    return Found(options.rays, leaks, spent)
 
 
-def even(scene: rb.Scene, how: argparse.Namespace) -> Found:
-    """Count crossings of random lines, which meet no edge but by a chance of none in billions."""
+def even(scene: rb.Scene, options: argparse.Namespace) -> Found:
+    """Return how many random lines cross the mesh an odd number of times."""
     rng, odd, spent = np.random.default_rng(8), 0, 0.0
-    for begin in range(0, how.rays, BATCH):
-        n = min(BATCH, how.rays - begin)
+    for begin in range(0, options.rays, BATCH):
+        n = min(BATCH, options.rays - begin)
         lines = rb.Rays.lines(rng.uniform(-1, 1, (n, 3)), rng.standard_normal((n, 3)))
         start = time.perf_counter()
-        odd += int((scene.count(lines, workers=how.workers) % 2).sum())
+        odd += int((scene.count(lines, workers=options.workers) % 2).sum())
         spent += time.perf_counter() - start
-    return Found(how.rays, odd, spent)
+    return Found(options.rays, odd, spent)
 
 
-def sampled(mesh: rb.Mesh, scene: rb.Scene, how: argparse.Namespace) -> Found:
-    """Hold all hits of a sample of random rays to rational arithmetic."""
+def sampled(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Found:
+    """Return how many hits of random rays differ from rational arithmetic."""
     rng = np.random.default_rng(9)
-    origins, ways = rng.uniform(-1.5, 1.5, (how.sample, 3)), rng.standard_normal((how.sample, 3))
+    origins, directions = (
+        rng.uniform(-1.5, 1.5, (options.sample, 3)),
+        rng.standard_normal((options.sample, 3)),
+    )
     start = time.perf_counter()
-    got = scene.all(rb.Rays(origins, ways), workers=how.workers)
-    asked = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rb.Rays(origins, ways))
+    got = scene.all(rb.Rays(origins, directions), workers=options.workers)
+    candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rb.Rays(origins, directions))
     spent = time.perf_counter() - start
     hits = {*zip(got.ray.tolist(), got.index.tolist(), got.t.tolist(), strict=True)}
-    corners, wrong, seen = mesh.corners(), 0, 0
-    for ray, i in zip(asked.ray.tolist(), asked.index.tolist(), strict=True):
-        o, d, triangle = origins[ray].tolist(), ways[ray].tolist(), corners[i].tolist()
-        met = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)
-        if met is not None:
-            seen += 1
-            wrong += (ray, i, float(met[0].t)) not in hits
-    return Found(how.sample, wrong + abs(seen - len(hits)), spent)
+    corners, wrong, counted = mesh.corners(), 0, 0
+    for ray, i in zip(candidates.ray.tolist(), candidates.index.tolist(), strict=True):
+        o, d, triangle = origins[ray].tolist(), directions[ray].tolist(), corners[i].tolist()
+        hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)
+        if hit is not None:
+            counted += 1
+            wrong += (ray, i, float(hit[0].t)) not in hits
+    return Found(options.sample, wrong + abs(counted - len(hits)), spent)
 
 
 def main() -> int:
@@ -173,12 +184,12 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=-1)
     parser.add_argument("--meshes", nargs="+", default=["sphere", "skull"], choices=["sphere", "skull"])
     parser.add_argument("--jobs", nargs="+", default=JOBS, choices=JOBS)
-    how = parser.parse_args()
+    options = parser.parse_args()
     meshes = {}
-    if "sphere" in how.meshes:
-        meshes["sphere"] = sphere(how.divide)
-    if how.data and "skull" in how.meshes:
-        skull = rb.load(how.data / "skull_mesh" / "skull.obj")
+    if "sphere" in options.meshes:
+        meshes["sphere"] = sphere(options.divide)
+    if options.data and "skull" in options.meshes:
+        skull = rb.load(options.data / "skull_mesh" / "skull.obj")
         meshes["skull"] = np.array(skull.vertices), np.array(skull.faces)
     failed = False
     for name, raw in meshes.items():
@@ -186,18 +197,18 @@ def main() -> int:
         mesh = rb.Mesh(vertices, faces)
         scene = rb.Scene(mesh)
         print(f"{name}: {len(mesh):,} triangles, {open_edges(faces)} edges open", flush=True)
-        for job in how.jobs:
-            found = asked(job, mesh, scene, how)
+        for job in options.jobs:
+            found = run_job(job, mesh, scene, options)
             failed |= found.wrong > 0
-            print(f"  {found.rays:>12,} {SAID[job]} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
+            print(f"  {found.rays:>12,} {LABELS[job]} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
     return int(failed)
 
 
-def asked(job: str, mesh: rb.Mesh, scene: rb.Scene, how: argparse.Namespace) -> Found:
-    """Do one of the jobs."""
+def run_job(job: str, mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Found:
+    """Return the result of one of the jobs."""
     if job in ("vertices", "edges"):
-        return aimed(scene, how, job, (np.array(mesh.vertices), np.array(mesh.faces)))
-    return even(scene, how) if job == "lines" else sampled(mesh, scene, how)
+        return aimed(scene, options, job, (np.array(mesh.vertices), np.array(mesh.faces)))
+    return even(scene, options) if job == "lines" else sampled(mesh, scene, options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""raybox.bench: turns, medians, answers compared and settled, absent peers named, tables; no times judged."""
+"""raybox.bench: alternation, medians, compared results, absent peers, tables; no test depends on times."""
 
 import gc
 import inspect
@@ -39,34 +39,34 @@ import own_tables
 import page
 import parts
 
-QUICK = {"size": 300, "asked": 400, "rounds": 2, "patience": 9.0}
-TINY = runner.Spec(**QUICK, names=("raybox", "numpy"), questions=("nearest", "count"))
+QUICK = {"size": 300, "ray_count": 400, "rounds": 2, "patience": 9.0}
+TINY = runner.Spec(**QUICK, names=("raybox", "numpy"), queries=("nearest", "count"))
 
 
 @pytest.fixture(scope="module")
 def scene():
-    """Give boxes that overlap, rays of which many start inside, and a judge."""
+    """Return overlapping boxes, rays that partly start inside, and a checker."""
     boxes = data.boxes("uniform", 400)
-    return boxes, data.rays("inside", 300, boxes), checks.Judge(boxes, scene_of(boxes))
+    return boxes, data.rays("inside", 300, boxes), checks.Checker(boxes, scene_of(boxes))
 
 
 def scene_of(boxes):
     return rb.Scene(rb.Boxes(boxes.lower, boxes.upper))
 
 
-# Turns and medians
+# Alternation and medians
 
 
-def test_everyone_takes_a_turn_in_each_round_and_the_order_alternates():
+def test_every_call_runs_once_a_round_and_the_order_alternates():
     order, now = [], [0.0]
-    takes = {"a": 1.0, "b": 10.0, "c": 100.0}
+    durations = {"a": 1.0, "b": 10.0, "c": 100.0}
 
     def call(name):
         assert not gc.isenabled()
         order.append(name)
-        now[0] += takes[name] * len(order)
+        now[0] += durations[name] * len(order)
 
-    calls = {name: lambda name=name: call(name) for name in takes}
+    calls = {name: lambda name=name: call(name) for name in durations}
     seconds = timing.alternate(calls, 3, clock=lambda: now[0])
     assert "".join(order) == "abccbaabc"
     assert seconds == {"a": [1.0, 6.0, 7.0], "b": [20.0, 50.0, 80.0], "c": [300.0, 400.0, 900.0]}
@@ -74,7 +74,7 @@ def test_everyone_takes_a_turn_in_each_round_and_the_order_alternates():
 
 
 @pytest.mark.parametrize(("least", "rounds"), [(0.0, 2), (2.0, 2), (2.5, 3), (7.0, 7), (1e9, 10)])
-def test_short_rounds_are_more(least, rounds):
+def test_short_rounds_are_repeated(least, rounds):
     now = [0.0]
 
     def call():
@@ -88,7 +88,7 @@ def test_a_ratio_is_of_the_same_round():
     assert timing.ratio([1.0, 10.0, 2.0], [5.0, 20.0, 2.0]) == (2.0, 1.0, 5.0)
 
 
-def test_who_is_slow_is_given_fewer_rays_but_not_fewer_than_the_fewest(monkeypatch):
+def test_a_slow_contestant_gets_fewer_rays_but_at_least_the_fewest(monkeypatch):
     rays = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3))))
     engine = common.Engine(lambda rays: len(rays.origins), {}, {})
     for pace, want in ((1e-6, 5000), (1e-3, 400), (0.1, 64)):
@@ -98,8 +98,8 @@ def test_who_is_slow_is_given_fewer_rays_but_not_fewer_than_the_fewest(monkeypat
         )
 
 
-def test_compiling_is_not_part_of_a_pace(monkeypatch):
-    """Some compiled code is first needed by a batch: that call takes seconds, and the next does not."""
+def test_compilation_does_not_reduce_the_ray_count(monkeypatch):
+    """A batch may compile something: its first call takes seconds, the next does not."""
     rays, compiled = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3)))), []
 
     def once(call):
@@ -118,7 +118,7 @@ def test_compiling_is_not_part_of_a_pace(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", data.BOX_KINDS)
-def test_boxes_are_of_the_size_asked_and_fit_float32(kind):
+def test_boxes_have_the_given_size_and_fit_float32(kind):
     boxes = data.boxes(kind, 1500)
     assert boxes.lower.shape == boxes.upper.shape == (1500, 3)
     assert (boxes.lower < boxes.upper).all()
@@ -137,7 +137,7 @@ def test_rays_are_unit_vectors_that_fit_float32(kind):
     assert inside.all() if kind == "inside" else inside.mean() < 0.3
 
 
-def test_mixed_batches_hold_the_halves_they_are_compared_with():
+def test_mixed_batches_contain_the_halves_they_are_compared_with():
     boxes = data.boxes("uniform", 10)
     halves = [data.rays(kind, 4096, boxes) for kind in ("camera", "inside")]
     joined, lines = (data.rays(kind, 8192, boxes) for kind in ("joined", "lines"))
@@ -158,119 +158,119 @@ def test_a_file_is_moved_to_the_origin_and_rays_with_it(tmp_path):
     np.testing.assert_allclose(rays.directions * 26**0.5, [[5, 1, 0], [5, 0, 1]], atol=1e-6)
 
 
-def test_a_part_of_the_rays_is_spread_over_all_of_them():
+def test_a_subset_of_rays_is_evenly_spread():
     rays = data.RaySet(np.arange(30.0).reshape(10, 3), np.ones((10, 3)))
     assert rays.spread(3).origins[:, 0].tolist() == [0, 9, 18]
     assert len(rays.spread(99).origins) == 10
 
 
-# Do answers agree?
+# Agreement of results
 
 
-def test_truth_is_the_oracles(scene):
+def test_exact_hits_are_the_oracles(scene):
     boxes, rays, _ = scene
     ranges = np.zeros(300), np.full(300, np.inf)
     found = list(exact.along(*rays, *ranges, boxes.lower, boxes.upper))
     for origin, direction, want in zip(*rays, found, strict=True):
-        met = truth.contacts(boxes, origin, direction)
-        assert [(m.box, m.t) for m in met] == [(f.index, f.plain[1]) for f in want]
-        assert [m.crossings for m in met] == [1 + (f.plain[2] >= 0) for f in want]
-        assert [m.surface for m in met] == [f.plain[2] if f.plain[2] >= 0 else f.plain[3] for f in want]
+        hits = truth.exact_hits(boxes, origin, direction)
+        assert [(m.box, m.t) for m in hits] == [(f.index, f.plain[1]) for f in want]
+        assert [m.crossings for m in hits] == [1 + (f.plain[2] >= 0) for f in want]
+        assert [m.surface for m in hits] == [f.plain[2] if f.plain[2] >= 0 else f.plain[3] for f in want]
     inside = [f for row in found for f in row if f.plain[2] < 0]
     assert len(inside) > 20
     assert sum(map(len, found)) > 5 * len(inside)
 
 
-def answers_of(boxes, rays):
+def results_of(boxes, rays):
     engine = raybox_scene.engine(scene_of(boxes), 1)
-    return {q: engine.read[q](ask(engine.prepare(rays))) for q, ask in engine.ask.items()}
+    return {q: engine.read[q](run(engine.prepare(rays))) for q, run in engine.run.items()}
 
 
-def test_right_answers_agree_and_are_proved(scene):
-    boxes, rays, judge = scene
-    for question, answer in answers_of(boxes, rays).items():
-        same = judge.compare(question, "solid", rays, answer, prove=True)
+def test_right_results_agree_and_are_verified(scene):
+    boxes, rays, checker = scene
+    for query, results in results_of(boxes, rays).items():
+        same = checker.compare(query, "solid", rays, results, prove=True)
         assert (same.compared, same.near, same.differ) == (300, 0, 0)
         assert (same.settled, same.raybox_right, same.peer_right) == (16, 16, 16)
-        assert 100 < same.met < 300
+        assert 100 < same.hits < 300
 
 
-def planted(question, answer, miss, hit):
-    """Give an answer that is wrong for a ray that meets nothing, and for one that meets something."""
-    if question == "nearest":
-        index, t = (part.copy() for part in answer)
+def planted(query, results, miss, hit):
+    """Return results that are wrong for a ray that misses, and for one that hits."""
+    if query == "nearest":
+        index, t = (part.copy() for part in results)
         index[miss], t[miss] = 7, 0.5
         index[hit], t[hit] = (index[hit] + 1) % 400, t[hit] + 0.01
         return index, t
-    if question == "all":
-        ray, index = answer
+    if query == "all":
+        ray, index = results
         keep = ~((ray == hit) & (index == index[ray == hit][0]))
         return np.append(ray[keep], miss), np.append(index[keep], 399)
-    wrong = answer.copy()
+    wrong = results.copy()
     wrong[[miss, hit]] = ~wrong[[miss, hit]] if wrong.dtype == bool else wrong[[miss, hit]] + 1
     return wrong
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
-def test_planted_wrong_answers_are_caught_and_settled(scene, question):
-    boxes, rays, judge = scene
-    answers = answers_of(boxes, rays)
-    miss, hit = (int(np.flatnonzero(answers["occluded"] == met)[9]) for met in (False, True))
-    wrong = judge.compare(question, "solid", rays, planted(question, answers[question], miss, hit))
+@pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
+def test_planted_wrong_results_are_found_and_verified(scene, query):
+    boxes, rays, checker = scene
+    results = results_of(boxes, rays)
+    miss, hit = (int(np.flatnonzero(results["occluded"] == hits)[9]) for hits in (False, True))
+    wrong = checker.compare(query, "solid", rays, planted(query, results[query], miss, hit))
     assert (wrong.differ, wrong.settled, wrong.raybox_right, wrong.peer_right) == (2, 2, 2, 0)
     assert "2 differ: of 2 settled 2 raybox's, 0 its" in report.agreement(wrong._asdict())
 
 
-@pytest.mark.parametrize("question", ["nearest", "occluded", "count", "all"])
-def test_a_raybox_that_is_wrong_is_found_out(scene, question):
+@pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
+def test_wrong_results_of_raybox_are_found(scene, query):
     boxes, rays, _ = scene
     gone = boxes._replace(lower=boxes.lower + 9.0, upper=boxes.upper + 9.0)
-    judge = checks.Judge(boxes, scene_of(gone))
-    found = judge.compare(question, "solid", rays, answers_of(boxes, rays)[question])
+    checker = checks.Checker(boxes, scene_of(gone))
+    found = checker.compare(query, "solid", rays, results_of(boxes, rays)[query])
     assert found.differ > 100
     assert (found.settled, found.raybox_right, found.peer_right) == (24, 0, 24)
-    own_words = judge.compare(question, "solid", rays, answers_of(gone, rays)[question], prove=True)
-    assert own_words.differ == 0
-    assert own_words.peer_right < own_words.settled
-    assert report.agreement(own_words._asdict()).startswith("WRONG")
+    own = checker.compare(query, "solid", rays, results_of(gone, rays)[query], prove=True)
+    assert own.differ == 0
+    assert own.peer_right < own.settled
+    assert report.agreement(own._asdict()).startswith("WRONG")
 
 
 def test_another_box_at_the_same_t_is_a_near_tie(scene):
-    boxes, rays, judge = scene
-    index, t = answers_of(boxes, rays)["nearest"]
+    boxes, rays, checker = scene
+    index, t = results_of(boxes, rays)["nearest"]
     other = np.where(index == 399, 0, index + 1)
-    found = judge.compare("nearest", "solid", rays, (np.where(index >= 0, other, -1), t * (1 + 1e-7)))
-    assert (found.near, found.differ) == (found.met, 0)
+    found = checker.compare("nearest", "solid", rays, (np.where(index >= 0, other, -1), t * (1 + 1e-7)))
+    assert (found.near, found.differ) == (found.hits, 0)
 
 
-def test_a_surface_is_met_where_the_ray_leaves_the_box(scene):
-    """Written from the definition: of each box the least t >= 0 at which the ray is on its surface."""
-    boxes, rays, judge = scene
+def test_a_surface_is_hit_where_the_ray_leaves_the_box(scene):
+    """By definition: of each box the least t >= 0 at which the ray is on its surface."""
+    boxes, rays, checker = scene
     with np.errstate(divide="ignore"):
         one, two = (
             (c - rays.origins[:, None]) / rays.directions[:, None] for c in (boxes.lower, boxes.upper)
         )
     near, far = np.minimum(one, two).max(axis=-1), np.maximum(one, two).min(axis=-1)
-    met = (near <= far) & (far >= 0)
-    assert (met & (near < 0)).sum() > 20
-    t = np.where(met, np.where(near >= 0, near, far), np.inf)
-    index = np.where(met.any(axis=1), t.argmin(axis=1), -1)
-    assert judge.compare("nearest", "surface", rays, (index, t.min(axis=1))).differ == 0
-    crossings = (met * (1 + (near >= 0))).sum(axis=1)
-    assert judge.compare("count", "surface", rays, crossings).differ == 0
-    assert judge.compare("count", "solid", rays, crossings).differ > 100
+    hit = (near <= far) & (far >= 0)
+    assert (hit & (near < 0)).sum() > 20
+    t = np.where(hit, np.where(near >= 0, near, far), np.inf)
+    index = np.where(hit.any(axis=1), t.argmin(axis=1), -1)
+    assert checker.compare("nearest", "surface", rays, (index, t.min(axis=1))).differ == 0
+    crossings = (hit * (1 + (near >= 0))).sum(axis=1)
+    assert checker.compare("count", "surface", rays, crossings).differ == 0
+    assert checker.compare("count", "solid", rays, crossings).differ > 100
 
 
 @pytest.mark.parametrize("build", [numpy_brute.build, numpy_brute.build_recipe])
 def test_brute_force_in_numpy_agrees(scene, build):
-    boxes, rays, judge = scene
+    boxes, rays, checker = scene
     engine = build(numpy_brute.form(boxes), 1)
-    for question, ask in engine.ask.items():
-        found = judge.compare(question, "solid", rays, engine.read[question](ask(engine.prepare(rays))))
+    for query, run in engine.run.items():
+        found = checker.compare(query, "solid", rays, engine.read[query](run(engine.prepare(rays))))
         assert found.differ <= 1  # float32 may lose a grazing ray
 
 
-# Peers that are there, and those that are not
+# Installed and missing peers
 
 
 def test_triangles_are_the_boxes():
@@ -283,23 +283,23 @@ def test_triangles_are_the_boxes():
 
 
 def stand_in(name, build, monkeypatch, **facts):
-    """Put a peer of ours into the table."""
+    """Add a peer to the table for a test."""
     adapter = types.SimpleNamespace(form=lambda boxes: boxes, build=build)
     monkeypatch.setitem(sys.modules, f"{peers.MODULES}.{name}", adapter)
     monkeypatch.setitem(peers.BY_NAME, name, peers.Peer(name, "numpy", name, "a stand-in", **facts))
 
 
-def test_who_takes_much_memory_is_given_no_more_than_so_many_rays(monkeypatch):
+def test_a_peer_gets_at_most_its_max_rays(monkeypatch):
     def build(boxes, _threads):
         return raybox_scene.build(raybox_scene.form(boxes), 1)
 
-    stand_in("hungry", build, monkeypatch, rays=70)
-    spec = TINY._replace(names=("raybox", "hungry"), rays=("inside",), questions=("nearest",), rounds=1)
+    stand_in("hungry", build, monkeypatch, max_rays=70)
+    spec = TINY._replace(names=("raybox", "hungry"), rays=("inside",), queries=("nearest",), rounds=1)
     times = runner.measure(spec)["times"]
-    assert [(facts["name"], facts["asked"]) for facts in times] == [("raybox", 400), ("hungry", 70)]
+    assert [(facts["name"], facts["ray_count"]) for facts in times] == [("raybox", 400), ("hungry", 70)]
 
 
-def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
+def test_peers_that_are_missing_fail_or_are_wrong_are_listed(monkeypatch):
     def lying(boxes, _threads):
         engine = raybox_scene.build(raybox_scene.form(boxes), 1)
         return engine._replace(read=engine.read | {"count": lambda number: np.asarray(number) + 1})
@@ -309,11 +309,11 @@ def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
 
     def mute(boxes, _threads):
         engine = raybox_scene.build(raybox_scene.form(boxes), 1)
-        return engine._replace(ask=engine.ask | {"nearest": lambda rays: {}["no"]})
+        return engine._replace(run=engine.run | {"nearest": lambda rays: {}["no"]})
 
     for name, build in (("liar", lying), ("broken", broken), ("mute", mute)):
         stand_in(name, build, monkeypatch)
-    stand_in("small", lying, monkeypatch, most=10)
+    stand_in("small", lying, monkeypatch, max_boxes=10)
     ghost = peers.Peer("ghost", "no-such-distribution", "ghost", "")
     monkeypatch.setitem(peers.BY_NAME, "ghost", ghost)
     monkeypatch.setitem(peers.BY_NAME, "torn", ghost._replace(name="torn", distribution="numpy"))
@@ -329,9 +329,9 @@ def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
     ):
         assert words in absent
     rows = report.rows(result)
-    assert {(row.name, row.question) for row in rows} == {
-        *(("raybox", q) for q in TINY.questions),
-        *(("liar", q) for q in TINY.questions),
+    assert {(row.name, row.query) for row in rows} == {
+        *(("raybox", q) for q in TINY.queries),
+        *(("liar", q) for q in TINY.queries),
         ("mute", "count"),
     }
     (lie,) = report.differing(rows)
@@ -345,7 +345,7 @@ def test_who_is_absent_fails_or_lies_is_named_and_the_others_go_on(monkeypatch):
 
 
 def test_adapters_of_installed_peers_agree(scene):
-    boxes, rays, judge = scene
+    boxes, rays, checker = scene
     for peer in peers.PEERS:
         if peer.adapter in ("raybox_scene", "warp_bvh", "open3d_mesh") or peers.version(peer) is None:
             continue
@@ -353,15 +353,15 @@ def test_adapters_of_installed_peers_agree(scene):
             continue
         adapter = peers.load(peer)
         engine = getattr(adapter, peer.build)(adapter.form(boxes), 1)
-        for question, ask in engine.ask.items():
-            read = engine.read[question](ask(engine.prepare(rays)))
-            assert judge.compare(question, peer.meaning, rays, read).differ <= 1, (peer.name, question)
+        for query, run in engine.run.items():
+            read = engine.read[query](run(engine.prepare(rays)))
+            assert checker.compare(query, peer.meaning, rays, read).differ <= 1, (peer.name, query)
 
 
-# The command, and processes of their own
+# The command, and worker processes
 
 
-def test_the_command_measures_prints_and_names_who_is_absent(tmp_path):
+def test_the_command_measures_and_lists_missing_peers(tmp_path):
     out = tmp_path / "raw.json"
     options = [
         "--size",
@@ -385,18 +385,18 @@ def test_the_command_measures_prints_and_names_who_is_absent(tmp_path):
     for words in ("cores", "numpy 2", "noisy", machine.cpu_model()):
         assert words in done.stdout
     (result,) = json.loads(out.read_text())
-    assert [len(told["seconds"]) for told in result["times"]] == [2, 2]
+    assert [len(record["seconds"]) for record in result["times"]] == [2, 2]
     assert result["times"][0]["agreement"]["raybox_right"] == 16
 
 
-def test_the_command_refuses_what_it_does_not_know():
-    for option, words in (("--peer", "Known are raybox"), ("--boxes", "neither a kind")):
+def test_the_command_rejects_unknown_names():
+    for option, words in (("--peer", "Known: raybox"), ("--boxes", "neither a kind")):
         done = CliRunner().invoke(main, ["bench", option, "no-such"])
         assert done.exit_code == 2
         assert words in done.output
 
 
-def test_a_job_that_fails_says_so():
+def test_a_failed_job_raises():
     with pytest.raises(RuntimeError, match="versus ended with exit code"):
         worker.run_apart("versus", {"no_such": 1}, threads=1)
 
@@ -417,7 +417,7 @@ def test_the_machine_is_described():
 # raybox alone
 
 
-def test_the_probe_does_what_it_counts():
+def test_the_fused_loop_computes_its_chains():
     run, chains = peak_rates.make(), np.arange(1, peak_rates.CHAINS + 1, dtype=np.float32) / 2
     for _ in range(3):
         chains = chains * np.float32(0.5) + np.float32(0.5)
@@ -425,13 +425,13 @@ def test_the_probe_does_what_it_counts():
     assert peak_rates.fused_per_second(run, 1000) > 0
 
 
-def test_the_probe_of_tests_meets_what_it_should():
-    """Of sixteen boxes in a row along the diagonal, those that are not moved aside."""
+def test_the_loop_of_slab_tests_counts_hits():
+    """Eight of sixteen boxes lie on the ray."""
     run = peak_rates.make_slabs()
     assert [run(steps) for steps in (1, 2, 17)] == [8, 16, 136]
 
 
-def test_jobs_about_raybox_alone_tell_what_the_page_wants():
+def test_jobs_of_raybox_alone_return_what_the_page_shows():
     results = {
         "sizes": raybox_only.sizes([100, 200], 500, rounds=1),
         "builds-1": raybox_only.builds(200, ["raybox", "numpy"], rounds=1),
@@ -446,13 +446,13 @@ def test_jobs_about_raybox_alone_tell_what_the_page_wants():
         assert words in text
     assert "2 G tests" in text
     assert "reaches 62.5% of that" in text
-    assert results["sizes"]["times"][0]["asked"] == 500
+    assert results["sizes"]["times"][0]["ray_count"] == 500
     assert {len(laps) for laps in raybox_only.cores(rounds=1)["seconds"].values()} == {1}
-    told = own_tables._cores({"cores": {"seconds": {"one": [1.0] * 3, "two": [1.25, 1.6, 1.0]}}})
-    assert "do 1.60 times the work" in told[0]
+    sentences = own_tables._cores({"cores": {"seconds": {"one": [1.0] * 3, "two": [1.25, 1.6, 1.0]}}})
+    assert "do 1.60 times the work" in sentences[0]
 
 
-def test_every_part_is_a_job_that_takes_what_it_is_told(tmp_path):
+def test_every_part_is_a_job_that_accepts_its_arguments(tmp_path):
     todo = parts.parts(Path("data"), tmp_path)
     assert {size for part in todo.values() for size in [part.how.get("size")] if size} == {
         10**3,
@@ -461,29 +461,29 @@ def test_every_part_is_a_job_that_takes_what_it_is_told(tmp_path):
         10**7,
     }
     for part in todo.values():
-        told = json.loads(json.dumps(part.told()))
+        arguments = json.loads(json.dumps(part.arguments()))
         if part.job == "versus":
-            assert set(told) <= set(runner.Spec._fields)
-            assert set(told["names"]) <= set(peers.BY_NAME)
+            assert set(arguments) <= set(runner.Spec._fields)
+            assert set(arguments["names"]) <= set(peers.BY_NAME)
         else:
-            inspect.signature(jobs.JOBS[part.job]).bind(**told)
+            inspect.signature(jobs.JOBS[part.job]).bind(**arguments)
 
 
-def test_parts_are_done_once_and_one_that_fails_stops_no_other(tmp_path, monkeypatch):
-    asked = []
+def test_parts_run_once_and_a_failure_stops_no_other(tmp_path, monkeypatch):
+    jobs_run = []
 
-    def answer(job, _how, *, threads):
-        asked.append(job)
+    def run_apart(job, _how, *, threads):
+        jobs_run.append(job)
         if job == "brute":
             raise RuntimeError("no luck")
         return {"threads": threads, "seconds": [1.23456789]}
 
-    monkeypatch.setattr(worker, "run_apart", answer)
+    monkeypatch.setattr(worker, "run_apart", run_apart)
     todo = {"a": parts.Part("brute", {}), "b": parts.Part("mixed", {}, 2)}
     parts.run(todo, tmp_path, [])
     parts.run(todo, tmp_path, [])
     parts.run(todo, tmp_path, ["b"])
-    assert asked == ["brute", "mixed", "brute", "mixed"]
+    assert jobs_run == ["brute", "mixed", "brute", "mixed"]
     assert json.loads((tmp_path / "b.json").read_text())["seconds"] == [1.23457]
 
 
@@ -491,24 +491,24 @@ def test_parts_are_done_once_and_one_that_fails_stops_no_other(tmp_path, monkeyp
 
 
 def made_up(size=10**5, names=("raybox", "embreex", "open3d", "warp"), threads=1):
-    """Give a result in which peer k takes 2 k times raybox's time (3 k for inside rays); rounds vary."""
+    """Return a result in which peer k takes 2 k times raybox's time, 3 k for inside rays."""
     times = []
     for kind in data.RAY_KINDS:
-        for question in ("nearest", "count"):
+        for query in ("nearest", "count"):
             for k, name in enumerate(names):
                 longer = (3.0 if kind == "inside" else 2.0) * k or 1.0
-                seconds = [len(question) / 7 * longer * turn for turn in (1.0, 1.5, 1.2)]
-                facts = {"rays": kind, "question": question, "name": name, "asked": 1000, "seconds": seconds}
+                seconds = [len(query) / 7 * longer * turn for turn in (1.0, 1.5, 1.2)]
+                facts = {"rays": kind, "query": query, "name": name, "ray_count": 1000, "seconds": seconds}
                 times.append(facts | {"agreement": dict.fromkeys(checks.Agreement._fields, 0)})
     spec = {"boxes": "uniform", "threads": threads, "names": names}
-    told = [{"name": name, "why_not": ""} for name in names] + [
+    contestants = [{"name": name, "why_not": ""} for name in names] + [
         {"name": "mujoco", "why_not": "not installed"}
     ]
     machine_of = machine.describe()
-    return {"spec": spec, "size": size, "times": times, "contestants": told, "machine": machine_of}
+    return {"spec": spec, "size": size, "times": times, "contestants": contestants, "machine": machine_of}
 
 
-def test_tables_hold_medians_of_ratios():
+def test_tables_contain_medians_of_ratios():
     rows = report.rows(made_up())
     assert [round(row.ratio, 9) for row in rows[:4]] == [1, 2, 4, 6]
     head, lines = report.pivot(rows)
@@ -520,7 +520,7 @@ def test_tables_hold_medians_of_ratios():
     assert {line.index("uniform") for line in plain[1:]} == {len("100,000") + 2}
 
 
-def test_aims_are_held_against_the_worst():
+def test_aims_are_compared_with_the_worst():
     results = {"versus-a": made_up(), "versus-b": made_up(10**3, threads=2)}
     found = {aim.words.split(" (")[0]: (aim.measured, aim.met) for aim in aims.aims(results)}
     assert found["embreex 3 times slower"] == ("2 times", False)
@@ -529,7 +529,7 @@ def test_aims_are_held_against_the_worst():
     assert "trimesh rtree 1,000 times slower" not in found
 
 
-def test_raybox_is_held_against_itself():
+def test_raybox_is_compared_with_itself():
     results = {
         "workers-a": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
         "exactness-a": made_up(names=("raybox proposals", "raybox")),
@@ -543,7 +543,7 @@ def test_raybox_is_held_against_itself():
     assert "| 100,000 | camera | count | 2.00 | 2.00 to 2.00 |" in text
 
 
-def test_a_mixed_batch_is_held_against_its_halves():
+def test_a_mixed_batch_is_compared_with_its_halves():
     seconds = {
         "camera": [1.0, 1.0, 2.0],
         "inside": [3.0, 3.0, 2.0],
@@ -553,7 +553,7 @@ def test_a_mixed_batch_is_held_against_its_halves():
     assert own_aims.mixed_cost({"seconds": seconds}, "joined") == pytest.approx(0.1)
 
 
-def test_builds_memory_and_kernels_are_held_against_their_aims():
+def test_builds_memory_and_kernels_are_compared_with_their_aims():
     def built(size, threads, **seconds):
         builds = [{"name": name.replace("_", " "), "seconds": each} for name, each in seconds.items()]
         return {"size": size, "threads": threads, "builds": builds, "stats": {}}
@@ -605,7 +605,7 @@ def test_the_page_and_its_plots_are_written(tmp_path):
         assert picture.count("<path") > 20
         assert f"images/{name}.svg" in text
 
-    # A page of another machine stands beside it.
+    # The page of another machine is a separate file.
     page.write({"versus-a": made_up()}, tmp_path, "elsewhere", "Performance elsewhere")
     other = (tmp_path / "elsewhere.md").read_text()
     assert other.startswith("# Performance elsewhere\n")
@@ -613,4 +613,4 @@ def test_the_page_and_its_plots_are_written(tmp_path):
     assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
     assert (tmp_path / "performance.md").read_text() == text
     page.write({"versus-b": made_up(threads=2)}, tmp_path, "elsewhere")
-    assert "peers.svg" not in (tmp_path / "elsewhere.md").read_text()  # it is of one thread
+    assert "peers.svg" not in (tmp_path / "elsewhere.md").read_text()  # the plot is of one thread

@@ -1,4 +1,4 @@
-"""benchmarks/compare.py: equal trees are equal, a changed answer is found; no times judged."""
+"""benchmarks/compare.py: equal trees are equal, a changed result is found; no test depends on times."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def test_a_tree_is_equal_to_itself():
     assert len(re.findall(r" same$", done.stdout, re.MULTILINE)) == 3
 
 
-def test_a_changed_answer_is_found(tmp_path):
+def test_a_changed_result_is_found(tmp_path):
     shutil.copytree(ROOT / "src" / "raybox", tmp_path / "src" / "raybox")
     with (tmp_path / "src" / "raybox" / "__init__.py").open("a") as file:
         file.write(CHANGED)
@@ -38,7 +38,7 @@ def test_a_changed_answer_is_found(tmp_path):
     assert "tiny/count/incoherent/1000/workers=1: differs in array" in done.stdout
 
 
-def test_what_is_neither_a_folder_nor_a_commit_is_refused():
+def test_an_unknown_tree_is_an_error():
     done = compare("no-such-tree")
     assert done.returncode == 1
     assert "neither a folder with src/raybox nor a commit" in done.stderr

@@ -1,1 +1,1 @@
-"""Speed beside the peers: the same boxes and rays for all, alternated runs, answers compared."""
+"""Benchmarks against other libraries: same boxes and rays, alternated runs, compared results."""

@@ -1,4 +1,4 @@
-"""Do answers agree? Ray by ray against raybox; rational arithmetic settles who is right."""
+"""Compares results of a peer with raybox's, ray by ray; rational arithmetic verifies a sample."""
 
 from typing import Any, NamedTuple
 
@@ -11,22 +11,22 @@ from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints
 
 _TOLERANCE = 4e-6  # of t, in extents of the scene: some 30 roundings of a float32
-_SETTLED = 24  # differing rays that are settled, at most
-_PROVED = 16  # rays of raybox's own that are settled, differing or not
-_BOXES = 20_000_000  # that rational arithmetic's sieve goes through for one answer of one peer
-_COMPARED = 200_000  # rays that are compared, at most
+_SETTLED = 24  # differing rays that are verified exactly, at most
+_PROVED = 16  # rays of raybox itself that are verified, differing or not
+_BOXES = 20_000_000  # filtered for the exact tests of one result, at most
+_COMPARED = 200_000  # rays, at most
 
 
 class Agreement(NamedTuple):
-    """How the answers of a peer compare with raybox's, in rays.
+    """Agreement of a peer's results with raybox's, in numbers of rays.
 
-    ``near`` of them have another box at the same t within float32's tolerance: ties, for a float32.
-    ``differ`` is the rest; of those ``settled`` by rational arithmetic, raybox was right ``raybox_right``
-    times. Of raybox's own answers a sample is settled that differs from nothing.
+    ``near``: another box at the same t within float32's tolerance, a tie in float32. ``differ``: all other
+    differences. ``settled``: verified by rational arithmetic; raybox was right for ``raybox_right`` of them.
+    Of raybox's own results, a sample that does not differ is verified too.
     """
 
     compared: int
-    met: int
+    hits: int
     near: int
     differ: int
     settled: int
@@ -34,59 +34,62 @@ class Agreement(NamedTuple):
     peer_right: int
 
 
-class Judge:
-    """Holds a scene of the boxes, and what it answered: many peers are asked the same rays."""
+class Checker:
+    """Compares results with a scene's; caches its results, as many peers get the same rays."""
 
     def __init__(self, boxes: BoxSet, scene: Scene) -> None:
         self.boxes, self.scene = boxes, scene
-        self._known: dict[tuple[str, str, int], tuple[RaySet, Any, int]] = {}
+        self._cached: dict[tuple[str, str, int], tuple[RaySet, Any, int]] = {}
 
     def compare(
-        self, question: str, meaning: str, rays: RaySet, answer: Any, *, prove: bool = False
+        self, query: str, meaning: str, rays: RaySet, results: Any, *, prove: bool = False
     ) -> Agreement:
-        """Hold a peer's answer to a question (in our form) against raybox's; ``prove`` raybox's own."""
-        ours, met = self._known_of(question, meaning, rays)
+        """Return the agreement of a peer's results of a query with raybox's.
+
+        prove: the results are raybox's own, and a sample of all rays is verified exactly.
+        """
+        ours, hit_count = self._raybox_results(query, meaning, rays)
         some = min(len(rays.origins), _COMPARED)
-        rays, answer = _first_rays(rays), _head(question, answer, some)
-        differ, near = _differing(question, ours, answer, self._reach(rays))
+        rays, results = _first_rays(rays), _head(query, results, some)
+        differ, near = _differing(query, ours, results, self._reach(rays))
         room = max(2, _BOXES // max(1, len(self.boxes.lower)))
         chosen = _some_of(np.flatnonzero(differ), min(_SETTLED, room))
         if prove:
             chosen = np.union1d(chosen, _some_of(np.arange(some), min(_PROVED, room)))
-        right = [self._settle(question, meaning, rays, int(k), ours, answer) for k in chosen]
+        right = [self._verify(query, meaning, rays, int(k), ours, results) for k in chosen]
         sides = [sum(side) for side in zip(*right, strict=True)] or [0, 0]
-        return Agreement(some, met, int(near.sum()), int(differ.sum()), len(right), *sides)
+        return Agreement(some, hit_count, int(near.sum()), int(differ.sum()), len(right), *sides)
 
-    def _known_of(self, question: str, meaning: str, rays: RaySet) -> tuple[Any, int]:
-        """Return raybox's answer and how many rays meet anything; worked out once for the same rays."""
-        key = question, meaning, len(rays.origins)
-        if key not in self._known or self._known[key][0] is not rays:
+    def _raybox_results(self, query: str, meaning: str, rays: RaySet) -> tuple[Any, int]:
+        """Return raybox's results and its number of hits, computed once for the same rays."""
+        key = query, meaning, len(rays.origins)
+        if key not in self._cached or self._cached[key][0] is not rays:
             first = _first_rays(rays)
-            met = int(np.count_nonzero(self.scene.occluded(rays_of(first))))
-            self._known[key] = rays, self._ours(question, meaning, first), met
-        return self._known[key][1:]
+            hit_count = int(np.count_nonzero(self.scene.occluded(rays_of(first))))
+            self._cached[key] = rays, self._compute(query, meaning, first), hit_count
+        return self._cached[key][1:]
 
-    def _ours(self, question: str, meaning: str, rays: RaySet) -> Any:
-        """Answer as a peer of this meaning should: raybox's boxes are solid, triangles are surfaces."""
-        asked = rays_of(rays)
-        if question == "nearest":
-            hits = self.scene.nearest(asked)
+    def _compute(self, query: str, meaning: str, rays: RaySet) -> Any:
+        """Return results by this meaning: raybox's boxes are solid, triangles are surfaces."""
+        cast = rays_of(rays)
+        if query == "nearest":
+            hits = self.scene.nearest(cast)
             index, t = hits.index.copy(), hits.t.copy()
             inside = np.flatnonzero(hits.t_enter < 0.0)
             if meaning == "surface" and len(inside):
-                index[inside], t[inside] = self._first_surface(RaySet(*(part[inside] for part in rays)))
+                index[inside], t[inside] = self._first_surfaces(RaySet(*(part[inside] for part in rays)))
             return index, t
-        if question == "occluded":
-            return self.scene.occluded(asked)
-        if question == "count" and meaning == "solid":
-            return self.scene.count(asked)
-        found = self.scene.all(asked)
-        if question == "all":
+        if query == "occluded":
+            return self.scene.occluded(cast)
+        if query == "count" and meaning == "solid":
+            return self.scene.count(cast)
+        found = self.scene.all(cast)
+        if query == "all":
             return found.ray, found.index
         crossings = 1 + (found.t_enter >= 0.0)
         return np.bincount(found.ray, weights=crossings, minlength=len(rays.origins)).astype(np.int64)
 
-    def _first_surface(self, rays: RaySet) -> tuple[Any, Any]:
+    def _first_surfaces(self, rays: RaySet) -> tuple[Any, Any]:
         found = self.scene.all(rays_of(rays))
         t = np.where(found.t_enter >= 0.0, found.t_enter, found.t_exit)
         order = np.lexsort((found.index, t, found.ray))
@@ -97,14 +100,14 @@ class Judge:
         corners = np.abs(self.boxes.around).max()
         return float(_TOLERANCE * max(corners, np.abs(rays.origins).max(initial=0.0)))
 
-    def _settle(
-        self, question: str, meaning: str, rays: RaySet, k: int, ours: Any, theirs: Any
+    def _verify(
+        self, query: str, meaning: str, rays: RaySet, k: int, ours: Any, theirs: Any
     ) -> tuple[bool, bool]:
-        """Tell whether raybox, and whether the peer, says of one ray what rational arithmetic says."""
-        met = truth.contacts(self.boxes, rays.origins[k], rays.directions[k])
-        exact = _exact(question, meaning, met)
-        sound = question != "nearest" or ours[1][k] == _first(met, meaning)[1]
-        return sound and _item(question, ours, k) == exact, _item(question, theirs, k) == exact
+        """Return whether raybox, and whether the peer, is exactly right for one ray."""
+        hits = truth.exact_hits(self.boxes, rays.origins[k], rays.directions[k])
+        exact = _exact(query, meaning, hits)
+        sound = query != "nearest" or ours[1][k] == _first(hits, meaning)[1]
+        return sound and _item(query, ours, k) == exact, _item(query, theirs, k) == exact
 
 
 def _first_rays(rays: RaySet) -> RaySet:
@@ -112,60 +115,60 @@ def _first_rays(rays: RaySet) -> RaySet:
 
 
 def _some_of(numbers: Ints, most: int) -> Ints:
-    """Take up to so many, evenly."""
+    """Return up to so many numbers, evenly spread."""
     return numbers if len(numbers) <= most else numbers[np.arange(most) * len(numbers) // most]
 
 
-def _first(met: list[truth.Contact], meaning: str) -> tuple[int, float]:
-    """Return the first box, and where it is met: as a solid, or on its surface."""
+def _first(hits: list[truth.ExactHit], meaning: str) -> tuple[int, float]:
+    """Return the first box and its t, of solids or of surfaces; -1 and inf for a miss."""
     if meaning == "surface":
-        surfaces = sorted((contact.surface, contact.box) for contact in met)
+        surfaces = sorted((hit.surface, hit.box) for hit in hits)
         return (surfaces[0][1], surfaces[0][0]) if surfaces else (-1, np.inf)
-    return (met[0].box, met[0].t) if met else (-1, np.inf)
+    return (hits[0].box, hits[0].t) if hits else (-1, np.inf)
 
 
-def _exact(question: str, meaning: str, met: list[truth.Contact]) -> Any:
-    """Return the answer to a question about one ray that meets this."""
-    if question == "nearest":
-        return _first(met, meaning)[0]
-    if question == "occluded":
-        return bool(met)
-    if question == "count":
-        return len(met) if meaning == "solid" else sum(contact.crossings for contact in met)
-    return frozenset(contact.box for contact in met)
+def _exact(query: str, meaning: str, hits: list[truth.ExactHit]) -> Any:
+    """Return the result of a query for one ray with these hits."""
+    if query == "nearest":
+        return _first(hits, meaning)[0]
+    if query == "occluded":
+        return bool(hits)
+    if query == "count":
+        return len(hits) if meaning == "solid" else sum(hit.crossings for hit in hits)
+    return frozenset(hit.box for hit in hits)
 
 
-def _item(question: str, answer: Any, k: int) -> Any:
-    """Return what an answer says of ray k."""
-    if question == "all":
-        ray, index = answer
+def _item(query: str, results: Any, k: int) -> Any:
+    """Return the result for ray k."""
+    if query == "all":
+        ray, index = results
         return frozenset(index[ray == k].tolist())
-    return answer[0][k].item() if question == "nearest" else answer[k].item()
+    return results[0][k].item() if query == "nearest" else results[k].item()
 
 
-def _head(question: str, answer: Any, some: int) -> Any:
-    """Keep the answers for the first rays."""
-    if question == "all":
-        ray, index = answer
+def _head(query: str, results: Any, some: int) -> Any:
+    """Return the results for the first rays."""
+    if query == "all":
+        ray, index = results
         return ray[ray < some], index[ray < some]
-    return tuple(part[:some] for part in answer) if question == "nearest" else answer[:some]
+    return tuple(part[:some] for part in results) if query == "nearest" else results[:some]
 
 
-def _differing(question: str, ours: Any, theirs: Any, reach: float) -> tuple[Bools, Bools]:
-    """Return which rays have another answer, and which another box at nearly the same t."""
-    if question == "nearest":
+def _differing(query: str, ours: Any, theirs: Any, reach: float) -> tuple[Bools, Bools]:
+    """Return which rays have another result, and which another box at nearly the same t."""
+    if query == "nearest":
         (index, t), (other, other_t) = ours, theirs
         with np.errstate(invalid="ignore"):
             close = np.abs(t - other_t) <= reach * (1.0 + np.where(np.isfinite(t), t, 0.0))
         same = (index == other) & (close | (index < 0))
         near = (index != other) & (index >= 0) & (other >= 0) & close
         return ~(same | near), near
-    differ = _rays_of_unequal(ours, theirs) if question == "all" else np.asarray(ours != theirs)
+    differ = _rays_of_unequal(ours, theirs) if query == "all" else np.asarray(ours != theirs)
     return differ, np.zeros_like(differ)
 
 
 def _rays_of_unequal(ours: Any, theirs: Any) -> Bools:
-    """Return for each ray whether the sets of its boxes are unlike (a box named twice counts once)."""
+    """Return for each ray whether its sets of boxes differ; repeated boxes count once."""
     rays = 1 + max((int(ray.max(initial=-1)) for ray, _ in (ours, theirs)), default=0)
     boxes = 1 + max((int(index.max(initial=0)) for _, index in (ours, theirs)), default=0)
     keys = [ray.astype(np.int64) * boxes + index for ray, index in (ours, theirs)]

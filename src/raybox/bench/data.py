@@ -1,6 +1,6 @@
-"""The boxes and rays that everyone is given: uniform, clustered and mixed boxes, files; four kinds of rays.
+"""Boxes and rays of the benchmarks: uniform, clustered and mixed boxes, files; four kinds of rays.
 
-Every number is a float32 (held in float64), so that peers that know only float32 get the very same ones.
+Every number is a float32 stored as float64, so that peers in float32 get the same numbers.
 """
 
 from pathlib import Path
@@ -13,12 +13,12 @@ from raybox.validation import Floats
 UNIT = np.array([[0.0] * 3, [1.0] * 3])
 BOX_KINDS = ("uniform", "clustered", "mixed")
 RAY_KINDS = ("incoherent", "inside", "camera")
-_CROWD = 1000  # boxes in a cluster
-_LINE = 1024  # rays of one kind in a row, where two kinds alternate
+_CLUSTER = 1000  # boxes in a cluster
+_RUN = 1024  # consecutive rays of one kind where two kinds alternate
 
 
 class BoxSet(NamedTuple):
-    """Corners (N, 3), what the boxes stand in, (2, 3), and where they stood before they were moved."""
+    """Corners (N, 3), bounds of the scene (2, 3), and its former position before it was moved."""
 
     lower: Floats
     upper: Floats
@@ -27,13 +27,13 @@ class BoxSet(NamedTuple):
 
 
 class RaySet(NamedTuple):
-    """Where rays start, (R, 3), and where they go, unit vectors (R, 3); t in [0, inf)."""
+    """Origins (R, 3) and unit directions (R, 3); t in [0, inf)."""
 
     origins: Floats
     directions: Floats
 
     def spread(self, count: int) -> "RaySet":
-        """Take this many rays, evenly from all of them."""
+        """Return this many rays, evenly spread over all."""
         total = len(self.origins)
         chosen = slice(None) if count >= total else (np.arange(count) * total) // count
         return RaySet(
@@ -42,10 +42,12 @@ class RaySet(NamedTuple):
 
 
 def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
-    """Make boxes of a kind, or read those of a file, if the kind is a path; a tenth of the cube is filled.
+    """Return boxes of a kind, or of a file if the kind is a path.
+
+    A tenth of the unit cube is filled.
 
     uniform: centres uniform in the unit cube, half sizes uniform in [0, 0.01] (100,000 / size)^(1/3).
-    clustered: the same boxes, in crowds of 1000 round uniform points (normal, deviation 0.02).
+    clustered: the same boxes, in clusters of 1000 round uniform points (normal, deviation 0.02).
     mixed: half sizes of each axis log-uniform over a factor of 300: sticks, slabs, cubes, grains.
     """
     if kind not in BOX_KINDS:
@@ -55,15 +57,15 @@ def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
     scale = 0.01 * (1e5 / size) ** (1 / 3)
     halves = random.random((size, 3)) * scale
     if kind == "clustered":
-        crowds = random.random((-(-size // _CROWD), 3))
-        centres = crowds[np.arange(size) % len(crowds)] + random.normal(0.0, 0.02, (size, 3))
+        clusters = random.random((-(-size // _CLUSTER), 3))
+        centres = clusters[np.arange(size) % len(clusters)] + random.normal(0.0, 0.02, (size, 3))
     if kind == "mixed":
         halves = scale * 3.0 * 300.0 ** (random.random((size, 3)) - 1.0)
     return BoxSet(_single(centres - halves), _single(centres + halves))
 
 
 def _from_file(path: Path) -> BoxSet:
-    """Read a scene as boxes (a mesh: the boxes of its triangles), moved to the origin to suit float32."""
+    """Return a file's boxes, or the boxes of its triangles, moved to the origin for float32."""
     from raybox.geometry import Boxes, Mesh
     from raybox.io.formats import read
 
@@ -78,7 +80,7 @@ def _from_file(path: Path) -> BoxSet:
 
 
 def rays(kind: str, count: int, scene: BoxSet, seed: int = 1) -> RaySet:
-    """Make rays of a kind for a scene, or read those of a file, if the kind is a path.
+    """Return rays of a kind for a scene, or of a file if the kind is a path.
 
     incoherent: origins uniform in twice the scene's box, directions uniform on the sphere.
     inside: the same with origins in the scene's box.
@@ -100,13 +102,13 @@ def rays(kind: str, count: int, scene: BoxSet, seed: int = 1) -> RaySet:
 
 
 def _rays_of(path: Path, corner: Floats) -> RaySet:
-    """Read rays, without their ranges, which not every peer knows."""
+    """Return a file's rays without their ranges, which not every peer supports."""
     from raybox.geometry import Rays
     from raybox.io.formats import load
 
-    given = load(path, kind="rays")
-    assert isinstance(given, Rays)
-    rows = given.rows()
+    loaded = load(path, kind="rays")
+    assert isinstance(loaded, Rays)
+    rows = loaded.rows()
     return RaySet(_single(rows.origins - corner), _single(_unit(rows.directions)))
 
 
@@ -126,10 +128,10 @@ def _camera(count: int, around: Floats) -> RaySet:
 
 
 def _mixed(first: RaySet, second: RaySet, alternate: bool) -> RaySet:
-    """Put two bundles after each other, or in turns of _LINE rays."""
+    """Return two sets of rays one after the other, or in alternating runs of `_RUN`."""
     both = [np.concatenate(pair) for pair in zip(first, second, strict=True)]
     if alternate:
-        turn = [np.arange(len(part.origins)) // _LINE for part in (first, second)]
+        turn = [np.arange(len(part.origins)) // _RUN for part in (first, second)]
         order = np.argsort(np.concatenate(turn), kind="stable")
         both = [array[order] for array in both]
     return RaySet(*both)

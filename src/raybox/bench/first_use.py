@@ -1,4 +1,4 @@
-"""What a user waits for once: compiling on an empty cache, and loading what was compiled."""
+"""Times of the first calls: compiling with an empty cache, loading compiled code with a filled one."""
 
 import compileall
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import raybox
 from raybox.bench import machine
 
-# Seconds since the interpreter began to import raybox; 20,000 rays reach every compiled loop that more would.
+# Seconds since the import of raybox began; 20,000 rays are enough to reach every compiled loop.
 _CODE = """
 import json, time
 started = time.perf_counter()
@@ -23,17 +23,17 @@ lower = random.random((1000, 3))
 laps = {"import": lap()}
 scene = rb.Scene(rb.Boxes(lower, lower + 0.01)); laps["Scene"] = lap()
 rays = rb.Rays(random.random((20_000, 3)), random.standard_normal((20_000, 3)))
-for question in ("nearest", "occluded", "count", "all"):
-    getattr(scene, question)(rays); laps[question] = lap()
+for query in ("nearest", "occluded", "count", "all"):
+    getattr(scene, query)(rays); laps[query] = lap()
 rb.intersect(rays, rb.Boxes(lower[:1], lower[:1] + 0.01)); laps["intersect"] = lap()
 print(json.dumps(laps))
 """
 
 
 def first_use(repeats: int = 2) -> dict[str, Any]:
-    """Start fresh processes on an empty cache folder, then again on the filled one.
+    """Return the times of new processes with an empty cache folder, then with the filled one.
 
-    Modules have their byte code, as those that are installed do: without it a process takes 0.1 s longer.
+    Modules have their byte code, as installed ones do.
     """
     compileall.compile_dir(Path(raybox.__file__).parent, quiet=2)
     compiled, loaded = [], []
@@ -45,7 +45,7 @@ def first_use(repeats: int = 2) -> dict[str, Any]:
 
 
 def _laps(cache: str) -> dict[str, float]:
-    """Return the seconds that each step took."""
+    """Return the seconds of each step."""
     done = subprocess.run(
         [sys.executable, "-c", _CODE],
         env=os.environ | {"NUMBA_CACHE_DIR": cache},

@@ -1,7 +1,7 @@
-"""The nearest candidate of the float32 tree, taken for the nearest box: to measure what exactness costs.
+"""The nearest candidate of the float32 tree as the nearest box, to measure the cost of exactness.
 
-The same traversal without any decision: of two boxes the one with the lesser computed time is the nearer,
-whatever rounding made of it. No query of a scene is answered like this; `raybox.bench` compares with it.
+The same traversal without exact decisions: of two boxes the one with the smaller rounded time is the nearer.
+No query of a scene works like this; only `raybox.bench` uses it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from raybox.traversal.ray_setup import RESULT, STOP
 
 
 class CandidateRecorder(NamedTuple):
-    """The first box by float32 alone: RESULT is its index, STOP its time."""
+    """The nearest box in float32: RESULT is its index, STOP its time."""
 
     index: Any
     t: Any
 
 
 class _FirstCandidate(CertainNearest):
-    """Every box that may be hit, and is no farther than the first so far, is the first."""
+    """Records every box that may be hit and is no farther than the first so far."""
 
     def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         hit = near <= far
@@ -70,7 +70,7 @@ def _write_results(recorder: CandidateRecorder, _job: Any, order: Order, workspa
 
 
 def plan(index: Any, t: Any) -> Plan:
-    """Return how rays are traversed; index and t come as misses."""
+    """Return the plan of a traversal that writes to index and t, which contain misses."""
     return Plan(lambda _size: CandidateRecorder(index, t), write_misses=lambda _begin, _end: None)
 
 

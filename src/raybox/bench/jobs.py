@@ -1,4 +1,4 @@
-"""What a process of its own can be told to do, by name: each takes and gives plain values."""
+"""The jobs of worker processes, by name; arguments and results are plain values."""
 
 import sys
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Any
 from raybox.bench import first_use, raybox_only, runner
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 def versus(**how: Any) -> dict[str, Any]:
-    """Time and compare contestants: see `raybox.bench.runner`."""
+    """Return times and agreement of contestants: see `raybox.bench.runner`."""
     hashable: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in how.items()}
-    return runner.measure(runner.Spec(**hashable), _say)
+    return runner.measure(runner.Spec(**hashable), _log)
 
 
 JOBS: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""Where and with what a measurement was made: what every reader of a number has to know."""
+"""Describes the machine and the versions of a measurement."""
 
 import datetime
 import os
@@ -18,7 +18,7 @@ _ALSO = ("numpy", "numba", "llvmlite")
 
 
 def describe() -> dict[str, Any]:
-    """Return date, CPU, cores, memory, system, and the versions of Python and of all who were asked."""
+    """Return date, CPU, cores, memory, system, and versions of Python and packages."""
     versions = {peer.distribution: peers.version(peer) for peer in peers.PEERS}
     versions |= {name: metadata.version(name) for name in _ALSO}
     return {
@@ -34,7 +34,7 @@ def describe() -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """Name the CPU, with what tells its vector units apart where Linux says so."""
+    """Return the CPU's name; on Linux with its family, model and vector units."""
     cpuinfo = Path("/proc/cpuinfo")
     if not cpuinfo.exists():
         return platform.processor() or platform.machine()
@@ -52,14 +52,14 @@ _UNITS = {"avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
 
 
 def memory_gb() -> float | None:
-    """Return the memory of the machine in GB, where the system tells."""
+    """Return the machine's memory in GB, None if unknown."""
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return None
     return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
 
 
 def peak_gb() -> float | None:
-    """Return the most memory that this process has held so far, in GB, where the system tells."""
+    """Return this process's peak memory so far in GB, None if unknown."""
     try:
         import resource
     except ImportError:
@@ -69,7 +69,7 @@ def peak_gb() -> float | None:
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """Say it in two lines."""
+    """Return the description as two lines of text."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"{machine['date']}; {machine['cpu']}; {machine['cores']} cores, {machine['memory_gb']} GB; "
@@ -78,7 +78,7 @@ def in_words(machine: dict[str, Any]) -> str:
 
 
 def caches() -> dict[str, int]:
-    """Return the sizes of the data caches of a core in bytes, by level, where Linux tells."""
+    """Return the sizes of a core's data caches in bytes, by level; empty if unknown."""
     found = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))

@@ -1,12 +1,11 @@
-"""What this core can do at most of fused vector operations, and of slab tests: to hold others against.
+"""Peak rates of this core, as a reference: of fused vector operations, and of slab tests.
 
-The first is a loop of twelve independent chains of ``a = a * b + c`` on vectors of sixteen float32, nothing
-else: as many as it takes to keep two units with a latency of four to five cycles busy. LLVM splits the
-vectors where the machine has none so wide; what is counted is sixteen lanes at a time.
+The first is a loop of twelve independent chains of ``a = a * b + c`` on vectors of sixteen float32: enough to
+occupy two units with a latency of four to five cycles. LLVM splits vectors that the machine does not have;
+sixteen lanes count as one operation.
 
-The second is a loop of nothing but slab tests: one ray against sixteen boxes, whose planes lie in the first
-cache. Some cores have units of their own for minima and comparisons, so what they do of fused operations
-does not tell what they could do of tests.
+The second is a loop of slab tests: one ray against sixteen boxes whose planes are in the L1 cache. Some cores
+have separate units for minima and comparisons, so that the first rate does not bound the second.
 """
 
 import time
@@ -34,14 +33,14 @@ _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 @intrinsic
 def _chains(_typing: Any, _steps: Any, _seed: Any) -> Any:
-    """Run the chains for some steps; return the sum of all lanes, so that nothing is left out."""
+    """Return the sum of all lanes after some steps, so that no chain is optimized away."""
 
     def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
         steps, seed = args
         splat = ir.Constant(_VECTOR, ir.Undefined)
         for lane in range(LANES):
             splat = builder.insert_element(splat, seed, ir.IntType(32)(lane))
-        starts = [splat]  # all unlike, or LLVM would keep but one chain
+        starts = [splat]  # all different, or LLVM would merge the chains
         for _ in range(1, CHAINS):
             starts.append(builder.fadd(starts[-1], splat))
         fused = cgutils.get_or_insert_function(
@@ -74,7 +73,7 @@ def _chains(_typing: Any, _steps: Any, _seed: Any) -> Any:
 
 
 def make() -> Callable[[int], Any]:
-    """Compile the probe: a call with so many steps."""
+    """Return the compiled loop of fused operations; it is called with a number of steps."""
 
     @numba.njit(nogil=True)
     def run(steps: Any, seed: Any) -> Any:
@@ -85,7 +84,7 @@ def make() -> Callable[[int], Any]:
 
 
 def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float:
-    """Return how many fused operations on sixteen lanes were done in a second of one thread."""
+    """Return fused operations on sixteen lanes a second, on one thread."""
     started = time.perf_counter()
     run(steps)
     return steps * CHAINS / (time.perf_counter() - started)
@@ -93,26 +92,29 @@ def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float
 
 @vector_code(types.int64)
 def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
-    """Test a ray against one set of boxes after the other; return how many it meets."""
+    """Return the number of hits of a ray with one set of boxes after the other."""
     lines = coefficients_of([ray.splat(k, LANES) for k in range(12)])
-    met = Register(b, I64(0))
+    count = Register(b, I64(0))
     with loop(b, steps) as step:
         row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))
         sides = [planes.load(b.add(row, I64(k * LANES)), LANES) for k in range(6)]
         stop = constant(b, F32, LANES, np.inf)
         near, far = clip(lambda axis, of=sides: of[2 * axis : 2 * axis + 2], lines, stop)
-        met.value = b.add(met.value, b.ctpop((near <= far).mask()))
-    return met.value
+        count.value = b.add(count.value, b.ctpop((near <= far).mask()))
+    return count.value
 
 
 def make_slabs() -> Callable[[int], Any]:
-    """Compile the loop of slab tests: a call with so many steps, of sixteen tests each."""
+    """Return the compiled loop of slab tests; it is called with a number of steps.
+
+    A step is sixteen tests.
+    """
 
     @numba.njit(nogil=True)
     def run(planes: Any, ray: Any, steps: Any) -> Any:
         return _slabs(planes, ray, steps)
 
-    # near and far planes of boxes that lie along the ray, and every other one far from it
+    # Near and far planes of boxes along the ray; every other box is far from it.
     planes = np.zeros((SETS, 3, 2, LANES), np.float32)
     planes[:, :, 0] = np.arange(LANES)
     planes[:, :, 1] = planes[:, :, 0] + 0.5

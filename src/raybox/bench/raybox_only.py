@@ -1,4 +1,4 @@
-"""raybox alone: builds, memory, cost against size, mixed batches, brute force; and what cores give."""
+"""Measurements of raybox alone: builds, memory, cost by size, mixed batches, brute force, cores."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,44 +13,44 @@ from raybox.bench import data, machine, peak_rates, peers, timing
 from raybox.bench.peers import raybox_scene
 from raybox.scene import all_pairs
 
-_BRUTE = 2**14  # rays, and boxes, of the brute force: a fifteenth of a second
+_BRUTE = 2**14  # rays and boxes of the brute force
 
 
 def builds(
     size: int, names: Sequence[str], threads: int = 1, rounds: int = 5, boxes: str = "uniform"
 ) -> dict[str, Any]:
-    """Time builds in turns, from what each peer wants to be given, until it could answer a first ray."""
-    given, calls, told = data.boxes(boxes, size), {}, []
+    """Return times of builds, alternated; from each peer's own form to a scene ready for rays."""
+    box_set, calls, records = data.boxes(boxes, size), {}, []
     for name in names:
         peer = peers.BY_NAME[name]
         facts: dict[str, Any] = {"name": name, "given": peer.given, "why_not": ""}
-        told.append(facts)
+        records.append(facts)
         try:
             adapter = peers.load(peer)
-            form, build = adapter.form(given), getattr(adapter, peer.build)
+            form, build = adapter.form(box_set), getattr(adapter, peer.build)
             build(adapter.form(data.boxes(boxes, 64)), threads, **peer.options)
         except Exception as error:
             facts["why_not"] = f"{type(error).__name__}: {error}"
             continue
         calls[name] = partial(build, form, threads, **peer.options)
-        calls[name]()  # large scenes may take loops that small ones do not
+        calls[name]()  # large scenes may compile loops that small ones do not use
     seconds = timing.alternate(calls, rounds)
-    scene = rb.Scene(raybox_scene.form(given))
+    scene = rb.Scene(raybox_scene.form(box_set))
     return {
         "boxes": boxes,
         "size": size,
         "threads": threads,
         "machine": machine.describe(),
-        "builds": [facts | {"seconds": seconds.get(facts["name"], [])} for facts in told],
+        "builds": [facts | {"seconds": seconds.get(facts["name"], [])} for facts in records],
         "stats": scene.stats(),
     }
 
 
 def memory(size: int, count: int) -> dict[str, Any]:
-    """Build a scene and ask it: the most memory held from when the boxes are there to when answers are."""
+    """Return the peak memory of a build and a query, without making the boxes."""
     boxes = raybox_scene.form(data.boxes("uniform", size))
     rays = raybox_scene.rays_of(data.rays("incoherent", count, data.boxes("uniform", 1)))
-    _forget_peak()
+    _reset_peak()
     scene, build_seconds = timing.once(lambda: rb.Scene(boxes))
     built = machine.peak_gb()
     hits, seconds = timing.once(lambda: scene.nearest(rays))
@@ -67,15 +67,15 @@ def memory(size: int, count: int) -> dict[str, Any]:
     }
 
 
-def _forget_peak() -> None:
-    """Let the system count the peak from now on (Linux; elsewhere it counts from the start)."""
+def _reset_peak() -> None:
+    """Reset the peak memory of this process; on Linux only."""
     switch = Path("/proc/self/clear_refs")
     if switch.exists():
         switch.write_text("5")
 
 
 def sizes(sizes: Sequence[int], count: int, rounds: int = 5, kinds: Sequence[str] = data.RAY_KINDS) -> Any:
-    """Time the same rays on scenes of growing size, in turns: one thread."""
+    """Return times of the same rays in scenes of growing size, on one thread."""
     made = {size: data.boxes("uniform", size) for size in sizes}
     scenes = {size: rb.Scene(raybox_scene.form(boxes)) for size, boxes in made.items()}
     found = []
@@ -87,7 +87,7 @@ def sizes(sizes: Sequence[int], count: int, rounds: int = 5, kinds: Sequence[str
         for call in calls.values():
             call()
         for size, seconds in timing.alternate(calls, rounds).items():
-            found.append({"size": int(size), "rays": kind, "asked": len(rays), "seconds": seconds})
+            found.append({"size": int(size), "rays": kind, "ray_count": len(rays), "seconds": seconds})
     return {
         "machine": machine.describe(),
         "caches": machine.caches(),
@@ -97,7 +97,7 @@ def sizes(sizes: Sequence[int], count: int, rounds: int = 5, kinds: Sequence[str
 
 
 def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
-    """Time a batch that is half camera, half inside rays, and each half alone: one thread."""
+    """Return times of half camera, half inside rays, and of each half, on one thread."""
     boxes = data.boxes("uniform", size)
     scene = rb.Scene(raybox_scene.form(boxes))
     halves = {kind: data.rays(kind, count // 2, boxes) for kind in ("camera", "inside")}
@@ -116,14 +116,14 @@ def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
 
 
 def brute(rounds: int = 7) -> dict[str, Any]:
-    """Time the tests of all rays against all boxes, in turns with what the core can do at most."""
+    """Return times of all rays against all boxes, alternated with the core's peak rates."""
     boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
     rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
-    task, desk = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
+    task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_results(_BRUTE, np.empty(0, np.int64), np.empty(0))
     run, steps = peak_rates.make(), 20_000_000
     calls: dict[str, Callable[[], Any]] = {
-        "sweep": partial(all_pairs.intersect_all_pairs, task, (0, _BRUTE), desk, out),
+        "sweep": partial(all_pairs.intersect_all_pairs, task, (0, _BRUTE), workspace, out),
         "probe": partial(run, steps),
         "slabs": partial(peak_rates.make_slabs(), steps),
     }
@@ -142,7 +142,7 @@ def brute(rounds: int = 7) -> dict[str, Any]:
 
 
 def cores(rounds: int = 7) -> dict[str, Any]:
-    """Time the probe of `brute` on one thread, and on two at once: what a second thread can give here."""
+    """Return times of the fused operations on one thread and on two."""
     run, steps = peak_rates.make(), 20_000_000
 
     def two() -> None:

@@ -1,4 +1,4 @@
-"""One measurement: build everyone's scene of the same boxes, ask the same rays in turns, compare."""
+"""One measurement: all contestants' scenes of the same boxes, the same rays, alternated and compared."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -8,25 +8,25 @@ from typing import Any, NamedTuple
 from raybox.bench import checks, data, machine, peers, timing
 from raybox.bench.peers.common import Engine
 
-Say = Callable[[str], None]
-_LENIENCE = 2.0  # times the patience for who comes first,
-_ENOUGH = 2**16  # and the fewest rays
+Log = Callable[[str], None]
+_REFERENCE_PATIENCE = 2.0  # times the patience for the reference,
+_REFERENCE_RAYS = 2**16  # and its fewest rays
 
 
 class Spec(NamedTuple):
-    """What to measure. ``names[0]`` is what the others are held against."""
+    """The settings of a measurement; ``names[0]`` is the reference for ratios."""
 
     boxes: str = "uniform"
     size: int = 100_000
     rays: tuple[str, ...] = data.RAY_KINDS
-    asked: int = 2**20
-    questions: tuple[str, ...] = ("nearest", "occluded")
+    ray_count: int = 2**20
+    queries: tuple[str, ...] = ("nearest", "occluded")
     names: tuple[str, ...] = ("raybox", *peers.OTHERS)
     threads: int = 1
     rounds: int = 5
-    least: float = 0.0  # seconds: more rounds, up to five times as many, where all together take less
-    patience: float = 4.0  # seconds a call; who takes longer is given fewer rays,
-    ration: float = 0.4  # as many as take this long, but not fewer than that:
+    least: float = 0.0  # seconds of all rounds: short ones are repeated, up to five times as many
+    patience: float = 4.0  # seconds of a call; a slower contestant gets fewer rays,
+    ration: float = 0.4  # as many as take this long, but at least `fewest`
     fewest: int = 64
     check: bool = True
 
@@ -38,126 +38,124 @@ class Contestant(NamedTuple):
     engine: Engine
 
 
-def measure(spec: Spec, say: Say = lambda _line: None) -> dict[str, Any]:
-    """Measure; everything that a report needs, as plain values."""
+def measure(spec: Spec, log: Log = lambda _line: None) -> dict[str, Any]:
+    """Return the measurements as plain values, with all that a report needs."""
     boxes = data.boxes(spec.boxes, spec.size)
-    told = spec._replace(boxes=Path(spec.boxes).stem, rays=tuple(Path(kind).stem for kind in spec.rays))
-    result: dict[str, Any] = {"spec": told._asdict(), "size": len(boxes.lower), "machine": machine.describe()}
-    contestants, result["contestants"] = _build(spec, boxes, say)
-    judge = _judge(spec, boxes)
+    public = spec._replace(boxes=Path(spec.boxes).stem, rays=tuple(Path(kind).stem for kind in spec.rays))
+    result: dict[str, Any] = {"spec": public._asdict(), "size": len(boxes.lower)}
+    result["machine"] = machine.describe()
+    contestants, result["contestants"] = _build(spec, boxes, log)
+    checker = _make_checker(spec, boxes)
     result["times"] = []
     for kind in spec.rays:
-        rays = data.rays(kind, spec.asked, boxes)
-        for question in spec.questions:
-            asked = [c for c in contestants if question in c.engine.ask]
-            result["times"] += _ask(spec, asked, rays, (Path(kind).stem, question), judge)
-            say(f"{len(boxes.lower):,} {told.boxes} boxes, {question}, {Path(kind).stem} rays: done")
+        rays = data.rays(kind, spec.ray_count, boxes)
+        for query in spec.queries:
+            able = [c for c in contestants if query in c.engine.run]
+            result["times"] += _time(spec, able, rays, (Path(kind).stem, query), checker)
+            log(f"{len(boxes.lower):,} {public.boxes} boxes, {query}, {Path(kind).stem} rays: done")
     return result | {"peak_gb": machine.peak_gb()}
 
 
-def _build(spec: Spec, boxes: data.BoxSet, say: Say) -> tuple[list[Contestant], list[dict[str, Any]]]:
-    """Build each contestant's scene, and say of each how that went."""
-    built, told = [], []
+def _build(spec: Spec, boxes: data.BoxSet, log: Log) -> tuple[list[Contestant], list[dict[str, Any]]]:
+    """Return the contestants with their scenes, and a record of each build."""
+    built, records = [], []
     for name in spec.names:
         peer = peers.BY_NAME[name]
         facts: dict[str, Any] = {"name": name, "version": peers.version(peer), "given": peer.given}
-        why = _why_not(peer, spec, len(boxes.lower))
-        if not why:
+        reason = _why_not(peer, spec, len(boxes.lower))
+        if not reason:
             try:
                 engine, seconds = _build_one(peer, boxes, spec.threads)
                 built.append(Contestant(peer, engine))
                 facts["build_seconds"] = seconds
             except ImportError as error:
-                why = f"not installed ({error})"
-            except Exception as error:  # whatever a peer raises is its own; the others go on
-                why = f"failed to build: {type(error).__name__}: {error}"
-        say(f"{name}: {why}" if why else f"{name}: built in {facts['build_seconds']:.2f} s")
-        told.append(facts | {"why_not": why})
-    return built, told
+                reason = f"not installed ({error})"
+            except Exception as error:  # of any kind: the other peers are still measured
+                reason = f"failed to build: {type(error).__name__}: {error}"
+        log(f"{name}: {reason}" if reason else f"{name}: built in {facts['build_seconds']:.2f} s")
+        records.append(facts | {"why_not": reason})
+    return built, records
 
 
 def _why_not(peer: peers.Peer, spec: Spec, size: int) -> str:
     if peers.version(peer) is None:
         return "not installed"
-    if size > peer.most:
-        return f"not given more than {peer.most:,} boxes"
+    if size > peer.max_boxes:
+        return f"not given more than {peer.max_boxes:,} boxes"
     if spec.threads > peer.threads:
-        return f"knows {peer.threads} thread"
+        return f"supports {peer.threads} thread"
     return ""
 
 
 def _build_one(peer: peers.Peer, boxes: data.BoxSet, threads: int) -> tuple[Engine, float]:
     adapter = peers.load(peer)
     build = getattr(adapter, peer.build)
-    few = data.boxes("uniform", 64)
-    build(
-        adapter.form(few), threads, **peer.options
-    )  # what has to be compiled is compiled before the clock runs
+    build(adapter.form(data.boxes("uniform", 64)), threads, **peer.options)  # compiles
     form = adapter.form(boxes)
     return timing.once(lambda: build(form, threads, **peer.options))
 
 
-def _judge(spec: Spec, boxes: data.BoxSet) -> checks.Judge | None:
+def _make_checker(spec: Spec, boxes: data.BoxSet) -> checks.Checker | None:
     if not spec.check:
         return None
     from raybox import Boxes, Scene
 
-    return checks.Judge(boxes, Scene(Boxes(boxes.lower, boxes.upper)))
+    return checks.Checker(boxes, Scene(Boxes(boxes.lower, boxes.upper)))
 
 
-def _ask(
+def _time(
     spec: Spec,
     contestants: list[Contestant],
     rays: data.RaySet,
     about: tuple[str, str],
-    judge: checks.Judge | None,
+    checker: checks.Checker | None,
 ) -> list[dict[str, Any]]:
-    """Ask everyone one question about one kind of rays, in turns."""
-    kind, question = about
+    """Return a record for each contestant: one query, one kind of rays, alternated."""
+    kind, query = about
     calls: dict[str, Callable[[], Any]] = {}
     spread = cache(rays.spread)
-    told: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for peer, engine in contestants:
-        ask = engine.ask[question]
-        facts: dict[str, Any] = {"rays": kind, "question": question, "name": peer.name}
+        run = engine.run[query]
+        facts: dict[str, Any] = {"rays": kind, "query": query, "name": peer.name}
         try:
-            most = spread(min(peer.rays, len(rays.origins)))
-            count = ration(engine, ask, most, spec, first=peer.name == spec.names[0])
+            most = spread(min(peer.max_rays, len(rays.origins)))
+            count = ration(engine, run, most, spec, first=peer.name == spec.names[0])
             some = spread(count)
-            given = engine.prepare(some)
-            answer = ask(given)  # the last of the warming up; kept to be compared
-            if judge is not None:
+            prepared = engine.prepare(some)
+            results = run(prepared)  # the last warm-up; compared below
+            if checker is not None:
                 ours = peer.adapter == "raybox_scene"
-                read = engine.read[question](answer)
-                facts["agreement"] = judge.compare(question, peer.meaning, some, read, prove=ours)._asdict()
+                read = engine.read[query](results)
+                facts["agreement"] = checker.compare(query, peer.meaning, some, read, prove=ours)._asdict()
         except Exception as error:
-            told.append(facts | {"why_not": f"failed: {type(error).__name__}: {error}"})
+            records.append(facts | {"why_not": f"failed: {type(error).__name__}: {error}"})
             continue
-        calls[peer.name] = partial(ask, given)
-        told.append(facts | {"asked": len(some.origins)})
+        calls[peer.name] = partial(run, prepared)
+        records.append(facts | {"ray_count": len(some.origins)})
     seconds = timing.alternate(calls, spec.rounds, least=spec.least)
-    return [facts | {"seconds": seconds.get(facts["name"], [])} for facts in told]
+    return [facts | {"seconds": seconds.get(facts["name"], [])} for facts in records]
 
 
 def ration(
-    engine: Engine, ask: Callable[[Any], Any], rays: data.RaySet, spec: Spec, *, first: bool = False
+    engine: Engine, run: Callable[[Any], Any], rays: data.RaySet, spec: Spec, *, first: bool = False
 ) -> int:
-    """Return how many rays someone is given: all, if a call answers them in time. Warms up on the way.
+    """Return how many rays a contestant gets: all, if a call is fast enough.
 
-    Who comes first, and is held against all others, has to be measured well, and on a full batch.
+    This also warms up. first: the contestant is the reference, which needs a full batch.
     """
     total, count = len(rays.origins), 1
-    longest = spec.patience if first else spec.ration  # of many rays one may take less than of few
-    ask(engine.prepare(rays.spread(1)))  # compiling is not part of anyone's pace
+    longest = spec.patience if first else spec.ration  # the time a ray may fall with the number of rays
+    run(engine.prepare(rays.spread(1)))  # compiles
     while True:
         some = engine.prepare(rays.spread(count))
-        _, seconds = timing.once(partial(ask, some))
-        if seconds > longest:  # or something was compiled, which this many rays were the first to need
-            seconds = min(seconds, timing.once(partial(ask, some))[1])
+        _, seconds = timing.once(partial(run, some))
+        if seconds > longest:  # or this number of rays compiled something
+            seconds = min(seconds, timing.once(partial(run, some))[1])
         if seconds > longest or count >= total:
             break
         count = min(total, 8 * count)
-    if seconds / count * total <= spec.patience * (_LENIENCE if first else 1.0):
+    if seconds / count * total <= spec.patience * (_REFERENCE_PATIENCE if first else 1.0):
         return total
-    fewest = _ENOUGH if first else spec.fewest
+    fewest = _REFERENCE_RAYS if first else spec.fewest
     return min(total, max(fewest, int(spec.ration * count / seconds)))

@@ -1,4 +1,4 @@
-"""Alternated timing: contestants take turns, round by round; noise of the machine falls on all alike."""
+"""Alternated timing: round by round, so that noise of the machine affects all calls alike."""
 
 import gc
 import time
@@ -8,16 +8,16 @@ from statistics import median
 from typing import Any
 
 Calls = Mapping[str, Callable[[], Any]]
-_MOST = 5  # times as many rounds, where they are short
+_MOST = 5  # times as many rounds, if they are short
 
 
 def alternate(
     calls: Calls, rounds: int, clock: Callable[[], float] = time.perf_counter, *, least: float = 0.0
 ) -> dict[str, list[float]]:
-    """Time each call once in every round; every second round goes through them backwards.
+    """Return the times of calls, each once a round; every second round is backwards.
 
-    least: seconds that all rounds take at least, or there are more of them, up to five times as many: the
-    median of five calls of 20 ms says what the machine was doing then.
+    least: seconds of all rounds; shorter ones are repeated, up to five times as many, because a median of a
+    few short calls varies with the machine's load.
 
     Returns
     -------
@@ -26,22 +26,22 @@ def alternate(
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     with without_collector():
-        began = clock()
+        start = clock()
         for turn in range(_MOST * rounds):
-            if turn >= rounds and clock() - began >= least:
+            if turn >= rounds and clock() - start >= least:
                 break
             names = list(calls) if turn % 2 == 0 else list(calls)[::-1]
             for name in names:
                 started = clock()
-                answer = calls[name]()
+                result = calls[name]()
                 seconds[name].append(clock() - started)
-                del answer  # let go before the next one starts, not inside of its time
+                del result  # freed here, not within the next call's time
     return seconds
 
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Keep Python's garbage collector out of the clock."""
+    """Disable the cyclic garbage collector within this context."""
     gc.collect()
     enabled = gc.isenabled()
     gc.disable()
@@ -53,12 +53,12 @@ def without_collector() -> Iterator[None]:
 
 
 def once(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what a call returns, and its seconds."""
+    """Return a call's result and its seconds."""
     started = time.perf_counter()
     return call(), time.perf_counter() - started
 
 
 def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
-    """Return median, least and greatest of theirs / ours, each of one round: the same minute."""
+    """Return median, least and greatest of theirs / ours, round by round."""
     quotients = [b / a for a, b in zip(ours, theirs, strict=True)]
     return median(quotients), min(quotients), max(quotients)

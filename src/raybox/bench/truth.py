@@ -1,4 +1,4 @@
-"""The slow, independent answer for one ray: every box that it could meet, decided in rational arithmetic."""
+"""The exact hits of one ray: every box that it may hit, tested in rational arithmetic."""
 
 from functools import cmp_to_key
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from raybox.validation import Floats, Ints
 _SLACK = 1e-9  # far more than float64 loses in a subtraction and a division
 
 
-class Contact(NamedTuple):
-    """A box that is met, and where; ``surface`` is the first t of the ray on the box's surface."""
+class ExactHit(NamedTuple):
+    """A box hit, and t; ``surface`` is the first t on the box's surface."""
 
     box: int
     t: float
@@ -21,18 +21,18 @@ class Contact(NamedTuple):
     crossings: int
 
 
-def contacts(boxes: BoxSet, origin: Floats, direction: Floats) -> list[Contact]:
-    """Return what a ray (t from 0) meets, by (t, index), exactly."""
+def exact_hits(boxes: BoxSet, origin: Floats, direction: Floats) -> list[ExactHit]:
+    """Return the exact hits of a ray with t >= 0, by (t, index)."""
     ray = definition.Ray1(tuple(origin.tolist()), tuple(direction.tolist()), 0.0, float("inf"))
     found = []
     for index in _candidates(boxes, origin, direction).tolist():
-        met = definition.box(ray, *_corners(boxes, index))
-        if met is not None:
-            outside = met.t_enter >= 0.0
-            surface = met.t_enter if outside else met.t_exit
-            found.append(Contact(index, met.t, surface, 1 + outside))
+        crossing = definition.box(ray, *_corners(boxes, index))
+        if crossing is not None:
+            outside = crossing.t_enter >= 0.0
+            surface = crossing.t_enter if outside else crossing.t_exit
+            found.append(ExactHit(index, crossing.t, surface, 1 + outside))
 
-    def order(a: Contact, b: Contact) -> int:
+    def order(a: ExactHit, b: ExactHit) -> int:
         if a.t == b.t and min(a.t, b.t) > 0.0:
             exactly = definition.box_order(ray, _corners(boxes, a.box), _corners(boxes, b.box))
             return exactly or a.box - b.box
@@ -46,7 +46,7 @@ def _corners(boxes: BoxSet, index: int) -> tuple[tuple[float, ...], tuple[float,
 
 
 def _candidates(boxes: BoxSet, origin: Floats, direction: Floats) -> Ints:
-    """Return boxes that may be met: slabs in float64 with slack, and no verdict where a division has none."""
+    """Return boxes that may be hit: float64 slabs with slack; axes without a quotient pass."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         one, two = (boxes.lower - origin) / direction, (boxes.upper - origin) / direction
         near = np.where(np.isnan(one) | np.isnan(two), -np.inf, np.minimum(one, two)).max(axis=1)

@@ -1,4 +1,4 @@
-"""A process of its own for each measurement, bound to as many cores as it has threads before any starts.
+"""A process for each measurement, bound to as many cores as it has threads before any thread starts.
 
 ``python -m raybox.bench.worker`` reads a spec (JSON) on stdin and writes the result (JSON) on stdout.
 """
@@ -13,7 +13,7 @@ from typing import Any
 def run_apart(
     job: str, how: dict[str, Any], *, threads: int, environment: dict[str, str] | None = None
 ) -> Any:
-    """Do a job of `raybox.bench.jobs` in a process of its own, on this many cores; return its result."""
+    """Return the result of a job of `raybox.bench.jobs`, run in a process on so many cores."""
     order = json.dumps({"job": job, "how": how, "threads": threads})
     done = subprocess.run(
         [sys.executable, "-m", __name__],
@@ -24,12 +24,12 @@ def run_apart(
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{job} ended with exit code {done.returncode}: its words are above")
+        raise RuntimeError(f"{job} ended with exit code {done.returncode}; its output is above")
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def bind(threads: int) -> None:
-    """Let this process, and all threads that it will start, run on so many cores only."""
+    """Bind this process and its threads to so many cores."""
     if hasattr(os, "sched_setaffinity"):
         usable = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, usable[-threads:])
@@ -38,7 +38,7 @@ def bind(threads: int) -> None:
 
 
 def main() -> None:
-    """Do what stdin says; what peers print goes to stderr."""
+    """Run the job read from stdin, and write its result to stdout; output goes to stderr."""
     order = json.load(sys.stdin)
     out = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""The peers: one line of the table and one adapter each; what is not installed is named, never an error."""
+"""The peers: one line of the table and one adapter each; missing packages are no errors."""
 
 import importlib
 from importlib import metadata
@@ -8,11 +8,10 @@ MODULES = "raybox.bench.peers"
 
 
 class Peer(NamedTuple):
-    """One contestant.
+    """A library that is measured, with its limits.
 
-    ``meaning`` says what its answers mean to a ray that starts inside a box: a ``solid`` box is met at t = 0,
-    a ``surface`` where the ray leaves it. It is given up to ``most`` boxes and ``rays`` rays, and can use
-    ``threads`` threads.
+    ``meaning``: where a ray that starts inside a box hits it; a ``solid`` at t = 0, a ``surface`` where the
+    ray leaves it. The peer gets up to ``max_boxes`` boxes and ``max_rays`` rays on up to ``threads`` threads.
     """
 
     name: str
@@ -20,11 +19,11 @@ class Peer(NamedTuple):
     adapter: str
     given: str
     meaning: str = "solid"
-    most: int = 10**9
+    max_boxes: int = 10**9
     threads: int = 10**9
     build: str = "build"
     options: dict[str, Any] = {}  # noqa: RUF012 - never written to
-    rays: int = 10**9
+    max_rays: int = 10**9
 
 
 _SPLIT = "12 triangles a box, float32; id and t; rays split over Python threads"
@@ -42,10 +41,10 @@ PEERS = (
         "raybox",
         "raybox_scene",
         "what the tree proposes in float32",
-        build="build_proposals",
+        build="build_float32_only",
     ),
-    Peer("embreex", "embreex", "embreex_mesh", _SPLIT, "surface", most=2_000_000),
-    Peer("open3d", "open3d", "open3d_mesh", _NTHREADS, "surface", most=2_000_000),
+    Peer("embreex", "embreex", "embreex_mesh", _SPLIT, "surface", max_boxes=2_000_000),
+    Peer("open3d", "open3d", "open3d_mesh", _NTHREADS, "surface", max_boxes=2_000_000),
     Peer("trimesh", "trimesh", "trimesh_mesh", "12 triangles a box, over embreex", "surface", 200_000, 1),
     Peer(
         "trimesh rtree",
@@ -53,9 +52,9 @@ PEERS = (
         "trimesh_mesh",
         "12 triangles a box, trimesh over rtree",
         *("surface", 200_000, 1, "build_rtree"),
-        rays=2048,  # it took 20 GB for the camera's
+        max_rays=2048,  # more rays need tens of GB
     ),
-    Peer("warp", "warp-lang", "warp_bvh", "boxes, float32; wp.Bvh (sah), CPU kernels", most=10_000_000),
+    Peer("warp", "warp-lang", "warp_bvh", "boxes, float32; wp.Bvh (sah), CPU kernels", max_boxes=10_000_000),
     Peer("mujoco", "mujoco", "mujoco_geoms", "a geom a box; mj_multiRay or mj_ray", "surface", 10_000, 1),
     Peer("numpy", "numpy", "numpy_brute", _COLUMNS, "solid", 10_000_000, 1),
     Peer(
@@ -71,15 +70,15 @@ OTHERS = tuple(peer.name for peer in PEERS if not peer.name.startswith("raybox")
 
 
 def load(peer: Peer) -> Any:
-    """Import a peer's adapter, and so the peer; `ImportError` if that cannot be."""
+    """Return a peer's adapter; raise `ImportError` if the peer cannot be imported."""
     try:
         return importlib.import_module(f"{MODULES}.{peer.adapter}")
-    except OSError as error:  # a shared library of its own is missing
+    except OSError as error:  # one of its shared libraries is missing
         raise ImportError(str(error)) from error
 
 
 def version(peer: Peer) -> str | None:
-    """Return the version of a peer, None where it is not installed."""
+    """Return the version of a peer, None if it is not installed."""
     try:
         return metadata.version(peer.distribution)
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What the adapters share: how an engine is asked, boxes as triangles, calls spread over threads."""
+"""Shared by the adapters: the engine of a peer, boxes as triangles, calls on threads."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,24 +11,24 @@ from raybox.bench.data import BoxSet, RaySet
 from raybox.validation import Floats, Ints
 
 Singles = NDArray[np.float32]
-QUESTIONS = ("nearest", "occluded", "count", "all")
+QUERIES = ("nearest", "occluded", "count", "all")
 
-# Corner k of a box takes its upper bound on axis 0, 1, 2 where bit 4, 2, 1 of k is set; two triangles a face.
+# Corner k of a box has its upper bound on axis 0, 1, 2 where bit 4, 2, 1 of k is set; two triangles a face.
 _CORNERS = "013 032 467 475 045 051 237 276 026 064 157 173"
 _FACES = np.array([[int(corner) for corner in face] for face in _CORNERS.split()])
 TRIANGLES = len(_FACES)
 
 
 class Engine(NamedTuple):
-    """A scene built by a peer, and how to ask it.
+    """A scene built by a peer, and its queries.
 
-    ``prepare`` puts rays into the peer's own form, before the clock runs. ``ask[question]`` is timed: it ends
-    when the peer has written its arrays of answers. ``read[question]`` puts them into ours, after the clock:
-    nearest (index, t or None); occluded bools; count ints; all (ray, index) of every contact, in any order.
+    ``prepare`` converts rays to the peer's own form and is not timed. ``run[query]`` is timed: it returns the
+    peer's result arrays. ``read[query]`` converts them and is not timed: nearest (index, t or None); occluded
+    bools; count ints; all (ray, index) of every hit, in any order.
     """
 
     prepare: Callable[[RaySet], Any]
-    ask: Mapping[str, Callable[[Any], Any]]
+    run: Mapping[str, Callable[[Any], Any]]
     read: Mapping[str, Callable[[Any], Any]]
 
 
@@ -45,20 +45,20 @@ def corners(boxes: BoxSet) -> Singles:
 
 
 def faces(boxes: BoxSet, kind: type) -> NDArray[Any]:
-    """Return twelve triangles for each box, (12 N, 3), corner numbers of a kind."""
+    """Return twelve triangles for each box: (12 N, 3) corner numbers of this dtype."""
     first: NDArray[Any] = 8 * np.arange(len(boxes.lower), dtype=kind)
     made: NDArray[Any] = (first[:, None, None] + _FACES.astype(kind)).reshape(-1, 3)
     return made
 
 
 def box_of(triangles: NDArray[Any]) -> Ints:
-    """Return the box of each triangle; -1 stays."""
+    """Return the box of each triangle, -1 for -1."""
     numbers: Ints = triangles.astype(np.int64)
     return np.where(numbers < 0, -1, numbers // TRIANGLES)
 
 
 def on_threads(call: Callable[[int, int], Any], total: int, threads: int) -> list[Any]:
-    """Call ``call(begin, end)`` for equal parts of ``range(total)``, each on a thread of its own."""
+    """Return the results of ``call(begin, end)`` for equal parts, each on its own thread."""
     if threads == 1:
         return [call(0, total)]
     marks = [total * k // threads for k in range(threads + 1)]

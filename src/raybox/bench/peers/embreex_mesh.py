@@ -1,4 +1,4 @@
-"""Embree 4 by way of embreex: twelve triangles for each box, float32."""
+"""Embree 4 through embreex: twelve triangles for each box, float32."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from raybox.bench.peers.common import Engine, box_of, corners, faces, on_threads
 
 
 def form(boxes: BoxSet) -> Any:
-    """Make triangles."""
+    """Return triangles."""
     return corners(boxes), faces(boxes, np.int32)
 
 
 def build(mesh: Any, threads: int) -> Engine:
-    """Build a scene; one call works on one thread, so rays are split over ours (it releases the GIL)."""
+    """Return a scene; rays are split over threads, as a call uses one and releases the GIL."""
     scene = rtcore_scene.EmbreeScene()
-    kept = TriangleMesh(scene, *mesh)
+    mesh_reference = TriangleMesh(scene, *mesh)
     scene.run(
         np.zeros((1, 3), np.float32), np.ones((1, 3), np.float32)
     )  # the tree is built by the first query
@@ -32,12 +32,12 @@ def build(mesh: Any, threads: int) -> Engine:
         return box_of(triangle), np.where(triangle < 0, np.inf, t)
 
     def prepare(rays: RaySet) -> Any:
-        assert kept is not None  # the mesh lives as long as the scene is asked
+        assert mesh_reference is not None  # the mesh must live as long as the scene
         return singles(rays)
 
     return Engine(
         prepare,
-        ask={
+        run={
             "nearest": lambda rays: run(rays, query="INTERSECT", output=True),
             "occluded": lambda rays: run(rays, query="OCCLUDED"),
         },

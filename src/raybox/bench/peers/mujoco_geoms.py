@@ -1,4 +1,4 @@
-"""MuJoCo: a geom for each box; ``mj_multiRay`` where all rays start at one point, ``mj_ray`` elsewhere."""
+"""MuJoCo: a geom for each box; ``mj_multiRay`` if all rays start at one point, else ``mj_ray``."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def form(boxes: BoxSet) -> Any:
 
 
 def build(halves: Any, _threads: int) -> Engine:
-    """Compile a model whose world holds the boxes; one thread answers."""
+    """Return a compiled model of the boxes, for one thread."""
     spec = mujoco.MjSpec()
     for centre, half in zip(*halves, strict=True):
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=centre)
@@ -23,7 +23,7 @@ def build(halves: Any, _threads: int) -> Engine:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
 
-    def ask(rays: RaySet) -> Any:
+    def nearest(rays: RaySet) -> Any:
         origins, directions = rays
         index, t = np.full(len(origins), -1, np.int32), np.empty(len(origins))
         if len(origins) > 1 and (origins == origins[0]).all():
@@ -38,8 +38,8 @@ def build(halves: Any, _threads: int) -> Engine:
             index[k] = one[0]
         return index, t
 
-    def read(answer: Any) -> Any:
-        index, t = answer
+    def read(results: Any) -> Any:
+        index, t = results
         return index.astype(np.int64), np.where(index < 0, np.inf, t)
 
-    return Engine(prepare=lambda rays: rays, ask={"nearest": ask}, read={"nearest": read})
+    return Engine(prepare=lambda rays: rays, run={"nearest": nearest}, read={"nearest": read})

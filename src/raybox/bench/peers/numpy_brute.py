@@ -1,4 +1,4 @@
-"""NumPy alone: every ray against every box, float32, as carefully as NumPy allows, and as recipes have it."""
+"""NumPy alone: every ray against every box, float32; the fastest form found, and the usual recipe."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from raybox.bench.peers.common import Engine, singles
 
 
 def form(boxes: BoxSet) -> Any:
-    """Lay the boxes out axis by axis."""
+    """Return lower and upper bounds, one row an axis."""
     return [np.ascontiguousarray(c.T.astype(np.float32)) for c in (boxes.lower, boxes.upper)]
 
 
 def build(columns: Any, _threads: int) -> Engine:
-    """Nothing to build; one thread."""
+    """Return queries that loop over rays, on one thread; there is nothing to build."""
     low, high = columns
-    room = [np.empty_like(low), np.empty_like(low)]
+    bounds = [np.empty_like(low), np.empty_like(low)]
     spans = [np.empty(low.shape[1], np.float32) for _ in range(2)]
 
     def slabs(origin: Any, inverse: Any) -> tuple[Any, Any]:
-        near, far = room
+        near, far = bounds
         for out, bound in ((near, low), (far, high)):
             np.subtract(bound, origin[:, None], out=out)
             np.multiply(out, inverse[:, None], out=out)
@@ -32,20 +32,20 @@ def build(columns: Any, _threads: int) -> Engine:
         np.maximum(spans[0], 0.0, out=spans[0])
         return spans[0], spans[1]
 
-    def walk(rays: Any) -> Any:
+    def spans_of(rays: Any) -> Any:
         for origin, inverse in zip(*rays, strict=True):
             yield slabs(origin, inverse)
 
     def nearest(rays: Any) -> Any:
         index, t = np.full(len(rays[0]), -1), np.full(len(rays[0]), np.inf)
-        for k, (near, far) in enumerate(walk(rays)):
+        for k, (near, far) in enumerate(spans_of(rays)):
             near[near > far] = np.inf
             best = near.argmin()
             t[k], index[k] = near[best], best if near[best] < np.inf else -1
         return index, t
 
     def count(rays: Any) -> Any:
-        return np.array([np.count_nonzero(near <= far) for near, far in walk(rays)])
+        return np.array([np.count_nonzero(near <= far) for near, far in spans_of(rays)])
 
     def prepare(rays: Any) -> Any:
         origins, directions = singles(rays)
@@ -53,12 +53,12 @@ def build(columns: Any, _threads: int) -> Engine:
             return origins, 1.0 / directions
 
     return Engine(
-        prepare, ask={"nearest": nearest, "count": count}, read={"nearest": tuple, "count": np.asarray}
+        prepare, run={"nearest": nearest, "count": count}, read={"nearest": tuple, "count": np.asarray}
     )
 
 
 def build_recipe(columns: Any, _threads: int) -> Engine:
-    """Ask as it is usually written: rays[:, None] against boxes[None], in blocks that fit into memory."""
+    """Return the usual recipe: rays[:, None] against boxes[None], in blocks that fit memory."""
     low, high = (np.ascontiguousarray(column.T) for column in columns)
     block = max(1, 2_000_000 // max(1, len(low)))
 
@@ -82,4 +82,4 @@ def build_recipe(columns: Any, _threads: int) -> Engine:
         return np.concatenate([np.count_nonzero(near <= far, axis=-1) for near, far in slabs(rays)])
 
     engine = build(columns, 1)
-    return engine._replace(ask={"nearest": nearest, "count": count})
+    return engine._replace(run={"nearest": nearest, "count": count})

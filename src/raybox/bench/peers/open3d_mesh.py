@@ -1,4 +1,4 @@
-"""Embree 4 by way of Open3D's RaycastingScene: twelve triangles for each box, float32."""
+"""Embree 4 through Open3D's RaycastingScene: twelve triangles for each box, float32."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ import open3d as o3d
 from raybox.bench.data import BoxSet, RaySet
 from raybox.bench.peers.common import Engine, box_of, corners, faces, singles
 
-Answers = dict[str, Any]
+Results = dict[str, Any]
 
 
 def form(boxes: BoxSet) -> Any:
-    """Make triangles, as tensors."""
+    """Return triangles as tensors."""
     return o3d.core.Tensor(corners(boxes)), o3d.core.Tensor(faces(boxes, np.uint32))
 
 
 def build(mesh: Any, threads: int) -> Engine:
-    """Build a scene; ``nthreads`` says how many threads it may take, to build and to answer."""
+    """Return a scene; ``nthreads`` limits the threads of build and queries."""
     scene = o3d.t.geometry.RaycastingScene(nthreads=threads)
     scene.add_triangles(*mesh)
     how = {"nthreads": threads}
@@ -26,16 +26,16 @@ def build(mesh: Any, threads: int) -> Engine:
     def prepare(rays: RaySet) -> Any:
         return o3d.core.Tensor(np.concatenate(singles(rays), axis=1))
 
-    def read_nearest(found: Answers) -> Any:
+    def read_nearest(found: Results) -> Any:
         t = found["t_hit"].numpy()
         return box_of(np.where(np.isfinite(t), found["primitive_ids"].numpy().astype(np.int64), -1)), t
 
-    def read_all(found: Answers) -> Any:
+    def read_all(found: Results) -> Any:
         return found["ray_ids"].numpy().astype(np.int64), box_of(found["primitive_ids"].numpy())
 
     return Engine(
         prepare,
-        ask={
+        run={
             "nearest": lambda rays: scene.cast_rays(rays, **how),
             "occluded": lambda rays: scene.test_occlusions(rays, **how),
             "count": lambda rays: scene.count_intersections(rays, **how),
@@ -43,7 +43,7 @@ def build(mesh: Any, threads: int) -> Engine:
         },
         read={
             "nearest": read_nearest,
-            "occluded": lambda met: met.numpy(),
+            "occluded": lambda hit: hit.numpy(),
             "count": lambda number: number.numpy().astype(np.int64),
             "all": read_all,
         },

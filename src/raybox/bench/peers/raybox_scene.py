@@ -17,47 +17,47 @@ from raybox.traversal.single import Job
 
 
 def form(boxes: BoxSet) -> rb.Boxes:
-    """Make what a scene is made of."""
+    """Return the boxes of a scene."""
     return rb.Boxes(boxes.lower, boxes.upper)
 
 
 def build(boxes: rb.Boxes, threads: int, **options: Any) -> Engine:
-    """Build a scene; ``workers`` other than ``threads`` is for comparing the two."""
+    """Return a scene; ``workers`` other than ``threads`` serves to compare the two."""
     workers = options.pop("workers", threads)
     known = inspect.signature(rb.Scene).parameters
     if "workers" in known:
         options["workers"] = workers
     if unknown := options.keys() - known.keys():
-        raise TypeError(f"this raybox knows no Scene(..., {', '.join(sorted(unknown))}=)")
+        raise TypeError(f"this raybox has no Scene(..., {', '.join(sorted(unknown))}=)")
     return engine(rb.Scene(boxes, **options), workers)
 
 
-def build_proposals(boxes: rb.Boxes, threads: int) -> Engine:
-    """Build a scene whose nearest box is what the tree proposes in float32, decided by nothing else."""
+def build_float32_only(boxes: rb.Boxes, threads: int) -> Engine:
+    """Return a scene whose nearest box is the nearest candidate of the float32 tree."""
     rows, everything = boxes.rows(), np.empty(0, np.bool_)
     everything.flags.writeable = False
     tree = build_tree(*rows, threads=threads)
 
-    def propose(rays: rb.Rays) -> Any:
+    def nearest(rays: rb.Rays) -> Any:
         index, t = np.full(len(rays), -1), np.full(len(rays), np.inf)
         job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
 
-        given = plan(index, t)
+        recorder_plan = plan(index, t)
         with (
             chunk_runner(len(rays), workers=threads) as run,
-            traverse_batch(job, (0, len(rays)), given, run),
+            traverse_batch(job, (0, len(rays)), recorder_plan, run),
         ):
             return index, t
 
-    return Engine(prepare=rays_of, ask={"nearest": propose}, read={"nearest": lambda found: found})
+    return Engine(prepare=rays_of, run={"nearest": nearest}, read={"nearest": lambda found: found})
 
 
 def engine(scene: rb.Scene, workers: int) -> Engine:
-    """Ask a scene."""
+    """Return the queries of a scene."""
     how: dict[str, Any] = {"workers": workers}
     return Engine(
         prepare=rays_of,
-        ask={
+        run={
             "nearest": lambda rays: scene.nearest(rays, **how),
             "occluded": lambda rays: scene.occluded(rays, **how),
             "count": lambda rays: scene.count(rays, **how),
@@ -73,5 +73,5 @@ def engine(scene: rb.Scene, workers: int) -> Engine:
 
 
 def rays_of(rays: RaySet) -> rb.Rays:
-    """Make raybox's rays."""
+    """Return raybox's rays."""
     return rb.Rays(rays.origins, rays.directions)

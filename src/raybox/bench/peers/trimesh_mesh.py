@@ -11,12 +11,12 @@ from raybox.bench.peers.common import Engine, box_of, corners, faces, times
 
 
 def form(boxes: BoxSet) -> Any:
-    """Make a mesh, as it is: no merging of vertices."""
+    """Return a mesh, without merging of vertices."""
     return trimesh.Trimesh(corners(boxes), faces(boxes, np.int64), process=False)
 
 
 def build(mesh: Any, _threads: int, embree: bool = True) -> Engine:
-    """Make the tree by a first query; trimesh knows no threads."""
+    """Return a mesh whose tree the first query has built; trimesh uses one thread."""
     if embree:
         from trimesh.ray.ray_pyembree import RayMeshIntersector as WithEmbree
 
@@ -28,20 +28,20 @@ def build(mesh: Any, _threads: int, embree: bool = True) -> Engine:
     def locate(rays: Any, every: bool) -> Any:
         return rays, caster.intersects_location(*rays, multiple_hits=every)
 
-    def read_nearest(answer: Any) -> Any:
-        (origins, directions), (points, ray, triangle) = answer
+    def read_nearest(results: Any) -> Any:
+        (origins, directions), (points, ray, triangle) = results
         index, t = np.full(len(origins), -1), np.full(len(origins), np.inf)
         index[ray] = box_of(triangle)
         t[ray] = times(directions[ray], origins[ray], np.reshape(points, (-1, 3)))
         return index, t
 
-    def read_all(answer: Any) -> Any:
-        _, (_, ray, triangle) = answer
+    def read_all(results: Any) -> Any:
+        _, (_, ray, triangle) = results
         return ray, box_of(triangle)
 
     return Engine(
         prepare=lambda rays: (rays.origins, rays.directions),
-        ask={
+        run={
             "nearest": lambda rays: locate(rays, every=False),
             "occluded": lambda rays: caster.intersects_any(*rays),
             "all": lambda rays: locate(rays, every=True),
@@ -51,5 +51,5 @@ def build(mesh: Any, _threads: int, embree: bool = True) -> Engine:
 
 
 def build_rtree(mesh: Any, threads: int) -> Engine:
-    """Make the R-tree of triangles that trimesh takes where Embree is not installed."""
+    """Return trimesh's R-tree of triangles, its fallback without Embree."""
     return build(mesh, threads, embree=False)

@@ -1,4 +1,4 @@
-"""Warp's tree of boxes (wp.Bvh) on the CPU; it offers candidates, the kernels here make answers of them."""
+"""Warp's tree of boxes (wp.Bvh) on the CPU; it returns candidates, which the kernels here test."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def nearest_kernel(  # noqa: PLR0917 - kernels take no tuples
     index: wp.array(dtype=wp.int32),
     times: wp.array(dtype=wp.float32),
 ) -> None:
-    """Keep the nearest box; what is met farther away is not visited any more."""
+    """Write the nearest box and its t; farther nodes are not visited."""
     k = begin + wp.tid()
     o, d = origins[k], directions[k]
     inverse = wp.vec3(1.0 / d[0], 1.0 / d[1], 1.0 / d[2])
@@ -58,9 +58,9 @@ def occluded_kernel(  # noqa: PLR0917
     origins: wp.array(dtype=wp.vec3),
     directions: wp.array(dtype=wp.vec3),
     begin: int,
-    met: wp.array(dtype=wp.int32),
+    hit: wp.array(dtype=wp.int32),
 ) -> None:
-    """Stop at the first box that is met."""
+    """Write 1 for rays that hit a box, else 0."""
     k = begin + wp.tid()
     o, d = origins[k], directions[k]
     inverse = wp.vec3(1.0 / d[0], 1.0 / d[1], 1.0 / d[2])
@@ -70,7 +70,7 @@ def occluded_kernel(  # noqa: PLR0917
     while found == 0 and wp.bvh_query_next(query, i):
         if enter(o, inverse, low[i], high[i]) >= 0.0:
             found = 1
-    met[k] = found
+    hit[k] = found
 
 
 @wp.kernel
@@ -83,7 +83,7 @@ def count_kernel(  # noqa: PLR0917
     begin: int,
     number: wp.array(dtype=wp.int32),
 ) -> None:
-    """Count boxes."""
+    """Write the number of boxes hit."""
     k = begin + wp.tid()
     o, d = origins[k], directions[k]
     inverse = wp.vec3(1.0 / d[0], 1.0 / d[1], 1.0 / d[2])
@@ -97,7 +97,7 @@ def count_kernel(  # noqa: PLR0917
 
 
 def form(boxes: BoxSet) -> Any:
-    """Make Warp's arrays."""
+    """Return Warp's arrays."""
     return tuple(
         wp.array(corner.astype(np.float32), dtype=wp.vec3, device=_DEVICE)
         for corner in (boxes.lower, boxes.upper)
@@ -105,24 +105,24 @@ def form(boxes: BoxSet) -> Any:
 
 
 def build(bounds: Any, threads: int) -> Engine:
-    """Build the tree with what Warp's manual advises for rays: surface-area splits, one box a leaf."""
+    """Return the tree as Warp's manual advises for rays: SAH splits, one box a leaf."""
     tree = wp.Bvh(*bounds, constructor="sah", leaf_size=1)
 
     def run(rays: Any, kernel: Any, *kinds: Any) -> Any:
-        """Launch a kernel for each thread's part of the rays; on the CPU it runs on the caller's thread."""
+        """Return output arrays of a kernel launched for each thread's part of the rays."""
         total = len(rays[0])
         out = [wp.empty(total, dtype=kind, device=_DEVICE) for kind in kinds]
 
         def launch(begin: int, end: int) -> None:
-            given = [tree.id, *bounds, *rays, begin]
-            wp.launch(kernel, dim=end - begin, inputs=given, outputs=out, device=_DEVICE)
+            inputs = [tree.id, *bounds, *rays, begin]
+            wp.launch(kernel, dim=end - begin, inputs=inputs, outputs=out, device=_DEVICE)
 
         on_threads(launch, total, threads)
         return out
 
     return Engine(
         prepare=lambda rays: tuple(wp.array(a, dtype=wp.vec3, device=_DEVICE) for a in singles(rays)),
-        ask={
+        run={
             "nearest": lambda rays: run(rays, nearest_kernel, wp.int32, wp.float32),
             "occluded": lambda rays: run(rays, occluded_kernel, wp.int32),
             "count": lambda rays: run(rays, count_kernel, wp.int32),
