@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WIDTH, HEIGHT = 640, 360  # the page gives half of it to the picture
+WIDTH, HEIGHT = 640, 360  # half of it is the picture
 TIMEOUT = 90.0  # seconds of one step: a frame of many boxes takes seconds without a GPU
 _SCREENSHOTS = os.environ.get("RAYBOX_SCREENSHOTS")  # a folder for the pictures
 

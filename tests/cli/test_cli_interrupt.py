@@ -18,6 +18,16 @@ from raybox.cli import main
 CAST = "cast", "boxes.csv", "rays.npz", "-o", "out.csv", "--query", "all"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled(tmp_path_factory):
+    """Fill the code cache, so that no test prints that kernels are compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("compiled"))
+        rb.save("boxes.csv", BOXES, ids=IDS)
+        rb.save("rays.npz", RAYS)
+        assert CliRunner().invoke(main, CAST).exit_code == 0
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """Change to a folder that contains a scene and rays."""

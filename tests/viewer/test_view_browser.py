@@ -67,7 +67,7 @@ def click_and_check(browser, url, boxes, pose, name):
 
 @real
 def test_a_click_on_the_ifc_house():
-    """The box picked in the IFC file has the id that the table of another program gives it."""
+    """The box picked in the IFC file has the same id in the table of another program."""
     from raybox.io.formats import load
 
     house = load(DATA / "duplex_ifc" / "duplex_a_20110907.ifc")

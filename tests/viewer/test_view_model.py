@@ -102,7 +102,7 @@ def test_invalid_rays_are_refused(ray):
     shown.click([0, 0, 0], [1, 0, 0])
     with pytest.raises(rb.InvalidInput):
         shown.click(*ray)
-    assert shown.answer.nearest == 0
+    assert shown.result.nearest == 0
 
 
 # Page coordinates

@@ -138,16 +138,16 @@ def _report(sweep: Sweep, hits: "Hits", seconds: float, building: "Loaded") -> N
     """Print the share of hits, and the boxes hit most."""
     import numpy as np
 
-    met = hits.t[hits.hit]
-    share = len(met) / max(hits.hit.size, 1)
+    distances = hits.t[hits.hit]
+    share = len(distances) / max(hits.hit.size, 1)
     click.echo(
-        f"{sweep.name}: {hits.hit.size:,} rays, {len(met):,} hit ({share:.0%}), "
-        f"from {met.min():.2f} to {met.max():.2f} m, in {seconds:.3f} s"
+        f"{sweep.name}: {hits.hit.size:,} rays, {len(distances):,} hit ({share:.0%}), "
+        f"from {distances.min():.2f} to {distances.max():.2f} m, in {seconds:.3f} s"
     )
     boxes, counts = np.unique(hits.index[hits.hit], return_counts=True)
     rows = []
     for k in np.argsort(-counts, kind="stable")[:6]:
         nearest = float(hits.t[hits.index == boxes[k]].min())
         labels = [building.labels[name][boxes[k]] for name in ("ifc_class", "name")]
-        rows.append([f"{counts[k] / len(met):.1%}", f"{nearest:.2f} m", labels[0], labels[1][:52]])
+        rows.append([f"{counts[k] / len(distances):.1%}", f"{nearest:.2f} m", labels[0], labels[1][:52]])
     click.echo(table(["share", "nearest", "class", "name"], rows) + "\n")

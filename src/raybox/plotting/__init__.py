@@ -1,4 +1,4 @@
-"""Pictures on matplotlib: `plot` draws boxes and rays, `plot_slabs` how one ray comes to meet one box.
+"""Plots with matplotlib: `plot` draws boxes and rays, `plot_slabs` why one ray hits or misses one box.
 
 matplotlib comes with an extra, `pip install "raybox[plot]"`, and is imported when something is drawn.
 """

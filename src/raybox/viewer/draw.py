@@ -7,7 +7,7 @@ import numpy as np
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.validation import Bools, Floats
 from raybox.viewer import appearance
-from raybox.viewer.model import Answer, Contact, LineStart, Picked
+from raybox.viewer.model import ClickResult, Contact, LineStart, Picked
 from raybox.viewer.stage import Stage
 
 OPAQUE_FROM = 5_000  # boxes: more of them are drawn opaque and without edges, to remain readable
@@ -121,52 +121,52 @@ def draw_rays(page: Any, segments: RaySegments) -> None:
         )
 
 
-def draw_answer(page: Any, stage: Stage, answer: Answer | None) -> None:
+def draw_result(page: Any, stage: Stage, result: ClickResult | None) -> None:
     """Draw the result of a click in place of the previous one; None removes it."""
     page.remove_by_name("/answer")
-    if answer is None:
+    if result is None:
         return
     page.add_frame("/answer", show_axes=False)
-    if isinstance(answer, LineStart):
-        return _draw_points(page, stage, (answer.end,), _ORANGE)
-    if isinstance(answer, Picked):
-        _draw_picked(page, stage, answer)
+    if isinstance(result, LineStart):
+        return _draw_points(page, stage, (result.end,), _ORANGE)
+    if isinstance(result, Picked):
+        _draw_picked(page, stage, result)
     else:
-        tint = _BLUE if answer.clear else _RED
-        _draw_line(page, stage, answer.ray, 1.0, tint)
-        _draw_outlines(page, stage, [c.index for c in answer.ends], "ends", _ORANGE)
-        _draw_points(page, stage, answer.ends, _ORANGE)
-        _draw_outlines(page, stage, [c.index for c in answer.contacts], "between", _RED)
+        tint = _BLUE if result.clear else _RED
+        _draw_line(page, stage, result.ray, 1.0, tint)
+        _draw_outlines(page, stage, [c.index for c in result.ends], "ends", _ORANGE)
+        _draw_points(page, stage, result.ends, _ORANGE)
+        _draw_outlines(page, stage, [c.index for c in result.contacts], "between", _RED)
     return None
 
 
-def _draw_picked(page: Any, stage: Stage, answer: Picked) -> None:
+def _draw_picked(page: Any, stage: Stage, result: Picked) -> None:
     """Highlight the nearest box, outline the others, and mark each hit point."""
-    last = max((c.t for c in answer.contacts), default=0.0)
-    beyond = 4 * stage.radius + float(np.linalg.norm(answer.ray.origins - stage.page_frame.shift))
-    reach = min(float(answer.ray.t_max), max(beyond, last))
-    _draw_line(page, stage, answer.ray, reach, _RED)
-    if not answer.contacts:
+    last = max((c.t for c in result.contacts), default=0.0)
+    beyond = 4 * stage.radius + float(np.linalg.norm(result.ray.origins - stage.page_frame.shift))
+    reach = min(float(result.ray.t_max), max(beyond, last))
+    _draw_line(page, stage, result.ray, reach, _RED)
+    if not result.contacts:
         return
-    _draw_solid(page, stage, answer.nearest)
-    _draw_outlines(page, stage, [answer.nearest], "picked", _ORANGE)
-    lift = _draw_frame(page, stage, answer)
-    _draw_outlines(page, stage, [c.index for c in answer.contacts[1:]], "others", _BLUE)
-    _draw_points(page, stage, answer.contacts, _RED)
-    first = answer.contacts[0]
+    _draw_solid(page, stage, result.nearest)
+    _draw_outlines(page, stage, [result.nearest], "picked", _ORANGE)
+    lift = _draw_frame(page, stage, result)
+    _draw_outlines(page, stage, [c.index for c in result.contacts[1:]], "others", _BLUE)
+    _draw_points(page, stage, result.contacts, _RED)
+    first = result.contacts[0]
     name = str(first.index) if first.id is None else f"{first.index}  {first.id}"
     position = stage.page_frame.to_page(first.point) + np.array([0.0, 0.0, lift])
     page.add_label("/answer/label", name[:60], position=position, anchor="bottom-left")
 
 
-def _draw_frame(page: Any, stage: Stage, answer: Picked) -> float:
+def _draw_frame(page: Any, stage: Stage, result: Picked) -> float:
     """Draw a cube round a box too small to notice; return the lift of its label.
 
     The lift places the label above the cube; 0 without one.
     """
-    low, high = (end[0] for end in _bounds(stage, [answer.nearest]))
+    low, high = (end[0] for end in _bounds(stage, [result.nearest]))
     least = SMALLEST_ANGLE * float(
-        np.linalg.norm(stage.page_frame.to_page(answer.ray.origins) - (low + high) / 2)
+        np.linalg.norm(stage.page_frame.to_page(result.ray.origins) - (low + high) / 2)
     )
     if (high - low).max() < least:
         middle = ((low + high) / 2)[None]

@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.viewer import appearance
-from raybox.viewer.model import Answer, Contact, LineOfSight, LineStart, Picked
+from raybox.viewer.model import ClickResult, Contact, LineOfSight, LineStart, Picked
 from raybox.viewer.stage import Stage
 
 
@@ -67,36 +67,36 @@ def message(text: str) -> str:
     return f'<div {_STYLE} class="raybox-message"><b style="color:#cc3311">{escape(text)}</b></div>'
 
 
-def panel(answer: Answer | None) -> str:
+def panel(result: ClickResult | None) -> str:
     """Return the result of a click as HTML; None: the instruction to click."""
-    if answer is None:
+    if result is None:
         return f"<div {_STYLE}>Click on the scene: a ray goes from the eye through that pixel.</div>"
-    if isinstance(answer, LineStart):
-        text = "<b>Line of sight</b>: now click on its other end" + _pairs(_about(answer.end))
-        return f'<div {_STYLE} class="raybox-answer" data-index="{answer.end.index}">{text}</div>'
-    body = _picked(answer) if isinstance(answer, Picked) else _sight(answer)
-    ray = f'data-origin="{_exact(answer.ray.origins)}" data-direction="{_exact(answer.ray.directions)}"'
-    index = answer.nearest if isinstance(answer, Picked) else -1
+    if isinstance(result, LineStart):
+        text = "<b>Line of sight</b>: now click on its other end" + _pairs(_about(result.end))
+        return f'<div {_STYLE} class="raybox-answer" data-index="{result.end.index}">{text}</div>'
+    body = _picked(result) if isinstance(result, Picked) else _sight(result)
+    ray = f'data-origin="{_exact(result.ray.origins)}" data-direction="{_exact(result.ray.directions)}"'
+    index = result.nearest if isinstance(result, Picked) else -1
     return f'<div {_STYLE} class="raybox-answer" data-index="{index}" {ray}>{body}</div>'
 
 
-def _picked(answer: Picked) -> str:
-    if not answer.contacts:
+def _picked(result: Picked) -> str:
+    if not result.contacts:
         return "<b>Nothing</b> is met on this ray in this range of t."
-    first = answer.contacts[0]
-    what = "Triangle" if answer.face.startswith("normal") else "Box"
-    return f"<b>{what} {first.index}</b>{_pairs([*_about(first), ('face', answer.face)])}{_list(answer)}"
+    first = result.contacts[0]
+    what = "Triangle" if result.face.startswith("normal") else "Box"
+    return f"<b>{what} {first.index}</b>{_pairs([*_about(first), ('face', result.face)])}{_list(result)}"
 
 
-def _sight(answer: LineOfSight) -> str:
-    one, other = answer.ends
-    distance = float(np.linalg.norm(answer.ray.directions))
-    if answer.clear:
+def _sight(result: LineOfSight) -> str:
+    one, other = result.ends
+    distance = float(np.linalg.norm(result.ray.directions))
+    if result.clear:
         verdict = '<b style="color:#0077bb">The line of sight is clear</b>'
     else:
-        verdict = f'<b style="color:#cc3311">The line of sight is blocked</b> by {answer.total:,}'
+        verdict = f'<b style="color:#cc3311">The line of sight is blocked</b> by {result.total:,}'
     rows = [("from", _name(one)), ("to", _name(other)), ("distance", f"{distance:.6g}")]
-    return f"{verdict}{_pairs(rows)}{_list(answer) if answer.contacts else ''}"
+    return f"{verdict}{_pairs(rows)}{_list(result) if result.contacts else ''}"
 
 
 def _name(contact: Contact) -> str:
@@ -108,20 +108,20 @@ def _about(contact: Contact) -> list[tuple[str, str]]:
     return [*named, *contact.labels, ("t", f"{contact.t:.9g}"), ("point", numbers(contact.point))]
 
 
-def _list(answer: Picked | LineOfSight) -> str:
+def _list(result: Picked | LineOfSight) -> str:
     """Return a table of the first `ROWS` contacts, in order along the ray."""
-    named = any(contact.id is not None for contact in answer.contacts)
+    named = any(contact.id is not None for contact in result.contacts)
     columns = [("", _NUMBER), ("box", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
     columns.append(("inside", _NUMBER))
     rows = "<tr>" + "".join(f"<th {style}>{name}</th>" for name, style in columns) + "</tr>"
-    for k, contact in enumerate(answer.contacts[:ROWS], 1):
+    for k, contact in enumerate(result.contacts[:ROWS], 1):
         id_ = [contact.id or ""] if named else []
         cells = (str(k), str(contact.index), *id_, f"{contact.t:.6g}", f"{contact.length:.3g}")
         pairs = zip(cells, columns, strict=True)
         rows += "<tr>" + "".join(f"<td {style}>{escape(cell)}</td>" for cell, (_, style) in pairs) + "</tr>"
-    more = answer.total - min(ROWS, len(answer.contacts))
+    more = result.total - min(ROWS, len(result.contacts))
     rest = f"<div>and {more:,} more</div>" if more else ""
-    title = f"<div style='margin-top:6px'>Along the ray, in order: {answer.total:,}</div>"
+    title = f"<div style='margin-top:6px'>Along the ray, in order: {result.total:,}</div>"
     return f"{title}<table class='raybox-along' {_LIST}>{rows}</table>{rest}"
 
 

@@ -58,7 +58,7 @@ class LineOfSight(NamedTuple):
     total: int
 
 
-Answer = Picked | LineStart | LineOfSight
+ClickResult = Picked | LineStart | LineOfSight
 
 
 def pick(stage: Stage, ray: Rays) -> Picked:
@@ -116,32 +116,32 @@ class Model:
 
     def forget(self) -> None:
         """Reset the clicks."""
-        self.answer: Answer | None = None
+        self.result: ClickResult | None = None
         self._ray: tuple[Any, Any] | None = None
         self._start: Contact | None = None
 
-    def click(self, origin: Any, direction: Any) -> Answer:
+    def click(self, origin: Any, direction: Any) -> ClickResult:
         """Return the result of a click, whose ray goes from the eye through the pixel."""
         picked = self._pick(origin, direction)
         if self.setting_line:
-            self.answer = self._set_end(picked)
+            self.result = self._set_end(picked)
         else:
-            self._ray, self.answer = (origin, direction), picked
-        return self.answer
+            self._ray, self.result = (origin, direction), picked
+        return self.result
 
     def set_mode(self, setting_line: bool) -> None:
         """Reset clicks; let them pick (False) or set ends of a line of sight (True)."""
         self.forget()
         self.setting_line = setting_line
 
-    def limit(self, t_min: float, t_max: float) -> Answer | None:
+    def limit(self, t_min: float, t_max: float) -> ClickResult | None:
         """Set the range of t; return the last click's result in it."""
         if not t_min <= t_max:
             raise InvalidInput(f"the range of t from {t_min:g} to {t_max:g} is empty; move the sliders apart")
         self.range = t_min, t_max
         if self._ray is not None:
-            self.answer = self._pick(*self._ray)
-        return self.answer
+            self.result = self._pick(*self._ray)
+        return self.result
 
     def _pick(self, origin: Any, direction: Any) -> Picked:
         ray = Rays(origin, direction, t_min=self.range[0], t_max=self.range[1])
@@ -151,7 +151,7 @@ class Model:
             )
         return pick(self.stage, ray)
 
-    def _set_end(self, picked: Picked) -> Answer:
+    def _set_end(self, picked: Picked) -> ClickResult:
         """Set the nearest contact as an end of the line; a miss raises and changes nothing."""
         if not picked.contacts:
             raise InvalidInput("the ray of this click hits nothing; click on a box or triangle to set an end")

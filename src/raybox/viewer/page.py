@@ -16,7 +16,7 @@ from raybox.scene.scene import Scene
 from raybox.viewer import appearance, draw, open_file, server
 from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
-from raybox.viewer.model import Answer, Model, Picked
+from raybox.viewer.model import ClickResult, Model, Picked
 from raybox.viewer.stage import Stage, rays_in_3d, warm_up
 
 PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large scene
@@ -47,21 +47,21 @@ class Viewer:
         return server.url(self._host, self._server.get_port())
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> ClickResult | None:
         """The result of the last click; None without one."""
-        return self._model.answer
+        return self._model.result
 
     @property
     def stage(self) -> Stage:
         """The scene shown."""
         return self._model.stage
 
-    def click(self, origin: Any, direction: Any) -> Answer:
+    def click(self, origin: Any, direction: Any) -> ClickResult:
         """Return and show the result of a ray in scene coordinates, as of a click."""
         with self._lock:
-            answer = self._model.click(origin, direction)
-            self._show_answer(answer)
-        return answer
+            result = self._model.click(origin, direction)
+            self._show_result(result)
+        return result
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene by that of a file's bytes; an error changes nothing."""
@@ -164,12 +164,12 @@ class Viewer:
     def _line_of_sight_toggled(self, _: Any) -> None:
         with self._lock:
             self._model.set_mode(bool(self._line_of_sight_box.value))
-            self._show_answer(None)
+            self._show_result(None)
 
     def _range_changed(self, _: Any) -> None:
         low, high = (float(slider.value) for slider in (self._low, self._high))
         with self._lock:
-            self._show_answer(self._model.limit(low, math.inf if high >= self._high.max else high))
+            self._show_result(self._model.limit(low, math.inf if high >= self._high.max else high))
 
     def _ray_entered(self, _: Any) -> None:
         fields = ("origin", self._origin.value), ("direction", self._direction.value)
@@ -178,7 +178,7 @@ class Viewer:
     def _clicks_cleared(self, _: Any) -> None:
         with self._lock:
             self._model.forget()
-            self._show_answer(None)
+            self._show_result(None)
 
     def _save_pressed(self, event: Any) -> None:
         kind = event.target.value.lower()
@@ -190,14 +190,14 @@ class Viewer:
     def _show_message(self, text: str) -> None:
         self._message.content = markup.message(text) if text else ""
 
-    def _show_answer(self, answer: Answer | None) -> None:
+    def _show_result(self, result: ClickResult | None) -> None:
         """Show a result: first as text, which the browser draws at once."""
-        self._panel.content = markup.panel(answer)
-        if isinstance(answer, Picked):
-            self._origin.value = written(answer.ray.origins)
-            self._direction.value = written(answer.ray.directions)
+        self._panel.content = markup.panel(result)
+        if isinstance(result, Picked):
+            self._origin.value = written(result.ray.origins)
+            self._direction.value = written(result.ray.directions)
         with self._server.atomic():
-            draw.draw_answer(self._server.scene, self._model.stage, answer)
+            draw.draw_result(self._server.scene, self._model.stage, result)
 
     def _show(self, stage: Stage, rays: Rays | None) -> None:
         """Draw a stage, and rays in it, in place of the previous one."""

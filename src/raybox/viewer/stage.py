@@ -69,14 +69,14 @@ def stage(
     geometry: Solid | Scene, name: str = "scene", ids: list[str] | None = None, labels: Labels | None = None
 ) -> Stage:
     """Return the stage of a geometry; 2D is shown at z = 0."""
-    given = geometry.geometry if isinstance(geometry, Scene) else geometry
-    if not isinstance(given, Boxes | Mesh):
+    original = geometry.geometry if isinstance(geometry, Scene) else geometry
+    if not isinstance(original, Boxes | Mesh):
         raise InvalidInput(
             f"scene must be of Boxes or of a Mesh; got {geometry!r}. Show its geometries one by one; "
             "instances.boxes() returns the boxes round instances."
         )
-    solid = to_3d(given)
-    scene = geometry if isinstance(geometry, Scene) and solid is given else Scene(solid)
+    solid = to_3d(original)
+    scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
     ends = finite_bounds(solid)  # once: slower than a click on 10^5 boxes
     return Stage(name, scene, ids, labels or {}, _page_frame(*ends), ends)
 
