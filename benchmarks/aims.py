@@ -1,7 +1,7 @@
 """Aims of performance, each with the worst measurement."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from own_aims import Aim, own_aims
 from raybox.bench import report
@@ -19,26 +19,35 @@ def all_rows(results: Results) -> list[Row]:
     return sorted(found, key=lambda row: (row.threads, row.size))
 
 
-# Peer, its least ratio to raybox, numbers of boxes, kinds of rays, queries.
+class PeerAim(NamedTuple):
+    """The least ratio of a peer's time to raybox's, for some numbers of boxes, kinds of rays, and queries."""
+
+    name: str
+    least: float
+    sizes: tuple[int, ...]
+    rays: tuple[str, ...]
+    queries: tuple[str, ...]
+
+
 LARGE, ANY = (10**5, 10**6), ("incoherent", "inside", "camera")
 BOTH = ("nearest", "occluded")
 SLOWER = (
-    ("embreex", 3.0, LARGE, WILD, BOTH),
-    ("embreex", 3.0, LARGE, ("camera",), BOTH),
-    ("embreex", 1.5, (10**3,), ANY, BOTH),
-    ("open3d", 8.0, LARGE, ANY, ("count",)),
-    ("open3d", 5.0, LARGE, ANY, ("all",)),
-    ("warp", 10.0, (*LARGE, 10**7), ANY, (*BOTH, "count")),
-    ("trimesh rtree", 1e3, (10**5,), ANY, ("nearest",)),
+    PeerAim("embreex", 3.0, LARGE, WILD, BOTH),
+    PeerAim("embreex", 3.0, LARGE, ("camera",), BOTH),
+    PeerAim("embreex", 1.5, (10**3,), ANY, BOTH),
+    PeerAim("open3d", 8.0, LARGE, ANY, ("count",)),
+    PeerAim("open3d", 5.0, LARGE, ANY, ("all",)),
+    PeerAim("warp", 10.0, (*LARGE, 10**7), ANY, (*BOTH, "count")),
+    PeerAim("trimesh rtree", 1e3, (10**5,), ANY, ("nearest",)),
     # the usual recipe of brute force, for which the aim is set; the tables show the fastest one too
-    ("numpy recipe", 1e4, (10**5,), ANY, ("nearest",)),
+    PeerAim("numpy recipe", 1e4, (10**5,), ANY, ("nearest",)),
 )
 
 
 def aims(results: Results) -> list[Aim]:
     """Return the aims with their measurements; those without one are left out."""
     rows = all_rows(results)
-    made = [_slower(rows, *aim) for aim in SLOWER]
+    made = [_slower(rows, aim) for aim in SLOWER]
     made += [
         _itself(results, "workers", "raybox, 1 worker", (1.6, "two threads: 1.6 times one (streams)"), WILD),
         _itself(
@@ -49,23 +58,23 @@ def aims(results: Results) -> list[Aim]:
     return [aim for aim in (*made, *own_aims(results)) if aim is not None]
 
 
-def _slower(
-    rows: list[Row],
-    name: str,
-    least: float,
-    sizes: Sequence[int],
-    rays: Sequence[str],
-    queries: Sequence[str],
-) -> Aim | None:
-    """Return the aim for a peer with its closest ratio."""
-    found = [r for r in rows if r.name == name and r.size in sizes and r.rays in rays and r.query in queries]
+def _slower(rows: list[Row], aim: PeerAim) -> Aim | None:
+    """Return the aim for a peer with its closest ratio; None if it was not measured."""
+    found = [
+        row
+        for row in rows
+        if row.name == aim.name
+        and row.size in aim.sizes
+        and row.rays in aim.rays
+        and row.query in aim.queries
+    ]
     if not found:
         return None
     worst = min(found, key=lambda row: row.ratio)
     where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}, {worst.threads} thread(s)"
-    about = f"{' and '.join(queries)}, {' and '.join(rays) if rays != ANY else 'all'} rays"
-    words = f"{name} {report.short(least)} times slower ({about}, {_powers(sizes)} boxes)"
-    return Aim(words, f"{report.short(worst.ratio)} times", where, worst.ratio >= least)
+    about = f"{' and '.join(aim.queries)}, {' and '.join(aim.rays) if aim.rays != ANY else 'all'} rays"
+    words = f"{aim.name} {report.short(aim.least)} times slower ({about}, {_powers(aim.sizes)} boxes)"
+    return Aim(words, f"{report.short(worst.ratio)} times", where, worst.ratio >= aim.least)
 
 
 def _powers(sizes: Sequence[int]) -> str:

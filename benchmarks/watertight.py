@@ -5,9 +5,10 @@
 Meshes: a sphere of 1.3 million triangles, and (with --data) a skull of 100,000. Their vertices are on a grid
 of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, without rounding: its origin is
 that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
-there, and also with its range reduced to that one time. Besides, lines in random directions must cross the mesh an
-even number of times, and random rays of a sample must hit exactly the triangles that rational arithmetic
-(tests/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd, or a hit is wrong.
+there, and also with its range reduced to that one time. Besides, lines in random directions must cross the
+mesh an even number of times, and random rays of a sample must hit exactly the triangles that rational
+arithmetic (tests/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd, or a
+hit is wrong.
 """
 
 import argparse

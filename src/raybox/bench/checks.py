@@ -34,12 +34,20 @@ class Agreement(NamedTuple):
     peer_right: int
 
 
+class _Cached(NamedTuple):
+    """Results of raybox for some rays, and the number of rays that hit."""
+
+    rays: RaySet
+    results: Any
+    hit_count: int
+
+
 class Checker:
     """Compares results with a scene's; caches its results, as many peers get the same rays."""
 
     def __init__(self, boxes: BoxSet, scene: Scene) -> None:
         self.boxes, self.scene = boxes, scene
-        self._cached: dict[tuple[str, str, int], tuple[RaySet, Any, int]] = {}
+        self._cached: dict[tuple[str, str, int], _Cached] = {}
 
     def compare(
         self, query: str, meaning: str, rays: RaySet, results: Any, *, prove: bool = False
@@ -63,11 +71,11 @@ class Checker:
     def _raybox_results(self, query: str, meaning: str, rays: RaySet) -> tuple[Any, int]:
         """Return raybox's results and its number of hits, computed once for the same rays."""
         key = query, meaning, len(rays.origins)
-        if key not in self._cached or self._cached[key][0] is not rays:
+        if key not in self._cached or self._cached[key].rays is not rays:
             first = _first_rays(rays)
             hit_count = int(np.count_nonzero(self.scene.occluded(rays_of(first))))
-            self._cached[key] = rays, self._compute(query, meaning, first), hit_count
-        return self._cached[key][1:]
+            self._cached[key] = _Cached(rays, self._compute(query, meaning, first), hit_count)
+        return self._cached[key].results, self._cached[key].hit_count
 
     def _compute(self, query: str, meaning: str, rays: RaySet) -> Any:
         """Return results by this meaning: raybox's boxes are solid, triangles are surfaces."""
