@@ -1,4 +1,4 @@
-"""What the examples share: a folder for the picture, a place for data that do not ship, and saving."""
+"""Shared by the examples: the command line, and saving of pictures."""
 
 import argparse
 from pathlib import Path
@@ -9,21 +9,21 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 GALLERY = Path(__file__).parents[1] / "docs" / "images" / "gallery"
-LOOK = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10}
+STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10}
 
 
 def arguments(text: str, data: str = "") -> argparse.Namespace:
-    """Read the command line: the folder for the picture, and --data if the example can use any."""
+    """Return the command line's arguments: the picture's folder, and --data where it is used."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=GALLERY, help="where the picture goes")
     if data:
         parser.add_argument("--data", type=Path, help=f"{data}; without it, a small stand-in is made")
-    mpl.rcParams.update(LOOK)
+    mpl.rcParams.update(STYLE)
     return parser.parse_args()
 
 
 def save(figure: Any, folder: Path, name: str) -> None:
-    """Save the picture, and say where."""
+    """Save the picture, and print its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
     figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})

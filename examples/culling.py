@@ -1,7 +1,7 @@
 """Cull triangles by their boxes before testing them: the classic use of a ray-box test.
 
-A camera looks at a mesh. Each ray tests only triangles whose boxes it meets, a few in place of all;
-and what it finds is what the scene of triangles itself finds. --data takes a mesh file.
+A camera looks at a mesh. Each ray tests only the triangles whose boxes it hits, and finds the same hits as
+the scene of triangles itself. --data takes a mesh file.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,7 @@ from common import arguments, save
 
 
 def made() -> rb.Mesh:
-    """Make a knotted tube of 12,000 triangles."""
+    """Return a knotted tube of 12,000 triangles."""
     around, along = 30, 200
     u, v = np.meshgrid(np.arange(around), np.arange(along))
     s, w = v * 2 * np.pi / along, u * 2 * np.pi / around
@@ -38,7 +38,7 @@ middle[1] -= 0.04 * size * bool(options.data)
 eye = middle + 1.7 * size * np.array(aside) / np.linalg.norm(aside)
 rays = rb.Rays.pinhole(eye, middle, up=up, fov=28, width=240, height=240)
 
-# Broad phase: every box on a ray's way. Narrow phase: the triangles in them, row against row.
+# Broad phase: every box that a ray hits. Narrow phase: the triangles in them, row against row.
 found = rb.Scene(boxes).all(rays)
 candidates = rb.Mesh(mesh.vertices, mesh.faces[found.index])
 tested = rb.intersect(rays.reshape(-1)[found.ray], candidates)

@@ -1,7 +1,7 @@
-"""Draw the five rays of a tutorial on ray casting by clipping: red where they meet the box, blue where not.
+"""Draw the five rays of a tutorial on ray casting by clipping: red if they hit the box, blue if not.
 
-Two meet it: one from outside, one that starts inside. Three pass it by. `raybox.textbook.cyrus_beck` is the
-tutorial's own way to find out.
+Two hit it: one from outside, one that starts inside. Three miss it. `raybox.textbook.cyrus_beck` is the
+tutorial's own algorithm.
 """
 
 import raybox as rb
@@ -14,7 +14,7 @@ rays = rb.Rays(
     directions=[[2, 2, 2], [0, 1, 0], [-1, 0, 0], [1, 1, 0], [-1, 0, 0]],
 )
 hits = rb.Scene(box).nearest(rays)
-print("met:", hits.hit.tolist())
+print("hit:", hits.hit.tolist())
 for ray, hit in zip(rays, hits.hit, strict=True):
     own = rb.textbook.cyrus_beck(ray.origins, ray.directions, box.lower[0], box.upper[0])
     assert own.hit == hit

@@ -1,6 +1,6 @@
-"""Find the beams of a lidar that meet a labelled car, or another labelled object, on their way.
+"""Find the beams of a lidar that hit a labelled car, or another labelled object.
 
-Cuboids are turned about z: copies of a cube, moved and turned. --data takes a folder with frame.npz,
+Cuboids are turned about z: instances of a cube, moved and turned. --data takes a folder with frame.npz,
 cuboids.csv and meta.json of a PandaSet frame.
 """
 
@@ -16,13 +16,13 @@ from matplotlib.collections import PolyCollection
 import raybox as rb
 from common import arguments, save
 
-# Where the sensor is, in the frame of meta.json's pose: fitted to the returns, which seen from there lie on
-# cones from -25 to 16 degrees, as a spinning sensor's do; seen from the pose itself they lie on none.
+# The sensor's position in the frame of meta.json's pose: fitted to the returns, which from there lie on cones
+# from -25 to 16 degrees, as a spinning sensor's do. From the pose itself they lie on no cones.
 SENSOR = np.array([0.04, 0.98, 1.78])
 
 
 class Cuboids(NamedTuple):
-    """Centres and full sizes (M, 3), and turns about z in radians."""
+    """Centres and full sizes (M, 3), and angles about z in radians."""
 
     centres: np.ndarray
     sizes: np.ndarray
@@ -39,7 +39,7 @@ class Cuboids(NamedTuple):
 
 
 def turned(vectors: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Turn vectors about z, counterclockwise."""
+    """Return vectors turned about z, counterclockwise."""
     cos, sin, (x, y) = np.cos(angle), np.sin(angle), np.moveaxis(vectors[..., :2], -1, 0)
     return np.concatenate(
         [np.stack([x * cos - y * sin, x * sin + y * cos], axis=-1), vectors[..., 2:]], axis=-1
@@ -47,7 +47,7 @@ def turned(vectors: np.ndarray, angle: np.ndarray) -> np.ndarray:
 
 
 def measured(folder: Path) -> tuple[Cuboids, np.ndarray, np.ndarray]:
-    """Read the cuboids, the returns of the spinning sensor, and where it stands."""
+    """Return the cuboids, the returns of the spinning sensor, and its position."""
     with (folder / "cuboids.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     position, sizes = (
@@ -64,7 +64,7 @@ def measured(folder: Path) -> tuple[Cuboids, np.ndarray, np.ndarray]:
 
 
 def made() -> tuple[Cuboids, np.ndarray, np.ndarray]:
-    """Make a street of parked cars between two houses, and sweep it with 32 beams."""
+    """Return a street of parked cars between two houses, swept with 32 beams."""
     rng = np.random.default_rng(4)
     cars = np.stack([np.arange(-42, 43, 7.0), np.resize([-5.5, 5.5], 13), np.full(13, -1.1)], axis=1)
     cars[:, :2] += rng.uniform(-0.6, 0.6, (13, 2))
@@ -85,15 +85,15 @@ print("a PandaSet frame" if options.data else "a made street, for want of --data
 cuboids, returns, eye = measured(options.data) if options.data else made()
 
 beams = rb.Rays.segments(eye, returns)  # t from 0 at the sensor to 1 at the return
-met = cuboids.scene().all(beams)
-hit = np.diff(met.offsets) > 0
-print(f"{len(returns):,} beams, {len(cuboids.yaw)} cuboids: {len(met.index):,} met, one after the other")
-print(f"{hit.sum():,} beams meet one of {len(np.unique(met.index))} cuboids")
+hits = cuboids.scene().all(beams)
+hit = np.diff(hits.offsets) > 0
+print(f"{len(returns):,} beams, {len(cuboids.yaw)} cuboids: {len(hits.index):,} hits")
+print(f"{hit.sum():,} beams hit one of {len(np.unique(hits.index))} cuboids")
 
 figure, ax = plt.subplots(figsize=(6.6, 5.6), layout="constrained")
-for kept, colour, words in ((~hit, "#0077BB", "meets no cuboid"), (hit, "#CC3311", "meets one")):
-    ax.plot(*returns[kept, :2].T, ",", color=colour)
-    ax.plot([], [], "o", ms=4, color=colour, label=f"beam {words} ({kept.sum():,})")
+for chosen, colour, words in ((~hit, "#0077BB", "hits no cuboid"), (hit, "#CC3311", "hits one")):
+    ax.plot(*returns[chosen, :2].T, ",", color=colour)
+    ax.plot([], [], "o", ms=4, color=colour, label=f"beam {words} ({chosen.sum():,})")
 ax.add_collection(PolyCollection(cuboids.corners(), facecolor="none", edgecolor="#333333", lw=0.8))
 ax.plot(*eye[:2], "*", ms=11, color="black", ls="", label="lidar")
 ax.set(xlim=(-60, 60), ylim=(-50, 50), xlabel="x in m", ylabel="y in m", aspect="equal")

@@ -1,4 +1,4 @@
-"""What can be seen from one point in a city.
+"""Find the points of a city that are visible from a mast.
 
 Lines of sight run from a mast to a grid of points at the height of a pedestrian's eyes; a building on the way
 hides the point. Buildings are the boxes round them. --data takes a CityJSON file.
@@ -16,7 +16,7 @@ from raybox.io.formats import read
 
 
 def measured(path: Path) -> rb.Boxes:
-    """Read the boxes round buildings; coordinates count from the lowest corner."""
+    """Return the boxes round buildings, relative to their lowest corner."""
     city = read(path)
     boxes = city.geometry[np.array(city.labels["type"]) == "Building"]
     start = boxes.bounds[0] * [1, 1, 0]
@@ -24,7 +24,7 @@ def measured(path: Path) -> rb.Boxes:
 
 
 def made() -> rb.Boxes:
-    """Make blocks of houses of all heights along a grid of streets."""
+    """Return houses of various heights along a grid of streets."""
     rng = np.random.default_rng(2)
     places = np.stack(np.meshgrid(np.arange(14), np.arange(9)), axis=-1).reshape(-1, 2) * [36.0, 34.0] + 20
     sizes = np.column_stack([rng.uniform(10, 28, (len(places), 2)), rng.gamma(4, 2.5, len(places))])
@@ -43,16 +43,16 @@ points = np.stack([x, y, np.full(x.shape, low + 1.7)], axis=-1)
 plan = rb.Boxes(boxes.lower[:, :2], boxes.upper[:, :2])
 built = plan.contains(points[..., :2]).any(axis=-1)
 hidden = rb.Scene(boxes).occluded(rb.Rays.segments(eye, points))
-seen = 1.0 - hidden[~built].mean()
-print(f"{(~built).sum():,} points outside of {len(boxes)} buildings: {seen:.1%} are seen")
+visible = 1.0 - hidden[~built].mean()
+print(f"{(~built).sum():,} points outside of {len(boxes)} buildings: {visible:.1%} are visible")
 
 figure, ax = plt.subplots(figsize=(7.0, 5.6), layout="constrained")
 colours = ListedColormap(["#FFE8A3", "#5B7DB1", "#444444"])
 picture = np.where(built, 2, hidden)
 ax.imshow(picture, origin="lower", extent=(left, right, front, back), cmap=colours, vmin=0, vmax=2)
 ax.plot(*eye[:2], "*", ms=14, color="#CC3311", mec="white", ls="", label="eye, 25 m up")
-for colour, words in zip(colours.colors, ("seen", "hidden", "building"), strict=True):
+for colour, words in zip(colours.colors, ("visible", "hidden", "building"), strict=True):
     ax.plot([], [], "s", ms=9, color=colour, label=words)
-ax.set(xlabel="x in m", ylabel="y in m", title=f"From one mast, {seen:.0%} of the open ground are seen")
+ax.set(xlabel="x in m", ylabel="y in m", title=f"From one mast, {visible:.0%} of the open ground are visible")
 figure.legend(loc="outside lower center", ncols=4, frameon=False)
 save(figure, options.folder, "line_of_sight")

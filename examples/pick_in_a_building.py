@@ -1,7 +1,7 @@
-"""Pick things in a building by clicking into a picture of it.
+"""Pick boxes of a building by clicks into a picture of it.
 
 A camera looks into the ground floor of a real building model that comes with raybox, 286 boxes. A pixel is
-a ray; the ray tells what was clicked, how far it is, and what lies behind it.
+a ray, whose hits are the clicked box, its distance, and the boxes behind it.
 """
 
 from importlib.resources import as_file, files
@@ -21,7 +21,7 @@ with as_file(files("raybox") / "data" / "duplex_aabb.csv") as path:
 boxes = building.geometry
 kinds, names = np.array(building.labels["ifc_class"]), building.labels["name"]
 
-# Leave out the air of rooms, the holes in walls, and what stands above the ground floor.
+# Leave out rooms, openings in walls, and everything above the ground floor.
 air = np.isin(kinds, ["IfcSpace", "IfcOpeningElement"])
 ground = (boxes.lower[:, 2] < 2.5) & (boxes.upper[:, 2] < 3.2) & ~air
 
@@ -32,7 +32,7 @@ hits = scene.nearest(rays, where=ground)
 figure, ax = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
 ax.imshow(hits.image("index"))
 ax.axis("off")
-ax.set_title("A click is a ray: what it meets first, and how many boxes lie behind")
+ax.set_title("A click is a ray: the first box hit, and the number of boxes behind")
 lines = []
 for number, (row, column) in enumerate(CLICKS, 1):
     ray, hit = rays[row, column], hits.index[row, column]

@@ -1,8 +1,8 @@
 """Rays that run exactly through the faces, edges and corners that voxels share.
 
 A camera without perspective looks along the diagonal of the cells, from grid points: all numbers are exact in
-float64, so rays cross edges and corners, not points beside them. Of voxels met first at the very same t, the
-lowest number is given. --data takes a MagicaVoxel file.
+float64, so rays cross edges and corners, not points beside them. Of voxels first hit at the same t, the one
+with the lowest index is returned. --data takes a MagicaVoxel file.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from common import arguments, save
 
 
 def made() -> rb.Boxes:
-    """Make a tower with a round wall and a dome."""
+    """Return a tower with a round wall and a dome."""
     x, y, z = np.indices((48, 48, 60)) + 0.5
     wall = (abs(np.hypot(x - 24, y - 24) - 18) < 2) & (z < 36) & ~((abs(x - 24) < 4) & (z < 14))
     dome = abs(np.sqrt((x - 24) ** 2 + (y - 24) ** 2 + (z - 36) ** 2) - 20) < 1.5
@@ -27,7 +27,7 @@ scene = rb.Scene(boxes)
 
 
 def diagonal(finer: int) -> rb.Rays:
-    """Look along (-1, -1, -1) from grid points, some ``finer`` to a cell; row 0 is at the top."""
+    """Return rays along (-1, -1, -1) from grid points, `finer` to a cell; row 0 is at the top."""
     (left, front, low), (right, back, high) = boxes.bounds
     across, up = np.array([-1, 1, 0]) / (2 * finer), np.array([-1, -1, 2]) / (4 * finer)
     middle = np.floor([(left + right) / 2, (front + back) / 2, (low + high) / 2])
@@ -44,8 +44,8 @@ same = hits.hit & (hits.t == hits.t[..., :1])
 ties = same.sum(axis=-1)
 lowest = np.where(same, hits.index, len(boxes)).min(axis=-1)
 print(f"{len(boxes):,} voxels; {first.hit.sum():,} of {first.hit.size:,} rays hit")
-print(f"{(ties > 1).sum():,} meet several voxels first, at the very same t")
-print("each of them is given the lowest number:", bool((first.index == lowest)[ties > 1].all()))
+print(f"{(ties > 1).sum():,} hit several voxels first, at the same t")
+print("each of them returns the lowest index:", bool((first.index == lowest)[ties > 1].all()))
 
 figure, axes = plt.subplots(1, 2, figsize=(8.0, 4.0), layout="constrained")
 axes[0].imshow(first.image("depth"))
@@ -53,7 +53,7 @@ axes[0].set_title("Rays along (-1, -1, -1)")
 rows, columns = ties.shape
 part = ties[rows // 8 : rows // 2, columns // 3 : 2 * columns // 3]
 drawn = axes[1].imshow(np.where(part > 0, part, np.nan), cmap=plt.get_cmap("cividis", 4), vmin=0.5, vmax=4.5)
-axes[1].set_title("A part of it: voxels met first at the very same t")
+axes[1].set_title("A detail: voxels first hit at the same t")
 bar = figure.colorbar(drawn, ax=axes[1], ticks=[1, 2, 3, 4], shrink=0.7)
 bar.ax.set_yticklabels(["1", "2", "3", "4 or more"])
 for ax in axes:

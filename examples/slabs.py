@@ -1,7 +1,7 @@
-"""Draw how rays come to meet or miss a box: slabs, candidate faces, and t.
+"""Draw why rays hit or miss a box: slabs, candidate faces, and t.
 
-The line is in the box while it is in all slabs at once. One ray starts inside; one misses by less than
-float64 can tell. `raybox.explain` prints the same.
+The line is inside the box while it is inside all slabs. One ray starts inside; one misses by less than
+float64 can represent. `raybox.explain` prints the same.
 """
 
 import raybox as rb

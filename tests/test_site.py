@@ -1,4 +1,4 @@
-"""The site: built by the README's command without a warning; whole, and nothing comes from elsewhere."""
+"""The site: built by the README's command without a warning; complete, and without foreign resources."""
 
 import inspect
 import os
@@ -36,15 +36,15 @@ class Reader(HTMLParser):
         self.page = Page(set(), [], [], [])
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.page.ids.update(given[name] for name in ("id", "name") if given.get(name))
-        for name, value in given.items():
+        values = dict(attrs)
+        self.page.ids.update(values[name] for name in ("id", "name") if values.get(name))
+        for name, value in values.items():
             if (tag, name) in LOADS and value:
                 self.page.loads.append(value)
         if tag in ("a", "form"):
-            self.page.links.append(given.get("href") or given.get("action") or "")
-        if "srcset" in given:
-            self.page.loads.extend(part.split()[0] for part in given["srcset"].split(","))
+            self.page.links.append(values.get("href") or values.get("action") or "")
+        if "srcset" in values:
+            self.page.loads.extend(part.split()[0] for part in values["srcset"].split(","))
 
     def handle_data(self, data):
         self.page.text.append(data)
@@ -58,7 +58,7 @@ def read(path):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Run the command that README.md gives, and read every page."""
+    """Build the site with the README's command; return its pages and folder."""
     (command,) = re.findall(r"`sphinx-build (.*) docs site`", (ROOT / "README.md").read_text())
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
@@ -75,7 +75,7 @@ def site(tmp_path_factory):
 
 
 def inside(page, link):
-    """Give the file and the fragment that a link of a page names; None if it leads out of the site."""
+    """Return the file and fragment of a page's link; None for a link to another site."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return None
@@ -83,39 +83,39 @@ def inside(page, link):
     return Path(place), unquote(parts.fragment)
 
 
-def test_every_source_is_a_page_that_is_reached_from_the_start(site):
+def test_every_source_is_a_page_linked_from_the_start(site):
     pages, _ = site
-    seen, todo = set(), [Path("index.html")]
+    visited, todo = set(), [Path("index.html")]
     while todo:
         page = todo.pop()
-        if page not in pages or page in seen:
+        if page not in pages or page in visited:
             continue
-        seen.add(page)
+        visited.add(page)
         todo += [found[0] for link in pages[page].links if (found := inside(page, link))]
-    missing = {source.with_suffix(".html") for source in SOURCES} - seen
+    missing = {source.with_suffix(".html") for source in SOURCES} - visited
     assert not missing
     assert len(SOURCES) > 20
 
 
 def test_every_link_and_picture_resolves(site):
     pages, folder = site
-    broken, seen = [], 0
+    broken, checked = [], 0
     for page, content in pages.items():
         for link in content.links + content.loads:
             found = inside(page, link)
             if found is None:
                 continue
             target, fragment = found
-            seen += 1
+            checked += 1
             if not (folder / target).is_file() and not (folder / target / "index.html").is_file():
                 broken.append(f"{page}: {link}")
             elif fragment and target in pages and fragment not in pages[target].ids:
-                broken.append(f"{page}: {link}: no such place there")
+                broken.append(f"{page}: {link}: no such fragment")
     assert not broken
-    assert seen > 1000
+    assert checked > 1000
 
 
-def test_nothing_is_loaded_from_elsewhere(site):
+def test_no_resource_is_loaded_from_another_site(site):
     pages, folder = site
     foreign = [
         f"{page}: {load}"
@@ -133,7 +133,7 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 def test_every_public_name_is_in_the_api(site):
     pages, _ = site
-    told = set().union(*(content.ids for page, content in pages.items() if page.parts[0] == "api"))
+    documented = set().union(*(content.ids for page, content in pages.items() if page.parts[0] == "api"))
     names = [name for name in rb.__all__ if name not in ("__version__", "cluster", "stream", "textbook")]
     inside = [f"textbook.{name}" for name in rb.textbook.__all__] + ["stream.cast", "stream.Summary"]
     inside += ["cluster.cast", "cluster.ask"]
@@ -145,7 +145,7 @@ def test_every_public_name_is_in_the_api(site):
         for member in vars(getattr(rb, name))
         if not member.startswith("_") and member != "rows"
     }
-    assert wanted - told == set()
+    assert wanted - documented == set()
     assert len(wanted) > 70
 
 
@@ -164,16 +164,16 @@ def test_every_example_shows_its_code(site):
 
 
 def test_every_block_of_python_is_run():
-    """Doctest runs what has prompts; test_plot runs the blocks that save a first picture."""
-    seen = 0
+    """Doctest runs blocks with prompts; test_plot runs those that save a first picture."""
+    blocks = 0
     for source in SOURCES:
         for language, code in FENCE.findall((DOCS / source).read_text()):
             if language in ("python", "py", "pycon"):
-                seen += 1
+                blocks += 1
                 run = ">>> " in code or (source == Path("index.md") and "savefig" in code)
                 assert run, f"{source}:\n{code}"
-    assert seen > 40
+    assert blocks > 40
 
 
-def test_the_site_is_no_part_of_the_repository():
+def test_the_site_is_not_in_the_repository():
     assert "/site/" in (ROOT / ".gitignore").read_text().split()
