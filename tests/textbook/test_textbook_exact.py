@@ -35,7 +35,7 @@ def compare(o, d, lower, upper, end):
     planes = textbook.candidate_planes(o, d, lower, upper, length=end)
     assert slab.t == planes.t == (bounded.t if bounded else inf)
     assert slab.point == (along(o, d, bounded.t) if bounded else None)
-    assert (planes.hit and planes.plane is None) == holds(lower, upper, start)
+    assert (planes.hit and planes.plane is None) == contains(lower, upper, start)
     assert not (planes.moving_away and bounded)
     if bounded and planes.plane:
         assert planes.plane.t == bounded.t
@@ -60,7 +60,7 @@ def along(o, d, t):
     return tuple(p + t * q for p, q in zip(o, d, strict=True))
 
 
-def holds(lower, upper, p):
+def contains(lower, upper, p):
     return all(a <= x <= b for a, x, b in zip(lower, p, upper, strict=True))
 
 

@@ -63,7 +63,7 @@ def test_the_sliders_and_the_line_of_sight(viewer):
     assert [c.index for c in viewer.answer.contacts] == [1, 2]
     viewer._low.value = 0.0
     viewer._range_changed(None)
-    assert viewer._model.range == (0.0, math.inf)
+    assert viewer._state.range == (0.0, math.inf)
     viewer._line_of_sight_box.value = True
     viewer._line_of_sight_toggled(None)
     assert viewer.answer is None
@@ -97,7 +97,7 @@ def test_the_sliders_fit_any_scene(size, top):
             assert slider.step == slider.max / 1000
         assert (viewer._low.value, viewer._high.value) == (0.0, viewer._high.max)
         viewer._range_changed(None)
-        assert viewer._model.range == (0.0, math.inf)
+        assert viewer._state.range == (0.0, math.inf)
 
 
 def test_a_ray_can_be_typed_and_is_written_back_bit_by_bit(viewer):

@@ -13,7 +13,7 @@ import raybox as rb
 from file_samples import samples
 from raybox.viewer import appearance, open_file
 from raybox.viewer import html as markup
-from raybox.viewer.model import LineOfSight, LineStart, Model
+from raybox.viewer.model import LineOfSight, LineStart, PageState
 from raybox.viewer.stage import Stage, rays_in_3d, stage
 from view_truth import boxes_hit
 
@@ -21,8 +21,8 @@ ROW = rb.Boxes([[2, -1, -1], [5, -1, -1], [8, -1, -1]], [[3, 1, 1], [6, 1, 1], [
 IDS = ["near", "middle", "far"]
 
 
-def model(boxes=ROW, ids=IDS, **options) -> Model:
-    return Model(stage(boxes, "row", ids, **options))
+def page_state(boxes=ROW, ids=IDS, **options) -> PageState:
+    return PageState(stage(boxes, "row", ids, **options))
 
 
 def duplex() -> Stage:
@@ -34,7 +34,7 @@ def duplex() -> Stage:
 
 
 def test_a_click_lists_all_hits_in_order():
-    answer = model().click([0, 0, 0], [1, 0, 0])
+    answer = page_state().click([0, 0, 0], [1, 0, 0])
     assert [(c.index, c.id, c.t, c.length) for c in answer.contacts] == [
         (0, "near", 2.0, 1.0),
         (1, "middle", 5.0, 1.0),
@@ -42,15 +42,15 @@ def test_a_click_lists_all_hits_in_order():
     ]
     assert (answer.nearest, answer.total, answer.face) == (0, 3, "-x")
     assert answer.contacts[1].point == (5.0, 0.0, 0.0)
-    assert model().click([10, 0, 0], [-1, 0, 0]).face == "+x"
-    assert model().click([2.5, 0, 0], [-1, 0, 0]).face == "inside"
-    nothing = model().click([0, 0, 0], [-1, 0, 0])
+    assert page_state().click([10, 0, 0], [-1, 0, 0]).face == "+x"
+    assert page_state().click([2.5, 0, 0], [-1, 0, 0]).face == "inside"
+    nothing = page_state().click([0, 0, 0], [-1, 0, 0])
     assert (nothing.nearest, nothing.contacts, nothing.total) == (-1, (), 0)
 
 
 def test_clicks_on_a_building_agree_with_fractions():
     house = duplex()
-    shown, (low, high) = Model(house), house.scene.bounds
+    shown, (low, high) = PageState(house), house.scene.bounds
     random = np.random.default_rng(5)
     hits = 0
     for _ in range(40):
@@ -65,7 +65,7 @@ def test_clicks_on_a_building_agree_with_fractions():
 
 
 def test_the_range_of_t_limits_the_last_click_too():
-    shown = model()
+    shown = page_state()
     shown.click([0, 0, 0], [1, 0, 0])
     assert [c.index for c in shown.limit(4.0, 7.0).contacts] == [1]
     assert shown.click([0, 0.5, 0], [1, 0, 0]).nearest == 1
@@ -77,7 +77,7 @@ def test_the_range_of_t_limits_the_last_click_too():
 
 
 def test_a_line_of_sight_between_two_clicks():
-    shown = model()
+    shown = page_state()
     shown.set_mode(True)
     start = shown.click([0, 0, 0], [1, 0, 0])
     assert isinstance(start, LineStart)
@@ -98,7 +98,7 @@ def test_a_line_of_sight_between_two_clicks():
     "ray", [([math.nan, 0, 0], [1, 0, 0]), ([0, 0], [1, 0]), ([[0, 0, 0]] * 2, [1, 0, 0])]
 )
 def test_invalid_rays_are_refused(ray):
-    shown = model()
+    shown = page_state()
     shown.click([0, 0, 0], [1, 0, 0])
     with pytest.raises(rb.InvalidInput):
         shown.click(*ray)
@@ -117,7 +117,7 @@ def test_map_coordinates_reach_the_page_without_loss_and_picks_are_exact():
     assert np.abs(city.page_frame.to_scene(on_page) - lower).max() < 1e-6
     assert np.abs(city.page_frame.to_page(city.scene.bounds)).max() <= 4.0
     assert math.frexp(city.page_frame.scale)[0] == 0.5
-    answer = Model(city).click(corner + np.array([0.25, 0.0012, 2.0]), [0, 0, -1])
+    answer = PageState(city).click(corner + np.array([0.25, 0.0012, 2.0]), [0, 0, -1])
     assert (answer.nearest, answer.total) == (1, 1)
 
 
@@ -132,7 +132,7 @@ def test_any_size_fits_the_page(size):
 
 def test_flat_unbounded_and_missing_boxes_are_shown():
     flat = stage(rb.Boxes([[0, 0]], [[1, 2]]))
-    assert Model(flat).click([0.5, 0.5, 3], [0, 0, -1]).face == "+z"
+    assert PageState(flat).click([0.5, 0.5, 3], [0, 0, -1]).face == "+z"
     inf = math.inf
     ground = rb.Boxes([[-inf, -inf, -inf], [0, 0, 0], [inf, 0, 0]], [[inf, inf, 0], [4, 4, 4], [inf, 1, 1]])
     lower, upper, worth = appearance.drawable(stage(ground).solid)
@@ -145,7 +145,7 @@ def test_flat_unbounded_and_missing_boxes_are_shown():
 
 def test_a_click_on_a_mesh_picks_a_triangle():
     mesh = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
-    answer = Model(stage(mesh)).click([0.2, 0.2, 5], [0, 0, -1])
+    answer = PageState(stage(mesh)).click([0.2, 0.2, 5], [0, 0, -1])
     assert (answer.nearest, answer.contacts[0].t, answer.face) == (0, 5.0, "normal 0, 0, 1")
     assert "Triangle 0" in markup.panel(answer)
 
@@ -261,7 +261,7 @@ def test_every_scene_format_opens_from_bytes():
 
 def test_the_panel_shows_ids_and_labels_of_the_hit():
     house = duplex()
-    answer = Model(house).click([25.0, -30.0, 14.0], [-1.0, 1.0, -0.5])
+    answer = PageState(house).click([25.0, -30.0, 14.0], [-1.0, 1.0, -0.5])
     row, text = answer.nearest, markup.panel(answer)
     assert f"Box {row}<" in text
     for value in (house.ids[row], house.labels["ifc_class"][row], house.labels["name"][row], answer.face):
@@ -272,7 +272,7 @@ def test_the_panel_shows_ids_and_labels_of_the_hit():
 
 def test_names_from_files_are_text_never_markup():
     evil = "<img src=x onerror=alert(1)>{alert(2)}"
-    shown = Model(stage(ROW, evil, [evil] * 3))
+    shown = PageState(stage(ROW, evil, [evil] * 3))
     answer = shown.click([0, 0, 0], [1, 0, 0])
     for html in (markup.panel(answer), markup.summary(shown.stage), markup.message(evil)):
         assert "<img" not in html
@@ -281,7 +281,7 @@ def test_names_from_files_are_text_never_markup():
 
 def test_long_lists_end_with_a_count():
     lower = np.pad(np.arange(500.0)[:, None], ((0, 0), (0, 2)))
-    answer = Model(stage(rb.Boxes(lower, lower + 0.5))).click([-1, 0.1, 0.1], [1, 0, 0])
+    answer = PageState(stage(rb.Boxes(lower, lower + 0.5))).click([-1, 0.1, 0.1], [1, 0, 0])
     assert (answer.total, len(answer.contacts)) == (500, 200)
     assert "and 440 more" in markup.panel(answer)
 

@@ -30,7 +30,7 @@ def served():
 @pytest.fixture
 def viewer(served):
     served._server.scene.remove_by_name("/none")
-    served._model.set_mode(False)
+    served._state.set_mode(False)
     served._show_message("")
     return served
 

@@ -101,8 +101,8 @@ def _face(stage: Stage, normal: list[float]) -> str:
 
 
 @final
-class Model:
-    """State of the page: the stage, the range of t, the clicks so far."""
+class PageState:
+    """The stage, the range of t, and the clicks so far; methods return results of clicks."""
 
     def __init__(self, stage: Stage) -> None:
         self.open(stage)

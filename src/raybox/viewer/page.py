@@ -16,7 +16,7 @@ from raybox.scene.scene import Scene
 from raybox.viewer import appearance, draw, open_file, server
 from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
-from raybox.viewer.model import ClickResult, Model, Picked
+from raybox.viewer.model import ClickResult, PageState, Picked
 from raybox.viewer.stage import Stage, rays_in_3d, warm_up
 
 PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large scene
@@ -31,7 +31,7 @@ class Viewer:
 
     def __init__(self, stage: Stage, rays: Rays | None, host: str, port: int) -> None:
         warm_up(type(stage.solid))
-        self._model, self._lock = Model(stage), threading.RLock()
+        self._state, self._lock = PageState(stage), threading.RLock()
         self._host, self._server = host, server.serve(host, port)
         draw.light(self._server.scene)
         self._build_controls()
@@ -49,17 +49,17 @@ class Viewer:
     @property
     def answer(self) -> ClickResult | None:
         """The result of the last click; None without one."""
-        return self._model.result
+        return self._state.result
 
     @property
     def stage(self) -> Stage:
         """The scene shown."""
-        return self._model.stage
+        return self._state.stage
 
     def click(self, origin: Any, direction: Any) -> ClickResult:
         """Return and show the result of a ray in scene coordinates, as of a click."""
         with self._lock:
-            result = self._model.click(origin, direction)
+            result = self._state.click(origin, direction)
             self._show_result(result)
         return result
 
@@ -68,7 +68,7 @@ class Viewer:
         stage = open_file.stage_of_bytes(name, content)
         warm_up(type(stage.solid))
         with self._lock:
-            self._model.open(stage)
+            self._state.open(stage)
             self._show(stage, None)
 
     def html(self) -> str:
@@ -149,7 +149,7 @@ class Viewer:
         self._handler(self._picked)(event)
 
     def _picked(self, event: Any) -> None:
-        page_frame = self._model.stage.page_frame
+        page_frame = self._state.stage.page_frame
         self.click(page_frame.to_scene(event.ray_origin), event.ray_direction)
 
     def _uploaded(self, event: Any) -> None:
@@ -163,13 +163,13 @@ class Viewer:
 
     def _line_of_sight_toggled(self, _: Any) -> None:
         with self._lock:
-            self._model.set_mode(bool(self._line_of_sight_box.value))
+            self._state.set_mode(bool(self._line_of_sight_box.value))
             self._show_result(None)
 
     def _range_changed(self, _: Any) -> None:
         low, high = (float(slider.value) for slider in (self._low, self._high))
         with self._lock:
-            self._show_result(self._model.limit(low, math.inf if high >= self._high.max else high))
+            self._show_result(self._state.limit(low, math.inf if high >= self._high.max else high))
 
     def _ray_entered(self, _: Any) -> None:
         fields = ("origin", self._origin.value), ("direction", self._direction.value)
@@ -177,7 +177,7 @@ class Viewer:
 
     def _clicks_cleared(self, _: Any) -> None:
         with self._lock:
-            self._model.forget()
+            self._state.forget()
             self._show_result(None)
 
     def _save_pressed(self, event: Any) -> None:
@@ -197,7 +197,7 @@ class Viewer:
             self._origin.value = written(result.ray.origins)
             self._direction.value = written(result.ray.directions)
         with self._server.atomic():
-            draw.draw_result(self._server.scene, self._model.stage, result)
+            draw.draw_result(self._server.scene, self._state.stage, result)
 
     def _show(self, stage: Stage, rays: Rays | None) -> None:
         """Draw a stage, and rays in it, in place of the previous one."""
