@@ -268,9 +268,7 @@ def test_errors_state_the_rule_and_a_remedy():
         "got no rays. Pass the rays that were cast": lambda: rb.plot(scene, hits=hits),
         r"hits must be raybox.Hits; got AllHits": lambda: rb.plot(scene, FIVE, scene.all(FIVE)),
         r"shape \(5,\); got shape \(5, 2\)": lambda: rb.plot(scene, FIVE, scene.first(FIVE, 2)),
-        r"\(1 rows\); got a hit of row 2": lambda: rb.plot(
-            BOX, FIVE[:1], rb.Scene(THREE).nearest(FIVE[:1])
-        ),
+        r"\(1 rows\); got a hit of row 2": lambda: rb.plot(BOX, FIVE[:1], rb.Scene(THREE).nearest(FIVE[:1])),
         "ax must be 3D axes, as the scene is 3D; got Axes.*projection='3d'": lambda: rb.plot(scene, ax=flat),
         "explain takes one ray; got 5": lambda: rb.plot_slabs(FIVE, BOX),
         "ax must be 4 axes, the last for t; got 1": lambda: rb.plot_slabs(FIVE[0], BOX, ax=flat),
