@@ -1,5 +1,6 @@
 """Compiled code on disk: damaged, foreign and stale files, several processes at once, folders of others."""
 
+import importlib.util
 import os
 import pickle
 import subprocess
@@ -14,6 +15,7 @@ from numba.core.registry import cpu_target
 
 from raybox.compiler import code_files, code_origin, stored_code
 from raybox.compiler.code_files import cache_folder, load, prune, save
+from raybox.traversal import packet, protocol
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 
@@ -250,6 +252,57 @@ def test_two_definitions_of_a_kernel_identify_code(monkeypatch):
         )
         texts.add(code_origin.find_origin(stored_code.reduce, (kind,)).text)
     assert len(texts) == 2
+
+
+HOOKS = """
+from raybox.traversal.certain_hits import CertainHits
+def intersect_box(b, at):
+    return at.stop, at.result
+class Certain(CertainHits):
+    pass
+def make():
+    class Local(CertainHits):
+        pass
+    return Local
+"""
+
+
+def test_hooks_of_traversals_identify_code(tmp_path, monkeypatch):
+    """Vector code and classes of hits, also in a file that the recorder's file does not import."""
+    recorder = namedtuple("Recorder", "hits")
+    recorder.__module__ = "raybox.compiler.recorder"
+    kind = types.NamedTuple((types.int64,), recorder)
+    monkeypatch.setattr(code_origin, "_START", float("inf"))
+
+    def origin(name, source, **hooks):
+        path = tmp_path / f"{name}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        chosen = {hook: eval(expression, vars(module)) for hook, expression in hooks.items()}
+        box, copies = chosen.get("box", packet.add_undecided), chosen.get("copies", False)
+        packet_hooks = protocol.PacketHooks(box, None, None, needs_rays64=copies)
+        stream_hooks = protocol.StreamHooks(None, None, certain_hits=chosen.get("hits"))
+        monkeypatch.setitem(protocol.REGISTERED.packet, recorder, packet_hooks)
+        monkeypatch.setitem(protocol.REGISTERED.stream, recorder, stream_hooks)
+        found = code_origin.find_origin(stored_code.reduce, (kind,))
+        code_origin._read.cache_clear()
+        del sys.modules[name]
+        return found
+
+    try:
+        boxes = origin("hooks", HOOKS, box="intersect_box")
+        assert str(tmp_path / "hooks.py") in boxes.text
+        assert origin("hooks", HOOKS, box="intersect_box") == boxes
+        assert origin("hooks", HOOKS + "\n", box="intersect_box").contents != boxes.contents
+        assert origin("others", HOOKS, box="intersect_box").text != boxes.text
+        assert origin("hooks", HOOKS, box="intersect_box", copies="True").text != boxes.text
+        hits = origin("hooks", HOOKS, hits="Certain")
+        assert origin("hooks", HOOKS + "\n", hits="Certain").contents != hits.contents
+        assert origin("hooks", HOOKS, hits="make()") is None
+    finally:
+        code_origin._read.cache_clear()
 
 
 ENGINE = """

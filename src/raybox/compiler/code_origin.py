@@ -1,9 +1,10 @@
 """Identify everything that determines the compiled code of an entry point.
 
 That is: all sources of raybox; names and order of the fields of the structs among the arguments; the
-kernels that tables choose for those structs; and the files of users' kernels and structs, with the users' own
-modules that these import. Global variables count as constants, as they do for Numba: a change of a global
-whose value depends on the environment is not detected.
+kernels that tables choose for those structs, with the hooks that raybox's own kernels are made from; and the
+files of users' kernels, hooks and structs, with the users' own modules that these import. Global variables
+count as constants, as they do for Numba: a change of a global of a user's kernel whose value
+depends on the environment is not detected.
 """
 
 import ast
@@ -82,12 +83,10 @@ def find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin | 
         return None
 
 
-def describe(function: Any) -> str:
-    """Return the name and line of a function.
-
-    A module can define a name several times.
-    """
-    return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
+def describe(item: Any) -> str:
+    """Return the name of a function, and its line: a name can have several definitions in a module."""
+    name = f"{item.__module__}.{item.__qualname__}"
+    return name if isinstance(item, type) else f"{name}:{item.__code__.co_firstlineno}"
 
 
 def _find_origin(function: Callable[..., Any], kinds: Iterable[Any]) -> Origin:
@@ -120,10 +119,7 @@ def find_structs(kinds: Iterable[Any]) -> Iterator[type]:
 
 
 def _choose(struct: Any) -> tuple[str, list[Any]]:
-    """Return a description of a struct and its kernels in all tables.
-
-    Return these kernels, too.
-    """
+    """Return a description of a struct and its kernels in all tables, and these kernels."""
     words, kernels = [f"{struct.__module__}.{struct.__qualname__}{struct._fields}"], []
     for stub, choose in DISPATCHERS:
         try:
@@ -131,9 +127,9 @@ def _choose(struct: Any) -> tuple[str, list[Any]]:
         except LookupError:  # a table of other classes
             continue
         if kernel:
-            kernel = kernel.py_func
-            words.append(f"{describe(stub)}={describe(kernel)}")
-            kernels.append(kernel)
+            parts = [kernel.py_func, *getattr(kernel, "closed_over", ())]
+            words.append(f"{describe(stub)}={','.join(map(describe, parts))}")
+            kernels += parts
     return " ".join(words), kernels
 
 
@@ -141,6 +137,8 @@ def _home(item: Any) -> _File | None:
     """Return the file of a function or class; None for raybox itself."""
     if item.__module__.partition(".")[0] == _NAME:
         return None
+    if "<locals>" in item.__qualname__ and isinstance(item, type) and not hasattr(item, "_fields"):
+        raise LookupError("a class made by a function can hold values that its file does not show")
     if not isinstance(item, FunctionType):
         return _file(vars(sys.modules[item.__module__]))
     if item.__closure__:

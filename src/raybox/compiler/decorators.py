@@ -48,6 +48,15 @@ def inlined(function: F) -> F:
     return cast(F, LazyFunction(function, FLAGS | _LINKED | {"forceinline": True}))
 
 
+def closing_over(function: F, *parts: Any) -> F:
+    """Return a `device` function, marked as made from these functions and classes of its closure.
+
+    Stored code is then compiled anew when they change (`raybox.compiler.code_origin`).
+    """
+    cast(Late, function).closed_over = parts
+    return function
+
+
 @vector_code(types.int64)
 def whole(_b: Any, x: Any) -> Any:
     """Return an integer in 64 bits.

@@ -104,6 +104,7 @@ class LazyFunction:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func, self._options = function, options
+        self.closed_over: tuple[Any, ...] = ()  # functions and classes, see `decorators.closing_over`
         self.__doc__, self.__name__ = function.__doc__, function.__name__
 
     @cached_property

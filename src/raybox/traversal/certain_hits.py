@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import types
 
-from raybox.compiler.decorators import device, dispatch
+from raybox.compiler.decorators import closing_over, device, dispatch
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
 from raybox.primitives.table import fills_boxes
@@ -65,7 +65,7 @@ def _intersection(certain_hits: type[CertainHits]) -> Any:
     def intersect(recorder: Any, job: Any, workspace: Any, node: Any, span: Any) -> None:
         write(recorder, job, workspace, node, span)
 
-    return intersect
+    return closing_over(intersect, certain_hits)
 
 
 def intersect_lists(recorder: Any, job: Any, workspace: Any, node: Any, span: Any) -> None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from numba import types
 
 from raybox.bvh.node import CHILD, ROW
-from raybox.compiler.decorators import device, dispatch, whole
+from raybox.compiler.decorators import closing_over, device, dispatch, whole
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
 from raybox.compiler.simd_loops import Register
@@ -113,7 +113,7 @@ def _intersection(decide: Any) -> Any:
     ) -> None:
         write(packets, job, workspace, spot, packet)
 
-    return intersect
+    return closing_over(intersect, decide)
 
 
 def intersect_box(
