@@ -17,6 +17,7 @@ from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
 from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
@@ -29,7 +30,7 @@ from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHook
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, UNDECIDED
 from raybox.traversal.ray_state import mark_undecided
-from raybox.validation import Floats, Ints
+from raybox.validation import Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
@@ -153,16 +154,11 @@ def _resolve(recorder: ExactCount, rows: Any, ray: Ray, i: int) -> float:
     return np.inf
 
 
-@device
-def _finish(_recorder: ExactCount, _state: ExactCount, _job: Any, _k: int) -> bool:
-    return True
-
-
 # Results.
 
 
-def _write_hits(results: CountResults, ray: int, index: Ints, _t: Floats) -> None:
-    results.count[ray] = index.size
+def _write_hits(results: CountResults, hits: OrderedHits) -> None:
+    results.count[hits.ray] = hits.index.size
 
 
 PER_RAY = PerRay(
@@ -224,7 +220,7 @@ QUERY = Query(
                 intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
             )
         },
-        exact={ExactCount: ExactHooks(_resolve, _start, _finish)},
+        exact={ExactCount: ExactHooks(_resolve, _start)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

@@ -7,6 +7,7 @@ tree returns the candidates; `raybox.primitives.small_batch` decides.
 
 from collections.abc import Iterator
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,16 @@ def _add(recorder: Candidates, _rows: Any, _ray: Any, i: int) -> float:
     return np.inf
 
 
+class OrderedHits(NamedTuple):
+    """All hits of one ray, in exact order: by time, then by index."""
+
+    ray: int
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+    rank: Ints
+    """of each hit's exact time among those of the ray, from 0: hits that tie have the same"""
+
+
 REGISTERED.exact[Candidates] = ExactHooks(resolve=_add, start=None, finish=None)
 
 
@@ -49,14 +60,16 @@ def list_candidates(job: Job, k: int, scratch: Scratch, recorder: Candidates) ->
     traverse(job, k, recorder, scratch)
 
 
-def undecided_hits(job: Job) -> Iterator[tuple[int, Ints, Floats]]:
-    """Yield each undecided ray with all of its hits in exact order: index and time."""
+def undecided_hits(job: Job) -> Iterator[OrderedHits]:
+    """Yield the hits of each undecided ray."""
     if not isinstance(job.rows, InstanceRows):
         return
     for k in np.flatnonzero(job.rows.undecided_rays).tolist():
         hits = _hits(job, k)
         times = [definition.rounded(time) for time, _ in hits]
-        yield k, np.array([i for _, i in hits], np.int64), np.array(times, np.float64)
+        later = [definition.order(one[0], other[0]) < 0 for one, other in pairwise(hits)]
+        rank = np.cumsum([0, *later][: len(hits)], dtype=np.int64)
+        yield OrderedHits(k, np.array([i for _, i in hits], np.int64), np.array(times, np.float64), rank)
 
 
 def _hits(job: Job, k: int) -> list[tuple[Ratio, int]]:

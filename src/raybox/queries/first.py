@@ -15,6 +15,7 @@ from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import first_contacts, intersect, tie_is_certain
+from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.exact_order import is_before
 from raybox.queries.merge_geometries import FlatHits, merge_hits
 from raybox.queries.merge_parts import (
@@ -182,11 +183,6 @@ def _resolve(recorder: ExactFirst, rows: Any, ray: Ray, i: int) -> float:
     return recorder.t[size - 1] if recorder.count[0] == size else np.inf
 
 
-@device
-def _finish(_recorder: ExactFirst, _state: ExactFirst, _job: Any, _k: int) -> bool:
-    return True
-
-
 # Results.
 
 
@@ -195,10 +191,10 @@ def _recorder(results: FirstResults, size: int, options: FirstOptions) -> FirstR
     return FirstRecorder(np.empty((size, options.k), np.int32), low, high, results.index, results.t)
 
 
-def _write_exact(results: FirstResults, ray: int, index: Ints, t: Floats) -> None:
-    k = results.index.shape[1]
+def _write_exact(results: FirstResults, hits: OrderedHits) -> None:
+    ray, count, k = hits.ray, hits.index.size, results.index.shape[1]
     results.index[ray], results.t[ray] = -1, np.inf
-    results.index[ray, : index.size], results.t[ray, : index.size] = index[:k], t[:k]
+    results.index[ray, :count], results.t[ray, :count] = hits.index[:k], hits.t[:k]
 
 
 PER_RAY = PerRay(
@@ -277,7 +273,7 @@ QUERY = Query(
     hooks=Hooks(
         stream={FirstRecorder: StreamHooks(record=_record, write_results=_write_results)},
         packet={},
-        exact={ExactFirst: ExactHooks(_resolve, _start, _finish)},
+        exact={ExactFirst: ExactHooks(_resolve, _start)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

@@ -17,6 +17,7 @@ from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
 from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
@@ -28,7 +29,7 @@ from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, STOP, UNDECIDED
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Bools, Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
@@ -155,16 +156,11 @@ def _resolve(recorder: ExactOccluded, rows: Any, ray: Ray, i: int) -> float:
     return np.inf
 
 
-@device
-def _finish(_recorder: ExactOccluded, _state: ExactOccluded, _job: Any, _k: int) -> bool:
-    return True
-
-
 # Results.
 
 
-def _write_hits(results: OccludedResults, ray: int, index: Ints, _t: Floats) -> None:
-    results.hit[ray] = index.size > 0
+def _write_hits(results: OccludedResults, hits: OrderedHits) -> None:
+    results.hit[hits.ray] = hits.index.size > 0
 
 
 PER_RAY = PerRay(
@@ -229,7 +225,7 @@ QUERY = Query(
                 intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
             )
         },
-        exact={ExactOccluded: ExactHooks(_resolve, _start, _finish)},
+        exact={ExactOccluded: ExactHooks(_resolve, _start)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

@@ -7,9 +7,9 @@ import numpy as np
 
 from raybox.compiler import buffer_pool
 from raybox.geometry import with_scratch
-from raybox.queries.exact_fallback import undecided_hits
+from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.single import Job, make_scratch, traverse_rays
-from raybox.validation import Floats, Ints
+from raybox.validation import Ints
 
 
 class ResultArray(NamedTuple):
@@ -34,8 +34,8 @@ class PerRay(NamedTuple):
     """(results, rays, options) -> recorder of groups of up to so many rays, or of packets of so many"""
     exact_recorder: Callable[[Any], Any]
     """(results) -> recorder of the single-ray traversal"""
-    write_hits: Callable[[Any, int, Ints, Floats], None]
-    """(results, ray, index, t): write the result of a ray whose hits are given, in exact order"""
+    write_hits: Callable[[Any, OrderedHits], None]
+    """(results, hits): write the result of a ray that the exact fallback decided"""
     shape: Callable[[Any], tuple[int, ...]] = no_shape
     """(options) -> the shape of one ray's result"""
     group_widths: tuple[int, ...] = (1, 1, 1, 1)
@@ -60,8 +60,8 @@ class PerRay(NamedTuple):
         results = self.allocate(len(job.rays.origins), options)
         self.write_misses(results, 0, len(job.rays.origins))
         traverse_rays(job, (0, len(job.rays.origins)), make_scratch(), self.exact_recorder(results))
-        for k, index, t in undecided_hits(job):
-            self.write_hits(results, k, index, t)
+        for hits in undecided_hits(job):
+            self.write_hits(results, hits)
         return results
 
 

@@ -33,6 +33,12 @@ def always_room(_recorder: Any, _rays: int) -> bool:
     return True
 
 
+@device
+def always_finished(_recorder: Any, _state: Any, _job: Any, _k: int) -> bool:
+    """Return that there was room for a ray's result, which is written already."""
+    return True
+
+
 class StreamHooks(NamedTuple):
     """A query in the stream traversal, which tests a list of rays against each node."""
 
@@ -80,7 +86,7 @@ class ExactHooks(NamedTuple):
     """(recorder, rows, ray, i) -> float: decide primitive i; return the time after which none matters"""
     start: Any
     """(recorder, k) -> recorder: the state of ray k"""
-    finish: Any
+    finish: Any = always_finished
     """(recorder, state, job, k) -> bool: write the result of ray k; False: there is no room"""
 
 
@@ -164,6 +170,11 @@ def prefetches_boxes(recorder: Any) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+def needs_rays64(recorder: Any) -> bool:
+    """Return whether float64 copies of all rays in packets are needed."""
+    raise NotImplementedError("compiled code only")
+
+
 def resolve(recorder: Any, rows: Any, ray: Any, i: int) -> float:
     """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
     raise NotImplementedError("compiled code only")
@@ -199,7 +210,7 @@ _STUBS: dict[str, tuple[Any, ...]] = {
         defers_float64,
         has_unwritten,
     ),
-    "packet": (write_packets, write_misses, has_room, prefetches_boxes),
+    "packet": (write_packets, write_misses, has_room, prefetches_boxes, needs_rays64),
     "exact": (resolve, start, finish),
 }
 

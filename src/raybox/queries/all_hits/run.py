@@ -184,7 +184,7 @@ def _corrected(job: Job, found: _Exact) -> _Exact:
     decided = list(undecided_hits(job))
     if not decided:
         return found
-    rays, index, times = zip(*decided, strict=True)
+    rays, index, times, _ = zip(*decided, strict=True)
     numbers, counts = np.array(rays), found.counts
     stay = ~np.repeat(np.isin(np.arange(counts.size), numbers), counts)
     counts[numbers] = 0

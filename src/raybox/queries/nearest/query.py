@@ -13,6 +13,7 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
 from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_dtypes
+from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.exact_order import is_before
 from raybox.queries.merge_geometries import comes_before
 from raybox.queries.merge_parts import (
@@ -62,17 +63,13 @@ def _resolve(recorder: ExactNearest, rows: Any, ray: Ray, i: int) -> float:
     return recorder.t[0]
 
 
-@device
-def _finish(_recorder: ExactNearest, _state: ExactNearest, _job: Any, _k: int) -> bool:
-    return True
-
-
 def _recorder(results: NearestResults, size: int, _options: Any) -> NearestRecorder:
     return NearestRecorder(np.empty((size, 2)), results.index, results.t)
 
 
-def _write_hits(results: NearestResults, ray: int, index: Ints, t: Floats) -> None:
-    results.index[ray], results.t[ray] = (index[0], t[0]) if index.size else (-1, np.inf)
+def _write_hits(results: NearestResults, hits: OrderedHits) -> None:
+    first = (hits.index[0], hits.t[0]) if hits.index.size else (-1, np.inf)
+    results.index[hits.ray], results.t[hits.ray] = first
 
 
 PER_RAY = PerRay(
@@ -164,7 +161,7 @@ QUERY = Query(
     hooks=Hooks(
         stream={NearestRecorder: stream.HOOKS},
         packet={NearestRecorder: packet.HOOKS},
-        exact={ExactNearest: ExactHooks(_resolve, _start, _finish)},
+        exact={ExactNearest: ExactHooks(_resolve, _start)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=merge_geometries,
