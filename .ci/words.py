@@ -1,0 +1,140 @@
+"""Check names: no banned word in an identifier, no class name twice, no module or signature too long.
+
+Run from the root of the repository: `python .ci/words.py`. Prints each finding as `path:line: message`, and
+exits with status 1 if there is any.
+"""
+
+import ast
+import re
+import sys
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+FOLDERS = ("src", "tests", "benchmarks", "examples")
+LINES = 300  # of a module in src
+POSITIONAL = 6  # parameters of a function in src (ruff has PLR0917 in preview only)
+
+# Metaphors that stood for the field's words, and words that make persons of functions.
+BANNED = frozenset(
+    [
+        "crew",
+        "desk",
+        "shelf",
+        "keeper",
+        "calm",
+        "careful",
+        "doubt",
+        "doubts",
+        "few",
+        "seen",
+        "sure",
+        "sift",
+        "strike",
+        "deal",
+        "held",
+        "holding",
+        "lens",
+        "lent",
+        "begun",
+        "chords",
+        "sinks",
+        "sink",
+        "hands",
+        "asked",
+        "ask",
+        "told",
+        "tell",
+        "give_up",
+        "bring",
+        "judge",
+        "settle",
+        "propose",
+        "kept",
+    ]
+)
+
+# Identifiers that stay, each with its reason, and the folders or files where it may stand.
+ALLOWED = {
+    "ask": (
+        "raybox.cluster.ask is public",
+        ("src/raybox/cluster.py", "src/raybox/distributed", "tests/distributed"),
+    ),
+    "tell": ("the method of Python's files", FOLDERS),
+}
+METHODS = {"tell"}  # of the allowed ones: those that are names of attributes alone
+KERNELS = ("src/raybox/bench/peers/warp_bvh.py",)  # Warp launches kernels with a list of plain parameters
+
+
+def segments(name: str) -> set[str]:
+    """Return the words of an identifier, and each two that follow each other, in lower case."""
+    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
+    return {*words, *map("_".join, pairwise(words))}
+
+
+def is_allowed(name: str, path: str, before: str) -> bool:
+    """Return whether an identifier may stand in a file, after this token, whatever its words."""
+    _, places = ALLOWED.get(name, ("", ()))
+    is_place = any(path == place or path.startswith(f"{place}/") for place in places)
+    return is_place and (name not in METHODS or before == ".")
+
+
+def banned_words(root: Path, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the message for each line's identifiers with banned words."""
+    for word in sorted(segments(path.stem) & BANNED):
+        yield 1, f"module name {path.stem!r} has the banned word {word!r}"
+    found, before = set(), ""
+    with tokenize.open(root / path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type == tokenize.NAME and not is_allowed(token.string, path.as_posix(), before):
+                words = sorted(segments(token.string) & BANNED)
+                found |= {(token.start[0], token.string, word) for word in words}
+            before = token.string
+    for line, name, word in sorted(found):
+        yield line, f"{name!r} has the banned word {word!r}"
+
+
+def long_signatures(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the message for each function with too many positional parameters."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+            count = len(names) - (names[:1] in (["self"], ["cls"]))
+            if count > POSITIONAL:
+                yield node.lineno, f"{node.name} has {count} positional parameters, {POSITIONAL} at most"
+
+
+def findings(root: Path) -> Iterator[str]:
+    """Yield everything that is wrong."""
+    classes = defaultdict[str, list[str]](list)
+    for path in sorted(file for folder in FOLDERS for file in (root / folder).rglob("*.py")):
+        place = path.relative_to(root)
+        found = list(banned_words(root, place))
+        if place.parts[0] == "src":
+            text = path.read_text(encoding="utf-8")
+            tree = ast.parse(text)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    classes[node.name].append(f"{place}:{node.lineno}")
+            found += [] if place.as_posix() in KERNELS else long_signatures(tree)
+            lines = text.count("\n")
+            if lines > LINES:
+                found.append((lines, f"{lines} lines, {LINES} at most"))
+        yield from (f"{place}:{line}: {message}" for line, message in found)
+    for name, places in sorted(classes.items()):
+        if len(places) > 1:
+            yield f"{places[0]}: class {name} is also in {', '.join(places[1:])}"
+
+
+def main() -> int:
+    """Print what is wrong; return the exit status."""
+    found = list(findings(Path()))
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(found)} findings" if found else "words: nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The linter of names finds what it is for, and nothing else."""
+
+import importlib.util
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[1] / ".ci" / "words.py"
+SPEC = importlib.util.spec_from_file_location("words", SCRIPT)
+words = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(words)
+
+WRONG = """
+class Thing:
+    def go(self, a, b, c, d, e, f, g): ...
+def rayDesk(few_rays, _SINKS): ...
+file.tell, tell, give_up, cast.ask
+'desk'  # desk
+"""
+RIGHT = """
+class Other:
+    def go(self, a, b, c, d, e, f, *, g): ...
+def fewer_desktops(a, b, c, d, e, f, *, g): ...
+file.tell, giveaway, ascii
+"""
+
+
+def found(root: Path, **files: str) -> list[str]:
+    for name, text in files.items():
+        path = root / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return list(words.findings(root))
+
+
+def test_banned_words_and_long_signatures(tmp_path):
+    messages = found(tmp_path, src__raybox__shelf_of=WRONG)
+    assert [message.split(": ", 1) for message in messages] == [
+        ["src/raybox/shelf_of.py:1", "module name 'shelf_of' has the banned word 'shelf'"],
+        ["src/raybox/shelf_of.py:4", "'_SINKS' has the banned word 'sinks'"],
+        ["src/raybox/shelf_of.py:4", "'few_rays' has the banned word 'few'"],
+        ["src/raybox/shelf_of.py:4", "'rayDesk' has the banned word 'desk'"],
+        ["src/raybox/shelf_of.py:5", "'ask' has the banned word 'ask'"],
+        ["src/raybox/shelf_of.py:5", "'give_up' has the banned word 'give_up'"],
+        ["src/raybox/shelf_of.py:5", "'tell' has the banned word 'tell'"],
+        ["src/raybox/shelf_of.py:3", "go has 7 positional parameters, 6 at most"],
+    ]
+
+
+def test_names_that_only_look_like_it(tmp_path):
+    assert not found(tmp_path, src__raybox__right=RIGHT, src__raybox__cluster="ask = 1")
+
+
+def test_classes_of_one_name_and_long_modules(tmp_path):
+    same = "class Same: ..."
+    messages = found(tmp_path, src__a=same, src__b=same, src__c="x = 1\n" * 301, tests__d=same + "\n" * 301)
+    assert messages == [
+        "src/c.py:301: 301 lines, 300 at most",
+        "src/a.py:1: class Same is also in src/b.py:1",
+    ]
