@@ -1,0 +1,46 @@
+"""What the documentation says about the sources: the drawing of the layers, and the names of files."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "raybox"
+PAGES = ("docs/architecture.md", "docs/change.md", "docs/numerics.md", "CONTRIBUTING.md")
+
+
+def test_the_drawing_of_the_layers_is_the_contract():
+    drawing = re.search(r"## The layers.*?```text\n(.*?)```", (ROOT / PAGES[0]).read_text(), re.DOTALL)
+    drawn = [re.split(r"  +", line)[0] for line in drawing[1].splitlines()]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert drawn == contract[0]["layers"]
+    packages = {name for layer in drawn for name in layer.split(" | ")}
+    there = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert there == packages | {"__init__", "__main__"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_pages_name_exist(page):
+    """By a path from the root or from the package, or as the neighbour of the file named before."""
+    folder, missing, count = PACKAGE, [], 0
+    for name in re.findall(r"`([\w/.]+\.py|[\w/]+/)`", (ROOT / page).read_text()):
+        if "NAME" in name or "sphere" in name:
+            continue
+        found = [base / name for base in (ROOT, PACKAGE, folder) if (base / name).exists()]
+        missing += [] if found else [name]
+        folder = next((path if path.is_dir() else path.parent for path in found), folder)
+        count += 1
+    assert not missing
+    assert count > 5
+
+
+def test_the_way_of_a_query_is_short():
+    text = (ROOT / PAGES[0]).read_text()
+    rows = re.findall(r"^\| `([\w/]+\.py)`", text[: text.index("## Three traversals")], re.MULTILINE)
+    assert rows[0] == "queries/nearest/query.py"
+    assert rows[-1] == "traversal/node_test.py"
+    assert len(rows) <= 9
