@@ -13,7 +13,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import larger, smaller
 from raybox.compiler.simd import Lanes
-from raybox.compiler.struct_ref import held
+from raybox.compiler.struct_ref import struct
 from raybox.exact import definition
 from raybox.geometry import RayRows
 from raybox.hits import Hits
@@ -51,7 +51,7 @@ class FarthestResults(NamedTuple):
     t: Any
 
 
-@held
+@struct
 class FarthestRecorder(NamedTuple):
     """The farthest hit so far: RESULT is its index, its time is from times[r, 0] to times[r, 1]."""
 

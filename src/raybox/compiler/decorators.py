@@ -53,7 +53,7 @@ def closing_over(function: F, *parts: Any) -> F:
 
     Stored code is then compiled anew when they change (`raybox.compiler.code_origin`).
     """
-    cast(Late, function).closed_over = parts
+    cast(LazyFunction, function).closed_over = parts
     return function
 
 

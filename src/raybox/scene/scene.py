@@ -84,7 +84,7 @@ class Scene(QueryMethods):
 
     def __repr__(self) -> str:
         made = self.geometry
-        return f"Scene({list(made) if self._several else made!r})"
+        return f"Scene({list(made) if self._is_list else made!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self.geometry
