@@ -28,13 +28,13 @@ def plain(rng, count) -> np.ndarray:
 @pytest.fixture
 def late(monkeypatch):
     """Return a list that rays are noted in which are left to whole numbers."""
-    noted, contacts = [], exact_fallback._contacts
+    noted, contacts = [], exact_fallback._hits
 
     def note(job, k):
         noted.append(k)
         return contacts(job, k)
 
-    monkeypatch.setattr(exact_fallback, "_contacts", note)
+    monkeypatch.setattr(exact_fallback, "_hits", note)
     return noted
 
 

@@ -70,7 +70,7 @@ def _enter(rows: Any, seen: Seen, limit: float, recorder: Any, scratch: Scratch)
     meets, slabs = make_ray_slabs(rows.tree, Ray(seen.local, seen.heading, begin, end), (x, y, z))
     if not meets:
         return np.inf
-    job = Job(rows.tree, rows, (), rows.unsure[:0], None, seen.base)
+    job = Job(rows.tree, rows, (), rows.undecided[:0], None, seen.base)
     return traverse_tree(rows, job, slabs, seen, recorder, scratch)
 
 
