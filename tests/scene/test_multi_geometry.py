@@ -219,10 +219,10 @@ def test_invalid_geometries_are_refused():
 
 def test_pictures_are_of_one_geometry():
     scene = rb.Scene(parts_of(np.random.default_rng(33)))
-    with pytest.raises(rb.InvalidInput, match="Show its parts one by one"):
+    with pytest.raises(rb.InvalidInput, match="Show its geometries one by one"):
         stage(scene)
     pytest.importorskip("matplotlib")
-    with pytest.raises(rb.InvalidInput, match="Draw the parts of a scene one by one"):
+    with pytest.raises(rb.InvalidInput, match="Draw the geometries of a scene one by one"):
         rb.plot(scene)
 
 

@@ -43,26 +43,30 @@ def test_boxes_are_swept_against_boxes(geometry):
 
 @every
 def test_scenes_are_split_before_they_are_built(geometry):
-    with pytest.raises(rb.InvalidInput, match=r"a SplitScene is made of Boxes, a Mesh or pieces.*got Scene"):
+    with pytest.raises(
+        rb.InvalidInput, match=r"a SplitScene is made of Boxes, a Mesh or an iterable of Boxes; got Scene"
+    ):
         rb.SplitScene(rb.Scene(geometry), parts=1)
 
 
 @pytest.mark.parametrize("geometry", [COPIES, PLANES, [BOXES, MESH], [COPIES]])
 def test_what_cannot_be_split(geometry, tmp_path):
-    with pytest.raises(rb.InvalidInput, match=r"pieces of (a scene must be )?Boxes.*; got "):
+    with pytest.raises(rb.InvalidInput, match=r"(iterable of Boxes|Boxes of one D); got "):
         rb.SplitScene(geometry, parts=1, folder=tmp_path / "split")
     assert not list(tmp_path.iterdir())
 
 
 @every
 def test_one_geometry_is_shown_and_drawn(geometry):
-    with pytest.raises(rb.InvalidInput, match=r"a scene of Boxes or of a Mesh; got .*Show its parts one by"):
+    with pytest.raises(
+        rb.InvalidInput, match=r"scene must be of Boxes or of a Mesh; got .*Show its geometries one by"
+    ):
         stage_of(rb.Scene(geometry))
-    with pytest.raises(rb.InvalidInput, match="view shows a file, Boxes, a Mesh or a Scene; got "):
+    with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Mesh or a Scene; got "):
         stage_of(geometry)
     pytest.importorskip("matplotlib")
     for one in (geometry, rb.Scene(geometry)):
         with pytest.raises(
-            rb.InvalidInput, match=r"a Scene, Boxes or a Mesh; got .*Draw the parts of a scene"
+            rb.InvalidInput, match=r"a Scene, Boxes or a Mesh; got .*Draw the geometries of a scene"
         ):
             rb.plot(one)

@@ -90,7 +90,7 @@ def test_boxes_left_just_before_the_start(axis, sign):
 
 @pytest.mark.parametrize("power", [50, 58, 61, 64, 80, 900])
 def test_axes_far_apart_in_speed(power):
-    """Movers that are fast, and long, on one axis come to boxes by another, on which they hardly move."""
+    """Boxes that are fast, and long, on one axis reach others by another axis, on which they hardly move."""
     rng, counts = np.random.default_rng(7), Counter()
     for axis in range(3):
         lower, upper = small(*corners(rng, 30, 3, False), 0.25)
