@@ -27,6 +27,8 @@ from compare_trees import Tree, Worker, WorkerError, prune, reply, request, send
 
 LEAST = 0.02  # seconds of a timed sample; a shorter call is repeated
 MOST_CALLS = 1000
+TOTAL = 0.3  # seconds of all samples of one worker, or there are more rounds
+MORE = 4  # times as many rounds, at most
 RERUNS = 3  # fresh sets of processes, each with twice the rounds
 
 
@@ -204,7 +206,9 @@ def _times(run: Run, processes: list[Worker], repeats: int) -> list[tuple[float,
     once = max(request(processes[0], "measure", 1, run.clock), 1e-6)
     calls = min(MOST_CALLS, max(1, round(LEAST / once)))
     seconds: list[list[float]] = [[] for _ in processes]
-    for turn in range(repeats):
+    for turn in range(MORE * repeats):
+        if turn >= repeats and calls * sum(seconds[0]) > TOTAL:
+            break
         order = range(len(processes)) if turn % 2 == 0 else reversed(range(len(processes)))
         for k in order:
             seconds[k].append(request(processes[k], "measure", calls, run.clock) / calls)
