@@ -43,3 +43,9 @@ def hit_dtypes(ids: Any, numbers: Any) -> dict[str, np.dtype[Any]]:
     real = np.dtype(np.float64)
     named = {} if ids is None else {"id": np.array([*ids, ""], dtype=str).dtype}
     return {**RAY, "index": np.dtype(np.int64), **named, "t": real, **dict.fromkeys(numbers, real)}
+
+
+def number_results(name: str, first: int, values: NDArray[Any]) -> ChunkResults:
+    """Return results of one number a ray, from ray `first` on, as a column of this name."""
+    columns: Columns = {"ray": range(first, first + len(values)), name: values}
+    return ChunkResults(int(np.count_nonzero(values)), lambda _: columns)

@@ -16,7 +16,7 @@ from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
-from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
@@ -196,10 +196,7 @@ class _CountParts:
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    count = scene.count(rays, workers=workers)
-    yield ChunkResults(
-        int(np.count_nonzero(count)), lambda _: {"ray": range(first, first + len(count)), "count": count}
-    )
+    yield number_results("count", first, scene.count(rays, workers=workers))
 
 
 QUERY = Query(

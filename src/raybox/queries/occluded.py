@@ -16,7 +16,7 @@ from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
-from raybox.queries.columns import RAY, ChunkResults
+from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
@@ -201,10 +201,7 @@ class _OccludedParts:
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    hit = scene.occluded(rays, workers=workers)
-    yield ChunkResults(
-        int(np.count_nonzero(hit)), lambda _: {"ray": range(first, first + len(hit)), "occluded": hit}
-    )
+    yield number_results("occluded", first, scene.occluded(rays, workers=workers))
 
 
 QUERY = Query(
