@@ -52,7 +52,7 @@ def demo(out: str) -> None:
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
         building = read(path)
     announce_compiling()
-    scene = Scene(building.geometry)  # type: ignore[arg-type]
+    scene = Scene(building.geometry)
     click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
     sweeps = _camera(building), _lidar(building)
     scene.nearest(sweeps[0].rays[0, :1])  # compiles, before the time is taken

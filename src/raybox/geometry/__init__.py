@@ -1,6 +1,7 @@
 """Frozen containers of arrays: rays, boxes, planes, triangle meshes and instances."""
 
 from raybox.geometry.boxes import Boxes, BoxRows
+from raybox.geometry.container import Geometry
 from raybox.geometry.culling import Cull, facing
 from raybox.geometry.image_bounds import around
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
@@ -11,12 +12,6 @@ from raybox.geometry.rays import RayRows, Rays
 
 Bounded = Boxes | Mesh
 """Geometries with a bounding box for each row."""
-
-Surveyed = Bounded | Planes
-"""Geometries that `intersect` pairs with rays, row by row."""
-
-Geometry = Surveyed | Instances
-"""All geometries of scenes."""
 
 __all__ = [
     "Bounded",
@@ -33,7 +28,6 @@ __all__ = [
     "Planes",
     "RayRows",
     "Rays",
-    "Surveyed",
     "TriangleRows",
     "around",
     "facing",

@@ -11,6 +11,7 @@ import numpy as np
 
 from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, with_scratch
 from raybox.primitives import small_batch
+from raybox.primitives.exact_table import FirstContact
 from raybox.validation import Bools, Floats, Ints, freeze
 
 
@@ -108,7 +109,7 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
     """
     ray_of, number = hits
     left: Bools = number >= 0
-    if isinstance(rays, MovingBoxes) or not small_batch.serves(rows, number.size):
+    if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
         from raybox.primitives import pairs
 
         getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
@@ -116,20 +117,20 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)
     for k in np.flatnonzero(left):
-        met = small_batch.meet(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
+        met = small_batch.first_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
         if met is not None:
             _WRITERS[loop](met, k, *out)
 
 
-def _set_span(met: small_batch.Met, k: int, near: Floats, far: Floats) -> None:
+def _set_span(met: FirstContact, k: int, near: Floats, far: Floats) -> None:
     near[k], far[k] = met.crossing.t_enter, met.crossing.t_exit
 
 
-def _set_normal(met: small_batch.Met, k: int, out: Floats) -> None:
+def _set_normal(met: FirstContact, k: int, out: Floats) -> None:
     out[k] = met.normal
 
 
-def _set_weights(met: small_batch.Met, k: int, out: Floats) -> None:
+def _set_weights(met: FirstContact, k: int, out: Floats) -> None:
     out[k] = met.weights
 
 

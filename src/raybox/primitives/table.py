@@ -1,7 +1,7 @@
 """The table of primitives: which kernel file answers for which kind of rows.
 
-The tree and the loops call ``intersect(rows, ray, i)`` and know no primitive; Numba picks the
-kernel by the type of the rows. A new primitive is a file beside this one, and a line here.
+The tree and the loops call ``intersect(rows, ray, i)``; Numba picks the kernel by the type of the rows. A new
+primitive is a module with kernels, and a line here or a call of `add`.
 """
 
 from types import ModuleType
@@ -9,7 +9,7 @@ from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
 from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
-from raybox.primitives import box, instance, plane, triangle
+from raybox.primitives import box, exact_table, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.ray import Ray
 
@@ -19,6 +19,16 @@ TABLE: dict[type, ModuleType] = {
     TriangleRows: triangle,
     InstanceRows: instance,
 }
+
+
+def add(rows_class: type, module: ModuleType) -> None:
+    """Register a primitive: the class of its rows, and the module of its kernels.
+
+    Scenes then hold its containers. ``module.EXACT``, if there is one, decides a handful of pairs, and the
+    order of hits of several geometries (`raybox.primitives.exact_table.ExactFunctions`).
+    """
+    TABLE[rows_class] = module
+    exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)
 
 
 def bounds(rows: Any) -> tuple[Any, Any]:
@@ -34,7 +44,7 @@ def has_simd(rows: Any) -> bool:
 
 def fills_boxes(rows: Any) -> bool:
     """Tell whether primitives are all of their boxes, so that who meets the box has met them."""
-    return bool(TABLE[rows.__class__].FILLS_BOXES)  # of vector code, too: `type` would tell its own
+    return _fills_boxes(TABLE[rows.__class__])  # of vector code, too: `type` would tell its own
 
 
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
@@ -105,13 +115,17 @@ def _none_enters(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
     pass
 
 
-dispatch(
-    entry_times, lambda kind: getattr(TABLE[kind], "entry_times", _none_enters) if kind in TABLE else None
-)
-dispatch(
-    fills_boxes,
-    lambda kind: (yes if getattr(TABLE[kind], "FILLS_BOXES", False) else no) if kind in TABLE else None,
-)
+def _fills_boxes(module: ModuleType) -> bool:
+    return getattr(module, "FILLS_BOXES", False)
+
+
+def _entry_times(module: ModuleType) -> Any:
+    """Return what times hits by known planes: by default, as any other hits."""
+    return getattr(module, "entry_times", module.first_contacts) if _fills_boxes(module) else _none_enters
+
+
+dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
+dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
 dispatch_named(
     (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
 )

@@ -75,9 +75,9 @@ def undecided_hits(job: Job) -> Iterator[OrderedHits]:
 def _hits(job: Job, k: int) -> list[tuple[Ratio, int]]:
     """Return the hits of ray k, in exact order."""
     ray = small_batch.ray_at(job.rays, k)
-    times = ((small_batch.moment(job.rows, ray, i), i) for i in _candidates(job, k).tolist())
+    times = ((small_batch.exact_time(job.rows, ray, i), i) for i in _candidates(job, k).tolist())
     hits = ((time, i) for time, i in times if time is not None)
-    return sorted(hits, key=cmp_to_key(small_batch.in_order))
+    return sorted(hits, key=cmp_to_key(small_batch.compare_contacts))
 
 
 def _candidates(job: Job, k: int) -> Ints:

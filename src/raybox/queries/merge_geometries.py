@@ -40,18 +40,18 @@ def merge_hits(request: Request, parts: Sequence[FlatHits]) -> FlatHits:
     for _, group in groupby(members.tolist(), key=runs.__getitem__):
         places = list(group)
         exact = [(exact_time(request, int(ray[places[0]]), int(number[k])), int(number[k])) for k in places]
-        number[places] = [i for _, i in sorted(exact, key=cmp_to_key(small_batch.in_order))]
+        number[places] = [i for _, i in sorted(exact, key=cmp_to_key(small_batch.compare_contacts))]
     return FlatHits(ray, number, t)
 
 
 def comes_before(request: Request, ray: int, one: int, other: int) -> bool:
     """Return whether the first of two hits of a ray, given by their ids, comes first, exactly."""
     times = (exact_time(request, ray, one), one), (exact_time(request, ray, other), other)
-    return small_batch.in_order(*times) < 0
+    return small_batch.compare_contacts(*times) < 0
 
 
 def exact_time(request: Request, ray: int, number: int) -> Any:
     """Return the exact time of a hit."""
     which = int(np.searchsorted(request.starts, number, side="right")) - 1
     job = request.jobs[which]
-    return small_batch.moment(job.rows, small_batch.ray_at(job.rays, ray), number - request.starts[which])
+    return small_batch.exact_time(job.rows, small_batch.ray_at(job.rays, ray), number - request.starts[which])

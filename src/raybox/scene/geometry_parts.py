@@ -14,17 +14,8 @@ from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW
 from raybox.exact.matrix_inverse import invert
-from raybox.geometry import (
-    Bounded,
-    Cull,
-    Geometry,
-    InstanceRows,
-    Instances,
-    Rays,
-    around,
-    facing,
-    with_scratch,
-)
+from raybox.geometry import Bounded, Cull, Geometry, InstanceRows, Instances, Rays, around, facing, with_scratch
+from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd
 from raybox.threads.chunks import check_workers
 from raybox.traversal.ray_setup import Frame, frame_of
@@ -58,6 +49,8 @@ def listed(geometry: Any) -> list[Any]:
         raise InvalidInput("a Scene of a list wants at least one geometry; got none. Boxes may be empty.")
     dims = {one.ndim_space for one in made if isinstance(one, Geometry)}
     if len(dims) > 1:
+        for one in made:
+            _check_kind(one)
         raise InvalidInput(
             f"geometries of a Scene must have the same dimensions; got {', '.join(map(repr, made))}. "
             "Add or drop a coordinate."
@@ -73,20 +66,42 @@ def alike(given: list[Any], old: tuple[Any, ...]) -> bool:
     )
 
 
-def make(geometry: Any, quality: str, workers: int) -> Part:
-    """Build a geometry's part of a scene."""
-    if not isinstance(geometry, Geometry):
+def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
+    """Build the parts of a scene."""
+    parts = tuple(make(one, quality, workers) for one in listed(geometry))
+    for part in parts:
+        if len(parts) > 1 and exact_table.TABLE[type(part.rows)] is None:
+            name = type(part.geometry).__name__
+            raise InvalidInput(
+                f"a Scene of several geometries needs exact times of each; {name} has kernels only. "
+                "Add EXACT to the module of its kernels, or make a Scene of it alone."
+            )
+    return parts
+
+
+def _check_kind(geometry: Any) -> Any:
+    """Return the rows of a container of primitives, None for instances; refuse anything else."""
+    rows = exact_table.rows_of(geometry)
+    if rows is None and not isinstance(geometry, Instances):
         raise InvalidInput(
             f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of such; got "
             f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
         )
+    return rows
+
+
+def make(geometry: Any, quality: str, workers: int) -> Part:
+    """Build a geometry's part of a scene."""
+    rows = _check_kind(geometry)
     if len(geometry) >= 2**31:
         raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
     if quality not in QUALITIES:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
-    inner = make(geometry.geometry, quality, workers) if isinstance(geometry, Instances) else None
-    rows = _rows(geometry, inner)
+    inner = None
+    if isinstance(geometry, Instances):
+        inner = make(geometry.geometry, quality, workers)
+        rows = _instance_rows(geometry, inner)
     box_rows = bounds(rows)
     return _made(geometry, rows, refit_policy.build(*box_rows), box_rows, refit_policy, inner)
 
@@ -102,7 +117,7 @@ def moved(part: Part, geometry: Geometry) -> Part:
     inner = part.inner
     if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
         inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
-    rows = _rows(geometry, inner)
+    rows = _instance_rows(geometry, inner) if isinstance(geometry, Instances) else geometry.rows()
     box_rows = bounds(rows)
     tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
     return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
@@ -171,11 +186,8 @@ def _made(
     return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner)
 
 
-def _rows(geometry: Geometry, inner: Part | None) -> Any:
-    """Return a geometry's rows for the kernels."""
-    if not isinstance(geometry, Instances):
-        return geometry.rows()
-    assert inner is not None  # as `make` sees to
+def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
+    """Return instances as the kernels read them."""
     size = len(inner.geometry)
     if len(geometry) * max(1, size) >= 2**62:
         raise InvalidInput(
@@ -189,7 +201,8 @@ def _rows(geometry: Geometry, inner: Part | None) -> Any:
     freeze(high, low, tame, lower, upper)
     none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
     made = InstanceRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
-    return with_scratch(made, 0)
+    rows: InstanceRows = with_scratch(made, 0)
+    return rows
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:

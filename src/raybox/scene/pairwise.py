@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Cull, RayRows, Rays, Surveyed, facing
+from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives import small_batch
+from raybox.primitives.exact_table import rows_of
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.validation import Floats, Ints, freeze
 
@@ -35,7 +36,7 @@ class _Asked(NamedTuple):
 
 
 def intersect(
-    rays: Rays, geometry: Surveyed, *, cull: Cull = None, workers: int = -1, progress: bool = False
+    rays: Rays, geometry: Geometry, *, cull: Cull = None, workers: int = -1, progress: bool = False
 ) -> Hits:
     """Tell where rays meet boxes, planes or triangles, pair by pair.
 
@@ -81,31 +82,32 @@ def intersect(
     >>> hits.hit, hits.t
     (array([ True, False]), array([ 2., inf]))
     """
-    _check(rays, geometry)
+    rows = _check(rays, geometry)
     check_workers(workers)
     shape = _shape(rays, len(geometry))
     total = prod(shape)
     last = rays.shape[-1] if rays.shape else 1
     row = last if len(rays.shape) > 1 else 0
-    rows = facing(geometry, geometry.rows(), cull)
+    rows = facing(geometry, rows, cull)
     source = Source(rays, (rows,), (0,), max(shape[-1], 1), row, int(last > 1))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
-    if small_batch.serves(rows, total) and not _is_ready(rows, total):
+    if small_batch.is_small(rows, total) and not _is_ready(rows, total):
         _by_hand(asked, range(total))
     else:
         _by_kernel(asked, workers=workers, progress=progress)
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
-def _check(rays: Any, geometry: Any) -> None:
-    """Refuse what cannot be asked."""
+def _check(rays: Any, geometry: Any) -> Any:
+    """Return the rows of a geometry; refuse what cannot be asked."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )
-    if not isinstance(geometry, Surveyed):
+    rows = rows_of(geometry)
+    if rows is None:
         raise InvalidInput(
             f"geometry must be Boxes, Planes or Mesh; got {type(geometry).__name__}. "
             "Make some: Boxes(lower, upper)."
@@ -115,6 +117,7 @@ def _check(rays: Any, geometry: Any) -> None:
             f"rays and geometry must have the same dimensions; got D = {rays.ndim_space} "
             f"and D = {geometry.ndim_space}. Add or drop a coordinate."
         )
+    return rows
 
 
 def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
@@ -140,7 +143,7 @@ def _by_hand(asked: _Asked, which: Iterable[int]) -> None:
     inner, row, column, step = asked.pairing
     for k in which:
         ray, i = k // inner * row + k % inner * column, k % inner * step
-        met = small_batch.meet(asked.rows, small_batch.ray_at(asked.rays, ray), i)
+        met = small_batch.first_contact(asked.rows, small_batch.ray_at(asked.rays, ray), i)
         asked.index[k], asked.t[k] = (-1, np.inf) if met is None else (i, met.crossing.t)
 
 
@@ -191,7 +194,7 @@ def _settle(asked: _Asked, begin: int, end: int) -> None:
     from raybox.primitives import box_pairs
 
     which = begin + np.flatnonzero(asked.index[begin:end] == box_pairs.UNDECIDED)
-    if which.size <= small_batch.FEW:  # the exact kernel takes seconds to compile the first time
+    if which.size <= small_batch.MAX_PAIRS:  # the exact kernel takes seconds to compile the first time
         _by_hand(asked, which.tolist())
     else:
         work = box_pairs.make_work(asked.rays, asked.rows, asked.pairing)

@@ -44,10 +44,10 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     met: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
         for i in _candidates(one, *_bounds(rows)).tolist():
-            time = small_batch.moment(rows, one, i)
+            time = small_batch.exact_time(rows, one, i)
             if time is not None:
                 met.append((time, i))
-    met.sort(key=cmp_to_key(small_batch.in_order))
+    met.sort(key=cmp_to_key(small_batch.compare_contacts))
     index = np.array([i for _, i in met], np.int64)
     t = np.array([definition.rounded(time) for time, _ in met], np.float64)
     return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), (rows,)))

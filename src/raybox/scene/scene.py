@@ -58,7 +58,7 @@ class Scene(QueryMethods):
     def __init__(
         self, geometry: Geometry | list[Geometry], *, quality: str = "balanced", workers: int = -1
     ) -> None:
-        made = tuple(geometry_parts.make(one, quality, workers) for one in geometry_parts.listed(geometry))
+        made = geometry_parts.make_all(geometry, quality, workers)
         self._set(isinstance(geometry, list | tuple), quality, made)
 
     def _set(self, is_list: bool, quality: str, made: tuple[Part, ...]) -> None:

@@ -1,0 +1,184 @@
+"""The table of exact functions: one ray and one primitive in integers, without Numba.
+
+A class of rows stands here once a scene may hold it; one without exact functions goes to its kernels, however
+few the pairs. Both round the exact time once, so they return the same bits.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.exact import definition, instance_definition
+from raybox.exact.definition import Crossing, Ratio, Ray1, Vector
+from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
+from raybox.validation import Floats
+
+_AXES = np.eye(3)
+NO_WEIGHTS = (np.nan, np.nan)
+
+Points = Sequence[Vector]
+
+
+class FirstContact(NamedTuple):
+    """One hit: the times, the unit normal, and barycentric weights (NaN where there are none)."""
+
+    crossing: Crossing
+    normal: Floats
+    weights: tuple[float, float]
+
+
+def no_points(_rows: Any, _i: int) -> Points:
+    """Return no points: the primitive cannot be instanced."""
+    return ()
+
+
+class ExactFunctions(NamedTuple):
+    """Exact functions of a primitive: of rows, one ray, the primitive's number and its points."""
+
+    contact: Callable[[Any, Ray1, int, Points], FirstContact | None]
+    """the first contact; None: a miss"""
+    time: Callable[[Any, Ray1, int, Points], Ratio | None]
+    """the exact time of the first contact; None: a miss"""
+    points: Callable[[Any, int], Points] = no_points
+    """(rows, i) -> the points that define primitive i; of an instance they are transformed with the ray"""
+
+
+def rows_of(geometry: Any) -> Any:
+    """Return the rows of a container of primitives; None for anything else."""
+    if isinstance(geometry, type) or not hasattr(geometry, "ndim_space") or not hasattr(geometry, "rows"):
+        return None
+    rows = geometry.rows()
+    return rows if type(rows) in TABLE else None
+
+
+def unit(vector: Floats) -> Floats:
+    """Return a vector scaled to length 1; the zero vector stays."""
+    largest = np.abs(vector).max()
+    if largest == 0.0:
+        return vector
+    x, y, z = (vector / largest).tolist()
+    return np.array([x, y, z]) / math.sqrt(x * x + y * y + z * z)
+
+
+# Boxes.
+
+
+def _box_points(rows: BoxRows, i: int) -> Points:
+    return tuple(rows.lower[i].tolist()), tuple(rows.upper[i].tolist())
+
+
+def _box_time(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> Ratio | None:
+    return definition.box_time(ray, *points)
+
+
+def _box_contact(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> FirstContact | None:
+    crossing = definition.box(ray, *points)
+    return crossing and FirstContact(crossing, _face_normal(crossing, ray), NO_WEIGHTS)
+
+
+def _face_normal(crossing: Crossing, ray: Ray1) -> Floats:
+    """Return the outward normal of the face that a box is entered by; zero where the ray starts inside."""
+    if crossing.axis < 0:
+        return np.zeros(3)
+    outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
+    normal: Floats = outward * _AXES[crossing.axis] + 0.0
+    return normal
+
+
+# Planes.
+
+
+def _plane_time(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> Ratio | None:
+    return definition.plane_time(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
+
+
+def _plane_contact(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
+    crossing = definition.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
+    return crossing and FirstContact(crossing, unit(rows.normals[i]), NO_WEIGHTS)
+
+
+# Triangles.
+
+
+def _triangle_points(rows: TriangleRows, i: int) -> Points:
+    return [tuple(corner) for corner in rows.corners[i].tolist()]
+
+
+def _triangle_time(rows: TriangleRows, ray: Ray1, _i: int, points: Points) -> Ratio | None:
+    a, b, c = points
+    return definition.triangle_time(ray, a, b, c, rows.cull_back)
+
+
+def _triangle_contact(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> FirstContact | None:
+    a, b, c = points
+    hit = definition.triangle(ray, a, b, c, rows.cull_back)
+    return hit and FirstContact(hit[0], _triangle_normal(rows, i), hit[1:])
+
+
+def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
+    a, b, c = rows.corners[i]
+    # halved, differences of the largest floats do not overflow
+    return unit(_cross(unit(0.5 * b - 0.5 * a), unit(0.5 * c - 0.5 * a)))
+
+
+def _cross(p: Floats, q: Floats) -> Floats:
+    """Return p x q, each part rounded once."""
+    a, b, c = map(Fraction, p.tolist())
+    x, y, z = map(Fraction, q.tolist())
+    return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
+
+
+# Instances: the ray and the points of the inner primitive, in the instance's coordinates.
+
+
+class _Local(NamedTuple):
+    """A ray and one primitive in the coordinates of an instance, in integers."""
+
+    functions: ExactFunctions  # of the inner geometry
+    ray: Ray1
+    row: int  # of the inner geometry
+    points: Points
+
+
+def _to_instance(rows: InstanceRows, ray: Ray1, i: int) -> _Local:
+    instance, row = divmod(int(i), rows.size)
+    functions = TABLE[type(rows.rows)]
+    assert functions is not None  # all that can be instanced has exact functions
+    local, points = instance_definition.to_local(ray, _matrix(rows, instance), functions.points(rows.rows, row))
+    return _Local(functions, local, row, points)
+
+
+def _matrix(rows: InstanceRows, instance: int) -> instance_definition.Matrix:
+    return tuple(map(tuple, rows.placed[instance].tolist()))
+
+
+def _instance_time(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Ratio | None:
+    functions, local, row, points = _to_instance(rows, ray, i)
+    return functions.time(rows.rows, local, row, points)
+
+
+def _instance_contact(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
+    functions, local, row, points = _to_instance(rows, ray, i)
+    hit = functions.contact(rows.rows, local, row, points)
+    return hit and hit._replace(normal=_to_world(rows, int(i) // rows.size, hit.normal))
+
+
+def _to_world(rows: InstanceRows, instance: int, normal: Floats) -> Floats:
+    """Return a normal in the world: by the inverse, transposed."""
+    x, y, z = normal.tolist()
+    if not rows.tame[instance]:
+        return unit(np.array(instance_definition.world_normal((x, y, z), _matrix(rows, instance))))
+    inverse = rows.high[instance]
+    return unit(x * inverse[0] + y * inverse[1] + z * inverse[2])
+
+
+TABLE: dict[type, ExactFunctions | None] = {
+    BoxRows: ExactFunctions(_box_contact, _box_time, _box_points),
+    PlaneRows: ExactFunctions(_plane_contact, _plane_time),
+    TriangleRows: ExactFunctions(_triangle_contact, _triangle_time, _triangle_points),
+    InstanceRows: ExactFunctions(_instance_contact, _instance_time),
+}
+"""Classes of rows and their exact functions; None: kernels only. `raybox.primitives.table.add` adds to it."""
