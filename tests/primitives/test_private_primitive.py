@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from cast import INF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ import cube
 import disk
 import exact
 import raybox as rb
-from cast import INF
 from compare import assert_scene
 from cube import CubeRows, Cubes
 from disk import DiskRows, Disks
@@ -36,7 +36,7 @@ def hits_of(rays: rb.Rays, disks: Disks, where=None) -> tuple[list[list[Found]],
     """
     centers, axes, radii = ([*map(_fractions, disks.rows()[0])], disks.rows()[1].tolist(), disks.rows()[2])
     radii = [Fraction(r) for r in radii.tolist()]
-    found, seen = [], Counter()
+    found, counts = [], Counter()
     for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
         row, o, d = [], _fractions(o), _fractions(d)  # noqa: PLW2901
         for i, (c, k, r) in enumerate(zip(centers, axes, radii, strict=True)):
@@ -48,14 +48,14 @@ def hits_of(rays: rb.Rays, disks: Disks, where=None) -> tuple[list[list[Found]],
             if gap <= 0 and low <= t <= high:
                 plain = rounded(t)
                 row.append(Found(i, t, (True, plain, plain, plain, -1, gap == 0)))
-                seen["touches"] += gap == 0
-                seen["ends"] += t in (low, high)
+                counts["touches"] += gap == 0
+                counts["ends"] += t in (low, high)
         row.sort(key=lambda hit: (hit.t, hit.index))
-        seen["hits"] += len(row)
-        seen["misses"] += len(centers) - len(row)
-        seen["ties"] += bool(row) and exact.ties(row)
+        counts["hits"] += len(row)
+        counts["misses"] += len(centers) - len(row)
+        counts["ties"] += bool(row) and exact.ties(row)
         found.append(row)
-    return found, seen
+    return found, counts
 
 
 def _fractions(vector) -> list[Fraction]:
@@ -100,10 +100,10 @@ def test_every_query_of_a_scene_of_disks_is_exact(make, scale):
     scene, where = rb.Scene(disks), np.random.default_rng(121).random(40) < 0.7
     scene.check()
     for mask in (None, where):
-        found, seen = hits_of(rays, disks, mask)
+        found, counts = hits_of(rays, disks, mask)
         assert_scene(scene, rays, found, where=mask)
-        assert min(seen["hits"], seen["misses"]) > 1000, seen
-        assert make is full_mantissas or min(seen["touches"], seen["ties"], seen["ends"]) > 50, seen
+        assert min(counts["hits"], counts["misses"]) > 1000, counts
+        assert make is full_mantissas or min(counts["touches"], counts["ties"], counts["ends"]) > 50, counts
     assert_scene(scene, rays[:30], found[:30], where=where)
 
 
@@ -230,10 +230,10 @@ def test_cubes_that_fill_their_boxes_are_traversed_in_packets(monkeypatch):
     workspaces = [workspace for some in batches._PACKETS._free.values() for _, workspace in some]
     assert workspaces
     assert min(workspaces[0].work[[LIST_TESTS, NODE_TESTS]]) > 10
-    seen = Counter("hits" if row else "misses" for row in found)
-    seen["ties"] = sum(exact.ties(row) > 0 for row in found if row)
-    seen["touches"] = sum(hit.plain[-1] for row in found for hit in row)
-    assert min(seen.values()) > 20, seen
+    counts = Counter("hits" if row else "misses" for row in found)
+    counts["ties"] = sum(exact.ties(row) > 0 for row in found if row)
+    counts["touches"] = sum(hit.plain[-1] for row in found for hit in row)
+    assert min(counts.values()) > 20, counts
 
 
 def test_cubes_in_streams_and_one_by_one_are_exact():

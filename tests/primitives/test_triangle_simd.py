@@ -1,4 +1,4 @@
-"""Rays and triangles judged eight at a time, and many rays in a mesh: held to Fractions."""
+"""Pairs with triangles eight at a time, and many rays in a mesh: against Fractions."""
 
 from collections import Counter
 
@@ -12,74 +12,75 @@ import raybox as rb
 from compare import assert_scene
 from exact import Found, rounded
 from families_surfaces import TrianglePairs
-from judging import loop, screen_of, settle_of
+from pair_checks import call_classify, call_first_contacts, loop
 from raybox.primitives.box_simd import make_pairs
+from raybox.primitives.status import HIT, MISS, UNDECIDED
 from raybox.primitives.table import tie_is_certain
 
 INF = np.inf
 
 
 @loop
-def together_of(mesh, exactly, i, j):
-    return tie_is_certain(mesh, exactly, 0, i, j)
+def call_tie_is_certain(mesh, rays64, i, j):
+    return tie_is_certain(mesh, rays64, 0, i, j)
 
 
 def as_mesh(corners) -> rb.Mesh:
     return rb.Mesh(np.reshape(corners, (-1, 3)), np.arange(3 * len(corners)).reshape(-1, 3))
 
 
-def judged(pairs: TrianglePairs, cull: bool):
-    """Screen each ray with the triangle of its row; then settle what is met."""
+def classified(pairs: TrianglePairs, cull: bool):
+    """Classify each ray and the triangle of its row; then time the hits."""
     n = len(pairs.origins)
     mesh, jobs = as_mesh(pairs.corners).rows()._replace(cull_back=cull), make_pairs(n)
-    exactly = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
+    rays64 = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
     jobs.ray[:n] = jobs.item[:n] = np.arange(n)
-    screen_of(mesh, exactly, jobs, n)
-    verdict, low, high = (x[:n].copy() for x in jobs[2:5])
-    (met,) = np.nonzero(verdict == 1)
-    again = make_pairs(met.size)
-    again.ray[: met.size] = again.item[: met.size] = met
-    if met.size:
-        settle_of(mesh, exactly, again, met.size)
-    return verdict, low, high, met, again.status[: met.size], again.low[: met.size]
+    call_classify(mesh, rays64, jobs, n)
+    status, low, high = (x[:n].copy() for x in jobs[2:5])
+    (hits,) = np.nonzero(status == HIT)
+    again = make_pairs(hits.size)
+    again.ray[: hits.size] = again.item[: hits.size] = hits
+    if hits.size:
+        call_first_contacts(mesh, rays64, again, hits.size)
+    return status, low, high, hits, again.status[: hits.size], again.low[: hits.size]
 
 
-def hold_verdicts(pairs: TrianglePairs, cull: bool = False) -> Counter:
-    """Hold verdicts, bounds and settled times to the truth; count what was seen."""
-    verdict, low, high, met, settled, t = judged(pairs, cull)
+def check_pairs(pairs: TrianglePairs, cull: bool = False) -> Counter:
+    """Check status, bounds and times against the truth; return counts."""
+    status, low, high, hits, timed, t = classified(pairs, cull)
     truth = [
         exact_surfaces.triangle(o, d, span, *corners, cull_back=cull)
         for o, d, *span, corners in zip(*(x.tolist() for x in pairs), strict=True)
     ]
-    assert not [k for k, want in enumerate(truth) if verdict[k] == (want is None)]
-    for k, sure, time in zip(met.tolist(), settled.tolist(), t.tolist(), strict=True):
+    assert not [k for k, want in enumerate(truth) if status[k] == (MISS if want else HIT)]
+    for k, known, time in zip(hits.tolist(), timed.tolist(), t.tolist(), strict=True):
         when = truth[k][0].t
         assert low[k] < when < high[k], k
         assert pairs.t_min[k] < low[k] < high[k] < pairs.t_max[k], k
-        assert not sure or time == rounded(when), k
+        assert known != HIT or time == rounded(when), k
     return Counter(
         {
-            "met": met.size,
-            "missed": int((verdict == 0).sum()),
-            "unsure": int((verdict < 0).sum()),
-            "open": int((settled == 0).sum()),
+            "hits": hits.size,
+            "misses": int((status == MISS).sum()),
+            "undecided": int((status == UNDECIDED).sum()),
+            "untimed": int((timed != HIT).sum()),
             "on edge": sum(want is not None and min(want[1:]) * (1 - sum(want[1:])) == 0 for want in truth),
         }
     )
 
 
 @pytest.mark.parametrize("cull", [False, True])
-def test_verdicts_of_hard_pairs(cull):
-    counts = hold_verdicts(families_surfaces.triangles(5, 3000), cull)
-    assert counts["met"] > 150
-    assert counts["missed"] > 300
+def test_status_of_hard_pairs(cull):
+    counts = check_pairs(families_surfaces.triangles(5, 3000), cull)
+    assert counts["hits"] > 150
+    assert counts["misses"] > 300
     assert counts["on edge"] > 300
-    assert counts["unsure"] < 2300
-    assert counts["open"] <= 2
+    assert counts["undecided"] < 2300
+    assert counts["untimed"] <= 2
 
 
 def random_pairs(seed, n, spread=1.0, size=1.0) -> TrianglePairs:
-    """Triangles of a size, seen from within a distance; half of the rays run through them."""
+    """Triangles of a size, counts from within a distance; half of the rays run through them."""
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-1, 1, (n, 1, 3)) + size * rng.uniform(-1, 1, (n, 3, 3))
     weights = rng.dirichlet(np.ones(3), (n, 1)) + rng.choice([0, 0.6], (n, 1, 1)) * [[[1, 0.5, -1.5]]]
@@ -89,17 +90,17 @@ def random_pairs(seed, n, spread=1.0, size=1.0) -> TrianglePairs:
 
 
 @pytest.mark.parametrize(("spread", "size"), [(2.0, 1.0), (2.0, 1e-3), (100.0, 1e-2)])
-def test_verdicts_on_random_triangles_are_sure(spread, size):
-    counts = hold_verdicts(random_pairs(6, 3000, spread, size))
-    assert counts["unsure"] <= 1
-    assert counts["open"] == 0
-    assert min(counts["met"], counts["missed"]) > 800
+def test_random_triangles_leave_nothing_undecided(spread, size):
+    counts = check_pairs(random_pairs(6, 3000, spread, size))
+    assert counts["undecided"] <= 1
+    assert counts["untimed"] == 0
+    assert min(counts["hits"], counts["misses"]) > 800
 
 
 @pytest.mark.parametrize("number", [1, 7, 8, 9, 15, 16, 17])
 def test_pairs_come_in_any_number(number):
-    counts = hold_verdicts(TrianglePairs(*(x[:number] for x in random_pairs(7, 40))))
-    assert counts["met"] + counts["missed"] == number
+    counts = check_pairs(TrianglePairs(*(x[:number] for x in random_pairs(7, 40))))
+    assert counts["hits"] + counts["misses"] == number
 
 
 def moved(pairs: TrianglePairs, space=1.0, way=1.0) -> TrianglePairs:
@@ -109,16 +110,16 @@ def moved(pairs: TrianglePairs, space=1.0, way=1.0) -> TrianglePairs:
 
 
 @pytest.mark.parametrize("power", [-1000, -330, -204, -195, -150, 150, 195, 204, 330, 1000])
-def test_verdicts_at_the_ends_of_what_is_tame(power):
-    seen = Counter()
+def test_status_at_the_limits_of_tame_numbers(power):
+    counts = Counter()
     for space, way in ((2.0**power, 1.0), (1.0, 2.0**power), (2.0**power, 2.0**power)):
-        seen += hold_verdicts(moved(random_pairs(8, 400), space, way))
-    assert (seen["unsure"] + seen["open"] == 0) == (abs(power) < 200)
-    assert (seen["met"] == 0) == (abs(power) > 200)
+        counts += check_pairs(moved(random_pairs(8, 400), space, way))
+    assert (counts["undecided"] + counts["untimed"] == 0) == (abs(power) < 200)
+    assert (counts["hits"] == 0) == (abs(power) > 200)
 
 
 def ranged(rng, pairs: TrianglePairs) -> TrianglePairs:
-    """Let ranges begin or end shortly before or after the ray meets its triangle."""
+    """Let ranges begin or end shortly before or after the first contact."""
     when = [exact_surfaces.triangle(*x) for x in plain(pairs)]
     t = np.array([1.0 if w is None else rounded(w[0].t) for w in when])
     edge = t * (1 + rng.choice([-1, 1], t.size) * 2.0 ** -rng.integers(1, 45, t.size))
@@ -135,12 +136,12 @@ def ranged(rng, pairs: TrianglePairs) -> TrianglePairs:
         *((0, power) for power in (*range(-1072, -1050, 3), 1014, 1016, 1018, 1019)),
     ],
 )
-def test_nothing_is_said_where_products_under_or_overflow(space, way):
+def test_pairs_are_undecided_where_products_under_or_overflow(space, way):
     """Sizes of triangles alone, of directions, or of both bring products to either end of float64."""
     with np.errstate(over="ignore", under="ignore"):
         pairs = moved(random_pairs(13, 300), 2.0**space, 2.0**way)
-    seen = hold_verdicts(ranged(np.random.default_rng(13), pairs))
-    assert seen["unsure"] == 300, seen
+    counts = check_pairs(ranged(np.random.default_rng(13), pairs))
+    assert counts["undecided"] == 300, counts
 
 
 @pytest.mark.parametrize("tilt", [0.0, 2.0**-46, 2.0**-40, 2.0**-34])
@@ -152,10 +153,10 @@ def test_rays_that_graze_triangles(tilt):
     directions = (end - start) * rng.uniform(1, 4, (900, 1)) + tilt * rng.uniform(-1, 1, (900, 3))
     origins = start - directions * rng.choice([0.25, 0.5, 1, 2], (900, 1))
     pairs = TrianglePairs(origins, directions, np.full(900, -INF), np.full(900, INF), corners)
-    met = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
-    seen = hold_verdicts(pairs) + hold_verdicts(ranged(rng, pairs))
-    assert met > 200
-    assert seen["unsure"] > 200, seen
+    hits = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
+    counts = check_pairs(pairs) + check_pairs(ranged(rng, pairs))
+    assert hits > 200
+    assert counts["undecided"] > 200, counts
 
 
 @pytest.mark.parametrize("scale", [(511.98, 0.0), (0.0, 1023.96), (200.5, 622.95)])
@@ -168,8 +169,8 @@ def test_volumes_of_which_parts_overflow(scale):
     directions /= np.abs(directions).max(axis=1, keepdims=True)
     free = TrianglePairs(np.zeros((900, 3)), directions, np.zeros(900), np.full(900, INF), corners)
     assert sum(exact_surfaces.triangle(*x) is not None for x in plain(free)) > 800
-    seen = hold_verdicts(moved(free, *np.exp2(scale)))
-    assert seen["unsure"] == 900, seen
+    counts = check_pairs(moved(free, *np.exp2(scale)))
+    assert counts["undecided"] == 900, counts
 
 
 @pytest.mark.parametrize("power", range(-540, -524, 2))
@@ -180,35 +181,35 @@ def test_triangles_so_small_that_normals_underflow(power):
     corners[:, 2] = -(corners[:, 0] + corners[:, 1]) * rng.uniform(0.5, 2, (300, 1))
     corners *= 2.0**power
     pairs = TrianglePairs(-2 * directions, directions, np.zeros(300), np.full(300, INF), corners)
-    met = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
-    seen = hold_verdicts(ranged(rng, pairs))
-    assert met > 250
-    assert seen["unsure"] == 300, seen
+    hits = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
+    counts = check_pairs(ranged(rng, pairs))
+    assert hits > 250
+    assert counts["undecided"] == 300, counts
 
 
 def test_the_size_of_each_number_counts():
     """Single numbers, not whole triangles, are scaled: any part may be the one that under- or overflows."""
     rng = np.random.default_rng(9)
-    seen = Counter()
+    counts = Counter()
     for power in (-1070, -600, -300, -100, 100, 300, 600, 1000):
         pairs = random_pairs(10, 200)
         arrays = [x.copy() for x in (pairs.origins, pairs.directions, pairs.corners)]
         for x in arrays:
             x[rng.random(x.shape) < 0.15] *= 2.0**power
-        seen += hold_verdicts(TrianglePairs(arrays[0], arrays[1], pairs.t_min, pairs.t_max, arrays[2]))
-    assert min(seen["met"], seen["missed"], seen["unsure"]) > 50, seen
+        counts += check_pairs(TrianglePairs(arrays[0], arrays[1], pairs.t_min, pairs.t_max, arrays[2]))
+    assert min(counts["hits"], counts["misses"], counts["undecided"]) > 50, counts
 
 
 def test_ranges_that_end_at_the_triangle():
-    """Where the range ends within a bound of the crossing, it is not said that it is in it, nor out of it."""
+    """Where the range ends within a bound of the crossing, the pair is undecided."""
     pairs = random_pairs(11, 1200)
     when = [exact_surfaces.triangle(*x) for x in plain(pairs)]
     t = np.array([np.nan if w is None else rounded(w[0].t) for w in when])
     step = t * 2.0**-52 * np.random.default_rng(11).integers(-2, 3, t.size)
     late, early = np.arange(t.size) % 2 == 0, np.arange(t.size) % 4 == 1
     edge = np.where(np.isnan(t), 1.0, t + step)
-    counts = hold_verdicts(pairs._replace(t_min=np.where(early, edge, -INF), t_max=np.where(late, edge, INF)))
-    assert counts["unsure"] > 300
+    counts = check_pairs(pairs._replace(t_min=np.where(early, edge, -INF), t_max=np.where(late, edge, INF)))
+    assert counts["undecided"] > 300
 
 
 def plain(pairs: TrianglePairs):
@@ -216,11 +217,11 @@ def plain(pairs: TrianglePairs):
         yield o, d, (low, high), *corners
 
 
-def test_only_one_and_the_same_triangle_is_met_together():
+def test_only_equal_triangles_tie_for_certain():
     corners = np.tile(np.eye(3), (4, 1, 1))
     corners[1, 2, 1], corners[3] = 0.5, corners[3, [1, 2, 0]]
     mesh = as_mesh(corners).rows()
-    same = [[bool(together_of(mesh, np.zeros((1, 8)), i, j)) for j in range(4)] for i in range(4)]
+    same = [[bool(call_tie_is_certain(mesh, np.zeros((1, 8)), i, j)) for j in range(4)] for i in range(4)]
     assert same == [[i == j or {i, j} == {0, 2} for j in range(4)] for i in range(4)]
 
 
@@ -233,10 +234,10 @@ def truth(rays: rb.Rays, corners: np.ndarray, cull: bool) -> list[list[Found]]:
         row = []
         for i, triangle in enumerate(corners.tolist()):
             span = float(low), float(high)
-            met = exact_surfaces.triangle(o.tolist(), d.tolist(), span, *triangle, cull_back=cull)
-            if met is not None:
-                t = rounded(met[0].t)
-                row.append(Found(i, met[0].t, (True, t, t, t, -1, True)))
+            hit = exact_surfaces.triangle(o.tolist(), d.tolist(), span, *triangle, cull_back=cull)
+            if hit is not None:
+                t = rounded(hit[0].t)
+                row.append(Found(i, hit[0].t, (True, t, t, t, -1, True)))
         found.append(sorted(row, key=lambda f: (f.t, f.index)))
     return found
 
@@ -254,9 +255,9 @@ def test_many_rays_in_a_soup_with_ties(cull):
     origins[::3] = rng.integers(-12, 13, (534, 3)) / 4
     rays = rb.Rays(origins, goals - origins, t_max=rng.choice([1.0, 2.5, INF], 1600))
     found = truth(rays, corners, cull)
-    seen = {"met": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
-    assert seen["met"] > 800
-    assert seen["tied"] > 200
+    counts = {"hits": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
+    assert counts["hits"] > 800
+    assert counts["tied"] > 200
     where = rng.random(90) < 0.7
     scene = rb.Scene(as_mesh(corners))
     assert_scene(scene, rays, found, cull="back" if cull else None)

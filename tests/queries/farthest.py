@@ -19,6 +19,7 @@ from raybox.geometry import RayRows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, intersect, tie, tie_is_certain
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.merge_geometries import exact_time
@@ -39,7 +40,7 @@ from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
 from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, UNDECIDED
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT
 from raybox.traversal.ray_state import mark_undecided
 from raybox.validation import Ints
 
@@ -76,11 +77,11 @@ def _record(recorder: FarthestRecorder, job: Any, workspace: Any, count: int) ->
     for p in range(count):
         status, r, i = pairs.status[p], pairs.ray[p], pairs.item[p]
         j = state[r, RESULT]
-        if status == 0 or j == UNDECIDED:
+        if status == MISS or j == UNDECIDED_INDEX:
             continue
-        if status < 0:
+        if status == UNDECIDED:
             mark_undecided(workspace, r)
-        elif j == MISS or pairs.low[p] > times[r, 1]:
+        elif j == MISS_INDEX or pairs.low[p] > times[r, 1]:
             state[r, RESULT] = i
             times[r, 0], times[r, 1] = pairs.low[p], pairs.high[p]
         elif not pairs.high[p] < times[r, 0]:
@@ -100,9 +101,9 @@ def _write_results(recorder: FarthestRecorder, job: Any, order: Order, workspace
     pairs, found = workspace.pairs, whole(0)
     for r in range(end - begin):
         i = workspace.state[r, RESULT]
-        if i == UNDECIDED:
+        if i == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
-        elif i != MISS:
+        elif i != MISS_INDEX:
             pairs.ray[found], pairs.item[found] = r, i
             pairs.source[found] = base + order.order[begin + r]
             found += 1
@@ -119,7 +120,7 @@ def _write_hits(
     first_contacts(job.rows, workspace.rays64, pairs, found[1])
     for p in range(found[1]):
         k = pairs.source[p]
-        if pairs.status[p] == 0:
+        if pairs.status[p] != HIT:
             list_undecided(order, k - found[0])
         else:
             recorder.index[k], recorder.t[k] = pairs.item[p], pairs.low[p]
@@ -146,7 +147,7 @@ def _write_packets(
     pairs, found = workspace.pairs, whole(0)
     for p in range(group.count):
         for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS:
+            if packets.state[p, RESULTS, lane] > MISS_INDEX:
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, packets.state[p, RESULTS, lane]
                 pairs.source[found] = group.base + packets.first[p] + lane
                 found += 1
@@ -155,7 +156,7 @@ def _write_packets(
 
 @device
 def _write_misses(recorder: FarthestRecorder, begin: int, end: int) -> None:
-    recorder.index[begin:end], recorder.t[begin:end] = MISS, np.inf
+    recorder.index[begin:end], recorder.t[begin:end] = MISS_INDEX, np.inf
 
 
 # In the single-ray traversal.

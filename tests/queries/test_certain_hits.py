@@ -8,11 +8,12 @@ import pytest
 import exact
 import raybox as rb
 from aim import INF
-from judging import planes_entered
+from pair_checks import near_planes
 from ray_cases import BOX_SETS, as_rays_or_miss, loop, make_rays_at, set_up
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.primitives.box_simd import make_pairs
+from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import tie_is_certain
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.count import CountRecorder
@@ -22,7 +23,7 @@ from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import GROWTH, boxes, intersect_slots
 from raybox.traversal.protocol import add_candidate, record_certain
-from raybox.traversal.ray_setup import MISS, PASSES, RESULT, STOP, TIMED, frame_of
+from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of
 from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
@@ -145,7 +146,7 @@ def test_a_ray_ends_at_a_certain_hit(name, intersect):
                 assert case.workspace.packed_rays[r, STOP] == PASSES
                 ended += 1
             else:
-                assert case.workspace.state[r, RESULT] == MISS
+                assert case.workspace.state[r, RESULT] == MISS_INDEX
                 assert all(r in listed[items[f.index]] for f in hits)
                 assert case.workspace.packed_rays[r, STOP] == case.initial_rays[r, STOP]
     assert (ended > 30) == (name not in {"plane", "cells"}), ended
@@ -160,9 +161,9 @@ def test_the_nearest_certain_hit_is_before_all_unlisted_ones(name, intersect):
             hits = {i: case.hits[r][i] for i in items if i in case.hits[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
             nearest = int(case.workspace.state[r, RESULT])
-            if nearest == MISS:
+            if nearest == MISS_INDEX:
                 assert set(hits) <= left
-                assert case.workspace.state[r, TIMED] == MISS
+                assert case.workspace.state[r, TIMED] == MISS_INDEX
                 continue
             first = hits[nearest]
             counts[check_plane(case, r, nearest, first)] += 1
@@ -195,12 +196,12 @@ def rows_of(case, r, i) -> list[list[float]]:
 def check_plane(case, r, nearest, first) -> str:
     """Assert the recorded plane of entry against the truth; return its kind."""
     plane = int(case.workspace.state[r, TIMED])
-    planes = planes_entered(*rows_of(case, r, nearest))
+    planes = near_planes(*rows_of(case, r, nearest))
     if plane == WITHIN:
         assert first.t == case.pairs.t_min[r]
         assert all(t < first.t for t, _ in planes)
         return "within"
-    if plane == MISS:
+    if plane == MISS_INDEX:
         return "unknown" if planes and first.t == planes[0][0] else "unknown, within"
     assert plane == BY - planes[0][1], (r, nearest)
     assert first.t == planes[0][0] > case.pairs.t_min[r]
@@ -219,7 +220,7 @@ def test_planes_of_entry_are_unknown_at_edges(intersect, monkeypatch):
         for _, rays, _ in case.intersect_nodes(intersect, RECORDERS["nearest"]):
             for r in (r for r in rays if case.workspace.state[r, RESULT] == 0):
                 claimed = check_plane(case, r, 0, case.hits[r][0])
-                second = planes_entered(*rows_of(case, r, 0))[1][1] % 3 if claimed == "unknown" else claimed
+                second = near_planes(*rows_of(case, r, 0))[1][1] % 3 if claimed == "unknown" else claimed
                 counts[second] += 1
     assert min(counts["known"], counts["within"]) > 20, counts
     assert min(counts[axis] for axis in range(3)) > 5, counts
@@ -258,7 +259,10 @@ def add_candidates(recorder, workspace, rays, items):
 
 def test_a_certain_hit_becomes_a_candidate_before_it_is_compared():
     workspace = make_workspace(16)
-    workspace.state[:4, RESULT], workspace.state[:4, TIMED] = [MISS, 5, 5, -2], [MISS, 5, MISS, MISS]
+    workspace.state[:4, RESULT], workspace.state[:4, TIMED] = (
+        [MISS_INDEX, 5, 5, -2],
+        [MISS_INDEX, 5, MISS_INDEX, MISS_INDEX],
+    )
     number = add_candidates(
         RECORDERS["nearest"], workspace, np.array([0, 1, 2, 2, 3]), np.array([7, 7, 7, 8, 7])
     )

@@ -12,19 +12,18 @@ from aim import INF
 from ray_cases import BOX_SETS, TreeRay, copy_rows, loop, make_case, set_up, write_slabs
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
+from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first import FirstRecorder
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
 from raybox.traversal.ray_setup import (
     CELLS,
-    MISS,
     NOT_PACKED,
     PASSES,
     RESULT,
     STOP,
     TIMED,
-    UNDECIDED,
     frame_of,
 )
 from raybox.traversal.ray_state import latest_for
@@ -175,7 +174,7 @@ def test_packed_rays_lose_no_box_and_are_seldom_loose(name):
         want = [*o, *d, pairs.t_min[k] + 0.0, pairs.t_max[k]]
         np.testing.assert_array_equal(row, want)
         assert not np.signbit(row[6]) or row[6] < 0
-        assert (word[RESULT], word[TIMED], n) == (MISS, MISS, ray.power)
+        assert (word[RESULT], word[TIMED], n) == (MISS_INDEX, MISS_INDEX, ray.power)
 
         # Times count from the ray's entry, at the latest, and end after its exit.
         stop = packed_ray[STOP]
@@ -282,7 +281,7 @@ def test_zero_directions_far_from_the_bulk_are_not_packed():
     tree, ways = build(lower, upper), np.array([[0.0, 0.0, 1.0]] * 2)
     workspace = set_up(frame_of(tree), rb.Rays(origins, ways).rows(), range(2))
     assert workspace.packed_rays[0, STOP] > 2.0**24
-    assert (workspace.packed_rays[1, STOP], workspace.state[1, RESULT]) == (NOT_PACKED, UNDECIDED)
+    assert (workspace.packed_rays[1, STOP], workspace.state[1, RESULT]) == (NOT_PACKED, UNDECIDED_INDEX)
     hits = rb.Scene(rb.Boxes(lower, upper)).nearest(
         rb.Rays(np.tile(origins, (900, 1)), np.tile(ways, (900, 1)))
     )

@@ -2,7 +2,7 @@
 
 Closed boxes, closed ranges: touching is a hit. A bound may be infinite. On an axis where the
 direction is 0 the origin must lie between the faces; elsewhere the line is between them from
-the near face's time to the far face's, and it meets the box where all axes and the range agree.
+the near face's time to the far face's, and it hits the box where all axes and the range agree.
 """
 
 import math
@@ -39,13 +39,13 @@ _HUGE = 1e300
 
 
 def bounds(boxes: Any) -> tuple[Any, Any]:
-    """Return the corners of the boxes."""
+    """Return the lower and upper corners of the boxes."""
     return boxes.lower, boxes.upper
 
 
 @inlined
 def prefetch_rows(boxes: Any, i: int) -> None:
-    """Ask the machine for box i's numbers, soon to be read."""
+    """Prefetch the corners of box i."""
     for end_of_row in (0, 2):
         prefetch(boxes.lower, 3 * i + end_of_row)
         prefetch(boxes.upper, 3 * i + end_of_row)
@@ -53,13 +53,13 @@ def prefetch_rows(boxes: Any, i: int) -> None:
 
 @device
 def tie_is_certain(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
-    """Tell whether a ray surely meets two boxes first at the very same time: in one plane.
+    """Return whether a ray enters two boxes by one plane, for certain.
 
-    exact: rows of rays, see `raybox.traversal.ray_setup`. Walls in line, cells of a grid, triangles that
-    share a corner: what lies side by side is mostly met so, and no longer arithmetic is needed.
+    exact: rows of rays, see `raybox.traversal.ray_setup`. Most ties are of this kind (walls in line, cells of
+    a grid), so exact arithmetic is rarely needed.
     """
-    axis = _entered(boxes, exact, r, i)
-    if axis < 0 or axis != _entered(boxes, exact, r, j):
+    axis = _entry_axis(boxes, exact, r, i)
+    if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
         return False
     if exact[r, 3 + axis] < 0.0:
         return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
@@ -67,8 +67,8 @@ def tie_is_certain(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
 
 
 @device
-def _entered(boxes: Any, exact: Any, r: int, i: int) -> int:
-    """Return the axis of the face by which a ray surely enters a box that it meets; -1 if not sure of one."""
+def _entry_axis(boxes: Any, exact: Any, r: int, i: int) -> int:
+    """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
     best, latest, others = -1, -np.inf, exact[r, 6]
     for axis in range(3):
         d = exact[r, 3 + axis]
@@ -84,13 +84,13 @@ def _entered(boxes: Any, exact: Any, r: int, i: int) -> int:
 
 @device
 def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
-    """Return the planes that a line of this direction crosses first and last."""
+    """Return the near and far plane for this direction."""
     return (lower, upper) if d > 0.0 else (upper, lower)
 
 
 @device
 def _starts(ray: Any, k: int) -> tuple[float, float]:
-    """Return what crosses the first plane of a slab, and the last: of a ray, its origin twice."""
+    """Return the coordinates that cross the near and the far plane: of a ray, its origin twice."""
     low, high = extent(ray)
     return (high[k], low[k]) if ray.direction[k] > 0.0 else (low[k], high[k])
 
@@ -120,8 +120,8 @@ def _up(t: float) -> float:
 
 
 @device
-def _meets_exact(lower: Any, upper: Any, ray: Any) -> bool:
-    """Decide without rounding whether the slabs and the range have a time in common."""
+def _hits_exact(lower: Any, upper: Any, ray: Any) -> bool:
+    """Return whether the slabs and the range have a time in common, exactly."""
     d = ray.direction
     for i in range(3):
         if d[i] == 0.0:
@@ -147,14 +147,14 @@ def _meets_exact(lower: Any, upper: Any, ray: Any) -> bool:
 
 @device
 def _entry_order(one: tuple[int, float], other: tuple[int, float], ray: Any) -> int:
-    """Compare when two planes, each the first of its slab, are crossed: (axis, plane)."""
+    """Compare the times of two near planes, (axis, plane) each, exactly."""
     (i, p), (j, q) = one, other
     return order(p, _starts(ray, i)[0], ray.direction[i], q, _starts(ray, j)[0], ray.direction[j])
 
 
 @device
 def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
-    """Return (axis, plane) of the face where the line enters a box that it meets, exactly.
+    """Return (axis, plane) of the face where the line enters a box that it hits, exactly.
 
     The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
     """
@@ -175,7 +175,7 @@ def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
 
 @device
 def _overflows(lower: Any, upper: Any, ray: Any) -> bool:
-    """Tell whether a rounded time is (nearly) infinite though its plane is not: no bound holds then."""
+    """Return whether the rounded time of a finite plane is (nearly) infinite: no bound holds then."""
     for k in range(3):
         d = ray.direction[k]
         low, high = extent(ray)
@@ -192,7 +192,7 @@ def _corner(rows: Any, i: int) -> tuple[float, float, float]:
 
 @device
 def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
-    """Return (is box i met, time of first contact); the ray's range is not empty."""
+    """Return (hit, first contact rounded once) of box i; the ray's range is not empty."""
     lower = _corner(boxes.lower, i)
     upper = _corner(boxes.upper, i)
     d = ray.direction
@@ -203,26 +203,26 @@ def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
     start = max(near, ray.t_min)
     stop = min(far0, far1, far2, ray.t_max)
     widest = max(abs(near0), abs(near1), abs(near2), abs(far0), abs(far1), abs(far2))
-    wild = widest > _HUGE and _overflows(lower, upper, ray)
-    if _down(start) > _up(stop) and not wild:
+    overflows = widest > _HUGE and _overflows(lower, upper, ray)
+    if _down(start) > _up(stop) and not overflows:
         return False, np.inf
-    if (wild or not _up(start) < _down(stop)) and not _meets_exact(lower, upper, ray):
+    if (overflows or not _up(start) < _down(stop)) and not _hits_exact(lower, upper, ray):
         return False, np.inf
     # rounding is monotone: the greatest rounded time is the greatest time, rounded
     t = ray.t_min
     bound = max(_down(near), ray.t_min)
-    if d[0] != 0.0 and (wild or _up(near0) >= bound):
+    if d[0] != 0.0 and (overflows or _up(near0) >= bound):
         t = max(t, time(_faces(lower[0], upper[0], d[0])[0], _starts(ray, 0)[0], d[0]))
-    if d[1] != 0.0 and (wild or _up(near1) >= bound):
+    if d[1] != 0.0 and (overflows or _up(near1) >= bound):
         t = max(t, time(_faces(lower[1], upper[1], d[1])[0], _starts(ray, 1)[0], d[1]))
-    if d[2] != 0.0 and (wild or _up(near2) >= bound):
+    if d[2] != 0.0 and (overflows or _up(near2) >= bound):
         t = max(t, time(_faces(lower[2], upper[2], d[2])[0], _starts(ray, 2)[0], d[2]))
     return True, t
 
 
 @device
 def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
-    """Compare first contacts with boxes i and j, both met, exactly: -1, 0 or 1."""
+    """Compare first contacts with boxes i and j, both hit, exactly: -1, 0 or 1."""
     axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
     late_i = _after_start(ray, axis_i, plane_i)
@@ -234,19 +234,19 @@ def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
 
 @device
 def _after_start(ray: Any, axis: int, plane: float) -> bool:
-    """Tell whether the line enters strictly after t_min."""
+    """Return whether the line enters strictly after t_min."""
     return axis >= 0 and _beside_start(ray, axis, plane) > 0
 
 
 @device
 def _beside_start(ray: Any, axis: int, plane: float) -> int:
-    """Compare when the first plane of a slab is crossed with t_min."""
+    """Compare the time of a near plane with t_min, exactly."""
     return order(plane, _starts(ray, axis)[0], ray.direction[axis], ray.t_min, 0.0, 1.0)
 
 
 @device
 def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves box i, which it meets: each rounded once."""
+    """Return where the whole line enters and leaves box i, which it hits: each rounded once."""
     near = -np.inf
     far = np.inf
     for k in range(3):
@@ -260,7 +260,7 @@ def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
 
 @device
 def against(axis: int, d: float) -> tuple[float, float, float]:
-    """Return the outward normal of the face of this axis by which such a direction enters."""
+    """Return the outward normal of the face of this axis that a direction enters by."""
     outward = -1.0 if d > 0.0 else 1.0
     return (
         outward if axis == 0 else 0.0,

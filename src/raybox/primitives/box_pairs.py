@@ -1,7 +1,7 @@
 """Pairs of rays and boxes decided eight at a time, without a tree: hit or miss, and the time, rounded once.
 
-What floats can tell for sure is told here (the bounds of `raybox.primitives.box_simd`); the other pairs,
-touches mostly, are marked `DOUBT` and left to `raybox.primitives.box`.
+Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`), touches mostly, get
+`UNDECIDED_INDEX` and are left to `raybox.primitives.box`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps, transposed
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_loops import Register, loop
-from raybox.primitives.box_simd import _down, _up, contact, inverse_of, numbers
+from raybox.primitives.box_simd import contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
+from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 
 LANES = 8
-MISS = -1
-UNDECIDED = -2
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
 _ROW = 3 * LANES
-_TAME = 2.0**400  # sizes of numbers whose times, and the steps to them, stay within float64
+_TAME = 2.0**400  # numbers up to this size have times, and steps to them, within float64
 
 
 class Work(NamedTuple):
-    """Which pairs: of rows of rays and of boxes; and memory."""
+    """Rays, boxes, their pairs, and memory."""
 
     rays: Any
     boxes: Any
@@ -37,7 +36,7 @@ class Work(NamedTuple):
 
 
 def make_work(rays: Any, boxes: Any, pairing: tuple[int, int, int, int]) -> Work:
-    """Lay out pairs for the kernels."""
+    """Return pairs for the kernels."""
     return Work(rays, boxes, Pairing(*pairing), np.empty(TILE))
 
 
@@ -51,16 +50,16 @@ class _Ray(NamedTuple):
     t_max: Lanes
 
 
-class _Judged(NamedTuple):
-    """Whether eight rays meet eight boxes, and about when they cross the near planes."""
+class _Classified(NamedTuple):
+    """The status of eight rays and boxes, and times of the near planes, within three roundings."""
 
-    status: Lanes  # int64: 0 met, MISS, or DOUBT
+    status: Lanes  # int64
     plane: list[Lanes]
     near: list[Lanes]
 
 
-def _tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
-    """Tell where the numbers' sizes lie between `least` and `_TAME`, or are `special`."""
+def _is_tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
+    """Return where the numbers' sizes lie between `least` and `_TAME`, or are `special`."""
     all_tame = None
     for vector in vectors:
         size = vector.magnitude()
@@ -70,35 +69,35 @@ def _tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
     return all_tame
 
 
-def _judge(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Judged:
-    """Decide as far as floats can tell."""
+def _classify(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Classified:
+    """Return the status of eight pairs, as far as float64 can tell."""
     plane, near, far = [], [], []
     for k in range(3):
         backward = ray.inverse[k] < 0.0
         plane.append(backward.choose(upper[k], lower[k]))
         first = (plane[k] - ray.o[k]) * ray.inverse[k]
         last = (backward.choose(lower[k], upper[k]) - ray.o[k]) * ray.inverse[k]
-        near.append((first > -np.inf).choose(first, -np.inf))  # NaN: the ray runs in the face
+        near.append((first > -np.inf).choose(first, -np.inf))  # NaN: the ray lies in the face
         far.append((last < np.inf).choose(last, np.inf))
     start = greater(greater(greater(near[0], near[1]), near[2]), ray.t_min)
     stop = lesser(lesser(lesser(far[0], far[1]), far[2]), ray.t_max)
-    missed = _down(start) > _up(stop)
-    sure = (_down(stop) > ray.t_min) & (_up(start) < ray.t_max)
+    misses = lower_bound(start) > upper_bound(stop)
+    hits = (lower_bound(stop) > ray.t_min) & (upper_bound(start) < ray.t_max)
     for k in range(3):
-        # a slab as thin as a sheet of paper is surely between its own two faces: ask of other axes only
-        sure = sure & (_up(near[k]) < _down(lesser(far[(k + 1) % 3], far[(k + 2) % 3])))
-    tame = _tame([*ray.o], 0.0, 0.0) & _tame([*lower, *upper], 0.0, np.inf) & _tame(ray.d, 1 / _TAME, 0.0)
+        # a slab, however thin, is entered before it is left: only other axes are compared
+        hits = hits & (upper_bound(near[k]) < lower_bound(lesser(far[(k + 1) % 3], far[(k + 2) % 3])))
+    tame = _is_tame([*lower, *upper], 0.0, np.inf)
+    tame = _is_tame([*ray.o], 0.0, 0.0) & tame & _is_tame(ray.d, 1 / _TAME, 0.0)
     real = (ray.t_min <= ray.t_max) & (ray.t_min < np.inf) & (ray.t_max > -np.inf)
     whole = ray.t_min.bits(I64) * 0
-    status = tame.choose(
-        missed.choose(whole + MISS, sure.choose(whole, whole + UNDECIDED)), whole + UNDECIDED
-    )
-    return _Judged(real.choose(status, MISS), plane, near)
+    decided = misses.choose(whole + MISS, hits.choose(whole + HIT, whole + UNDECIDED))
+    status = tame.choose(decided, whole + UNDECIDED)
+    return _Classified(real.choose(status, MISS), plane, near)
 
 
-def _time(ray: _Ray, judged: _Judged) -> tuple[Lanes, Lanes]:
-    """Return (known, first contact rounded once) where the verdict is that the box is met."""
-    return contact((judged.plane, ray.o, ray.d, ray.inverse), judged.near, ray.t_min)
+def _time(ray: _Ray, pairs: _Classified) -> tuple[Lanes, Lanes]:
+    """Return (known, first contact rounded once) of the hits."""
+    return contact((pairs.plane, ray.o, ray.d, ray.inverse), pairs.near, ray.t_min)
 
 
 def _columns(memory: Any, place: Any) -> list[Lanes]:
@@ -116,15 +115,15 @@ def _columns(memory: Any, place: Any) -> list[Lanes]:
 
 @vector_code(types.int64)
 def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -> Any:
-    """Decide a run of at least eight pairs; return how many are in doubt.
+    """Decide a run of at least eight pairs; return how many stay undecided.
 
-    `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: are the ray, t_min,
-    t_max and the box the same in all of them: then they are in the tile.
+    `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: whether the ray, t_min,
+    t_max and the box are the same in all of them: then they are in the tile.
     """
     rays, boxes, _, tile = work
     ray, item, pair, number = first
     same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
-    doubts = Register(b, I64(0))
+    undecided = Register(b, I64(0))
     zero = I64(0)
     with loop(b, number, LANES) as step:
         last = b.sub(number, I64(LANES))
@@ -151,25 +150,26 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
         )
         lower = triples(boxes[0], same_box, 2 * _ROW, item_at)
         upper = triples(boxes[1], same_box, 3 * _ROW, item_at)
-        judged = _judge(one, lower, upper)
-        met = judged.status >= 0
+        classified = _classify(one, lower, upper)
+        hits = classified.status.equals(HIT)
+        no_index = classified.status + (MISS_INDEX - MISS)  # UNDECIDED_INDEX likewise
         items = steps(b, b.select(same_box, zero, item_at), LANES)
         items = splat(b, same_box, LANES).choose(splat(b, item, LANES), items)
         to = b.add(pair, at)
-        index.store(met.choose(items, judged.status), to)
+        index.store(hits.choose(items, no_index), to)
         t.store(constant(b, F64, LANES, np.inf), to)
-        with b.if_then(met.any()):
-            known, time = _time(one, judged)
-            index.store(met.choose(known.choose(items, UNDECIDED), judged.status), to)
-            t.store((met & known).choose(time, np.inf), to)
-        unsure = index.load(to, LANES).equals(UNDECIDED)
-        doubts.value = b.add(doubts.value, b.ctpop(unsure.mask()))
-    return doubts.value
+        with b.if_then(hits.any()):
+            known, time = _time(one, classified)
+            index.store(hits.choose(known.choose(items, UNDECIDED_INDEX), no_index), to)
+            t.store((hits & known).choose(time, np.inf), to)
+        left = index.load(to, LANES).equals(UNDECIDED_INDEX)
+        undecided.value = b.add(undecided.value, b.ctpop(left.mask()))
+    return undecided.value
 
 
 @vector_code(types.void)
 def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
-    """Decide pairs that are listed: verdict 0 met, MISS or DOUBT; the time goes to low.
+    """Write the status of pairs that are listed, and first contacts to `low`.
 
     `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.primitives.box_simd.Pairs`.
     """
@@ -181,12 +181,12 @@ def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> No
             return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
 
         ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
-        judged = _judge(ray, triples(boxes[0], items), triples(boxes[1], items))
-        met = judged.status >= 0
-        pairs[2].store(judged.status.to(I32), at)
-        with b.if_then(met.any()):
-            known, time = _time(ray, judged)
-            pairs[2].store((met & ~known).choose(UNDECIDED, judged.status).to(I32), at)
+        classified = _classify(ray, triples(boxes[0], items), triples(boxes[1], items))
+        hits = classified.status.equals(HIT)
+        pairs[2].store(classified.status.to(I32), at)
+        with b.if_then(hits.any()):
+            known, time = _time(ray, classified)
+            pairs[2].store((hits & ~known).choose(UNDECIDED, classified.status).to(I32), at)
             pairs[3].store(time, at)
 
 
@@ -206,9 +206,9 @@ def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
 
 @entry
 def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
-    """Write index (MISS, or DOUBT) and first contact of pairs span[0] <= k < span[1]; count the doubts."""
+    """Write index and first contact of pairs span[0] <= k < span[1]; return how many stay undecided."""
     rays, boxes, pairing, tile = work
-    doubts = 0
+    undecided = 0
     same_ray, same_box = pairing.column == 0, pairing.step == 0
     same_low, same_high = same_ray or rays.t_min.size == 1, same_ray or rays.t_max.size == 1
     fixed = (int(same_ray), int(same_low), int(same_high), int(same_box))
@@ -218,19 +218,19 @@ def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
         number = min(span[1] - k, pairing.inner - at)
         if number < LANES:
             for pair in range(k, k + number):
-                index[pair] = UNDECIDED
-            doubts += number
+                index[pair] = UNDECIDED_INDEX
+            undecided += number
         else:
             ray, item = ray_of(pairing, k), at * pairing.step
             _fill(rays, boxes, ray, item, tile)
-            doubts += _decide_run(work, fixed, (ray, item, k, number), index, t)
+            undecided += _decide_run(work, fixed, (ray, item, k, number), index, t)
         k += number
-    return doubts
+    return undecided
 
 
 @exact_entry
-def decide_doubts(work: Work, doubts: Any, index: Any, t: Any) -> None:
-    """Decide pairs, given by number, whatever they are."""
+def decide_undecided(work: Work, undecided: Any, index: Any, t: Any) -> None:
+    """Decide pairs, given by number, exactly."""
     rays, boxes, pairing, _ = work
-    for k in doubts:
+    for k in undecided:
         decide_pair(rays, boxes, pairing, k, index, t)

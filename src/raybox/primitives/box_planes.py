@@ -1,4 +1,4 @@
-"""When rays enter boxes by planes that are known, eight at a time: one number of a box is read, not six."""
+"""Entry times of rays into boxes by known planes, eight at a time: one number of a box is read, not six."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I32, I64, Lanes, splat
+from raybox.compiler.simd import I64, Lanes, splat
 from raybox.compiler.simd_loops import loop
-from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient
+from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
 
 _UPPER = 3  # the first plane that is an upper one
-_WITHIN = 6  # none: rays begin within
-_T_MIN = 6  # where it is in a ray's row
+_WITHIN = 6  # no plane: rays begin within
+_T_MIN = 6  # column of a ray's row
 
 
 @vector_code(types.void)
-def _enter(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _entry_times(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         soon = b.add(at, I64(AHEAD))
         with b.if_then(b.icmp_signed("<", soon, number)):
@@ -31,28 +31,28 @@ def _enter(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
         p, d = boxes.lower.pick(places), exact.pick(rows + axes + 3)
         o = exact.pick(rows + within.choose(_T_MIN, axes))
         known, t = quotient(p, o, d, inverse_of(d))
-        pairs.status.store((known | within).to(I32), at)
+        pairs.status.store(timed_status(known | within), at)
         pairs.low.store(within.choose(o, t), at)
 
 
 def _planes(b: Any, boxes: Any, pairs: Any, at: Any) -> tuple[Lanes, Lanes, Lanes]:
-    """Return where eight planes are, counted from the first lower corner; their axes; where there is none."""
-    items, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
+    """Return the places of eight planes, from the first lower corner on; their axes; where there is none."""
+    primitives, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
     apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), LANES)
     above, within = planes >= _UPPER, planes >= _WITHIN
     axes = within.choose(0, above.choose(planes - _UPPER, planes))
-    return items * 3 + axes + above.choose(apart, 0), axes, within
+    return primitives * 3 + axes + above.choose(apart, 0), axes, within
 
 
 @inlined
 def entry_times(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write when rays enter boxes, rounded once, to `low`; verdict 0 where floats cannot tell.
+    """Write entry times of rays into boxes, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`.
 
-    Each verdict is the number of the plane by which a ray does, before: 0 to 2 lower ones, 3 to 5 upper ones;
-    6 if it begins within, which is then when it enters.
+    On entry each status is the number of the plane by which the ray enters: 0 to 2 lower ones, 3 to 5 upper
+    ones; 6 if it begins within: then it enters at t_min.
     """
     for k in range(number, (number + LANES - 1) // LANES * LANES):
         pairs.status[k] = pairs.status[0]
     fill_up(pairs, number)
-    _enter(boxes, exact, pairs, number)
+    _entry_times(boxes, exact, pairs, number)

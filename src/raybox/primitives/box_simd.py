@@ -1,9 +1,9 @@
-"""Boxes, eight pairs of a ray and a box at a time: what floats can tell for sure, and what they cannot.
+"""Boxes, eight pairs of a ray and a box at a time: hits and misses that are certain in float64.
 
 For *tame* rays and boxes (`raybox.traversal.ray_setup`): nothing here over- or underflows. A time is computed
 as ``fl(fl(p - o) * fl(1/d))``: three roundings, relative error below 2^-51. Bounds on either side are 2^-50
-of it away. Where the direction is 0 a face's time is -inf or +inf, or of no account: a ray that runs in a
-face is inside.
+of it away. Where the direction is 0 a face's time is -inf or +inf, or NaN and ignored: a ray in a face is
+inside.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser, transposed
 from raybox.compiler.simd_loops import Register, loop, while_any
+from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 LANES = 8
 _PAD = 2.0**-50
@@ -26,28 +27,28 @@ _UNDERFLOW = 1e-300
 _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: three roundings
 _TAME = 2.0**300
 _FAR = 2.0**500
-AHEAD = 24  # so many pairs before its turn a box is asked for: 8 ns a pair, not 14; of 10^6 boxes 15, not 42
+AHEAD = 24  # a box is prefetched so many pairs before: 8 ns a pair, not 14; of 10^6 boxes 15, not 42
 
 
 class Pairs(NamedTuple):
-    """Pairs of a ray's row and a primitive, and what came of them; room for 8 more than there are."""
+    """Pairs of a ray's row and a primitive, and their results; with room for 8 more."""
 
     ray: Any  # int32
     item: Any  # int32
-    status: Any  # int32: 1 met, 0 missed, -1 not sure
+    status: Any  # int32: HIT, MISS or UNDECIDED
     low: Any  # float64: bounds of the time of first contact
     high: Any
-    source: Any  # int64: which ray it is among all
+    source: Any  # int64: number of the ray among all
 
 
 def make_pairs(number: int) -> Pairs:
-    """Make room for so many pairs."""
+    """Return memory for so many pairs."""
     kinds = (np.int32, np.int32, np.int32, np.float64, np.float64, np.int64)
     return Pairs(*(np.empty(number + LANES, kind) for kind in kinds))
 
 
-class _Met(NamedTuple):
-    """Eight rays and boxes, axis by axis: the near planes, about when they are crossed, and the range."""
+class _Slabs(NamedTuple):
+    """Eight rays and boxes, axis by axis: near planes, times within three roundings, and the range."""
 
     o: list[Lanes]
     d: list[Lanes]
@@ -57,18 +58,18 @@ class _Met(NamedTuple):
     far: list[Lanes]
     t_min: Lanes
     t_max: Lanes
-    tame: Lanes  # no plane is so far that times might overflow, short of those at infinity
+    tame: Lanes  # whether no finite plane is so far that times might overflow
 
 
-def _cross(b: Any, boxes: Any, exact: Any, rays: list[Any], items: list[Any]) -> _Met:
-    """Return about when rays cross the planes of their boxes."""
+def _intersect_slabs(b: Any, boxes: Any, exact: Any, rays: list[Any], primitives: list[Any]) -> _Slabs:
+    """Return the times at which rays cross the planes of their boxes."""
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
     o, d = rows[:3], rows[3:6]
     inverses = [inverse_of(x) for x in d]
     plane, near, far = [], [], []
     tame = rows[7].equals(rows[7])
     for k in range(3):
-        places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
+        places = [b.add(b.mul(item, I64(3)), I64(k)) for item in primitives]
         low, up = boxes.lower.gather(places), boxes.upper.gather(places)
         for side in (low, up):
             size = side.magnitude()
@@ -80,22 +81,33 @@ def _cross(b: Any, boxes: Any, exact: Any, rays: list[Any], items: list[Any]) ->
         last = (backward.choose(low, up) - o[k]) * inverse
         near.append((first > -np.inf).choose(first, -np.inf))
         far.append((last < np.inf).choose(last, np.inf))
-    return _Met(o, d, inverses, plane, near, far, rows[6], rows[7], tame)
+    return _Slabs(o, d, inverses, plane, near, far, rows[6], rows[7], tame)
 
 
-def _down(t: Lanes) -> Lanes:
-    """Return a bound below every exact time that may have come out as t."""
+def lower_bound(t: Lanes) -> Lanes:
+    """Return a bound below every exact time that may have been computed as t."""
     return lesser(t * (1.0 - _PAD), t * (1.0 + _PAD)) - _UNDERFLOW
 
 
-def _up(t: Lanes) -> Lanes:
-    """Return a bound above every exact time that may have come out as t."""
+def upper_bound(t: Lanes) -> Lanes:
+    """Return a bound above every exact time that may have been computed as t."""
     return greater(t * (1.0 - _PAD), t * (1.0 + _PAD)) + _UNDERFLOW
+
+
+def status_of(hits: Lanes, misses: Lanes) -> Lanes:
+    """Return the status of pairs that are hits or misses for certain; none is both."""
+    decided = hits.to(I32) * (HIT - UNDECIDED) + UNDECIDED
+    return misses.choose(MISS, decided)
+
+
+def timed_status(known: Lanes) -> Lanes:
+    """Return the status of hits whose times are known, or not."""
+    return known.to(I32) * (HIT - UNDECIDED) + UNDECIDED
 
 
 def numbers(b: Any, memory: Any, at: Any) -> list[Any]:
     """Load eight numbers as plain values of 64 bits."""
-    # one load for each: these were stored one by one just now, which a vector's load would wait for
+    # one load for each: a vector load would stall on the single stores just before
     numbers = [memory.get(b.add(at, I64(k))) for k in range(LANES)]
     return [number if number.type == I64 else b.sext(number, I64) for number in numbers]
 
@@ -108,79 +120,78 @@ def fill_up(pairs: Pairs, number: int) -> None:
 
 
 @vector_code(types.void)
-def _screen(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _classify(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        met = _cross(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
-        near = greater(greater(met.near[0], met.near[1]), met.near[2])
-        far = lesser(lesser(met.far[0], met.far[1]), met.far[2])
-        missed = _down(greater(near, met.t_min)) > _up(lesser(far, met.t_max))
-        # a slab as thin as a sheet of paper is surely between its own two faces: ask of other axes only
-        sure = (_down(far) > met.t_min) & (_up(near) < met.t_max)
+        slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
+        near = greater(greater(slabs.near[0], slabs.near[1]), slabs.near[2])
+        far = lesser(lesser(slabs.far[0], slabs.far[1]), slabs.far[2])
+        misses = lower_bound(greater(near, slabs.t_min)) > upper_bound(lesser(far, slabs.t_max))
+        # a slab, however thin, is entered before it is left: only other axes are compared
+        hits = (lower_bound(far) > slabs.t_min) & (upper_bound(near) < slabs.t_max)
         for k in range(3):
-            other = lesser(met.far[(k + 1) % 3], met.far[(k + 2) % 3])
-            sure = sure & (_up(met.near[k]) < _down(other))
-        status = met.tame.choose(missed.choose(sure.to(I32) * 0, sure.choose(sure.to(I32), -1)), -1)
-        pairs.status.store(status, at)
-        pairs.low.store(greater(_down(near), met.t_min), at)
-        pairs.high.store(greater(_up(near), met.t_min), at)
+            other = lesser(slabs.far[(k + 1) % 3], slabs.far[(k + 2) % 3])
+            hits = hits & (upper_bound(slabs.near[k]) < lower_bound(other))
+        pairs.status.store(slabs.tame.choose(status_of(hits, misses), UNDECIDED), at)
+        pairs.low.store(greater(lower_bound(near), slabs.t_min), at)
+        pairs.high.store(greater(upper_bound(near), slabs.t_min), at)
 
 
 @inlined
 def classify(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Judge pairs of rays and boxes: fill verdict, low and high."""
+    """Write the status of pairs of rays and boxes, and bounds of their first contacts."""
     fill_up(pairs, number)
-    _screen(boxes, exact, pairs, number)
+    _classify(boxes, exact, pairs, number)
 
 
 @vector_code(types.void)
-def _settle(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _first_contacts(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        look_ahead(b, pairs, at, number, partial(_fetch, b, boxes))
-        met = _cross(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
-        sure, t = contact((met.plane, met.o, met.d, met.inverse), met.near, met.t_min)
-        pairs.status.store(sure.to(I32), at)
+        look_ahead(b, pairs, at, number, partial(_prefetch, b, boxes))
+        slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
+        known, t = contact((slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
+        pairs.status.store(timed_status(known), at)
         pairs.low.store(t, at)
 
 
 def look_ahead(b: Any, pairs: Any, at: Any, number: Any, prefetch_rows: Callable[[Any], None]) -> None:
-    """Ask for eight primitives whose turn comes soon."""
+    """Prefetch eight primitives some pairs ahead."""
     soon = b.add(at, I64(AHEAD))
     with b.if_then(b.icmp_signed("<", soon, number)):
         for item in numbers(b, pairs.item, soon):
             prefetch_rows(item)
 
 
-def _fetch(b: Any, boxes: Any, item: Any) -> None:
-    """Ask for the corners of a box."""
+def _prefetch(b: Any, boxes: Any, item: Any) -> None:
+    """Prefetch the corners of a box."""
     for corner in (boxes.lower, boxes.upper):
         corner.prefetch_row(b.mul(item, I64(3)))
 
 
 def inverse_of(d: Lanes) -> Lanes:
     """Return 1/d, +inf where d is 0."""
-    still = d.equals(0.0)
-    return still.choose(np.inf, constant(d.b, F64, LANES, 1.0) / still.choose(1.0, d))
+    zero = d.equals(0.0)
+    return zero.choose(np.inf, constant(d.b, F64, LANES, 1.0) / zero.choose(1.0, d))
 
 
 def contact(numbers: tuple[list[Lanes], ...], near: list[Lanes], t_min: Lanes) -> tuple[Lanes, Lanes]:
-    """Return (known, first contact rounded once) of rays and boxes that meet.
+    """Return (known, first contact rounded once) of rays that hit their boxes.
 
-    numbers: for each axis the near plane, the origin, the direction and 1 / direction; near: about when that
-    plane is crossed.
+    numbers: for each axis the near plane, the origin, the direction and 1 / direction; near: the time of that
+    plane, within three roundings.
     """
     b = t_min.b
-    bound = greater(_down(greater(greater(near[0], near[1]), near[2])), t_min)
-    counts = [((_up(x) >= bound) & (x > -np.inf)).to(I64) << k for k, x in enumerate(near)]
+    bound = greater(lower_bound(greater(greater(near[0], near[1]), near[2])), t_min)
+    counts = [((upper_bound(x) >= bound) & (x > -np.inf)).to(I64) << k for k, x in enumerate(near)]
     left = Register(b, (counts[0] | counts[1] | counts[2]).value)
-    t, sure = Register(b, t_min.value), Register(b, constant(b, I1, LANES, 1).value)
+    t, all_known = Register(b, t_min.value), Register(b, constant(b, I1, LANES, 1).value)
     # rounding is monotone: the greatest rounded time is the greatest time, rounded; mostly one axis counts
     with while_any(b, left):
-        asked, axis = left.lanes > 0, _lowest(left.lanes)
+        counted, axis = left.lanes > 0, _lowest(left.lanes)
         known, time = quotient(*(_picked(axis, each) for each in numbers))
-        t.value = asked.choose(greater(time, t.lanes), t.lanes).value
-        sure.value = (sure.lanes & (known | ~asked)).value
+        t.value = counted.choose(greater(time, t.lanes), t.lanes).value
+        all_known.value = (all_known.lanes & (known | ~counted)).value
         left.value = (left.lanes & (left.lanes - 1)).value
-    return sure.lanes, t.lanes
+    return all_known.lanes, t.lanes
 
 
 def _lowest(bits: Lanes) -> Lanes:
@@ -190,7 +201,7 @@ def _lowest(bits: Lanes) -> Lanes:
 
 
 def _picked(axis: Lanes, each: list[Lanes]) -> Lanes:
-    """Return what is said of one axis each."""
+    """Return the vector of each lane's axis."""
     return axis.equals(0).choose(each[0], axis.equals(1).choose(each[1], each[2]))
 
 
@@ -213,6 +224,6 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
 
 @inlined
 def first_contacts(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write the times of first contact, rounded once, to `low`; verdict 0 where floats cannot tell."""
+    """Write first contacts, rounded once, to `low`, and the status: `HIT`, or `UNDECIDED`."""
     fill_up(pairs, number)
-    _settle(boxes, exact, pairs, number)
+    _first_contacts(boxes, exact, pairs, number)

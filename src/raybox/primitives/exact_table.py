@@ -147,7 +147,9 @@ def _to_instance(rows: InstanceRows, ray: Ray1, i: int) -> _Local:
     instance, row = divmod(int(i), rows.size)
     functions = TABLE[type(rows.rows)]
     assert functions is not None  # all that can be instanced has exact functions
-    local, points = instance_definition.to_local(ray, _matrix(rows, instance), functions.points(rows.rows, row))
+    local, points = instance_definition.to_local(
+        ray, _matrix(rows, instance), functions.points(rows.rows, row)
+    )
     return _Local(functions, local, row, points)
 
 

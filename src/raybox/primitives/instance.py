@@ -1,8 +1,8 @@
-"""Moved copies of primitives: the table of what can be copied, and what a question asks of a copy.
+"""Instances: the table of primitives that can be instanced, and the kernels of instances.
 
-A primitive's number is ``copy * size + row``. Where bounds cannot tell, it may stand in the world as one of
-floats (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set ``rows.undecided``, and the ray
-is answered in whole numbers (`raybox.queries.exact_fallback`); the others return NaN.
+A primitive's number is ``instance * size + row``. One that bounds leave undecided may be exact in world
+coordinates (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set ``rows.undecided``, and
+the ray goes to integers (`raybox.queries.exact_fallback`); the other kernels return NaN.
 """
 
 from types import ModuleType
@@ -14,34 +14,35 @@ from raybox.compiler.decorators import device, dispatch_named, inlined
 from raybox.exact import double_double
 from raybox.geometry import BoxRows, TriangleRows
 from raybox.primitives import instance_box, instance_triangle, instance_world
-from raybox.primitives.instance_ray import Seen, look, plainly
+from raybox.primitives.instance_ray import InstanceRay, to_instance, world_ray
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import HIT, UNDECIDED
 
 FILLS_BOXES = False
 _TABLE: dict[type, ModuleType] = {BoxRows: instance_box, TriangleRows: instance_triangle}
 
 
-def _decide(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
-    """Return (1 met, -1 missed, 0 not sure; first contact rounded once) for row i of what is copied."""
+def _decide(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[int, float]:
+    """Return (status, first contact rounded once) for row i of the inner geometry."""
     raise NotImplementedError("compiled code only")
 
 
-def _tie(inner: Any, rows: Any, one: Seen, i: int, other: Seen, j: int) -> tuple[bool, int]:
-    """Return (is it sure, which of rows i and j, both met, is met first: -1, 0 for both or 1)."""
+def _tie(inner: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+    """Return (certain, order of the first contacts with rows i and j, both hit: -1, 0 or 1)."""
     raise NotImplementedError("compiled code only")
 
 
-def _span(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves row i, which it meets."""
+def _span(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float]:
+    """Return where the whole line enters and leaves row i, which it hits."""
     raise NotImplementedError("compiled code only")
 
 
-def _normal(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float, float]:
-    """Return the normal at the first contact, in the copy's coordinates."""
+def _normal(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float, float]:
+    """Return the normal at the first contact, in the instance's coordinates."""
     raise NotImplementedError("compiled code only")
 
 
-def _weights(inner: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
+def _weights(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact."""
     raise NotImplementedError("compiled code only")
 
@@ -50,25 +51,26 @@ dispatch_named((_decide, _tie, _span, _normal, _weights), _TABLE)
 
 
 def bounds(rows: Any) -> tuple[Any, Any]:
-    """Return the corners of the boxes round the copies."""
+    """Return the bounds of the instances."""
     return rows.lower, rows.upper
 
 
 @inlined
-def intersect(rows: Any, seen: Seen, number: int) -> tuple[bool, float]:
-    """Return (is this primitive surely met, first contact) in the copy that the ray is seen from."""
-    if seen.sure:
-        status, t = _decide(rows.rows, rows, seen, number - seen.base)
-        if status == 0:
-            status, t = instance_world.intersect(rows, seen, number - seen.base)
-        if status != 0:
-            return status > 0, t if status > 0 else np.inf
+def intersect(rows: Any, ray: InstanceRay, number: int) -> tuple[bool, float]:
+    """Return (hit, first contact) of a primitive of the ray's instance; undecided is a miss."""
+    if ray.bounded:
+        status, t = _decide(rows.rows, rows, ray, number - ray.base)
+        if status == UNDECIDED:
+            status, t = instance_world.intersect(rows, ray, number - ray.base)
+        if status != UNDECIDED:
+            return status == HIT, t if status == HIT else np.inf
     rows.undecided[0] = True
     return False, np.inf
 
 
 @device
-def _same(placed: Any, one: int, other: int) -> bool:
+def _is_same(placed: Any, one: int, other: int) -> bool:
+    """Return whether two instances have the same matrix."""
     same = True
     for k in range(12):
         same = same and placed[one, k // 4, k % 4] == placed[other, k // 4, k % 4]
@@ -77,42 +79,43 @@ def _same(placed: Any, one: int, other: int) -> bool:
 
 @device
 def tie(rows: Any, ray: Any, one: int, other: int) -> int:
-    """Compare first contacts with two primitives, both met, exactly: -1, 0 or 1."""
+    """Compare first contacts with two primitives, both hit, exactly: -1, 0 or 1."""
     i, j = one // rows.size, other // rows.size
     row_i, row_j = one - i * rows.size, other - j * rows.size
-    if row_i == row_j and _same(rows.placed, i, j):
+    if row_i == row_j and _is_same(rows.placed, i, j):
         return 0
-    plain = plainly(ray)
-    sure, first = _tie(rows.rows, rows, look(rows, plain, i), row_i, look(rows, plain, j), row_j)
-    if not sure:
-        sure, first = instance_world.tie(rows, plain, (i, j), (row_i, row_j))
-    if not sure:
+    plain = world_ray(ray)
+    local_i, local_j = to_instance(rows, plain, i), to_instance(rows, plain, j)
+    certain, first = _tie(rows.rows, rows, local_i, row_i, local_j, row_j)
+    if not certain:
+        certain, first = instance_world.tie(rows, plain, (i, j), (row_i, row_j))
+    if not certain:
         rows.undecided[0] = True
     return first
 
 
 @device
 def span(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves a primitive that it meets."""
-    seen = look(rows, ray, number // rows.size)
-    if not seen.sure:
+    """Return where the whole line enters and leaves a primitive that it hits."""
+    local = to_instance(rows, ray, number // rows.size)
+    if not local.bounded:
         return np.nan, np.nan
-    near, far = _span(rows.rows, rows, seen, number - seen.base)
+    near, far = _span(rows.rows, rows, local, number - local.base)
     if np.isnan(near) or np.isnan(far):
-        near, far = instance_world.span(rows, seen, number - seen.base)
+        near, far = instance_world.span(rows, local, number - local.base)
     return near, far
 
 
 @device
 def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
-    """Return the unit normal at the first contact: the copied thing's own, by the inverse, transposed."""
-    seen = look(rows, ray, number // rows.size)
-    if not seen.sure:
+    """Return the unit normal at the first contact: that of the inner geometry, by the inverse, transposed."""
+    local = to_instance(rows, ray, number // rows.size)
+    if not local.bounded:
         return np.nan, np.nan, np.nan
-    x, y, z = _normal(rows.rows, rows, seen, number - seen.base)
+    x, y, z = _normal(rows.rows, rows, local, number - local.base)
     if np.isnan(x):
-        return instance_world.normal(rows, seen, number - seen.base)
-    m, i = rows.high, seen.copy
+        return instance_world.normal(rows, local, number - local.base)
+    m, i = rows.high, local.instance
     return double_double.unit(
         (
             x * m[i, 0, 0] + y * m[i, 1, 0] + z * m[i, 2, 0],
@@ -125,12 +128,12 @@ def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
 @device
 def weights(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact."""
-    seen = look(rows, ray, number // rows.size)
-    return _weights(rows.rows, rows, seen, number - seen.base) if seen.sure else (np.nan, np.nan)
+    local = to_instance(rows, ray, number // rows.size)
+    return _weights(rows.rows, rows, local, number - local.base) if local.bounded else (np.nan, np.nan)
 
 
 @device
-def close(rows: Any, k: int) -> None:
-    """Note whether anything about ray k was unsure."""
+def finish_ray(rows: Any, k: int) -> None:
+    """Write whether anything about ray k is undecided."""
     rows.undecided_rays[k] = rows.undecided[0]
     rows.undecided[0] = False

@@ -1,8 +1,8 @@
-"""Boxes in moved copies: the slab test with bounds of every time, in the copy's own coordinates.
+"""Boxes of instances: the slab test with bounds of every time, in the instance's coordinates.
 
-Near and far times of a slab are intervals here. The box is met for sure if no near time's interval reaches
-beyond a far one's of another axis (on the same axis, near is never after far, however flat the box is), and
-missed for sure if one lies beyond. Between the two nobody knows: 0.
+Near and far times of a slab are intervals here. The ray hits the box for certain if no near time's interval
+reaches beyond a far one's of another axis (on the same axis, near is never after far, however flat the box
+is), and misses it for certain if one lies beyond. Between the two it is undecided.
 """
 
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ from raybox.compiler.decorators import device, inlined
 from raybox.exact import double_double
 from raybox.exact.double_double import DD, is_small, with_underflow
 from raybox.primitives import box
-from raybox.primitives.instance_ray import Seen, order, sharp_heading, sharp_origin
+from raybox.primitives.instance_ray import InstanceRay, order, twofold_direction, twofold_origin
+from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 _TINY = 1e-300  # more than underflow can lose
 
 
 class Slab(NamedTuple):
-    """When a ray enters one slab and when it leaves it: bounds of either."""
+    """Bounds of the times at which a ray enters one slab and leaves it."""
 
     near_low: float
     near_high: float
@@ -33,21 +34,22 @@ def _corner(rows: Any, i: int) -> tuple[float, float, float]:
 
 
 @inlined
-def _slab(boxes: Any, seen: Seen, i: int, k: int) -> Slab:
+def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> Slab:
     """Return the bounds of the times of one axis."""
     low, up = boxes.lower[i, k], boxes.upper[i, k]
-    o, d, blur, sway = seen.local[k], seen.heading[k], seen.blur[k], seen.sway[k]
-    if not abs(d) > 2.0 * sway:
-        if sway == 0.0:  # the ray stands still on this axis, exactly
-            if o + blur < low or o - blur > up:
+    o, d = ray.local_origin[k], ray.local_direction[k]
+    o_error, d_error = ray.origin_error[k], ray.direction_error[k]
+    if not abs(d) > 2.0 * d_error:
+        if d_error == 0.0:  # the direction is 0 on this axis, exactly
+            if o + o_error < low or o - o_error > up:
                 return Slab(np.inf, np.inf, -np.inf, -np.inf)
-            if low <= o - blur and o + blur <= up:
+            if low <= o - o_error and o + o_error <= up:
                 return Slab(-np.inf, -np.inf, np.inf, np.inf)
         return Slab(-np.inf, np.inf, -np.inf, np.inf)
-    # with abs(d) at least twice what it may be off, 1/d is off by at most 2 sway/abs(d) of itself
+    # with abs(d) at least twice its error, the relative error of 1/d is at most 2 d_error/abs(d)
     inverse = 1.0 / d
-    relative = 2.1 * sway * abs(inverse) + 2.0**-49
-    absolute = 2.1 * blur * abs(inverse)
+    relative = 2.1 * d_error * abs(inverse) + 2.0**-49
+    absolute = 2.1 * o_error * abs(inverse)
     a, b = (low - o) * inverse, (up - o) * inverse
     near, far = (a, b) if d > 0.0 else (b, a)
     near_slack = abs(near) * relative + absolute + _TINY
@@ -56,60 +58,60 @@ def _slab(boxes: Any, seen: Seen, i: int, k: int) -> Slab:
 
 
 @inlined
-def _slabs(boxes: Any, seen: Seen, i: int) -> tuple[Slab, Slab, Slab]:
-    return _slab(boxes, seen, i, 0), _slab(boxes, seen, i, 1), _slab(boxes, seen, i, 2)
+def _slabs(boxes: Any, ray: InstanceRay, i: int) -> tuple[Slab, Slab, Slab]:
+    return _slab(boxes, ray, i, 0), _slab(boxes, ray, i, 1), _slab(boxes, ray, i, 2)
 
 
 @device
-def _judge(x: Slab, y: Slab, z: Slab, low: float, high: float) -> int:
-    """Return 1 where slabs and range surely have a time in common, -1 where surely not, else 0."""
+def _classify(x: Slab, y: Slab, z: Slab, low: float, high: float) -> int:
+    """Return the status: whether slabs and range have a time in common."""
     start = max(x.near_low, y.near_low, z.near_low, low)
     if start > min(x.far_high, y.far_high, z.far_high, high):
-        return -1
+        return MISS
     latest = max(x.near_high, y.near_high, z.near_high)
-    met = (
+    hit = (
         latest <= high
         and max(y.near_high, z.near_high, low) <= x.far_low
         and max(x.near_high, z.near_high, low) <= y.far_low
         and max(x.near_high, y.near_high, low) <= z.far_low
     )
-    return 1 if met else 0
+    return HIT if hit else UNDECIDED
 
 
 @device
-def _plane(boxes: Any, seen: Seen, i: int, k: int, far: bool) -> float:
-    """Return the plane by which the ray enters a slab, or leaves it."""
-    return boxes.upper[i, k] if (seen.heading[k] > 0.0) == far else boxes.lower[i, k]
+def _plane(boxes: Any, ray: InstanceRay, i: int, k: int, far: bool) -> float:
+    """Return the near or far plane of a slab."""
+    return boxes.upper[i, k] if (ray.local_direction[k] > 0.0) == far else boxes.lower[i, k]
 
 
 @device
-def _ratio(rows: Any, seen: Seen, plane: float, k: int) -> tuple[DD, DD]:
+def _ratio(rows: Any, ray: InstanceRay, plane: float, k: int) -> tuple[DD, DD]:
     """Return the time of a plane as a numerator and a denominator, in double-double."""
-    num = double_double.sub(double_double.lift(plane), sharp_origin(rows, seen, seen.copy, k))
-    return with_underflow(num), with_underflow(sharp_heading(rows, seen, seen.copy, k))
+    num = double_double.sub(double_double.lift(plane), twofold_origin(rows, ray, ray.instance, k))
+    return with_underflow(num), with_underflow(twofold_direction(rows, ray, ray.instance, k))
 
 
 @device
-def _time(rows: Any, seen: Seen, plane: float, k: int) -> float:
+def _time(rows: Any, ray: InstanceRay, plane: float, k: int) -> float:
     """Return the time of a plane rounded once, or NaN."""
-    num, den = _ratio(rows, seen, plane, k)
+    num, den = _ratio(rows, ray, plane, k)
     return double_double.divide(num, den)
 
 
 @device
-def decide(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
-    """Return (1 met, -1 missed, 0 not sure; first contact rounded once)."""
+def decide(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+    """Return (status, first contact rounded once)."""
     if not is_small(_corner(boxes.lower, i)) or not is_small(_corner(boxes.upper, i)):
-        return 0, np.nan
-    x, y, z = _slabs(boxes, seen, i)
-    status = _judge(x, y, z, seen.t_min, seen.t_max)
-    if status <= 0:
+        return UNDECIDED, np.nan
+    x, y, z = _slabs(boxes, ray, i)
+    status = _classify(x, y, z, ray.t_min, ray.t_max)
+    if status != HIT:
         return status, np.inf
-    if max(x.near_high, y.near_high, z.near_high) <= seen.t_min:
-        return 1, seen.t_min
+    if max(x.near_high, y.near_high, z.near_high) <= ray.t_min:
+        return HIT, ray.t_min
     # rounding is monotone: the greatest rounded time is the greatest time, rounded
-    t = _latest(boxes, rows, seen, i, (x, y, z))
-    return (0 if np.isnan(t) else 1), max(seen.t_min, t)
+    t = _entry_time(boxes, rows, ray, i, (x, y, z))
+    return (UNDECIDED if np.isnan(t) else HIT), max(ray.t_min, t)
 
 
 @device
@@ -119,22 +121,21 @@ def _later(one: float, other: float) -> float:
 
 
 @device
-def _latest(boxes: Any, rows: Any, seen: Seen, i: int, slabs: Any) -> float:
-    """Return when the line has entered all slabs, rounded once, or NaN."""
+def _entry_time(boxes: Any, rows: Any, ray: InstanceRay, i: int, slabs: Any) -> float:
+    """Return the time at which the line enters the last slab, rounded once, or NaN."""
     x, y, z = slabs
     bound = max(x.near_low, y.near_low, z.near_low)
     t = -np.inf
     for k in range(3):
         high = x.near_high if k == 0 else (y.near_high if k == 1 else z.near_high)
         if high >= bound and high > -np.inf:
-            when = _time(rows, seen, _plane(boxes, seen, i, k, False), k)
-            t = _later(t, when)
+            t = _later(t, _time(rows, ray, _plane(boxes, ray, i, k, False), k))
     return t
 
 
 @device
-def _entered(slabs: Any) -> int:
-    """Return the axis whose slab is surely entered last, -1 where several may be."""
+def _entered_axis(slabs: Any) -> int:
+    """Return the axis whose slab is entered last for certain; -1 if several may be."""
     x, y, z = slabs
     if x.near_low > max(y.near_high, z.near_high):
         return 0
@@ -144,15 +145,15 @@ def _entered(slabs: Any) -> int:
 
 
 @device
-def tie(boxes: Any, rows: Any, one: Seen, i: int, other: Seen, j: int) -> tuple[bool, int]:
-    """Return (is it sure, which of two boxes that are met is met first: -1, 0 for both or 1)."""
+def tie(boxes: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+    """Return (certain, order of the first contacts with two boxes that are hit: -1, 0 or 1)."""
     slabs_i, slabs_j = _slabs(boxes, one, i), _slabs(boxes, other, j)
     high_i = max(slabs_i[0].near_high, slabs_i[1].near_high, slabs_i[2].near_high)
     high_j = max(slabs_j[0].near_high, slabs_j[1].near_high, slabs_j[2].near_high)
     inside_i, inside_j = high_i <= one.t_min, high_j <= one.t_min
     if inside_i and inside_j:
         return True, 0
-    axis_i, axis_j = _entered(slabs_i), _entered(slabs_j)
+    axis_i, axis_j = _entered_axis(slabs_i), _entered_axis(slabs_j)
     if axis_i < 0 or axis_j < 0 or inside_i or inside_j:
         return False, 0
     low_i = max(slabs_i[0].near_low, slabs_i[1].near_low, slabs_i[2].near_low)
@@ -166,33 +167,33 @@ def tie(boxes: Any, rows: Any, one: Seen, i: int, other: Seen, j: int) -> tuple[
 
 
 @device
-def span(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves box i, which it meets; NaN where floats cannot tell."""
+def span(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+    """Return where the whole line enters and leaves box i, which it hits; NaN if undecided."""
     near, far = -np.inf, np.inf
     for k in range(3):
-        if abs(seen.heading[k]) > 2.0 * seen.sway[k]:
-            first = _time(rows, seen, _plane(boxes, seen, i, k, False), k)
-            last = _time(rows, seen, _plane(boxes, seen, i, k, True), k)
+        if abs(ray.local_direction[k]) > 2.0 * ray.direction_error[k]:
+            first = _time(rows, ray, _plane(boxes, ray, i, k, False), k)
+            last = _time(rows, ray, _plane(boxes, ray, i, k, True), k)
             near, far = _later(near, first), -_later(-far, -last)
-        elif seen.sway[k] != 0.0:
+        elif ray.direction_error[k] != 0.0:
             return np.nan, np.nan
     return near, far
 
 
 @device
-def normal(boxes: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float, float]:
-    """Return the outward normal of the face entered, in the copy's coordinates; NaN where nobody knows."""
-    slabs = _slabs(boxes, seen, i)
+def normal(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float, float]:
+    """Return the outward normal of the face entered, in the instance's coordinates; NaN if undecided."""
+    slabs = _slabs(boxes, ray, i)
     x, y, z = slabs
-    if max(x.near_high, y.near_high, z.near_high) < seen.t_min:
+    if max(x.near_high, y.near_high, z.near_high) < ray.t_min:
         return 0.0, 0.0, 0.0
-    axis = _entered(slabs)
-    if axis < 0 or max(x.near_low, y.near_low, z.near_low) < seen.t_min:
+    axis = _entered_axis(slabs)
+    if axis < 0 or max(x.near_low, y.near_low, z.near_low) < ray.t_min:
         return np.nan, np.nan, np.nan
-    return box.against(axis, seen.heading[axis])
+    return box.against(axis, ray.local_direction[axis])
 
 
 @device
-def weights(_boxes: Any, _rows: Any, _seen: Seen, _i: int) -> tuple[float, float]:
+def weights(_boxes: Any, _rows: Any, _local: InstanceRay, _i: int) -> tuple[float, float]:
     """Return NaN: a box has no barycentric coordinates."""
     return np.nan, np.nan

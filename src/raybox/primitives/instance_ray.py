@@ -1,13 +1,13 @@
-"""A ray as a moved copy sees it: o' = inv(A) (o - b), d' = inv(A) d, with bounds of what was lost.
+"""A ray in an instance's coordinates: o' = inv(A) (o - b), d' = inv(A) d, with bounds of the errors.
 
-First in float64: ``local`` and ``heading`` are off by at most ``blur`` and ``sway`` on each axis, so small
-that nearly every decision is sure all the same. Then in double-double, for times that are to be rounded
-once. What neither can tell is left to `raybox.exact.instance_definition`, in whole numbers.
+First in float64, with bounds of the errors on each axis, so small that nearly every decision is certain all
+the same. Then in double-double, for times that are to be rounded once. What both leave undecided goes to
+`raybox.exact.instance_definition`, in integers.
 
-**The bounds.** inv(A) is held as high + low, off by less than 2^-90 of high. A term of the sum
+**The bounds.** inv(A) is stored as high + low, off by less than 2^-90 of high. A term of the sum
 sum_l high[k, l] (o - b)[l] takes three roundings (of the inverse, the difference, the product), the sum two
 more: together below 6 * 2^-53 of S = sum_l abs(high[k, l] (o - b)[l]); 2^-49 S is taken, which covers one
-more sum of the user's. No product underflows, because a copy and a ray are `tame`: a number is 0, or
+more sum of the user's. No product underflows, because an instance and a ray are `tame`: a number is 0, or
 between 2^-200 and 2^60. Where no term is left (S = 0) the coordinate is 0, exactly.
 """
 
@@ -22,109 +22,109 @@ _LOST = 2.0**-49
 _INVERSE = 2.0**-90  # of an entry of the inverse: more than high + low is off
 
 
-class Seen(NamedTuple):
-    """A ray, and how copy number `copy` sees it."""
+class InstanceRay(NamedTuple):
+    """A ray, and its image in the coordinates of one instance."""
 
     origin: Any
     direction: Any
     t_min: float
     t_max: float
-    local: Any  # where it starts, in the copy's coordinates
-    heading: Any  # its direction there
-    blur: Any  # how far off `local` may be, on each axis
-    sway: Any  # how far off `heading` may be
-    copy: int
-    base: int  # the number of the copy's first primitive
-    sure: bool  # do the bounds hold
+    local_origin: Any
+    local_direction: Any
+    origin_error: Any  # of `local_origin`, on each axis, at most
+    direction_error: Any
+    instance: int
+    base: int  # the number of the instance's first primitive
+    bounded: bool  # whether the errors are bounded so
 
 
 @device
-def plainly(ray: Any) -> Ray:
-    """Return a ray without what it is seen by."""
+def world_ray(ray: Any) -> Ray:
+    """Return the ray in world coordinates alone."""
     return Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
 
 
 @device
-def _image(inverse: Any, copy: int, k: int, v: Any) -> tuple[float, float]:
-    """Return one coordinate of inv(A) v in float64, and how far it may be off."""
-    x, y, z = inverse[copy, k, 0] * v[0], inverse[copy, k, 1] * v[1], inverse[copy, k, 2] * v[2]
+def _image(inverse: Any, instance: int, k: int, v: Any) -> tuple[float, float]:
+    """Return one coordinate of inv(A) v in float64, and a bound of its error."""
+    x, y, z = inverse[instance, k, 0] * v[0], inverse[instance, k, 1] * v[1], inverse[instance, k, 2] * v[2]
     return (x + y) + z, (abs(x) + abs(y) + abs(z)) * _LOST
 
 
 @device
-def look(rows: Any, ray: Ray, copy: int) -> Seen:
-    """Return a ray as a copy sees it."""
+def to_instance(rows: Any, ray: Ray, instance: int) -> InstanceRay:
+    """Return a ray in the coordinates of an instance."""
     o, d, placed, high = ray.origin, ray.direction, rows.placed, rows.high
-    v = o[0] - placed[copy, 0, 3], o[1] - placed[copy, 1, 3], o[2] - placed[copy, 2, 3]
-    local_x, blur_x = _image(high, copy, 0, v)
-    local_y, blur_y = _image(high, copy, 1, v)
-    local_z, blur_z = _image(high, copy, 2, v)
-    heading_x, sway_x = _image(high, copy, 0, d)
-    heading_y, sway_y = _image(high, copy, 1, d)
-    heading_z, sway_z = _image(high, copy, 2, d)
-    return Seen(
+    v = o[0] - placed[instance, 0, 3], o[1] - placed[instance, 1, 3], o[2] - placed[instance, 2, 3]
+    o_x, o_error_x = _image(high, instance, 0, v)
+    o_y, o_error_y = _image(high, instance, 1, v)
+    o_z, o_error_z = _image(high, instance, 2, v)
+    d_x, d_error_x = _image(high, instance, 0, d)
+    d_y, d_error_y = _image(high, instance, 1, d)
+    d_z, d_error_z = _image(high, instance, 2, d)
+    return InstanceRay(
         o,
         d,
         ray.t_min,
         ray.t_max,
-        (local_x, local_y, local_z),
-        (heading_x, heading_y, heading_z),
-        (blur_x, blur_y, blur_z),
-        (sway_x, sway_y, sway_z),
-        copy,
-        copy * rows.size,
-        bool(rows.tame[copy]) and is_moderate(o) and is_moderate(d),
+        (o_x, o_y, o_z),
+        (d_x, d_y, d_z),
+        (o_error_x, o_error_y, o_error_z),
+        (d_error_x, d_error_y, d_error_z),
+        instance,
+        instance * rows.size,
+        bool(rows.tame[instance]) and is_moderate(o) and is_moderate(d),
     )
 
 
 @device
-def _entry(rows: Any, copy: int, k: int, j: int) -> DD:
-    head = rows.high[copy, k, j]
-    return DD(head, rows.low[copy, k, j], abs(head) * _INVERSE)
+def _entry(rows: Any, instance: int, k: int, j: int) -> DD:
+    head = rows.high[instance, k, j]
+    return DD(head, rows.low[instance, k, j], abs(head) * _INVERSE)
 
 
 @device
-def _sharp(rows: Any, copy: int, k: int, v: Any) -> DD:
+def _twofold(rows: Any, instance: int, k: int, v: Any) -> DD:
     """Return one coordinate of inv(A) v in double-double."""
-    x = double_double.mul(_entry(rows, copy, k, 0), v[0])
-    y = double_double.mul(_entry(rows, copy, k, 1), v[1])
-    z = double_double.mul(_entry(rows, copy, k, 2), v[2])
+    x = double_double.mul(_entry(rows, instance, k, 0), v[0])
+    y = double_double.mul(_entry(rows, instance, k, 1), v[1])
+    z = double_double.mul(_entry(rows, instance, k, 2), v[2])
     return double_double.add(double_double.add(x, y), z)
 
 
 @device
-def sharp_origin(rows: Any, ray: Any, copy: int, k: int) -> DD:
-    """Return coordinate k of where a ray starts in a copy, in double-double."""
+def twofold_origin(rows: Any, ray: Any, instance: int, k: int) -> DD:
+    """Return coordinate k of a ray's origin in an instance, in double-double."""
     placed, o = rows.placed, ray.origin
-    b = placed[copy, 0, 3], placed[copy, 1, 3], placed[copy, 2, 3]
-    return _sharp(rows, copy, k, double_double.diff3(o, b))
+    b = placed[instance, 0, 3], placed[instance, 1, 3], placed[instance, 2, 3]
+    return _twofold(rows, instance, k, double_double.diff3(o, b))
 
 
 @device
-def sharp_heading(rows: Any, ray: Any, copy: int, k: int) -> DD:
-    """Return coordinate k of a ray's direction in a copy, in double-double."""
-    return _sharp(rows, copy, k, double_double.lift3(ray.direction))
+def twofold_direction(rows: Any, ray: Any, instance: int, k: int) -> DD:
+    """Return coordinate k of a ray's direction in an instance, in double-double."""
+    return _twofold(rows, instance, k, double_double.lift3(ray.direction))
 
 
 @device
-def sharp3(rows: Any, ray: Any, copy: int) -> tuple[Any, Any]:
-    """Return where a ray starts in a copy, and its direction there, in double-double."""
+def twofold_ray(rows: Any, ray: Any, instance: int) -> tuple[Any, Any]:
+    """Return a ray's origin and direction in an instance, in double-double."""
     origin = (
-        sharp_origin(rows, ray, copy, 0),
-        sharp_origin(rows, ray, copy, 1),
-        sharp_origin(rows, ray, copy, 2),
+        twofold_origin(rows, ray, instance, 0),
+        twofold_origin(rows, ray, instance, 1),
+        twofold_origin(rows, ray, instance, 2),
     )
-    heading = (
-        sharp_heading(rows, ray, copy, 0),
-        sharp_heading(rows, ray, copy, 1),
-        sharp_heading(rows, ray, copy, 2),
+    direction = (
+        twofold_direction(rows, ray, instance, 0),
+        twofold_direction(rows, ray, instance, 1),
+        twofold_direction(rows, ray, instance, 2),
     )
-    return origin, heading
+    return origin, direction
 
 
 @device
 def order(num1: DD, den1: DD, num2: DD, den2: DD) -> int:
-    """Compare num1/den1 with num2/den2: -1 or 1 where that is sure, else 0; signs of both den are sure."""
+    """Compare num1/den1 with num2/den2: -1 or 1, 0 if uncertain; signs of both den are certain."""
     cross_product = double_double.sub(double_double.mul(num1, den2), double_double.mul(num2, den1))
     difference = with_underflow(cross_product)
     if not double_double.certain(difference):

@@ -1,8 +1,8 @@
-"""Triangles in moved copies: three signed volumes with bounds, in the copy's own coordinates.
+"""Triangles of instances: three signed volumes with bounds, in the instance's coordinates.
 
-As in `raybox.primitives.triangle`, but the ray is off by a little: by ``blur`` and ``sway``, see
-`raybox.primitives.instance_ray`. A volume d . (p x q) moves by at most sway |p| |q| + 2 |d| blur (|p| + |q| +
-3 blur) for that, with sums of absolute values for |p| and |q| and largest ones for the others.
+As in `raybox.primitives.triangle`, but the ray has errors e of its origin and f of its direction, see
+`raybox.primitives.instance_ray`. They change a volume d . (p x q) by at most f |p| |q| + 2 |d| e (|p| + |q| +
+3 e), with sums of absolute values for |p| and |q| and largest ones for the others.
 """
 
 from typing import Any
@@ -14,10 +14,12 @@ from raybox.exact import double_double
 from raybox.exact.double_double import DD, is_small, with_underflow
 from raybox.exact.predicate import sign
 from raybox.primitives import triangle
-from raybox.primitives.instance_ray import Seen, order, sharp3
+from raybox.primitives.instance_ray import InstanceRay, order, twofold_ray
+from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
 _TINY = 1e-290  # more than underflow can lose
+_UNCERTAIN = 2  # in place of a sign
 
 
 @device
@@ -31,7 +33,7 @@ def _minus(p: Any, o: Any) -> tuple[float, float, float]:
 
 
 @device
-def _reach(p: Any) -> float:
+def _length1(p: Any) -> float:
     return abs(p[0]) + abs(p[1]) + abs(p[2])
 
 
@@ -41,50 +43,52 @@ def _largest(p: Any) -> float:
 
 
 @device
-def _side(p: Any, q: Any, seen: Seen) -> int:
-    """Return the sign of d . (p x q) where float64 is sure of it, else 2."""
-    d = seen.heading
+def _side(p: Any, q: Any, ray: InstanceRay) -> int:
+    """Return the sign of d . (p x q), or `_UNCERTAIN`."""
+    d = ray.local_direction
     value = (
         d[0] * (p[1] * q[2] - p[2] * q[1])
         + d[1] * (p[2] * q[0] - p[0] * q[2])
         + d[2] * (p[0] * q[1] - p[1] * q[0])
     )
-    blur, sway = _largest(seen.blur), _largest(seen.sway)
-    steep = _largest(d) + sway
-    reach_p, reach_q = _reach(p), _reach(q)
-    slack = (_FILTER * steep + 1.1 * sway) * reach_p * reach_q
-    slack += 2.1 * steep * blur * (reach_p + reach_q + 3.0 * blur)
-    return sign(value) if abs(value) > slack + _TINY else 2
+    o_error, d_error = _largest(ray.origin_error), _largest(ray.direction_error)
+    steep = _largest(d) + d_error
+    length_p, length_q = _length1(p), _length1(q)
+    slack = (_FILTER * steep + 1.1 * d_error) * length_p * length_q
+    slack += 2.1 * steep * o_error * (length_p + length_q + 3.0 * o_error)
+    return sign(value) if abs(value) > slack + _TINY else _UNCERTAIN
 
 
 @device
-def _judge(mesh: Any, seen: Seen, i: int) -> int:
-    """Return 1 where the line surely meets the triangle (and from the side that counts), -1, or 0."""
+def _classify(mesh: Any, ray: InstanceRay, i: int) -> int:
+    """Return the status of the line and the triangle, back faces culled or not."""
     a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
     if not (is_small(a) and is_small(b) and is_small(c)):
-        return 0
-    a, b, c = _minus(a, seen.local), _minus(b, seen.local), _minus(c, seen.local)
-    u, v, w = _side(c, b, seen), _side(a, c, seen), _side(b, a, seen)
+        return UNDECIDED
+    a, b, c = _minus(a, ray.local_origin), _minus(b, ray.local_origin), _minus(c, ray.local_origin)
+    u, v, w = _side(c, b, ray), _side(a, c, ray), _side(b, a, ray)
     ahead = u == 1 or v == 1 or w == 1
     behind = u == -1 or v == -1 or w == -1
     if behind and (ahead or mesh.cull_back):
-        return -1
-    return 0 if u == 2 or v == 2 or w == 2 else 1
+        return MISS
+    return UNDECIDED if u == _UNCERTAIN or v == _UNCERTAIN or w == _UNCERTAIN else HIT
 
 
 @device
-def _ratio(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[DD, DD]:
+def _ratio(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[DD, DD]:
     """Return the crossing time as a numerator and a denominator, in double-double."""
     a = _point(mesh, i, 0)
     n = double_double.cross(
         double_double.diff3(_point(mesh, i, 1), a), double_double.diff3(_point(mesh, i, 2), a)
     )
-    o, d = sharp3(rows, seen, seen.copy)
-    return with_underflow(double_double.inner(_apart(a, o), n)), with_underflow(double_double.inner(d, n))
+    o, d = twofold_ray(rows, ray, ray.instance)
+    return with_underflow(double_double.inner(_difference(a, o), n)), with_underflow(
+        double_double.inner(d, n)
+    )
 
 
 @device
-def _apart(p: Any, o: Any) -> tuple[DD, DD, DD]:
+def _difference(p: Any, o: Any) -> tuple[DD, DD, DD]:
     """Return p - o of floats and double-doubles."""
     return (
         double_double.sub(double_double.lift(p[0]), o[0]),
@@ -94,26 +98,26 @@ def _apart(p: Any, o: Any) -> tuple[DD, DD, DD]:
 
 
 @device
-def _time(mesh: Any, rows: Any, seen: Seen, i: int) -> float:
-    num, den = _ratio(mesh, rows, seen, i)
+def _time(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> float:
+    num, den = _ratio(mesh, rows, ray, i)
     return double_double.divide(num, den)
 
 
 @device
-def decide(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[int, float]:
-    """Return (1 met, -1 missed, 0 not sure; first contact rounded once)."""
-    status = _judge(mesh, seen, i)
-    if status <= 0:
+def decide(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+    """Return (status, first contact rounded once)."""
+    status = _classify(mesh, ray, i)
+    if status != HIT:
         return status, np.inf
-    t = _time(mesh, rows, seen, i)
-    if seen.t_min < t < seen.t_max:
-        return 1, t
-    return (-1 if t < seen.t_min or t > seen.t_max else 0), np.inf
+    t = _time(mesh, rows, ray, i)
+    if ray.t_min < t < ray.t_max:
+        return HIT, t
+    return (MISS if t < ray.t_min or t > ray.t_max else UNDECIDED), np.inf
 
 
 @device
-def tie(mesh: Any, rows: Any, one: Seen, i: int, other: Seen, j: int) -> tuple[bool, int]:
-    """Return (is it sure, which of two triangles that are met is met first: -1, 0 for both or 1)."""
+def tie(mesh: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+    """Return (certain, order of the first contacts with two triangles that are hit: -1, 0 or 1)."""
     num_i, den_i = _ratio(mesh, rows, one, i)
     num_j, den_j = _ratio(mesh, rows, other, j)
     first = (
@@ -125,23 +129,27 @@ def tie(mesh: Any, rows: Any, one: Seen, i: int, other: Seen, j: int) -> tuple[b
 
 
 @device
-def span(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
-    """Return the crossing time twice: a triangle has no inside; NaN where floats cannot tell."""
-    t = _time(mesh, rows, seen, i)
+def span(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+    """Return the crossing time twice: a triangle has no inside; NaN if undecided."""
+    t = _time(mesh, rows, ray, i)
     return t, t
 
 
 @device
-def normal(mesh: Any, _rows: Any, _seen: Seen, i: int) -> tuple[float, float, float]:
-    """Return the geometric normal, in the copy's coordinates."""
-    return triangle.normal(mesh, _seen, i)
+def normal(mesh: Any, _rows: Any, _local: InstanceRay, i: int) -> tuple[float, float, float]:
+    """Return the geometric normal, in the instance's coordinates."""
+    return triangle.normal(mesh, _local, i)
 
 
 @device
-def weights(mesh: Any, rows: Any, seen: Seen, i: int) -> tuple[float, float]:
-    """Return the weights of the second and third corner, each rounded once; NaN where floats cannot tell."""
-    o, d = sharp3(rows, seen, seen.copy)
-    a, b, c = _apart(_point(mesh, i, 0), o), _apart(_point(mesh, i, 1), o), _apart(_point(mesh, i, 2), o)
+def weights(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+    """Return the weights of the second and third corner, each rounded once; NaN if undecided."""
+    o, d = twofold_ray(rows, ray, ray.instance)
+    a, b, c = (
+        _difference(_point(mesh, i, 0), o),
+        _difference(_point(mesh, i, 1), o),
+        _difference(_point(mesh, i, 2), o),
+    )
     u, v, w = (
         double_double.inner(d, double_double.cross(c, b)),
         double_double.inner(d, double_double.cross(a, c)),

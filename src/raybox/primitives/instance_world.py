@@ -1,10 +1,9 @@
-"""Copies that stand in the world as primitives of their own: decided there, where bounds leave a doubt.
+"""Primitives of instances in world coordinates, where bounds in the instance's leave them undecided.
 
-A doubt mostly means that things truly touch: cells side by side, rays along an edge, copies laid out on a
-grid. Matrices are plain there (moves, mirror images, quarter turns, powers of two), and the corners of a
-primitive's image are floats to the last bit. Then it is a primitive like any other, and
-`raybox.primitives.box` and `triangle` decide exactly. The image of a box must be a box, too: each axis goes
-to an axis.
+Undecided mostly means a true touch: cells side by side, rays along an edge, instances on a grid. Matrices are
+plain there (translations, reflections, quarter turns, powers of two), and the corners of a primitive's image
+are floats to the last bit. Then it is a primitive like any other, and `raybox.primitives.box` and `triangle`
+decide exactly. The image of a box must be a box, too: each axis maps to an axis.
 """
 
 from typing import Any
@@ -16,62 +15,68 @@ from raybox.exact import double_double
 from raybox.exact.double_double import is_moderate
 from raybox.geometry import BoxRows, TriangleRows
 from raybox.primitives import box, triangle
-from raybox.primitives.instance_ray import Seen, plainly
+from raybox.primitives.instance_ray import InstanceRay, world_ray
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 _MODULES = {BoxRows: box, TriangleRows: triangle}
 
 
 @device
-def _moved(rows: Any, copy: int, k: int, point: Any) -> tuple[bool, float]:
-    """Return (is it a float, coordinate k of a tame point's image)."""
+def _image(rows: Any, instance: int, k: int, point: Any) -> tuple[bool, float]:
+    """Return (whether it is a float, coordinate k of a tame point's image)."""
     m = rows.placed
     x, y, z = (
-        double_double.mul(double_double.lift(m[copy, k, 0]), double_double.lift(point[0])),
-        double_double.mul(double_double.lift(m[copy, k, 1]), double_double.lift(point[1])),
-        double_double.mul(double_double.lift(m[copy, k, 2]), double_double.lift(point[2])),
+        double_double.mul(double_double.lift(m[instance, k, 0]), double_double.lift(point[0])),
+        double_double.mul(double_double.lift(m[instance, k, 1]), double_double.lift(point[1])),
+        double_double.mul(double_double.lift(m[instance, k, 2]), double_double.lift(point[2])),
     )
     image = double_double.add(
-        double_double.add(x, y), double_double.add(z, double_double.lift(m[copy, k, 3]))
+        double_double.add(x, y), double_double.add(z, double_double.lift(m[instance, k, 3]))
     )
     return image.tail == 0.0 and image.slack == 0.0, image.head
 
 
 @device
-def _put(rows: Any, copy: int, point: Any, out: Any) -> bool:
-    """Write a point's image, under a map that bounds hold for; False where it is not three floats."""
+def _write_image(rows: Any, instance: int, point: Any, out: Any) -> bool:
+    """Write a point's image under a tame matrix; return whether it is three floats."""
     if not is_moderate(point):
         return False
-    exact_x, out[0] = _moved(rows, copy, 0, point)
-    exact_y, out[1] = _moved(rows, copy, 1, point)
-    exact_z, out[2] = _moved(rows, copy, 2, point)
+    exact_x, out[0] = _image(rows, instance, 0, point)
+    exact_y, out[1] = _image(rows, instance, 1, point)
+    exact_z, out[2] = _image(rows, instance, 2, point)
     return exact_x and exact_y and exact_z
 
 
 @device
-def _upright(rows: Any, copy: int) -> bool:
-    """Tell whether each axis goes to an axis; no matrix flattens space."""
-    turned = 0
+def _keeps_axes(rows: Any, instance: int) -> bool:
+    """Return whether each axis maps to an axis; no matrix is singular."""
+    count = 0
     for k in range(9):
-        turned += rows.placed[copy, k // 3, k % 3] != 0.0
-    return turned == 3
+        count += rows.placed[instance, k // 3, k % 3] != 0.0
+    return count == 3
 
 
 @device
-def _straight(rows: Any, copy: int) -> bool:
-    """Tell whether each axis goes to itself."""
+def _keeps_each_axis(rows: Any, instance: int) -> bool:
+    """Return whether each axis maps to itself."""
     m = rows.placed
-    return _upright(rows, copy) and m[copy, 0, 0] != 0.0 and m[copy, 1, 1] != 0.0 and m[copy, 2, 2] != 0.0
+    return (
+        _keeps_axes(rows, instance)
+        and m[instance, 0, 0] != 0.0
+        and m[instance, 1, 1] != 0.0
+        and m[instance, 2, 2] != 0.0
+    )
 
 
 @device
-def _handed(rows: Any, copy: int) -> int:
-    """Return 1 where left stays left, -1 for a mirror image, 0 where that is not sure."""
+def _orientation(rows: Any, instance: int) -> int:
+    """Return the sign of the determinant: -1 for a reflection; 0 if uncertain."""
     m = rows.placed
     x, y, z = (
-        double_double.lift3((m[copy, 0, 0], m[copy, 0, 1], m[copy, 0, 2])),
-        double_double.lift3((m[copy, 1, 0], m[copy, 1, 1], m[copy, 1, 2])),
-        double_double.lift3((m[copy, 2, 0], m[copy, 2, 1], m[copy, 2, 2])),
+        double_double.lift3((m[instance, 0, 0], m[instance, 0, 1], m[instance, 0, 2])),
+        double_double.lift3((m[instance, 1, 0], m[instance, 1, 1], m[instance, 1, 2])),
+        double_double.lift3((m[instance, 2, 0], m[instance, 2, 1], m[instance, 2, 2])),
     )
     det = double_double.inner(x, double_double.cross(y, z))
     if not double_double.certain(det):
@@ -79,19 +84,19 @@ def _handed(rows: Any, copy: int) -> int:
     return 1 if det.head > 0.0 else -1
 
 
-def _stand(inner: Any, rows: Any, copy: int, i: int, place: int) -> bool:
-    """Write the image of row i to a place of the room; False where that is no primitive of floats."""
+def _to_world(inner: Any, rows: Any, instance: int, i: int, place: int) -> bool:
+    """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
     raise NotImplementedError("compiled code only")
 
 
 @device
-def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, place: int) -> bool:
+def _box_to_world(inner: BoxRows, rows: Any, instance: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
     lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]
     if not (
-        _upright(rows, copy)
-        and _put(rows, copy, (low[i, 0], low[i, 1], low[i, 2]), lower)
-        and _put(rows, copy, (up[i, 0], up[i, 1], up[i, 2]), upper)
+        _keeps_axes(rows, instance)
+        and _write_image(rows, instance, (low[i, 0], low[i, 1], low[i, 2]), lower)
+        and _write_image(rows, instance, (up[i, 0], up[i, 1], up[i, 2]), upper)
     ):
         return False
     for k in range(3):
@@ -100,18 +105,18 @@ def _stand_box(inner: BoxRows, rows: Any, copy: int, i: int, place: int) -> bool
 
 
 @device
-def _stand_triangle(inner: TriangleRows, rows: Any, copy: int, i: int, place: int) -> bool:
-    corners, hand = inner.corners, _handed(rows, copy)
+def _triangle_to_world(inner: TriangleRows, rows: Any, instance: int, i: int, place: int) -> bool:
+    corners, orientation = inner.corners, _orientation(rows, instance)
     for k in range(3):
-        to = k if hand > 0 or k == 0 else 3 - k  # in a mirror image, two corners change places
+        to = k if orientation > 0 or k == 0 else 3 - k  # a reflection swaps two corners
         point = corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
-        if not _put(rows, copy, point, rows.scratch.corners[place, to]):
+        if not _write_image(rows, instance, point, rows.scratch.corners[place, to]):
             return False
-    return hand != 0
+    return orientation != 0
 
 
-_STAND: dict[type, Any] = {BoxRows: _stand_box, TriangleRows: _stand_triangle}
-dispatch(_stand, _STAND.get)
+_TO_WORLD: dict[type, Any] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
+dispatch(_to_world, _TO_WORLD.get)
 
 
 def _intersect(room: Any, ray: Ray, i: int) -> tuple[bool, float]:
@@ -134,34 +139,34 @@ dispatch_named((_intersect, _tie, _span, _normal), _MODULES)
 
 
 @device
-def intersect(rows: Any, seen: Seen, i: int) -> tuple[int, float]:
-    """Return (1 met, -1 missed, 0 where it is no primitive of the world; first contact)."""
-    if not _stand(rows.rows, rows, seen.copy, i, 0):
-        return 0, np.nan
-    met, t = _intersect(rows.scratch, plainly(seen), 0)
-    return 1 if met else -1, t
+def intersect(rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+    """Return (status, first contact); undecided if the image is not exact."""
+    if not _to_world(rows.rows, rows, ray.instance, i, 0):
+        return UNDECIDED, np.nan
+    hit, t = _intersect(rows.scratch, world_ray(ray), 0)
+    return HIT if hit else MISS, t
 
 
 @device
-def tie(rows: Any, ray: Ray, copies: tuple[int, int], items: tuple[int, int]) -> tuple[bool, int]:
-    """Return (is it sure, which of two primitives, both met, is met first: -1, 0 for both or 1)."""
+def tie(rows: Any, ray: Ray, instances: tuple[int, int], primitives: tuple[int, int]) -> tuple[bool, int]:
+    """Return (certain, order of the first contacts with two primitives, both hit: -1, 0 or 1)."""
     for place in range(2):
-        if not _stand(rows.rows, rows, copies[place], items[place], place):
+        if not _to_world(rows.rows, rows, instances[place], primitives[place], place):
             return False, 0
     return True, _tie(rows.scratch, ray, 0, 1)
 
 
 @device
-def span(rows: Any, seen: Seen, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves a primitive that it meets, or NaN."""
-    if not _stand(rows.rows, rows, seen.copy, i, 0):
+def span(rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+    """Return where the whole line enters and leaves a primitive that it hits, or NaN."""
+    if not _to_world(rows.rows, rows, ray.instance, i, 0):
         return np.nan, np.nan
-    return _span(rows.scratch, plainly(seen), 0)
+    return _span(rows.scratch, world_ray(ray), 0)
 
 
 @device
-def normal(rows: Any, seen: Seen, i: int) -> tuple[float, float, float]:
-    """Return the unit normal at the first contact, or NaN; edges belong to the copy's own first axis."""
-    if not (_straight(rows, seen.copy) and _stand(rows.rows, rows, seen.copy, i, 0)):
+def normal(rows: Any, ray: InstanceRay, i: int) -> tuple[float, float, float]:
+    """Return the unit normal at the first contact, or NaN; an edge belongs to the instance's first axis."""
+    if not (_keeps_each_axis(rows, ray.instance) and _to_world(rows.rows, rows, ray.instance, i, 0)):
         return np.nan, np.nan, np.nan
-    return _normal(rows.scratch, plainly(seen), 0)
+    return _normal(rows.scratch, world_ray(ray), 0)

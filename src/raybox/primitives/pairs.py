@@ -1,7 +1,7 @@
 """Loops over pairs of a ray and a primitive: no tree.
 
 Pair k of a call is ray ``(k // inner) * row + (k % inner) * column`` with primitive
-``(k % inner) * step``: every broadcast of rays against rows, in no memory but the answer's.
+``(k % inner) * step``: every broadcast of rays against rows, without a list of pairs.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from raybox.primitives.table import intersect, normal, span, weights
 
 
 class Pairing(NamedTuple):
-    """Which ray meets which primitive in pair k; see the module's head."""
+    """The ray and the primitive of pair k; see the module's docstring."""
 
     inner: int
     row: int
@@ -36,10 +36,10 @@ def decide_pair(rays: Any, rows: Any, pairing: Pairing, k: int, index: Any, t: A
     index[k] = -1
     t[k] = np.inf
     if not is_empty(ray):
-        met, when = intersect(rows, ray, i)
-        if met:
+        hit, time = intersect(rows, ray, i)
+        if hit:
             index[k] = i
-            t[k] = when
+            t[k] = time
 
 
 @exact_entry
@@ -51,7 +51,7 @@ def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index:
 
 @exact_entry
 def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit: Any) -> None:
-    """Write where each line enters and leaves the primitive it was found to meet; NaN for a miss."""
+    """Write where each line enters and leaves the primitive that it hits; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:
             t_enter[k] = np.nan

@@ -1,8 +1,8 @@
 """Planes n . p = offset: one crossing time (offset - n . o) / (n . d), rounded once.
 
 A ray along a plane (n . d = 0 exactly) has no single crossing and misses, even inside it. The
-sums are taken in double-double with a bound on what is lost; where the bound does not settle the
-last bit, in whole numbers.
+sums are taken in double-double with a bound on what is lost; where the bound leaves the last bit
+open, in integers.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from raybox.primitives.ray import Ray
 
 
 def bounds(planes: Any) -> tuple[Any, Any]:
-    """Return the corners of the boxes round the planes: flat where a plane is square to an axis."""
+    """Return the bounds of the planes: infinite, but flat where a plane is perpendicular to an axis."""
     lower, upper = np.full(planes.normals.shape, -np.inf), np.full(planes.normals.shape, np.inf)
     rows, axes = np.nonzero(planes.normals)
     alone = np.bincount(rows, minlength=len(lower))[rows] == 1
@@ -48,9 +48,9 @@ def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
     n = (planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2])
     if (
         double_double.tame(offset)
-        and double_double.tame3(n)
-        and double_double.tame3(ray.origin)
-        and double_double.tame3(ray.direction)
+        and double_double.is_moderate(n)
+        and double_double.is_moderate(ray.origin)
+        and double_double.is_moderate(ray.direction)
     ):
         den = double_double.dot(n, ray.direction)
         num = double_double.sub(double_double.lift(offset), double_double.dot(n, ray.origin))
@@ -65,7 +65,7 @@ def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
 
 @allocating
 def _in_range(planes: Any, ray: Ray, i: int, t: float) -> bool:
-    """Decide t_min <= t <= t_max exactly, given t rounded once."""
+    """Return whether t_min <= t <= t_max, exactly, given t rounded once."""
     if ray.t_min < t < ray.t_max:
         return True
     if t < ray.t_min or t > ray.t_max:
@@ -78,7 +78,7 @@ def _in_range(planes: Any, ray: Ray, i: int, t: float) -> bool:
 
 @device
 def intersect(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
-    """Return (is plane i met, time); the ray's range is not empty."""
+    """Return (hit, time rounded once) of plane i; the ray's range is not empty."""
     side, t = _crossing(planes, ray, i)
     if side == 0 or (planes.cull_back and side > 0) or not _in_range(planes, ray, i, t):
         return False, np.inf

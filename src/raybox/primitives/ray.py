@@ -1,8 +1,8 @@
-"""One ray, or one box on its way, as jitted code passes it about: a tuple of numbers, in registers.
+"""One ray, or one moving box, in compiled code: a tuple of numbers, in registers.
 
-A box from `low` to `high` that moves meets a standing one as a ray would that leaves from `high` for the
-standing one's lower planes, and from `low` for its upper ones: so kernels of boxes ask for the `extent` of
-what moves, which for a ray is its origin, twice.
+A box from `low` to `high` that moves hits a fixed one as a ray would with origin `high` for the fixed one's
+lower planes, and `low` for its upper ones. So kernels of boxes take the `extent` of what moves, which for a
+ray is its origin, twice.
 """
 
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ def _get_mover(movers: MovingBoxRows, i: int) -> Mover:
 
 
 def get_ray(rays: Any, i: int) -> Any:
-    """Take ray (or moving box) i out of its rows; a range given once serves every ray."""
+    """Return ray (or moving box) i of its rows; a range of one row is that of every ray."""
     raise NotImplementedError("compiled code only")
 
 
@@ -72,7 +72,7 @@ def _of_mover(mover: Mover) -> Any:
 
 
 def extent(ray: Any) -> Any:
-    """Return the lower and the upper corner of what moves."""
+    """Return the lower and the upper corner of a ray (its origin twice) or moving box."""
     raise NotImplementedError("compiled code only")
 
 
@@ -82,5 +82,5 @@ dispatch(extent, {Ray: _of_ray, Mover: _of_mover}.get)
 
 @device
 def is_empty(ray: Any) -> bool:
-    """Tell whether no real t is in the range; such a ray's other numbers may be NaN."""
+    """Return whether no real t is in the range; such a ray's other numbers may be NaN."""
     return not (ray.t_min <= ray.t_max and ray.t_min < np.inf and ray.t_max > -np.inf)

@@ -1,4 +1,4 @@
-"""The table of primitives: which kernel file answers for which kind of rows.
+"""The table of primitives: a module of kernels for each class of rows.
 
 The tree and the loops call ``intersect(rows, ray, i)``; Numba picks the kernel by the type of the rows. A new
 primitive is a module with kernels, and a line here or a call of `add`.
@@ -32,61 +32,64 @@ def add(rows_class: type, module: ModuleType) -> None:
 
 
 def bounds(rows: Any) -> tuple[Any, Any]:
-    """Return the corners (M, 3) of the boxes round the primitives: plain NumPy, called once a scene."""
+    """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
 
 
 def has_simd(rows: Any) -> bool:
-    """Tell whether these primitives are screened many at a time."""
+    """Return whether many pairs with these primitives are classified at a time."""
     return hasattr(TABLE[type(rows)], "classify")
 
 
 def fills_boxes(rows: Any) -> bool:
-    """Tell whether primitives are all of their boxes, so that who meets the box has met them."""
-    return _fills_boxes(TABLE[rows.__class__])  # of vector code, too: `type` would tell its own
+    """Return whether a ray that hits the box of a primitive hits the primitive."""
+    return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
 
 
 def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
-    """Return (is primitive i met, time of first contact rounded once); the range is not empty.
+    """Return (hit, first contact rounded once) of primitive i; the ray's range is not empty.
 
-    ray: a `Ray`; for copies, a `raybox.primitives.instance_ray.Seen`.
+    ray: a `Ray`; for instances, a `raybox.primitives.instance_ray.InstanceRay`.
     """
     raise NotImplementedError("compiled code only")
 
 
 def prefetch_rows(rows: Any, i: int) -> None:
-    """Ask the machine for primitive i's numbers, soon to be read."""
+    """Prefetch the numbers of primitive i."""
     raise NotImplementedError("compiled code only")
 
 
 def classify(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Judge pairs of rays and primitives as far as floats can tell: fill verdict, low and high."""
+    """Write the status of pairs, and bounds of their first contacts to `low` and `high`.
+
+    exact: rows of rays, see `raybox.traversal.ray_setup`.
+    """
     raise NotImplementedError("compiled code only")
 
 
 def first_contacts(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write the first contacts of pairs that are surely met to `low`; verdict 0 where floats cannot tell."""
+    """Write first contacts of hits, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`."""
     raise NotImplementedError("compiled code only")
 
 
 def entry_times(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Do as `settle` for pairs whose verdicts say by which planes of boxes rays enter: see `box_planes`."""
+    """Do the same for hits whose status is the plane of the box by which the ray enters: see `box_planes`."""
     raise NotImplementedError("compiled code only")
 
 
 def tie_is_certain(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
-    """Tell whether a ray surely meets primitives i and j, both met, first at the very same time."""
+    """Return whether the first contacts with primitives i and j, both hit, are equal for certain."""
     raise NotImplementedError("compiled code only")
 
 
 def tie(rows: Any, ray: Ray, i: int, j: int) -> int:
-    """Compare first contacts with primitives i and j, both met, exactly: -1, 0 or 1."""
+    """Compare first contacts with primitives i and j, both hit, exactly: -1, 0 or 1."""
     raise NotImplementedError("compiled code only")
 
 
 def span(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves primitive i, which it meets."""
+    """Return where the whole line enters and leaves primitive i, which it hits."""
     raise NotImplementedError("compiled code only")
 
 
@@ -100,8 +103,8 @@ def weights(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
     raise NotImplementedError("compiled code only")
 
 
-def close(rows: Any, k: int) -> None:
-    """Note what else there is to say of ray k, now answered: nothing, but for copies."""
+def finish_ray(rows: Any, k: int) -> None:
+    """Write what rows record of ray k besides its result: nothing, except for instances."""
     raise NotImplementedError("compiled code only")
 
 
@@ -111,7 +114,7 @@ def _nothing(_rows: Any, _k: int) -> None:
 
 
 @device
-def _none_enters(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
+def _no_times(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
     pass
 
 
@@ -120,8 +123,10 @@ def _fills_boxes(module: ModuleType) -> bool:
 
 
 def _entry_times(module: ModuleType) -> Any:
-    """Return what times hits by known planes: by default, as any other hits."""
-    return getattr(module, "entry_times", module.first_contacts) if _fills_boxes(module) else _none_enters
+    """Return the kernel that times hits by known planes: by default, the one for any hits."""
+    if not _fills_boxes(module):
+        return _no_times
+    return getattr(module, "entry_times", getattr(module, "first_contacts", None))
 
 
 dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
@@ -129,4 +134,4 @@ dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if
 dispatch_named(
     (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
 )
-dispatch(close, lambda kind: getattr(TABLE[kind], "close", _nothing) if kind in TABLE else None)
+dispatch(finish_ray, lambda kind: getattr(TABLE[kind], "finish_ray", _nothing) if kind in TABLE else None)

@@ -1,4 +1,4 @@
-"""Triangles, watertight and exact: three signed volumes decide, a ratio of two more tells when.
+"""Triangles, watertight and exact: three signed volumes decide, a ratio of two more is the time.
 
 With A, B, C the corners as seen from the origin, U = d . (C x B), V = d . (A x C) and
 W = d . (B x A) have one sign exactly where the line passes through the closed triangle; they are
@@ -38,11 +38,12 @@ __all__ = [
 ]
 
 FILLS_BOXES = False
+_UNCERTAIN = 2  # in place of a sign
 _FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
 
 
 def bounds(mesh: Any) -> tuple[Any, Any]:
-    """Return the corners of the boxes round the triangles."""
+    """Return the bounds of the triangles."""
     a, b, c = mesh.corners.transpose(1, 0, 2)
     lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
     lower.flags.writeable = upper.flags.writeable = False
@@ -51,14 +52,14 @@ def bounds(mesh: Any) -> tuple[Any, Any]:
 
 @device
 def prefetch_rows(mesh: Any, i: int) -> None:
-    """Ask the machine for triangle i's numbers, soon to be read."""
+    """Prefetch the corners of triangle i."""
     prefetch(mesh.corners, 9 * i)
     prefetch(mesh.corners, 9 * i + 8)
 
 
 @device
 def tie_is_certain(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
-    """Tell whether two triangles are one and the same."""
+    """Return whether two triangles have the same corners."""
     same = True
     for k in range(3):
         same = same and _point(mesh, i, k) == _point(mesh, j, k)
@@ -66,8 +67,8 @@ def tie_is_certain(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
 
 
 @device
-def _volume(p: Any, q: Any, o: Any, d: Any) -> int:
-    """Return the sign of d . ((p - o) x (q - o)) where float64 is sure of it, else 2."""
+def _volume_sign(p: Any, q: Any, o: Any, d: Any) -> int:
+    """Return the sign of d . ((p - o) x (q - o)) or `_UNCERTAIN`."""
     px, py, pz = p[0] - o[0], p[1] - o[1], p[2] - o[2]
     qx, qy, qz = q[0] - o[0], q[1] - o[1], q[2] - o[2]
     value = d[0] * (py * qz - pz * qy) + d[1] * (pz * qx - px * qz) + d[2] * (px * qy - py * qx)
@@ -76,12 +77,12 @@ def _volume(p: Any, q: Any, o: Any, d: Any) -> int:
         + abs(d[1]) * (abs(pz * qx) + abs(px * qz))
         + abs(d[2]) * (abs(px * qy) + abs(py * qx))
     )
-    return sign(value) if abs(value) > size * _FILTER + 1e-300 else 2
+    return sign(value) if abs(value) > size * _FILTER + 1e-300 else _UNCERTAIN
 
 
 @allocating
 def _big_dot_cross(d: Any, p: Any, q: Any) -> Big:
-    """Return d . (p x q) of three tuples of whole numbers."""
+    """Return d . (p x q) of three tuples of integers."""
     total = bigint.mul(d[0], bigint.sub(bigint.mul(p[1], q[2]), bigint.mul(p[2], q[1])))
     total = bigint.add(total, bigint.mul(d[1], bigint.sub(bigint.mul(p[2], q[0]), bigint.mul(p[0], q[2]))))
     return bigint.add(total, bigint.mul(d[2], bigint.sub(bigint.mul(p[0], q[1]), bigint.mul(p[1], q[0]))))
@@ -103,9 +104,9 @@ def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
 @allocating
 def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
     """Return the sign of d . ((p - o) x (q - o)), exactly."""
-    guess = _volume(p, q, ray.origin, ray.direction)
-    if guess != 2 and safe:
-        return guess
+    filtered = _volume_sign(p, q, ray.origin, ray.direction)
+    if filtered != _UNCERTAIN and safe:
+        return filtered
     if safe:
         cross = double_double.cross(double_double.diff3(p, ray.origin), double_double.diff3(q, ray.origin))
         value = double_double.inner(double_double.lift3(ray.direction), cross)
@@ -121,8 +122,8 @@ def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
 
 @device
 def _safe(a: Any, b: Any, c: Any, ray: Ray) -> bool:
-    corners = double_double.tame3(a) and double_double.tame3(b) and double_double.tame3(c)
-    return corners and double_double.tame3(ray.origin) and double_double.tame3(ray.direction)
+    corners = double_double.is_moderate(a) and double_double.is_moderate(b) and double_double.is_moderate(c)
+    return corners and double_double.is_moderate(ray.origin) and double_double.is_moderate(ray.direction)
 
 
 @allocating
@@ -145,8 +146,8 @@ def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
 
 
 @device
-def _is_surely(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
-    """Tell whether the crossing time is t, not rounded, as far as double-double can tell."""
+def _is_time(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+    """Return whether the crossing time is t exactly, for certain in double-double."""
     if not (_safe(a, b, c, ray) and double_double.tame(t)):
         return False
     num, den = _dd_ratio(a, b, c, ray)
@@ -167,7 +168,7 @@ def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
 
 @device
 def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
-    """Return (is triangle i met, time); the ray's range is not empty."""
+    """Return (hit, time rounded once) of triangle i; the ray's range is not empty."""
     a = _point(mesh, i, 0)
     b = _point(mesh, i, 1)
     c = _point(mesh, i, 2)
@@ -190,8 +191,8 @@ def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
 
 @allocating
 def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
-    """Decide t_min <= t <= t_max exactly, where t rounded once equals one of them."""
-    if _is_surely(a, b, c, ray, t):
+    """Return whether t_min <= t <= t_max, exactly; t rounded once equals one of them."""
+    if _is_time(a, b, c, ray, t):
         return True
     num, den = _ratio(a, b, c, ray)
     early = t == ray.t_min and beyond(num, den, t) < 0
@@ -200,20 +201,20 @@ def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
 
 
 @device
-def _is_surely_of(mesh: Any, ray: Ray, i: int, t: float) -> bool:
-    return _is_surely(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray, t)
+def _is_time_of(mesh: Any, ray: Ray, i: int, t: float) -> bool:
+    return _is_time(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray, t)
 
 
 @device
 def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
-    """Compare the crossings of triangles i and j, both met, exactly: -1, 0 or 1."""
+    """Compare the crossings of triangles i and j, both hit, exactly: -1, 0 or 1."""
     return _tie_exact(mesh, ray, i, j)
 
 
 @allocating
 def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
     t = span(mesh, ray, i)[0]
-    if _is_surely_of(mesh, ray, i, t) and _is_surely_of(mesh, ray, j, t):
+    if _is_time_of(mesh, ray, i, t) and _is_time_of(mesh, ray, j, t):
         return 0
     num_i, den_i = _ratio(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray)
     num_j, den_j = _ratio(_point(mesh, j, 0), _point(mesh, j, 1), _point(mesh, j, 2), ray)

@@ -1,26 +1,26 @@
-"""Triangles, eight pairs with rays at a time: what floats can tell for sure, and what they cannot.
+"""Triangles, eight pairs with rays at a time: hits and misses that are certain in float64.
 
 With A, B, C the corners less the origin (each rounded once), P = d x C and Q = d x B, the volumes of
 `raybox.primitives.triangle` are U = B . P, V = -A . P and W = A . Q: six products of at most dm M^2 each,
 where dm and M are the largest parts of d and of A, B, C. Roundings cost less than 33 of 2^-53 of that, so
-a volume beyond 2^-47 dm M^2 has its sign for sure.
+a volume beyond 2^-47 dm M^2 has its sign for certain.
 
 The time is n . A / n . d with n = (b - a) x (c - a). With e the largest part of these two edges,
 roundings cost the numerator less than 39, and the denominator less than 33, of 2^-53 e^2 M and e^2 dm:
 2^-47 again.
 
-M and dm are *tame*, 2^-200 to 2^200, or nothing is sure. A time needs e to be above 2^-200, too; it is at
+M and dm are *tame*, 2^-200 to 2^200, or nothing is certain. A time needs e to be above 2^-200, too; it is at
 most 2 M. So nothing overflows, and what underflows is less than 2^-200 of any bound.
 
-The exact time T of a ray that meets its triangle brings it to a mean of the corners: abs(T) dm <= M. So the
+The exact time T of a ray that hits its triangle takes it to a mean of the corners: abs(T) dm <= M. So the
 computed quotient is off by less than 72 of 2^-53 e^2 M over the computed denominator, however small that
-is, and 96 are taken. Of a ray that misses, no bound is needed.
+is, and 96 are taken. For a ray that misses, no bound is needed.
 
-Times are settled in double-double. Differences are exact in it; sums and products are off by less than 2^-100
-of the sizes of what they are of (`raybox.exact.double_double`), 28 of these for the numerator, fewer for the
-denominator, of sizes as above: 2^-95 is taken. Only pairs that were judged to meet are settled, so dm and e
-are tame; abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is
-beyond 2^-47 dm M^2 too, thus far from 0.
+First contacts are computed in double-double. Differences are exact in it; sums and products are off by less
+than 2^-100 of the sizes of their terms (`raybox.exact.double_double`), 28 of these for the numerator, fewer
+for the denominator, of sizes as above: 2^-95 is taken. Only hits get them, so dm and e are tame; abs(A . P)
+is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is beyond 2^-47 dm M^2 too,
+thus far from 0.
 """
 
 from __future__ import annotations
@@ -32,9 +32,17 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I32, I64, Lanes, fused, greater, transposed
+from raybox.compiler.simd import I64, Lanes, fused, greater, transposed
 from raybox.compiler.simd_loops import loop
-from raybox.primitives.box_simd import LANES, Pairs, fill_up, look_ahead, numbers
+from raybox.primitives.box_simd import (
+    LANES,
+    Pairs,
+    fill_up,
+    look_ahead,
+    numbers,
+    status_of,
+    timed_status,
+)
 
 _OFF = 2.0**-47
 _OFF_TWOFOLD = 2.0**-95
@@ -45,7 +53,7 @@ _TAME = 2.0**200
 Vector = list[Lanes]
 
 
-class Sight(NamedTuple):
+class RayTriangles(NamedTuple):
     """Rays and triangles, lane by lane."""
 
     o: Vector
@@ -55,18 +63,18 @@ class Sight(NamedTuple):
     corners: list[Vector]
 
 
-class Judged(NamedTuple):
-    """What floats tell of rays and triangles."""
+class Classified(NamedTuple):
+    """Certain hits and misses of rays and triangles."""
 
-    met: Lanes
-    missed: Lanes
-    low: Lanes  # bounds of the time, where it is met
+    hits: Lanes
+    misses: Lanes
+    low: Lanes  # bounds of the times of hits
     high: Lanes
 
 
-def judge(sight: Sight, culled: Any) -> Judged:
-    """Tell which rays surely meet, or miss, their triangles. culled: whether back sides are not there."""
-    o, d, t_min, t_max, corners = sight
+def intersect_triangles(pairs: RayTriangles, culled: Any) -> Classified:
+    """Return the certain hits and misses. culled: whether back faces are culled."""
+    o, d, t_min, t_max, corners = pairs
     a, b, c = (_minus(corner, o) for corner in corners)
     p, q = _cross(d, c), _cross(d, b)
     volumes = _dot(b, p), _dot(a, p) * -1.0, _dot(a, q)
@@ -76,7 +84,7 @@ def judge(sight: Sight, culled: Any) -> Judged:
     below = [volume < slack * -1.0 for volume in volumes]
     front, back = above[0] & above[1] & above[2], below[0] & below[1] & below[2]
     some_above, some_below = above[0] | above[1] | above[2], below[0] | below[1] | below[2]
-    culls = _everywhere(front, culled)
+    culled_front = _everywhere(front, culled)
     tame = _is_tame(size) & _is_tame(step)
 
     edges = _minus(corners[1], corners[0]), _minus(corners[2], corners[0])
@@ -87,9 +95,9 @@ def judge(sight: Sight, culled: Any) -> Judged:
     pad = (size + time.magnitude() * step) * off * 1.5 / den.magnitude() + time.magnitude() * _ROUND
     low, high = time - pad, time + pad
     out = known & ((high < t_min) | (low > t_max))
-    return Judged(
-        known & (front | (back & ~culls)) & (low > t_min) & (high < t_max),
-        out | (tame & some_below & (some_above | culls)),
+    return Classified(
+        known & (front | (back & ~culled_front)) & (low > t_min) & (high < t_max),
+        out | (tame & some_below & (some_above | culled_front)),
         low,
         high,
     )
@@ -127,34 +135,34 @@ def _is_tame(size: Lanes) -> Lanes:
     return (size > 1 / _TAME) & (size < _TAME)
 
 
-def _sight(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> Sight:
+def _load(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> RayTriangles:
     """Load eight pairs."""
     rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
     places = [b.mul(item, I64(9)) for item in items]
     first = transposed([mesh.corners.load(place, 8) for place in places])
     last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
-    return Sight(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
+    return RayTriangles(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
 
 
 @vector_code(types.void)
-def _screen(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _classify(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        said = judge(_sight(b, mesh, exact, pairs, at), mesh.cull_back)
-        pairs.status.store(said.missed.choose(said.met.to(I32) * 0, said.met.to(I32) * 2 - 1), at)
-        pairs.low.store(said.low, at)
-        pairs.high.store(said.high, at)
+        classified = intersect_triangles(_load(b, mesh, exact, pairs, at), mesh.cull_back)
+        pairs.status.store(status_of(classified.hits, classified.misses), at)
+        pairs.low.store(classified.low, at)
+        pairs.high.store(classified.high, at)
 
 
 @inlined
 def classify(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Judge pairs of rays and triangles: fill verdict, low and high."""
+    """Write the status of pairs of rays and triangles, and bounds of their first contacts."""
     fill_up(pairs, number)
-    _screen(mesh, exact, pairs, number)
+    _classify(mesh, exact, pairs, number)
 
 
 class Twofold(NamedTuple):
-    """Numbers as sums of a head and a tail."""
+    """Numbers as sums of a head and a tail: double-double, lane by lane."""
 
     head: Lanes
     tail: Lanes
@@ -167,7 +175,7 @@ def _sum(x: Lanes, y: Lanes) -> Twofold:
     return Twofold(s, (x - (s - z)) + (y - z))
 
 
-def _renewed(x: Lanes, y: Lanes) -> Twofold:
+def _fast_sum(x: Lanes, y: Lanes) -> Twofold:
     """Return x + y, exactly, where x is the larger (Dekker)."""
     s = x + y
     return Twofold(s, y - (s - x))
@@ -175,21 +183,21 @@ def _renewed(x: Lanes, y: Lanes) -> Twofold:
 
 def _plus(x: Twofold, y: Twofold) -> Twofold:
     s, t = _sum(x.head, y.head), _sum(x.tail, y.tail)
-    s = _renewed(s.head, s.tail + t.head)
-    return _renewed(s.head, s.tail + t.tail)
+    s = _fast_sum(s.head, s.tail + t.head)
+    return _fast_sum(s.head, s.tail + t.tail)
 
 
 def _times(x: Twofold, y: Twofold) -> Twofold:
     p = x.head * y.head
     e = fused(x.head, y.head, p * -1.0)
-    return _renewed(p, e + fused(x.head, y.tail, x.tail * y.head))
+    return _fast_sum(p, e + fused(x.head, y.tail, x.tail * y.head))
 
 
 def _negative(x: Twofold) -> Twofold:
     return Twofold(x.head * -1.0, x.tail * -1.0)
 
 
-def _apart(p: Vector, q: Vector) -> list[Twofold]:
+def _difference(p: Vector, q: Vector) -> list[Twofold]:
     """Return p - q, exactly."""
     return [_sum(x, y * -1.0) for x, y in zip(p, q, strict=True)]
 
@@ -199,17 +207,17 @@ def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
     return _plus(_plus(first, second), third)
 
 
-def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
-    """Return (known, time rounded once) of rays and triangles that were judged to meet."""
-    a, b, c = sight.corners
-    to_b, to_c, to_a = _apart(b, a), _apart(c, a), _apart(a, sight.o)
+def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
+    """Return (known, time rounded once) of hits."""
+    a, b, c = pairs.corners
+    to_b, to_c, to_a = _difference(b, a), _difference(c, a), _difference(a, pairs.o)
     normal = [
         _plus(_times(to_b[k - 2], to_c[k - 1]), _negative(_times(to_b[k - 1], to_c[k - 2]))) for k in range(3)
     ]
-    d = [Twofold(x, x * 0.0) for x in sight.d]
+    d = [Twofold(x, x * 0.0) for x in pairs.d]
     num, den = _dot_twofold(normal, to_a), _dot_twofold(normal, d)
     side = _largest(*(x.head for x in (*to_b, *to_c)))
-    size, step = _largest(*(x.head for x in to_a)), _largest(*sight.d)
+    size, step = _largest(*(x.head for x in to_a)), _largest(*pairs.d)
     off = side * side * _OFF_TWOFOLD
     width = den.head.magnitude()
 
@@ -226,16 +234,16 @@ def _time_of(sight: Sight) -> tuple[Lanes, Lanes]:
 
 
 @vector_code(types.void)
-def _settle(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _first_contacts(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        look_ahead(b, pairs, at, number, partial(_fetch, b, mesh))
-        known, time = _time_of(_sight(b, mesh, exact, pairs, at))
-        pairs.status.store(known.to(I32), at)
+        look_ahead(b, pairs, at, number, partial(_prefetch, b, mesh))
+        known, time = _time_of(_load(b, mesh, exact, pairs, at))
+        pairs.status.store(timed_status(known), at)
         pairs.low.store(time, at)
 
 
-def _fetch(b: Any, mesh: Any, item: Any) -> None:
-    """Ask for the corners of a triangle."""
+def _prefetch(b: Any, mesh: Any, item: Any) -> None:
+    """Prefetch the corners of a triangle."""
     place = b.mul(item, I64(9))
     for number in (0, 8):
         mesh.corners.prefetch(b.add(place, I64(number)))
@@ -243,6 +251,6 @@ def _fetch(b: Any, mesh: Any, item: Any) -> None:
 
 @inlined
 def first_contacts(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Write the times of pairs judged to meet, rounded once, to `low`; verdict 0 where floats cannot tell."""
+    """Write first contacts of hits, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`."""
     fill_up(pairs, number)
-    _settle(mesh, exact, pairs, number)
+    _first_contacts(mesh, exact, pairs, number)

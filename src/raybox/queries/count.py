@@ -15,6 +15,7 @@ from raybox.compiler.simd_loops import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import intersect
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
@@ -28,7 +29,7 @@ from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
 from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, UNDECIDED
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT
 from raybox.traversal.ray_state import mark_undecided
 from raybox.validation import Ints
 
@@ -62,9 +63,9 @@ def _record(_recorder: CountRecorder, _job: Any, workspace: Any, count: int) -> 
     state = workspace.state
     for p in range(count):
         r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
-        if status < 0:
+        if status == UNDECIDED:
             mark_undecided(workspace, r)
-        elif state[r, RESULT] != UNDECIDED:
+        elif state[r, RESULT] != UNDECIDED_INDEX:
             state[r, RESULT] += status
 
 
@@ -102,7 +103,7 @@ def _write_results(recorder: CountRecorder, _job: Any, order: Order, workspace: 
     for r in range(end - begin):
         prefetch_to_write(recorder.count, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
         result = workspace.state[r, RESULT]
-        if result == UNDECIDED:
+        if result == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
         else:
             recorder.count[base + order.order[begin + r]] = result + 1
@@ -130,7 +131,7 @@ def _write_packets(
     resolve_undecided(packets, job, order, workspace, group)
     for p in range(group.count):
         for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS:
+            if packets.state[p, RESULTS, lane] > MISS_INDEX:
                 recorder.count[group.base + packets.first[p] + lane] = packets.state[p, RESULTS, lane] + 1
 
 

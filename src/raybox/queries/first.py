@@ -14,6 +14,7 @@ from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, intersect, tie_is_certain
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.exact_order import is_before
@@ -33,7 +34,7 @@ from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.protocol import ExactHooks, Hooks, StreamHooks
 from raybox.traversal.ray_order import Order, Span, list_undecided
-from raybox.traversal.ray_setup import RESULT, UNDECIDED
+from raybox.traversal.ray_setup import RESULT
 from raybox.traversal.ray_state import end_at, mark_undecided
 from raybox.validation import Floats, Ints
 
@@ -80,13 +81,13 @@ def _record(recorder: FirstRecorder, job: Any, workspace: Any, count: int) -> No
     pairs, state = workspace.pairs, workspace.state
     for p in range(count):
         r = int(pairs.ray[p])
-        if pairs.status[p] == 0 or state[r, RESULT] == UNDECIDED:
+        if pairs.status[p] == MISS or state[r, RESULT] == UNDECIDED_INDEX:
             continue
         full = state[r, RESULT] + 1 == recorder.item.shape[1]
         place = _place_of(recorder, job, workspace, (p, r), state[r, RESULT] + 1)
         if full and place == recorder.item.shape[1]:
             continue
-        if pairs.status[p] < 0 or place < 0:
+        if pairs.status[p] == UNDECIDED or place < 0:
             mark_undecided(workspace, r)
             continue
         last = state[r, RESULT] if full else state[r, RESULT] + 1
@@ -129,8 +130,8 @@ def _write_hits(recorder: FirstRecorder, job: Any, workspace: Any, found: int) -
         k, slot = divmod(pairs.source[p], width)
         recorder.index[k, slot] = pairs.item[p]
         recorder.t[k, slot] = pairs.low[p]
-        if pairs.status[p] == 0:
-            workspace.state[pairs.ray[p], RESULT] = UNDECIDED
+        if pairs.status[p] != HIT:
+            workspace.state[pairs.ray[p], RESULT] = UNDECIDED_INDEX
 
 
 @device
@@ -148,7 +149,7 @@ def _write_results(recorder: FirstRecorder, job: Any, order: Order, workspace: A
                 found = whole(0)
     _write_hits(recorder, job, workspace, found)
     for r in range(end - begin):
-        if state[r, RESULT] == UNDECIDED:
+        if state[r, RESULT] == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
     return True
 

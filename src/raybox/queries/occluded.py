@@ -15,6 +15,7 @@ from raybox.compiler.simd_loops import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import intersect
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
@@ -28,7 +29,7 @@ from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
 from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, MISS, PASSES, RESULT, STOP, UNDECIDED
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
 from raybox.validation import Bools, Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
@@ -61,11 +62,11 @@ def _record(_recorder: OccludedRecorder, _job: Any, workspace: Any, count: int) 
     state = workspace.state
     for p in range(count):
         r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
-        if status > 0:
+        if status == HIT:
             state[r, RESULT] = 1
             workspace.packed_rays[r, STOP] = PASSES
-        elif status < 0 and state[r, RESULT] == MISS:
-            state[r, RESULT] = UNDECIDED  # a later box may decide it
+        elif status == UNDECIDED and state[r, RESULT] == MISS_INDEX:
+            state[r, RESULT] = UNDECIDED_INDEX  # a later box may decide it
 
 
 class _CertainOccluded(CertainHits):
@@ -102,9 +103,9 @@ def _write_results(recorder: OccludedRecorder, _job: Any, order: Order, workspac
     for r in range(end - begin):
         prefetch_to_write(recorder.hit, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
         result = workspace.state[r, RESULT]
-        if result == UNDECIDED:
+        if result == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
-        elif result != MISS:
+        elif result != MISS_INDEX:
             recorder.hit[base + order.order[begin + r]] = True
     return True
 
@@ -131,7 +132,7 @@ def _write_packets(
     resolve_undecided(packets, job, order, workspace, group)
     for p in range(group.count):
         for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS:
+            if packets.state[p, RESULTS, lane] > MISS_INDEX:
                 recorder.hit[group.base + packets.first[p] + lane] = True
 
 

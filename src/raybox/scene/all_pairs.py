@@ -22,8 +22,9 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
 from raybox.compiler.simd_loops import Register
 from raybox.compiler.simd_single import lowest_bit
-from raybox.primitives.box_pairs import MISS, UNDECIDED, decide_listed
+from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
+from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
@@ -79,7 +80,7 @@ class AllPairsResults(NamedTuple):
     Where these arrays are empty, hits are counted.
     """
 
-    index: Any  # int64 (pairs,): the box, MISS or UNDECIDED
+    index: Any  # int64 (pairs,): the box, MISS_INDEX or UNDECIDED_INDEX
     t: Any
     counts: Any  # int64 (rays,)
     single_rays: Any  # int64 (rays,): rays that cannot be packed, for another kernel
@@ -249,9 +250,9 @@ def _decide(task: AllPairsTask, workspace: AllPairsWorkspace, count: int, out: A
             out.state[0] += 1
         if status != MISS and out.index.size > 0:
             k = ray * task.blocks.box_count + item
-            out.index[k] = item if status == 0 else UNDECIDED
-            out.t[k] = pairs.low[p] if status == 0 else np.inf
-        elif status == 0:
+            out.index[k] = item if status == HIT else UNDECIDED_INDEX
+            out.t[k] = pairs.low[p] if status == HIT else np.inf
+        elif status == HIT:
             out.counts[ray] += 1
 
 

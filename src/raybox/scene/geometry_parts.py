@@ -14,7 +14,17 @@ from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW
 from raybox.exact.matrix_inverse import invert
-from raybox.geometry import Bounded, Cull, Geometry, InstanceRows, Instances, Rays, around, facing, with_scratch
+from raybox.geometry import (
+    Bounded,
+    Cull,
+    Geometry,
+    InstanceRows,
+    Instances,
+    Rays,
+    around,
+    facing,
+    with_scratch,
+)
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd
 from raybox.threads.chunks import check_workers

@@ -13,6 +13,7 @@ from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import rows_of
+from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.validation import Floats, Ints, freeze
 
@@ -193,12 +194,12 @@ def _settle(asked: _Asked, begin: int, end: int) -> None:
     """Decide exactly the pairs of a span for which floats could not tell."""
     from raybox.primitives import box_pairs
 
-    which = begin + np.flatnonzero(asked.index[begin:end] == box_pairs.UNDECIDED)
+    which = begin + np.flatnonzero(asked.index[begin:end] == UNDECIDED_INDEX)
     if which.size <= small_batch.MAX_PAIRS:  # the exact kernel takes seconds to compile the first time
         _by_hand(asked, which.tolist())
     else:
         work = box_pairs.make_work(asked.rays, asked.rows, asked.pairing)
-        box_pairs.decide_doubts(work, which, asked.index, asked.t)
+        box_pairs.decide_undecided(work, which, asked.index, asked.t)
 
 
 def _repeat(asked: _Asked, **how: Any) -> None:

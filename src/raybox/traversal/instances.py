@@ -15,7 +15,7 @@ from raybox.bvh.node import CHILD, EMPTY, ROW
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import inlined
 from raybox.geometry import InstanceRows
-from raybox.primitives.instance_ray import Seen, look
+from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
 from raybox.traversal.protocol import resolve
 from raybox.traversal.single import TRAVERSALS, Job, Scratch, intersect_slots, push, traverse_tree
@@ -37,41 +37,43 @@ def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
 
 
 @inlined
-def _range(rows: Any, seen: Seen, limit: float) -> tuple[float, float]:
+def _range(rows: Any, ray: InstanceRay, limit: float) -> tuple[float, float]:
     """Return times between which an instance may be hit, and matters."""
-    o, d, i = seen.origin, seen.direction, seen.copy
-    if not seen.sure:
+    o, d, i = ray.origin, ray.direction, ray.instance
+    if not ray.bounded:
         return -np.inf, np.inf
     ax, bx = _clip(rows.lower[i, 0], rows.upper[i, 0], o[0], d[0])
     ay, by = _clip(rows.lower[i, 1], rows.upper[i, 1], o[1], d[1])
     az, bz = _clip(rows.lower[i, 2], rows.upper[i, 2], o[2], d[2])
-    last = min(seen.t_max, max(limit * _LESS, limit * _MORE) + _TINY)
-    return max(ax, ay, az, seen.t_min), min(bx, by, bz, last)
+    last = min(ray.t_max, max(limit * _LESS, limit * _MORE) + _TINY)
+    return max(ax, ay, az, ray.t_min), min(bx, by, bz, last)
 
 
 @inlined
-def _blur(blur: float, sway: float, longest: float) -> float:
+def _error(origin_error: float, direction_error: float, longest: float) -> float:
     """Return how far beside its image a ray may be on one axis, until a time as long as this."""
-    return (blur + sway * longest) * _MORE if sway != 0.0 else blur
+    return (origin_error + direction_error * longest) * _MORE if direction_error != 0.0 else origin_error
 
 
 @inlined
-def _enter(rows: Any, seen: Seen, limit: float, recorder: Any, scratch: Scratch) -> float:
+def _enter(rows: Any, ray: InstanceRay, limit: float, recorder: Any, scratch: Scratch) -> float:
     """Resolve the primitives of one instance that the ray may hit; see `traverse_tree`."""
-    begin, end = _range(rows, seen, limit)
+    begin, end = _range(rows, ray, limit)
     if not begin <= end:
         return np.inf
     if rows.size == 1:
-        return resolve(recorder, rows, seen, seen.base)
+        return resolve(recorder, rows, ray, ray.base)
     longest = max(abs(begin), abs(end))
-    x = _blur(seen.blur[0], seen.sway[0], longest) if seen.sure else np.inf
-    y = _blur(seen.blur[1], seen.sway[1], longest) if seen.sure else np.inf
-    z = _blur(seen.blur[2], seen.sway[2], longest) if seen.sure else np.inf
-    meets, slabs = make_ray_slabs(rows.tree, Ray(seen.local, seen.heading, begin, end), (x, y, z))
+    x = _error(ray.origin_error[0], ray.direction_error[0], longest) if ray.bounded else np.inf
+    y = _error(ray.origin_error[1], ray.direction_error[1], longest) if ray.bounded else np.inf
+    z = _error(ray.origin_error[2], ray.direction_error[2], longest) if ray.bounded else np.inf
+    meets, slabs = make_ray_slabs(
+        rows.tree, Ray(ray.local_origin, ray.local_direction, begin, end), (x, y, z)
+    )
     if not meets:
         return np.inf
-    job = Job(rows.tree, rows, (), rows.undecided[:0], None, seen.base)
-    return traverse_tree(rows, job, slabs, seen, recorder, scratch)
+    job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)
+    return traverse_tree(rows, job, slabs, ray, recorder, scratch)
 
 
 @inlined
@@ -94,7 +96,7 @@ def traverse_instances(
         node = int(scratch.node[top])
         if node < 0:
             above = Scratch(scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited)
-            interest = _enter(rows, look(rows, ray, ~node), limit, recorder, above)
+            interest = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
             if math.isnan(interest):
                 return interest
             if interest < limit:

@@ -23,16 +23,15 @@ from raybox.compiler.simd import (
     transposed,
 )
 from raybox.compiler.simd_loops import loop
+from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
 from raybox.traversal.ray_setup import (
     LATER,
-    MISS,
     NOT_PACKED,
     NUMBERS,
     PACKED_WORDS,
     PASSES,
     STATE_WORDS,
-    UNDECIDED,
     at_a_time,
 )
 from raybox.traversal.slab_coefficients import pack_slack
@@ -87,7 +86,7 @@ def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
     b, count, unpackable = length.b, length.count, clipped.alive & ~clipped.tame
     none = unpackable.choose(constant(b, F32, count, NOT_PACKED), PASSES)
     stop = (clipped.alive & clipped.tame).choose(length, none)
-    return stop, unpackable.choose(constant(b, I32, count, UNDECIDED), MISS)
+    return stop, unpackable.choose(constant(b, I32, count, UNDECIDED_INDEX), MISS_INDEX)
 
 
 @vector_code(types.void)
@@ -113,7 +112,7 @@ def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place
         eights = zip(*(column.eights() for column in words.columns()), strict=True)
         for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
             workspace.packed_rays.store(row, b.mul(b.add(at, I64(k)), I64(PACKED_WORDS)))
-        untimed = constant(b, I32, count, MISS)
+        untimed = constant(b, I32, count, MISS_INDEX)
         turns = [lane for k in range(count) for lane in (k, count + k)]
         workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
 

@@ -9,13 +9,14 @@ from numba import types
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, F64, I32, I64, constant, greater
 from raybox.compiler.simd_loops import Register
+from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import pack_rays, store_float64
 from raybox.traversal.packet_bounds import PacketRays, bound
 from raybox.traversal.packet_recorder import COLUMNS, NO_OCTANT, UNFIT
 from raybox.traversal.protocol import REGISTERED
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
-from raybox.traversal.ray_setup import HIGH, LANES, LOW, MISS
+from raybox.traversal.ray_setup import HIGH, LANES, LOW
 
 _BLOCK = COLUMNS * LANES
 _WIDE = 2.0**20  # the bounds of scenes that have packets
@@ -37,7 +38,7 @@ def _set_up(
     """Make a packet of rays of which some may hit something; return their octant or UNFIT."""
     clipped, given = rays
     words = pack_rays(clipped)
-    results = [words.result, constant(b, I32, LANES, MISS)]
+    results = [words.result, constant(b, I32, LANES, MISS_INDEX)]
     base = b.mul(packet, I64(_BLOCK))
     for k, column in enumerate([*words.columns(), *(column.bits(F32) for column in results)]):
         recorder.words.store(column, b.add(base, I64(LANES * k)))

@@ -1,6 +1,7 @@
 """Boxes that rays of packets keep undecided: resolved in float64, eight at a time, after the traversal.
 
-They are recorded as the candidates of streams are; a ray that float64 cannot decide becomes `UNDECIDED`.
+They are recorded as the candidates of streams are; the result of a ray that float64 cannot decide becomes
+`UNDECIDED_INDEX`.
 """
 
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from raybox.compiler.decorators import device, whole
+from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.packet_recorder import (
     DEFERRED,
     MAX_PACKET_HITS,
@@ -19,7 +21,7 @@ from raybox.traversal.packet_recorder import (
 from raybox.traversal.protocol import add_candidate
 from raybox.traversal.ray_keys import copy_ray
 from raybox.traversal.ray_order import Order, PacketGroup, list_undecided
-from raybox.traversal.ray_setup import LANES, MISS, RESULT, STOP, TIMED, UNDECIDED
+from raybox.traversal.ray_setup import LANES, RESULT, STOP, TIMED
 from raybox.traversal.stream import resolve_candidates
 from raybox.traversal.workspace import Workspace
 
@@ -48,7 +50,7 @@ def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
     """Return whether a ray keeps undecided boxes, and is neither deferred nor at its end."""
     if packets.state[p, RESULTS, lane] == DEFERRED or packets.words[p, STOP, lane] < 0.0:
         return False
-    return bool(packets.state[p, UNDECIDED_BOXES, lane] > MISS)
+    return bool(packets.state[p, UNDECIDED_BOXES, lane] > MISS_INDEX)
 
 
 @device
@@ -60,7 +62,8 @@ def _add_candidates(
         if _is_open(packets, p, lane):
             r = p * LANES + lane
             copy_ray(rays, base + packets.first[p] + lane, workspace.rays64, r)
-            workspace.state[r, RESULT], workspace.state[r, TIMED] = packets.state[p, RESULTS, lane], MISS
+            workspace.state[r, RESULT] = packets.state[p, RESULTS, lane]
+            workspace.state[r, TIMED] = MISS_INDEX
             # recording may end a ray, in units of a packed ray: without effect, none of these goes on
             workspace.packed_rays[r, STOP], workspace.power[r], workspace.shift[r] = np.inf, 0, 0.0
             for k in range(packets.state[p, UNDECIDED_BOXES, lane] + 1):
@@ -76,5 +79,5 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
         if _is_open(packets, p, lane):
             result = workspace.state[p * LANES + lane, RESULT]
             packets.state[p, RESULTS, lane] = result
-            if result == UNDECIDED:
+            if result == UNDECIDED_INDEX:
                 list_undecided(order, packets.first[p] + lane)

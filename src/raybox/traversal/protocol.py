@@ -4,8 +4,8 @@ A *recorder* is the state of a query in compiled code: a NamedTuple of arrays. T
 below with a recorder first; compiled code calls the hooks that were registered for its class. Numba picks
 them by type, so a hook costs nothing, and a query that does not need one leaves it at its default.
 
-The state of one ray in a group is a row of `Workspace.state`: its `RESULT` begins as `MISS` and means what
-the query makes of it; `UNDECIDED` leaves the ray to the exact fallback.
+The state of one ray in a group is a row of `Workspace.state`: its `RESULT` begins as `MISS_INDEX` and means
+what the query makes of it; `UNDECIDED_INDEX` leaves the ray to the exact fallback.
 """
 
 from collections.abc import Callable

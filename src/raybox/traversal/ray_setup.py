@@ -41,7 +41,7 @@ So near times are early by 7u of T and 5u abs(c) + e, far times late by 16u of T
 ends of the range. Where a ray stands still on an axis it is larger than all times.
 
 Rays whose numbers are so large or small that floats might over- or underflow are not packed (`NOT_PACKED`,
-`UNDECIDED`): the single-ray traversal decides them, one at a time.
+`UNDECIDED_INDEX`): the single-ray traversal decides them, one at a time.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ LANES, _EIGHT = 16, 8
 LATER = 2.0**-21  # of themselves: by so much ends are later than the times they stand for
 CELLS = 8  # on each axis
 PASSES, NOT_PACKED = -1.0, -2.0  # the ends of rays that hit nothing (more), and of those that are not packed
-MISS = -1  # the first result of a ray
-UNDECIDED = -2  # the result of rays that float64 cannot decide, or that are not packed
 _TAME = 400  # a scale of up to two to this power leaves float64 room
 _SAMPLE = 128  # nodes
 

@@ -8,7 +8,8 @@ from raybox.bvh.node import NUDGE
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import larger
 from raybox.exact.powers_of_two import power_of_two
-from raybox.traversal.ray_setup import LATER, PASSES, RESULT, STOP, UNDECIDED
+from raybox.primitives.status import UNDECIDED_INDEX
+from raybox.traversal.ray_setup import LATER, PASSES, RESULT, STOP
 
 _ROUND = 2.0**-50
 
@@ -16,7 +17,7 @@ _ROUND = 2.0**-50
 @device
 def mark_undecided(workspace: Any, ray: int) -> None:
     """Leave a ray to the exact fallback."""
-    workspace.state[ray, RESULT] = UNDECIDED
+    workspace.state[ray, RESULT] = UNDECIDED_INDEX
     workspace.packed_rays[ray, STOP] = PASSES
 
 

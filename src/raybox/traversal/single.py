@@ -11,7 +11,7 @@ from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.ray import get_ray, is_empty
-from raybox.primitives.table import TABLE, close
+from raybox.primitives.table import TABLE, finish_ray
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
 
@@ -173,5 +173,5 @@ def traverse_rays(job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
         traverse(job, k, state, scratch)
         if not finish(recorder, state, job, k):
             return whole(k)
-        close(job.rows, k)
+        finish_ray(job.rows, k)
     return whole(span[1])

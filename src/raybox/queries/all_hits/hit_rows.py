@@ -15,12 +15,13 @@ from raybox.compiler.decorators import device, entry, inlined, whole
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I32, I64, constant, splat, steps
 from raybox.compiler.simd_loops import Register, loop
+from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
 from raybox.queries.all_hits.recorder import PACKED, PAIRS, SORTED, AllHitsRecorder
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
 from raybox.traversal.packet_recorder import COLUMNS, MAX_PACKET_HITS, RESULTS, PacketRecorder
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, RESULT, T_MIN, UNDECIDED
+from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
 from raybox.traversal.workspace import Workspace
 
 _EIGHT = 8
@@ -58,7 +59,7 @@ def _write_row(
     first, decided = recorder.size[SORTED] + begin, True
     for c in range(begin, end):
         begins = pairs.low[c] == workspace.rays64[r, T_MIN]
-        decided = decided and pairs.status[c] != 0 and not (begins and pairs.high[c] == 0.0)
+        decided = decided and pairs.status[c] == HIT and not (begins and pairs.high[c] == 0.0)
     if not decided:
         return False
     if end - begin <= _SHORT and _rank(pairs, recorder.hits, (begin, end), first) == 0:
@@ -96,7 +97,7 @@ def write_results(
     first_contacts(job.rows, workspace.rays64, pairs, count)
     for r in range(end - begin):
         first, stop, k = starts[r], starts[r + 1], order.order[begin + r]
-        decided = workspace.state[r, RESULT] != UNDECIDED
+        decided = workspace.state[r, RESULT] != UNDECIDED_INDEX
         if not (decided and _write_row(recorder, job, workspace, pairs, (r, first, stop))):
             list_undecided(order, whole(k))
             stop = first

@@ -10,6 +10,7 @@ from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
 from raybox.compiler.simd import F64, I32, I64, Lanes, constant, splat
 from raybox.compiler.struct_ref import struct
+from raybox.primitives.status import HIT, UNDECIDED
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox
@@ -41,9 +42,9 @@ def record(recorder: AllHitsRecorder, _job: Any, workspace: Any, count: int) -> 
     found, pairs = workspace.pairs, recorder.pairs
     size = recorder.size[PAIRS]
     for p in range(count):
-        if found.status[p] < 0:
+        if found.status[p] == UNDECIDED:
             mark_undecided(workspace, found.ray[p])
-        elif found.status[p] > 0:
+        elif found.status[p] == HIT:
             if size + LANES <= pairs.ray.size:
                 pairs.ray[size], pairs.item[size] = found.ray[p], found.item[p]
                 pairs.high[size] = found.high[p]

@@ -17,16 +17,17 @@ from numba import types
 
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, constant, fused, greater, lesser, lined_up
+from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.node_test import reach, sides_of
-from raybox.traversal.ray_setup import MISS, PACKED_WORDS
+from raybox.traversal.ray_setup import PACKED_WORDS
 from raybox.traversal.slab_coefficients import expand_row
 
-BY = MISS - 1  # minus the number of a plane: 0 to 2 are lower planes, 3 to 5 upper ones
+BY = MISS_INDEX - 1  # minus the number of a plane: 0 to 2 are lower planes, 3 to 5 upper ones
 WITHIN = BY - 6  # the ray starts inside the box
 
 
 def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
-    """Return BY minus the number of the plane of entry, WITHIN, or MISS where neither is proven.
+    """Return BY minus the number of the plane of entry, WITHIN, or MISS_INDEX where neither is proven.
 
     planes: the near planes of the box's slot.
     """
@@ -41,7 +42,7 @@ def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: An
     side = b.and_(b.lshr(octant, axis), I64(1))
     plane = b.add(axis, b.mul(side, I64(3)))
     within = reach(last, margin) < 0.0
-    unknown = b.select(within.lane(0), I32(WITHIN), I32(MISS))
+    unknown = b.select(within.lane(0), I32(WITHIN), I32(MISS_INDEX))
     return b.select(certain.lane(0), b.sub(I32(BY), b.trunc(plane, I32)), unknown)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.compiler.simd import Lanes, splat
+from raybox.primitives.status import MISS_INDEX
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
 from raybox.traversal.node_test import is_certain, reach, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
@@ -13,7 +14,7 @@ from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
 from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_order import Order, PacketGroup
-from raybox.traversal.ray_setup import LANES, MISS, PASSES
+from raybox.traversal.ray_setup import LANES, PASSES
 
 
 def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
@@ -47,7 +48,7 @@ def _write_packets(
 
 @device
 def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
-    recorder.index[begin:end], recorder.t[begin:end] = MISS, np.inf
+    recorder.index[begin:end], recorder.t[begin:end] = MISS_INDEX, np.inf
 
 
 HOOKS = PacketHooks(

@@ -12,13 +12,14 @@ from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.compiler.simd import I32, I64, Lanes, constant, splat
 from raybox.compiler.simd_loops import Register, bits
 from raybox.compiler.struct_ref import struct
+from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.table import entry_times, first_contacts, tie_is_certain
 from raybox.queries.nearest.entry_plane import BY, entered_by, plane_entered
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import GROWTH, is_certain, reach, undecided
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_order import Order, Span, list_undecided
-from raybox.traversal.ray_setup import MISS, RESULT, STOP, TIMED, UNDECIDED
+from raybox.traversal.ray_setup import RESULT, STOP, TIMED
 from raybox.traversal.ray_state import end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
 
@@ -47,19 +48,21 @@ def _record(recorder: NearestRecorder, job: Any, workspace: Any, count: int) -> 
         j = state[r, RESULT]
         if i == j:
             times[r, 0], times[r, 1] = pairs.low[p], pairs.high[p]
-            if status < 1:
+            if status != HIT:
                 mark_undecided(workspace, r)
             continue
-        if status == 0 or j == UNDECIDED or (j >= 0 and pairs.low[p] > times[r, 1]):
+        if status == MISS or j == UNDECIDED_INDEX or (j >= 0 and pairs.low[p] > times[r, 1]):
             continue
-        if status > 0 and (j == MISS or pairs.high[p] < times[r, 0]):
+        if status == HIT and (j == MISS_INDEX or pairs.high[p] < times[r, 0]):
             state[r, RESULT] = state[r, TIMED] = i
             times[r, 0], times[r, 1] = pairs.low[p], pairs.high[p]
             end_at(workspace, r, pairs.high[p])
-        elif status > 0 and both_at_range_start((pairs.low[p], pairs.high[p]), (times[r, 0], times[r, 1])):
+        elif status == HIT and both_at_range_start((pairs.low[p], pairs.high[p]), (times[r, 0], times[r, 1])):
             state[r, RESULT] = state[r, TIMED] = smaller(i, j)
         elif (
-            status > 0 and j >= 0 and tie_is_certain(job.rows, workspace.rays64, whole(r), whole(i), whole(j))
+            status == HIT
+            and j >= 0
+            and tie_is_certain(job.rows, workspace.rays64, whole(r), whole(i), whole(j))
         ):
             state[r, RESULT] = state[r, TIMED] = smaller(i, j)
             low, high = larger(pairs.low[p], times[r, 0]), smaller(pairs.high[p], times[r, 1])
@@ -96,7 +99,7 @@ class CertainNearest(CertainHits):
 
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
-        self.slot = Register(self.b, constant(self.b, I32, self.rays.count, MISS).value)
+        self.slot = Register(self.b, constant(self.b, I32, self.rays.count, MISS_INDEX).value)
 
     def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
         """Record the rays for which the box is certainly before all others so far."""
@@ -115,7 +118,7 @@ class CertainNearest(CertainHits):
     def finish(self) -> None:
         """Write the results so far, by which planes boxes are entered, and where the rays now end."""
         numbers, stops = self.slot.value, self.rays.stop.value
-        with bits(self.b, (self.slot.lanes > MISS).mask()) as lane:
+        with bits(self.b, (self.slot.lanes > MISS_INDEX).mask()) as lane:
             ray = self.ray(lane)
             slot = self.b.zext(self.b.extract_element(numbers, lane), I64)
             self.write(ray, self.slots.item(slot), self.b.extract_element(stops, lane))
@@ -161,7 +164,7 @@ def _write_results(recorder: NearestRecorder, job: Any, order: Order, workspace:
         elif i >= 0:
             workspace.lists[others] = r
             others += 1
-        elif i == UNDECIDED:
+        elif i == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
     entry_times(job.rows, order.rows, pairs, found)
     _write_timed(recorder, order, workspace, base, found)
@@ -191,7 +194,7 @@ def _write_timed(recorder: NearestRecorder, order: Order, workspace: Any, base: 
         prefetch_to_write(recorder.index, ahead)
         prefetch_to_write(recorder.t, ahead)
         k = pairs.source[p]
-        if pairs.status[p] == 0:
+        if pairs.status[p] != HIT:
             list_undecided(order, k - base)
         else:
             recorder.index[k] = pairs.item[p]

@@ -1,0 +1,5 @@
+"""The status of a ray and a primitive, and what stands in place of a primitive's number."""
+
+HIT, MISS, UNDECIDED = 1, 0, -1
+MISS_INDEX = -1  # no primitive is hit, or none so far
+UNDECIDED_INDEX = -2  # the exact fallback decides
