@@ -21,8 +21,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _MAX_EXACT = 2.0**53  # below it, every integer is a float64; above, NumPy may round lists that mix types
-_NO_MASK = np.zeros(0, np.bool_)
-_NO_MASK.setflags(write=False)
+NO_MASK = np.zeros(0, np.bool_)
+NO_MASK.setflags(write=False)
 _MAX_SMALL = 4  # numbers up to which Python checks an array in less time than NumPy
 
 _WAYS_OUT = {
@@ -219,7 +219,7 @@ def mask(where: Any, size: int) -> Bools:
     An empty one, for all rows, if None.
     """
     if where is None:
-        return _NO_MASK
+        return NO_MASK
     made = np.array(where)
     if made.dtype != np.bool_ or made.shape != (size,):
         raise InvalidInput(

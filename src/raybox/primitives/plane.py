@@ -48,9 +48,9 @@ def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
     n = (planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2])
     if (
         double_double.tame(offset)
-        and double_double.is_moderate(n)
-        and double_double.is_moderate(ray.origin)
-        and double_double.is_moderate(ray.direction)
+        and double_double.tame3(n)
+        and double_double.tame3(ray.origin)
+        and double_double.tame3(ray.direction)
     ):
         den = double_double.dot(n, ray.direction)
         num = double_double.sub(double_double.lift(offset), double_double.dot(n, ray.origin))

@@ -122,8 +122,8 @@ def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
 
 @device
 def _safe(a: Any, b: Any, c: Any, ray: Ray) -> bool:
-    corners = double_double.is_moderate(a) and double_double.is_moderate(b) and double_double.is_moderate(c)
-    return corners and double_double.is_moderate(ray.origin) and double_double.is_moderate(ray.direction)
+    corners = double_double.tame3(a) and double_double.is_moderate(b) and double_double.is_moderate(c)
+    return corners and double_double.tame3(ray.origin) and double_double.is_moderate(ray.direction)
 
 
 @allocating

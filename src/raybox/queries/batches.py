@@ -5,6 +5,7 @@ from, the longer their lists: so threads sort all of a batch, not each its own p
 threads lists would be as short as a sixteenth of the rays makes: half as fast).
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +14,6 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.primitives.table import fills_boxes
-from raybox.threads.affinity import cores
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.packet_recorder import PacketRecorder
@@ -36,6 +36,7 @@ _NARROW = 512  # rays: but no group is of fewer
 _PACKET_CHUNK = 1 << 13  # rays that a thread answers in packets at a time, at least
 _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
+_MAX_FREE = max(4, os.cpu_count() or 1)  # memories of one size that a pool stores
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
@@ -104,7 +105,7 @@ class _Pool:
     def put_back(self, memory: Any, *size: Any) -> None:
         """Store memory for the next query."""
         free = self._free.setdefault(size, [])
-        if len(free) < max(4, cores()):
+        if len(free) < _MAX_FREE:
             free.append(memory)
 
 

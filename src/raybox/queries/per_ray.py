@@ -48,7 +48,7 @@ class PerRay(NamedTuple):
     def allocate(self, rays: int, options: Any) -> Any:
         """Return the result arrays of so many rays, not yet written."""
         shape = (rays, *self.shape(options))
-        return self.results(*(buffer_pool.empty(shape, array.dtype) for array in self.arrays))
+        return self.results(*[buffer_pool.empty(shape, array.dtype) for array in self.arrays])
 
     def write_misses(self, results: Any, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""

@@ -26,13 +26,25 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
     """Return the results of a query for all rays of a job."""
     total = len(job.rays.origins)
     results = per_ray.allocate(total, options)
-    plan = _plan(per_ray, job, results, options)
+
+    def recorder(size: int) -> Any:
+        return per_ray.recorder(results, size, options)
+
+    write_misses = partial(per_ray.write_misses, results)
     if job.frame and total <= ray_groups.SMALL_BATCH:  # with a thread pool one ray takes a third longer
         check_workers(workers)
-        undecided = traverse_few(job, (0, total), plan).undecided
+        undecided = traverse_few(job, (0, total), Plan(recorder, write_misses)).undecided
         if undecided.size:
             _write_exact(per_ray, job, results, options, undecided)
         return results
+    plan = Plan(
+        recorder,
+        write_misses,
+        group_width(job, per_ray.group_widths),
+        packet_recorder=recorder if per_ray.packets else None,
+        scattered=per_ray.scattered,
+        packet_width=PACKET_WIDTH,
+    )
     write = partial(_write_exact, per_ray, job, results, options)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
@@ -53,20 +65,6 @@ def batches_of(total: int) -> list[tuple[int, int]]:
 def group_width(job: Job, widths: tuple[int, ...]) -> int:
     """Return the group-size multiplier for a tree of this size."""
     return widths[bisect(_TREE_SIZES, job.tree.nodes.nbytes)] if job.frame else 1
-
-
-def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
-    def recorder(size: int) -> Any:
-        return per_ray.recorder(results, size, options)
-
-    return Plan(
-        recorder,
-        partial(per_ray.write_misses, results),
-        group_width(job, per_ray.group_widths),
-        packet_recorder=recorder if per_ray.packets else None,
-        scattered=per_ray.scattered,
-        packet_width=PACKET_WIDTH,
-    )
 
 
 def _write_exact(per_ray: PerRay, job: Job, results: Any, options: Any, rows: Ints | slice) -> None:

@@ -141,13 +141,14 @@ def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
 
 def masks(where: Any, made: tuple[Part, ...]) -> list[Bools]:
     """Return a mask for each geometry."""
-    each = [None] * len(made) if where is None else where
-    if not isinstance(each, list | tuple) or len(each) != len(made):
+    if where is None:
+        return [validation.NO_MASK] * len(made)
+    if not isinstance(where, list | tuple) or len(where) != len(made):
         raise InvalidInput(
             f"where must be a list of {len(made)}, a mask or None for each geometry of the scene; "
             f"got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
         )
-    return [validation.mask(one, len(part.geometry)) for one, part in zip(each, made, strict=True)]
+    return [validation.mask(one, len(part.geometry)) for one, part in zip(where, made, strict=True)]
 
 
 def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:

@@ -152,10 +152,10 @@ class Scene(QueryMethods):
     ) -> Any:
         """Return the public results of a query for all rays."""
         request, source = self._request(rays, where, cull)
-        run_one = partial(query.run, options=options, workers=workers, progress=progress)
         if len(request.jobs) == 1:
-            results = run_one(request.jobs[0])
+            results = query.run(request.jobs[0], options, workers, progress)
         else:
+            run_one = partial(query.run, options=options, workers=workers, progress=progress)
             results = query.merge_geometries(request, run_one, options)
         return query.present(results, rays.shape, source, options)
 
@@ -165,9 +165,9 @@ class Scene(QueryMethods):
         check_rays(rays, made[0].geometry.ndim_space)
         masks = geometry_parts.masks(where if self._is_list or where is None else [where], made)
         chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
-        jobs = tuple(geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen)
-        starts = tuple(accumulate((part.size for part in made[:-1]), initial=0))
-        return Request(jobs, starts), Source(rays, tuple(part.rows for part in made), starts)
+        jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
+        starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
+        return Request(jobs, starts), Source(rays, tuple([part.rows for part in made]), starts)
 
 
 def check_rays(rays: Any, dimension: int) -> None:
