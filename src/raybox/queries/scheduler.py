@@ -5,6 +5,7 @@ geometries that vector code cannot test, go through the exact single-ray travers
 """
 
 from bisect import bisect
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -24,28 +25,31 @@ PACKET_WIDTH = 4  # for packets: at 16, what two threads know of them does not f
 
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
     """Return the results of a query for all rays of a job."""
+    if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
+        check_workers(workers)
+        return _run_few(per_ray, job, options)
+    return _run_many(per_ray, job, options, workers, progress)
+
+
+def _run_few(per_ray: PerRay, job: Job, options: Any) -> Any:
+    """Return the results of few rays without a thread pool, with which one ray takes a third longer."""
+    if not job.frame:
+        return per_ray.run_exact(select_rays(job, slice(None)), options)
     total = len(job.rays.origins)
     results = per_ray.allocate(total, options)
+    plan = Plan(_recorder(per_ray, results, options), partial(per_ray.write_misses, results))
+    undecided = traverse_few(job, (0, total), plan).undecided
+    if undecided.size:
+        _write_exact(per_ray, job, results, options, undecided)
+    return results
 
-    def recorder(size: int) -> Any:
-        return per_ray.recorder(results, size, options)
 
-    write_misses = partial(per_ray.write_misses, results)
-    if job.frame and total <= ray_groups.SMALL_BATCH:  # with a thread pool one ray takes a third longer
-        check_workers(workers)
-        undecided = traverse_few(job, (0, total), Plan(recorder, write_misses)).undecided
-        if undecided.size:
-            _write_exact(per_ray, job, results, options, undecided)
-        return results
-    plan = Plan(
-        recorder,
-        write_misses,
-        group_width(job, per_ray.group_widths),
-        packet_recorder=recorder if per_ray.packets else None,
-        scattered=per_ray.scattered,
-        packet_width=PACKET_WIDTH,
-    )
+def _run_many(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
+    """Return the results of many rays, in batches on all threads."""
+    total = len(job.rays.origins)
+    results = per_ray.allocate(total, options)
     write = partial(_write_exact, per_ray, job, results, options)
+    plan = _plan(per_ray, job, results, options)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
             threads(lambda begin, end: write(slice(begin, end)), total)
@@ -54,6 +58,22 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
             with traverse_batch(job, span, plan, threads) as traversed:
                 _write_all(threads, write, span[0] + traversed.undecided)
     return results
+
+
+def _recorder(per_ray: PerRay, results: Any, options: Any) -> Callable[[int], Any]:
+    return lambda size: per_ray.recorder(results, size, options)
+
+
+def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
+    recorder = _recorder(per_ray, results, options)
+    return Plan(
+        recorder,
+        partial(per_ray.write_misses, results),
+        group_width(job, per_ray.group_widths),
+        packet_recorder=recorder if per_ray.packets else None,
+        scattered=per_ray.scattered,
+        packet_width=PACKET_WIDTH,
+    )
 
 
 def batches_of(total: int) -> list[tuple[int, int]]:
