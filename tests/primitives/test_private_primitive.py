@@ -6,7 +6,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from cast import INF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ import cube
 import disk
 import exact
 import raybox as rb
+from aim import INF
 from compare import assert_scene
 from cube import CubeRows, Cubes
 from disk import DiskRows, Disks
