@@ -2,25 +2,14 @@
 
 import operator
 from contextlib import suppress
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.geometry import box_bounds as bounds
+from raybox.geometry.rows import BoxRows, in_space
 from raybox.validation import Bools, Floats
-
-
-class BoxRows(NamedTuple):
-    """Arrays of boxes, for kernels: read-only, C-ordered.
-
-    In 2D the third column is zero.
-    """
-
-    lower: Floats
-    """(M, 3)"""
-    upper: Floats
-    """(M, 3)"""
 
 
 @final
@@ -201,10 +190,7 @@ class Boxes:
 
     @property
     def sizes(self) -> Floats:
-        """The edge lengths upper - lower, shape (M, D).
-
-        Zero for a box from inf to inf.
-        """
+        """The edge lengths, shape (M, D): zero for a box from inf to inf."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(self._lower == self._upper, 0.0, self._upper - self._lower)
 
@@ -218,10 +204,7 @@ class Boxes:
 
     @property
     def volumes(self) -> Floats:
-        """The volumes (in 2D: areas), shape (M,).
-
-        Zero for a flat box, even one without bounds.
-        """
+        """The volumes (in 2D: areas), shape (M,): zero if flat, even without bounds."""
         sizes = self.sizes
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.where((sizes == 0).any(axis=1), 0.0, sizes.prod(axis=1))
@@ -291,12 +274,7 @@ class Boxes:
 
     def rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""
-        if self.ndim_space == 3:
-            return BoxRows(self._lower, self._upper)
-        rows = BoxRows(np.zeros((len(self), 3)), np.zeros((len(self), 3)))
-        rows.lower[:, :2], rows.upper[:, :2] = self._lower, self._upper
-        validation.freeze(*rows)
-        return rows
+        return BoxRows(in_space(self._lower), in_space(self._upper))
 
     def __repr__(self) -> str:
         return f"Boxes({len(self)}, D={self.ndim_space})"

@@ -1,21 +1,13 @@
 """`Mesh`: triangles that share vertices."""
 
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.geometry.rows import TriangleRows
 from raybox.validation import Floats, Ints
-
-
-class TriangleRows(NamedTuple):
-    """Arrays of triangles, for kernels: read-only and C-ordered."""
-
-    corners: Floats
-    """(F, 3, 3): triangle, corner, coordinate"""
-    cull_back: bool = False
-    """Drop rays that come from behind: along the normal (b - a) x (c - a)."""
 
 
 @final

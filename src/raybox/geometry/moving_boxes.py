@@ -1,27 +1,14 @@
 """`MovingBoxes`: boxes with a displacement each."""
 
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry.boxes import Boxes
+from raybox.geometry.rows import MovingBoxRows, in_space
 from raybox.validation import Floats
-
-
-class MovingBoxRows(NamedTuple):
-    """Arrays of moving boxes, for kernels: read-only, C-ordered.
-
-    In 2D the third column is zero.
-    """
-
-    lower: Floats
-    """(M, 3)"""
-    upper: Floats
-    """(M, 3)"""
-    directions: Floats
-    """(M, 3)"""
 
 
 @final
@@ -78,10 +65,4 @@ class MovingBoxes:
 
     def rows(self) -> MovingBoxRows:
         """Return the arrays for kernels."""
-        lower, upper = self.boxes.rows()
-        directions = self.directions
-        if directions.shape[1] == 2:
-            directions = np.zeros(lower.shape)
-            directions[:, :2] = self.directions
-            validation.freeze(directions)
-        return MovingBoxRows(lower, upper, directions)
+        return MovingBoxRows(*self.boxes.rows(), in_space(self.directions))

@@ -1,26 +1,13 @@
 """`Planes`: all points p with n·p = offset."""
 
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.geometry.rows import PlaneRows, in_space
 from raybox.validation import Floats
-
-
-class PlaneRows(NamedTuple):
-    """Arrays of planes, for kernels: read-only, C-ordered.
-
-    In 2D the third column is zero.
-    """
-
-    normals: Floats
-    """(M, 3)"""
-    offsets: Floats
-    """(M,)"""
-    cull_back: bool = False
-    """Drop rays that come from behind, or are parallel to the plane."""
 
 
 @final
@@ -125,12 +112,7 @@ class Planes:
 
     def rows(self) -> PlaneRows:
         """Return the arrays for kernels; in 3D without a copy."""
-        normals = self._normals
-        if normals.shape[1] == 2:
-            normals = np.zeros((len(self), 3))
-            normals[:, :2] = self._normals
-            validation.freeze(normals)
-        return PlaneRows(normals, self._offsets)
+        return PlaneRows(in_space(self._normals), self._offsets)
 
     def __repr__(self) -> str:
         return f"Planes({len(self)}, D={self.ndim_space})"

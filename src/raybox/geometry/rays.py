@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import inf, prod
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -10,27 +10,12 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import camera, ray_input
 from raybox.geometry.ray_input import RayArrays
+from raybox.geometry.rows import RayRows, in_space
 from raybox.validation import Floats
 
 _START = 0.0
 _ZERO, _INF, _MINUS_INF, _ONE = (np.array(number) for number in (_START, inf, -inf, 1.0))
 validation.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
-
-
-class RayRows(NamedTuple):
-    """Arrays of rays, for kernels: flat, read-only, C-ordered.
-
-    In 2D the third column is zero.
-    """
-
-    origins: Floats
-    """(N, 3)"""
-    directions: Floats
-    """(N, 3)"""
-    t_min: Floats
-    """(1,) or (N,)"""
-    t_max: Floats
-    """(1,) or (N,)"""
 
 
 @final
@@ -279,7 +264,7 @@ class Rays:
     def rows(self) -> RayRows:
         """Return the arrays for kernels; in 3D without a copy."""
         t_min, t_max = self._t_min.reshape(-1), self._t_max.reshape(-1)
-        return RayRows(_flat(self._origins), _flat(self._directions), t_min, t_max)
+        return RayRows(in_space(self._origins), in_space(self._directions), t_min, t_max)
 
     def __repr__(self) -> str:
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
@@ -308,12 +293,3 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: st
 
 def _restored(*arrays: Floats) -> Rays:
     return _made(object.__new__(Rays), *arrays)
-
-
-def _flat(values: Floats) -> Floats:
-    if values.shape[-1] == 3:
-        return values.reshape(-1, 3)
-    padded = np.zeros((values.size // 2, 3))
-    padded[:, :2] = values.reshape(-1, 2)
-    validation.freeze(padded)
-    return padded

@@ -1,0 +1,73 @@
+"""The arrays of containers as kernels read them: read-only, C-ordered, of three coordinates."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox.validation import Floats, freeze
+
+
+class RayRows(NamedTuple):
+    """Arrays of rays, flat; in 2D the third column is zero."""
+
+    origins: Floats
+    """(N, 3)"""
+    directions: Floats
+    """(N, 3)"""
+    t_min: Floats
+    """(1,) or (N,)"""
+    t_max: Floats
+    """(1,) or (N,)"""
+
+
+class BoxRows(NamedTuple):
+    """Arrays of boxes; in 2D the third column is zero."""
+
+    lower: Floats
+    """(M, 3)"""
+    upper: Floats
+    """(M, 3)"""
+
+
+class MovingBoxRows(NamedTuple):
+    """Arrays of moving boxes; in 2D the third column is zero."""
+
+    lower: Floats
+    """(M, 3)"""
+    upper: Floats
+    """(M, 3)"""
+    directions: Floats
+    """(M, 3)"""
+
+
+class PlaneRows(NamedTuple):
+    """Arrays of planes; in 2D the third column is zero."""
+
+    normals: Floats
+    """(M, 3)"""
+    offsets: Floats
+    """(M,)"""
+    cull_back: bool = False
+    """Drop rays that come from behind, or are parallel to the plane."""
+
+
+class TriangleRows(NamedTuple):
+    """Arrays of triangles."""
+
+    corners: Floats
+    """(F, 3, 3): triangle, corner, coordinate"""
+    cull_back: bool = False
+    """Drop rays that come from behind: along the normal (b - a) x (c - a)."""
+
+
+def in_space(values: Floats) -> Floats:
+    """Return vectors of 2 or 3 coordinates as rows of three.
+
+    In 3D without a copy; in 2D a frozen copy whose third column is zero.
+    """
+    if values.shape[-1] == 3:
+        return values if values.ndim == 2 else values.reshape(-1, 3)
+    rows = np.zeros((values.size // 2, 3))
+    rows[:, :2] = values.reshape(-1, 2)
+    freeze(rows)
+    return rows
