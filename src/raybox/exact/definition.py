@@ -35,10 +35,9 @@ class Ray1(NamedTuple):
 class Crossing(NamedTuple):
     """The hit of a ray and a primitive.
 
-    t is on the ray, t_enter and t_exit on the whole line.
-
-    t is the first contact, max(t_min, t_enter). axis is the axis of the face entered at t_enter (the lowest
-    one at an edge or a corner); -1 where the ray starts past t_enter, and where no face is entered.
+    t is on the ray, t_enter and t_exit on the whole line. t is the first contact, max(t_min, t_enter). axis
+    is that of the face entered at t_enter (the lowest one at an edge or a corner); -1 where the ray starts
+    past t_enter, and where no face is entered.
     """
 
     t: float
@@ -50,10 +49,8 @@ class Crossing(NamedTuple):
 def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
     """Return the hit of a ray and a closed box, or None.
 
-    Touching is a hit.
-
-    Bounds may be infinite. A box without a real point (both bounds +inf, for example) and a ray with an empty
-    range hit nothing. Slabs after Kay and Kajiya 1986, in ratios of integers.
+    Touching is a hit. Bounds may be infinite. A box without a real point (both bounds +inf, for example) and
+    a ray with an empty range hit nothing. Slabs after Kay and Kajiya 1986, in ratios of integers.
 
     Examples
     --------
@@ -107,10 +104,8 @@ def contact(ray: Ray1, lower: Vector, upper: Vector) -> Vector | None:
 def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Crossing | None:
     """Return the hit of a ray and a plane, or None.
 
-    The plane is normal . p = offset.
-
-    A ray parallel to the plane misses, also within it: there is no single crossing. cull_back also drops rays
-    from behind, that is, along the normal.
+    The plane is normal . p = offset. A ray parallel to the plane misses, also within it: there is no single
+    crossing. cull_back also drops rays from behind, that is, along the normal.
 
     Examples
     --------
@@ -124,9 +119,7 @@ def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> 
 def triangle(
     ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
 ) -> tuple[Crossing, float, float] | None:
-    """Return the hit of a ray and a closed triangle, or None.
-
-    It comes with the weights of b and c.
+    """Return the hit of a ray and a closed triangle with the weights of b and c, or None.
 
     Both sides count, unless cull_back drops rays from behind, that is, along the normal (b - a) x (c - a). A
     ray parallel to the triangle's plane and a triangle without area are misses. Moeller and Trumbore 1997,
@@ -207,10 +200,7 @@ def _triangle(
 
 
 def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
-    """Return the line's times of entry and exit, and the axis of entry.
-
-    None if the ray misses the box.
-    """
+    """Return the line's times of entry and exit and the axis of entry, or None."""
     if _is_empty(ray):
         return None
     enter, leave, axis = _MINUS_INFINITY, _PLUS_INFINITY, -1
@@ -247,10 +237,7 @@ def _moved(o: float, d: float, time: Ratio) -> float:
 
 
 def _is_empty(ray: Ray1) -> bool:
-    """Return whether no real t is in range.
-
-    Checked first: an invalid ray may contain NaN, but its range is empty.
-    """
+    """Return whether no real t is in range; such a ray may contain NaN."""
     return not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf)
 
 
