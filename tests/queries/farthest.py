@@ -31,7 +31,6 @@ from raybox.queries.merge_parts import (
     hits_of_part,
     pick_rows,
 )
-from raybox.queries.nearest.stream import both_at_range_start
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run
 from raybox.queries.scheduler import run
@@ -41,7 +40,7 @@ from raybox.traversal.packet_undecided import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT
-from raybox.traversal.ray_state import mark_undecided
+from raybox.traversal.ray_state import both_at_range_start, mark_undecided
 from raybox.validation import Ints
 
 

@@ -16,7 +16,7 @@ from raybox.bvh.refit import refit
 from raybox.compiler.decorators import FLAGS
 from raybox.primitives.ray import get_ray
 from raybox.queries.count import ExactCount
-from raybox.queries.first import ExactFirst
+from raybox.queries.first.query import ExactFirst
 from raybox.queries.nearest.query import ExactNearest
 from raybox.queries.occluded import ExactOccluded
 from raybox.traversal.single import Job, intersect_slots, make_scratch, traverse_rays

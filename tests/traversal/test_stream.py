@@ -13,7 +13,7 @@ from ray_cases import BOX_SETS, TreeRay, copy_rows, loop, make_case, set_up, wri
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.queries.first import FirstRecorder
+from raybox.queries.first.stream import FirstRecorder
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys

@@ -1,4 +1,4 @@
-"""The state of one ray in a group: where it ends, and that it is undecided."""
+"""The state of one ray in a group: where it ends, whether it is undecided, and bounds of its hits."""
 
 from typing import Any
 
@@ -35,3 +35,9 @@ def end_at(workspace: Any, ray: int, t: float) -> None:
     """End a ray at t, if it does not end sooner: nothing after it matters."""
     late = latest_for(workspace, ray, t)
     workspace.packed_rays[ray, STOP] = min(workspace.packed_rays[ray, STOP], late)
+
+
+@device
+def both_at_range_start(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether two times, each given by its bounds, are both the beginning of the ray's range."""
+    return one[0] == one[1] and other[0] == other[1] and one[0] == other[0]

@@ -20,7 +20,7 @@ from raybox.traversal.node_test import GROWTH, is_certain, reach, undecided
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_order import Order, Span, list_undecided
 from raybox.traversal.ray_setup import RESULT, STOP, TIMED
-from raybox.traversal.ray_state import end_at, mark_undecided
+from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before (3 % of `nearest`)
@@ -69,12 +69,6 @@ def _record(recorder: NearestRecorder, job: Any, workspace: Any, count: int) -> 
             times[r, 0], times[r, 1] = low, high
         else:
             mark_undecided(workspace, r)
-
-
-@device
-def both_at_range_start(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Return whether two times, each given by its bounds, are both the beginning of the ray's range."""
-    return one[0] == one[1] and other[0] == other[1] and one[0] == other[0]
 
 
 @device

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, whole
-from raybox.compiler.struct_ref import struct
+from raybox.compiler.decorators import device, inlined
 from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
-from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
-from raybox.primitives.table import first_contacts, intersect, tie_is_certain
+from raybox.primitives.table import intersect
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.exact_order import is_before
+from raybox.queries.first import stream
+from raybox.queries.first.stream import FirstRecorder
 from raybox.queries.merge_geometries import FlatHits, merge_hits
 from raybox.queries.merge_parts import (
     PartHits,
@@ -28,17 +28,11 @@ from raybox.queries.merge_parts import (
     join_hits,
     pick_rows,
 )
-from raybox.queries.nearest.stream import both_at_range_start
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
-from raybox.traversal.protocol import ExactHooks, Hooks, StreamHooks
-from raybox.traversal.ray_order import Order, Span, list_undecided
-from raybox.traversal.ray_setup import RESULT
-from raybox.traversal.ray_state import end_at, mark_undecided
+from raybox.traversal.protocol import ExactHooks, Hooks
 from raybox.validation import Floats, Ints
-
-_TOGETHER = 1024  # hits timed at a time: eight are one vector, and a call has 200 words to pass
 
 
 class FirstOptions(NamedTuple):
@@ -54,104 +48,12 @@ class FirstResults(NamedTuple):
     t: Floats
 
 
-@struct
-class FirstRecorder(NamedTuple):
-    """The nearest few, RESULT + 1 of them so far, in order."""
-
-    item: Any  # int32 (rays, k)
-    low: Any  # float64 (rays, k): bounds of each one's time
-    high: Any
-    index: Any  # the results of all rays, as for t
-    t: Any
-
-
 class ExactFirst(NamedTuple):
-    """The nearest few in the single-ray traversal: of all rays, or of one, count[0] of them so far."""
+    """The nearest hits in the single-ray traversal: of all rays, or of one, count[0] of them so far."""
 
     index: Any
     t: Any
     count: Any
-
-
-# In the stream traversal.
-
-
-@device
-def _record(recorder: FirstRecorder, job: Any, workspace: Any, count: int) -> None:
-    pairs, state = workspace.pairs, workspace.state
-    for p in range(count):
-        r = int(pairs.ray[p])
-        if pairs.status[p] == MISS or state[r, RESULT] == UNDECIDED_INDEX:
-            continue
-        full = state[r, RESULT] + 1 == recorder.item.shape[1]
-        place = _place_of(recorder, job, workspace, (p, r), state[r, RESULT] + 1)
-        if full and place == recorder.item.shape[1]:
-            continue
-        if pairs.status[p] == UNDECIDED or place < 0:
-            mark_undecided(workspace, r)
-            continue
-        last = state[r, RESULT] if full else state[r, RESULT] + 1
-        for k in range(last, place, -1):
-            recorder.item[r, k] = recorder.item[r, k - 1]
-            recorder.low[r, k], recorder.high[r, k] = recorder.low[r, k - 1], recorder.high[r, k - 1]
-        recorder.item[r, place] = pairs.item[p]
-        recorder.low[r, place], recorder.high[r, place] = pairs.low[p], pairs.high[p]
-        state[r, RESULT] = last
-        if last + 1 == recorder.item.shape[1]:
-            end_at(workspace, r, recorder.high[r, last])
-
-
-@inlined
-def _place_of(recorder: FirstRecorder, job: Any, workspace: Any, pair: tuple[int, int], count: int) -> int:
-    """Return where a pair comes among a ray's hits so far; -1 where float64 cannot tell."""
-    p, r = pair
-    pairs, place = workspace.pairs, count
-    while place > 0:
-        low, high = recorder.low[r, place - 1], recorder.high[r, place - 1]
-        if pairs.low[p] > high:
-            return place
-        if not pairs.high[p] < low:
-            i, j = whole(pairs.item[p]), whole(recorder.item[r, place - 1])
-            tied = both_at_range_start((pairs.low[p], pairs.high[p]), (low, high))
-            if not tied and not tie_is_certain(job.rows, workspace.rays64, whole(r), i, j):
-                return -1
-            if i > j:
-                return place
-        place -= 1
-    return place
-
-
-@device
-def _write_hits(recorder: FirstRecorder, job: Any, workspace: Any, found: int) -> None:
-    """Write so many hits to their places, each a number in all of them; mark undecided rays."""
-    pairs, width = workspace.pairs, recorder.index.shape[1]
-    first_contacts(job.rows, workspace.rays64, pairs, found)
-    for p in range(found):
-        k, slot = divmod(pairs.source[p], width)
-        recorder.index[k, slot] = pairs.item[p]
-        recorder.t[k, slot] = pairs.low[p]
-        if pairs.status[p] != HIT:
-            workspace.state[pairs.ray[p], RESULT] = UNDECIDED_INDEX
-
-
-@device
-def _write_results(recorder: FirstRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
-    base, begin, end = group
-    pairs, state = workspace.pairs, workspace.state
-    found = whole(0)
-    for r in range(end - begin):
-        first = (base + order.order[begin + r]) * recorder.index.shape[1]
-        for slot in range(state[r, RESULT] + 1):
-            pairs.ray[found], pairs.item[found], pairs.source[found] = r, recorder.item[r, slot], first + slot
-            found += 1
-            if found == _TOGETHER:
-                _write_hits(recorder, job, workspace, found)
-                found = whole(0)
-    _write_hits(recorder, job, workspace, found)
-    for r in range(end - begin):
-        if state[r, RESULT] == UNDECIDED_INDEX:
-            list_undecided(order, whole(order.order[begin + r]))
-    return True
 
 
 # In the single-ray traversal.
@@ -272,7 +174,7 @@ def _present(results: FirstResults, shape: tuple[int, ...], source: Source, opti
 QUERY = Query(
     name="first",
     hooks=Hooks(
-        stream={FirstRecorder: StreamHooks(record=_record, write_results=_write_results)},
+        stream={FirstRecorder: stream.HOOKS},
         packet={},
         exact={ExactFirst: ExactHooks(_resolve, _start)},
     ),
