@@ -15,7 +15,7 @@ from raybox.compiler.simd_loops import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
-from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
+from raybox.primitives.status import UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import intersect
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
@@ -25,11 +25,11 @@ from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
-from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
-from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.packet_recorder import DEFERRED, PacketRecorder
+from raybox.traversal.packet_undecided import write_packet_results
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, PASSES, RESULT
+from raybox.traversal.ray_setup import PASSES, RESULT
 from raybox.traversal.ray_state import mark_undecided
 from raybox.validation import Ints
 
@@ -128,11 +128,7 @@ def _write_packets(
     workspace: Any,
     group: PacketGroup,
 ) -> None:
-    resolve_undecided(packets, job, order, workspace, group)
-    for p in range(group.count):
-        for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS_INDEX:
-                recorder.count[group.base + packets.first[p] + lane] = packets.state[p, RESULTS, lane] + 1
+    write_packet_results(packets, job, order, workspace, group, recorder.count)
 
 
 @device

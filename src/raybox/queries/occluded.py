@@ -25,8 +25,8 @@ from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
-from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
-from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.packet_recorder import DEFERRED, PacketRecorder
+from raybox.traversal.packet_undecided import write_packet_results
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
@@ -129,11 +129,7 @@ def _write_packets(
     workspace: Any,
     group: PacketGroup,
 ) -> None:
-    resolve_undecided(packets, job, order, workspace, group)
-    for p in range(group.count):
-        for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS_INDEX:
-                recorder.hit[group.base + packets.first[p] + lane] = True
+    write_packet_results(packets, job, order, workspace, group, recorder.hit)
 
 
 @device

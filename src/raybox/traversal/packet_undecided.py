@@ -46,6 +46,21 @@ def resolve_undecided(
 
 
 @device
+def write_packet_results(
+    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup, out: Any
+) -> None:
+    """Resolve the undecided boxes of packets; write each hit ray's result + 1 to `out`.
+
+    out: of all rays; a boolean array gets True.
+    """
+    resolve_undecided(packets, job, order, workspace, group)
+    for p in range(group.count):
+        for lane in range(LANES):
+            if packets.state[p, RESULTS, lane] > MISS_INDEX:
+                out[group.base + packets.first[p] + lane] = packets.state[p, RESULTS, lane] + 1
+
+
+@device
 def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
     """Return whether a ray keeps undecided boxes, and is neither deferred nor at its end."""
     if packets.state[p, RESULTS, lane] == DEFERRED or packets.words[p, STOP, lane] < 0.0:
