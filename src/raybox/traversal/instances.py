@@ -1,9 +1,10 @@
-"""The traversal of instances: each instance is a tree itself, traversed with the ray in its coordinates.
+"""The traversal of instances: each instance has a tree, traversed with the ray in its coordinates.
 
-The tree of instances is traversed nearest first, instances too: their nearest hits spare the others. The ray
-in an instance's coordinates is rounded (`raybox.primitives.instance_ray`), so its slabs are wider by a blur:
-at time t the exact ray is within ``blur + abs(t) sway`` of the rounded one, on each axis, and t is no larger
-than the times at which the ray is within the box round the instance. So no primitive is lost.
+The tree of instances is traversed nearest first, and so are the instances: a near hit ends the ray before the
+farther ones. The ray in an instance's coordinates is rounded (`raybox.primitives.instance_ray`), so its slabs
+are wider by a bound of the error: at time t the exact ray is within ``origin_error + abs(t) direction_error``
+of the rounded one, on each axis, and abs(t) is at most that of the times at which the ray is within the box
+around the instance. So no primitive is lost.
 """
 
 import math
@@ -11,15 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, ROW
+from raybox.bvh.node import CHILD, EMPTY
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import inlined
 from raybox.geometry import InstanceRows
 from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
 from raybox.traversal.protocol import resolve
-from raybox.traversal.single import TRAVERSALS, Job, Scratch, intersect_slots, push, traverse_tree
-from raybox.traversal.single_ray_setup import RaySlabs, latest, make_ray_slabs
+from raybox.traversal.single import (
+    TRAVERSALS,
+    Job,
+    Scratch,
+    earlier,
+    intersect_node,
+    is_allowed,
+    push,
+    push_root,
+    traverse_tree,
+)
+from raybox.traversal.single_ray_setup import RaySlabs, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -28,7 +39,7 @@ _TINY = 1e-300
 
 @inlined
 def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
-    """Return times between which a ray may be within a slab: no later, no earlier than it is."""
+    """Return a range of times that contains all those at which a ray is within a slab."""
     if d == 0.0:
         return (-np.inf, np.inf) if low <= o <= up else (np.inf, -np.inf)
     a, b = (low - o) / d, (up - o) / d
@@ -38,7 +49,7 @@ def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
 
 @inlined
 def _range(rows: Any, ray: InstanceRay, limit: float) -> tuple[float, float]:
-    """Return times between which an instance may be hit, and matters."""
+    """Return the range of times in which a hit of an instance matters."""
     o, d, i = ray.origin, ray.direction, ray.instance
     if not ray.bounded:
         return -np.inf, np.inf
@@ -51,7 +62,7 @@ def _range(rows: Any, ray: InstanceRay, limit: float) -> tuple[float, float]:
 
 @inlined
 def _error(origin_error: float, direction_error: float, longest: float) -> float:
-    """Return how far beside its image a ray may be on one axis, until a time as long as this."""
+    """Return how far a ray may be from its image on one axis, up to a time of this size."""
     return (origin_error + direction_error * longest) * _MORE if direction_error != 0.0 else origin_error
 
 
@@ -67,10 +78,9 @@ def _enter(rows: Any, ray: InstanceRay, limit: float, recorder: Any, scratch: Sc
     x = _error(ray.origin_error[0], ray.direction_error[0], longest) if ray.bounded else np.inf
     y = _error(ray.origin_error[1], ray.direction_error[1], longest) if ray.bounded else np.inf
     z = _error(ray.origin_error[2], ray.direction_error[2], longest) if ray.bounded else np.inf
-    meets, slabs = make_ray_slabs(
-        rows.tree, Ray(ray.local_origin, ray.local_direction, begin, end), (x, y, z)
-    )
-    if not meets:
+    local = Ray(ray.local_origin, ray.local_direction, begin, end)
+    hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))
+    if not hit:
         return np.inf
     job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)
     return traverse_tree(rows, job, slabs, ray, recorder, scratch)
@@ -81,38 +91,29 @@ def traverse_instances(
     rows: Any, job: Job, slabs: RaySlabs, ray: Ray, recorder: Any, scratch: Scratch
 ) -> float:
     """Resolve the primitives of every allowed instance whose box the ray may hit; see `traverse_tree`."""
-    nodes = job.tree.nodes
-    allowed = job.allowed
-    stop = slabs.stop
-    limit = np.inf
-    scratch.node[0] = 0
-    scratch.time[0] = slabs.start
-    top = 1
+    limit, stop = np.inf, slabs.stop
+    top = push_root(scratch, slabs)
     while top > 0:
-        # Take the nearest node or instance that is not too late by now.
+        # Pop the nearest node or instance; the ray may end before it by now.
         top -= 1
         if scratch.time[top] > stop:
             continue
         node = int(scratch.node[top])
         if node < 0:
             above = Scratch(scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited)
-            interest = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
-            if math.isnan(interest):
-                return interest
-            if interest < limit:
-                limit = interest
-                stop = min(stop, latest(limit, slabs.exponent, slabs.shift))
+            time = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
+            if math.isnan(time):
+                return time
+            limit, stop = earlier(limit, time, stop, slabs)
             continue
 
-        # Push what the ray may hit among its slots: instances too.
-        mask = intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
-        scratch.visited[0] += 1
-        base = top
+        # Push the slots that the ray may hit, instances too.
+        mask, base = intersect_node(job, node, slabs, stop, scratch), top
         while mask != 0:
             slot = simd.lowest_bit(mask)
             mask &= mask - 1
-            child = nodes[node, CHILD + slot]
-            if child >= 0 or (child != EMPTY and (allowed.size == 0 or allowed[~child])):
+            child = job.tree.nodes[node, CHILD + slot]
+            if child >= 0 or (child != EMPTY and is_allowed(job, child)):
                 top = push(scratch, base, top, child, scratch.slots[slot])
     return limit
 

@@ -1,4 +1,4 @@
-"""The single-ray traversal: nodes nearest first, each primitive decided exactly as it comes."""
+"""The single-ray traversal: nodes nearest first, each primitive decided exactly at its leaf."""
 
 import math
 from collections.abc import Callable
@@ -32,16 +32,16 @@ class Job(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of a traversal, made once for many rays: the stack, and the entry times of a node's slots."""
+    """Memory of a traversal, made once for many rays."""
 
-    node: Any
-    time: Any
-    slots: Any
-    visited: Any
+    node: Any  # int32: the stack
+    time: Any  # float32: entry times of the nodes of the stack
+    slots: Any  # float32: entry times of a node's slots
+    visited: Any  # int64: how many nodes were tested, and how many primitives were resolved
 
 
 def make_scratch() -> Scratch:
-    """Make the memory of a traversal, outside of compiled code, which so compiles faster."""
+    """Return the memory of a traversal; made outside of compiled code, which so compiles faster."""
     return Scratch(
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
@@ -83,7 +83,7 @@ def intersect_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any
 def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
     """Push a node so that the nearest of those above `base` is on top; return the new top.
 
-    scratch: what has a stack of `node` and `time`.
+    scratch: anything with the arrays `node` and `time`.
     """
     place = top
     while place > base and scratch.time[place - 1] < time:
@@ -96,57 +96,80 @@ def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
 
 
 @inlined
+def push_root(scratch: Scratch, slabs: RaySlabs) -> int:
+    """Make the root the only node of the stack; return the number of nodes."""
+    scratch.node[0] = 0
+    scratch.time[0] = slabs.start
+    return 1
+
+
+@inlined
+def intersect_node(job: Job, node: int, slabs: RaySlabs, stop: Any, scratch: Scratch) -> int:
+    """Return a bit for each slot of a node that the ray may hit before `stop`; see `intersect_slots`."""
+    scratch.visited[0] += 1
+    return intersect_slots(job.tree.nodes, node * ROW, slabs, stop, scratch.slots)
+
+
+@inlined
+def is_allowed(job: Job, leaf: int) -> bool:
+    """Return whether the primitive of a leaf may be hit."""
+    return job.allowed.size == 0 or job.allowed[~leaf]
+
+
+@inlined
+def earlier(limit: float, time: float, stop: Any, slabs: RaySlabs) -> tuple[float, Any]:
+    """Return the earlier of two times after which no hit matters, and where the ray then ends.
+
+    stop: where it ends by `limit`, in tree coordinates.
+    """
+    if time < limit:
+        return time, min(stop, latest(time, slabs.exponent, slabs.shift))
+    return limit, stop
+
+
+@inlined
 def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
     """Resolve every allowed primitive whose box the ray may hit, nearest first, until none matters.
 
-    Return the time after which no other hit matters, NaN: none matters.
+    Return the time after which no other hit matters; NaN: none matters at all.
     """
-    nodes = job.tree.nodes
-    allowed = job.allowed
-    stop = slabs.stop
-    limit = np.inf
-    scratch.node[0] = 0
-    scratch.time[0] = slabs.start
-    top = 1
+    limit, stop = np.inf, slabs.stop
+    top = push_root(scratch, slabs)
     while top > 0:
-        # Take the nearest node that is not too late by now.
+        # Pop the nearest node; the ray may end before it by now.
         top -= 1
         if scratch.time[top] > stop:
             continue
         node = int(scratch.node[top])
-        mask = intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
-        scratch.visited[0] += 1
 
-        # Resolve the boxes among its slots; push the inner nodes.
-        base = top
+        # Resolve the leaves among its slots; push the inner nodes.
+        mask, base = intersect_node(job, node, slabs, stop, scratch), top
         while mask != 0:
             slot = simd.lowest_bit(mask)
             mask &= mask - 1
-            child = nodes[node, CHILD + slot]
+            child = job.tree.nodes[node, CHILD + slot]
             if child >= 0:
                 top = push(scratch, base, top, child, scratch.slots[slot])
-            elif child != EMPTY and scratch.slots[slot] <= stop and (allowed.size == 0 or allowed[~child]):
+            elif child != EMPTY and scratch.slots[slot] <= stop and is_allowed(job, child):
                 scratch.visited[1] += 1
-                interest = resolve(recorder, rows, ray, job.base + int(~child))
-                if math.isnan(interest):
-                    return interest
-                if interest < limit:
-                    limit = interest
-                    stop = min(stop, latest(limit, slabs.exponent, slabs.shift))
+                time = resolve(recorder, rows, ray, job.base + int(~child))
+                if math.isnan(time):
+                    return time
+                limit, stop = earlier(limit, time, stop, slabs)
     return limit
 
 
 TRAVERSALS: dict[type, Callable[..., Any]] = {}
-"""Traversals of rows that are not traversed by `traverse_tree`."""
+"""Traversals by class of rows; `traverse_tree` is that of all others."""
 
 
 def traverse_rows(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
-    """Traverse the tree of rows of this kind; see `traverse_tree`."""
+    """Traverse the tree of a job, as its class of rows requires; see `traverse_tree`."""
     raise NotImplementedError("compiled code only")
 
 
 def _traversal_of(kind: type) -> Callable[..., Any] | None:
-    from raybox.traversal import instances  # noqa: F401  # registers its traversal, which is made of this one
+    from raybox.traversal import instances  # noqa: F401  # registers its traversal, which calls this one
 
     return TRAVERSALS.get(kind, traverse_tree if kind in TABLE else None)
 
@@ -160,14 +183,14 @@ def traverse(job: Job, k: int, recorder: Any, scratch: Scratch) -> None:
     ray = get_ray(job.rays, k)
     if is_empty(ray):
         return
-    meets, slabs = make_ray_slabs(job.tree, ray, SHARP)
-    if meets:
+    hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
+    if hit:
         traverse_rows(job.rows, job, slabs, ray, recorder, scratch)
 
 
 @exact_entry
 def traverse_rays(job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
-    """Write the results of rays span[0] <= k < span[1]; return the first one that there was no room for."""
+    """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
     for k in range(span[0], span[1]):
         state = start(recorder, k)
         traverse(job, k, state, scratch)
