@@ -27,7 +27,7 @@ def path(request, monkeypatch) -> str:
 
 def choose_path(monkeypatch, path: str) -> None:
     """Compute all pairs by one of the two kernels."""
-    for name in ("_SWEPT", "_SWEPT_SHORT"):
+    for name in ("_MIN_ALL_PAIRS", "_MIN_ALL_PAIRS_SHORT"):
         monkeypatch.setattr(pairwise, name, 0 if path == "all pairs" else 1 << 60)
 
 

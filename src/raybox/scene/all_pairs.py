@@ -1,9 +1,7 @@
 """Every ray against every box, without a tree: float32 lists candidates, float64 decides.
 
-Boxes are in tree coordinates, rounded outward, in *blocks* of sixteen: low x, low y, low z, up x, up y, up z,
-sixteen float32 each. Rays are packed as for a tree: `raybox.traversal.ray_setup` proves that no box they hit
-is lost. All rays of a group are tested against a tile of blocks, which fits a core's cache, before the next
-tile. A test takes 6 fused multiply-adds, 6 minima and maxima and a compare for 16 boxes, and a branch for 64.
+Boxes are in blocks of sixteen (`raybox.scene.box_blocks`). All rays of a group are tested against a tile of
+blocks, which fits a core's cache, before the next tile.
 """
 
 from __future__ import annotations
@@ -12,20 +10,13 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
-from raybox.bvh.frame import choose_frame
-from raybox.bvh.node import FAR, NUDGE, ULP
-from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, entry, whole
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I64, Lanes
-from raybox.compiler.simd_loops import Register
 from raybox.compiler.simd_single import lowest_bit
 from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
-from raybox.traversal.node_test import clip, sides_of
+from raybox.scene.box_blocks import Blocks, list_candidates, make_blocks
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
 from raybox.traversal.ray_setup import (
@@ -38,25 +29,13 @@ from raybox.traversal.ray_setup import (
     STATE_WORDS,
     STOP,
     Frame,
-    make_frame,
     octant_of,
 )
-from raybox.traversal.slab_coefficients import expand, packed_parts
 
-BLOCK = 16
-_WORDS = 6 * BLOCK
 _TILE = 64  # blocks: 24 KiB
-_GROUP = 1024  # rays that are set up together
+_GROUP = 1024  # rays that are set up by one call
 _CANDIDATE_WORDS = 1024  # rows of the list of candidates, of 64 boxes each
-_PAIRS = 2048  # pairs that float64 decides together
-
-
-class Blocks(NamedTuple):
-    """Boxes in blocks of sixteen."""
-
-    planes: Any  # float32 (blocks, 96)
-    frame: Frame
-    box_count: int
+_PAIRS = 2048  # pairs that float64 decides by one call
 
 
 class AllPairsTask(NamedTuple):
@@ -88,7 +67,7 @@ class AllPairsResults(NamedTuple):
 
 
 def make_results(rays: int, index: Any, t: Any) -> AllPairsResults:
-    """Return results of so many rays, given arrays for pairs or empty ones."""
+    """Return the results of `rays` rays; index and t: of pairs, or empty."""
     counts = np.zeros(rays if index.size == 0 else 0, np.int64)
     return AllPairsResults(index, t, counts, np.empty(rays, np.int64), np.zeros(3, np.int64))
 
@@ -105,30 +84,8 @@ class AllPairsWorkspace(NamedTuple):
     rays64: Any  # float64 (rays + 16, 8)
     power: Any  # int32 (rays + 16,)
     shift: Any  # float32 (rays + 16,)
-    found: Any  # int64 (_CANDIDATE_WORDS, 3): ray of the group, first of 64 boxes, a bit for each candidate
+    found: Any  # int64 (_CANDIDATE_WORDS, 3): `raybox.scene.box_blocks.list_candidates`
     pairs: Pairs
-
-
-def make_blocks(lower: Any, upper: Any) -> Blocks:
-    """Return blocks of boxes, given as float64 rows of three."""
-    center, exponent, _ = choose_frame(lower, upper)
-    count = len(lower)
-    rows = np.empty((-(-count // BLOCK) * BLOCK, 6), np.float32)
-    rows[count:] = [np.inf] * 3 + [-np.inf] * 3  # no ray hits these
-    rows[:count, :3] = -_outward(-lower, -center, 2.0**exponent)
-    rows[:count, 3:] = _outward(upper, center, 2.0**exponent)
-    planes = huge_pages.empty((len(rows) // BLOCK, _WORDS), np.float32)
-    planes.reshape(-1, 6, BLOCK)[:] = rows.reshape(-1, BLOCK, 6).swapaxes(1, 2)
-    root = np.array([rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)], np.float64)
-    return Blocks(planes, make_frame(center, exponent, root), count)
-
-
-def _outward(planes: Any, center: Any, scale: float) -> Any:
-    """Return upper planes in tree coordinates, rounded up as by `raybox.bvh.node.outward_up`."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        shifted = (planes - center) * scale
-        moved = shifted + (np.abs(shifted) * (ULP + 2.0**-50) + NUDGE)
-    return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 
 
 def make_workspace() -> AllPairsWorkspace:
@@ -143,58 +100,6 @@ def make_workspace() -> AllPairsWorkspace:
     return AllPairsWorkspace(
         keys, order, rows, np.empty(11, np.int64), packed_rays, state, exact, power, shift, found, pairs
     )
-
-
-@vector_code(types.int64)
-def _list_candidates(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -> Any:
-    """Append the candidates of a ray in blocks span[0]:span[1]; return the new length of the list.
-
-    memory: the planes of the blocks, the packed rays, and the list.
-    """
-    planes, packed_rays, found = memory
-    base = b.mul(ray, I64(PACKED_WORDS))
-    words = [packed_rays.splat(b.add(base, I64(k)), BLOCK) for k in range(PACKED_WORDS)]
-    slabs = expand(*packed_parts(words))
-    sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
-    end = Register(b, used)
-
-    def test(block: Any) -> Lanes:
-        start = b.mul(block, I64(_WORDS))
-
-        def planes_of(axis: int) -> list[Lanes]:
-            return [planes.load(b.add(start, side), BLOCK) for side in sides[axis]]
-
-        near, far = clip(planes_of, slabs, words[STOP])
-        return near <= far
-
-    def test_blocks(begin: Any, stop: Any, blocks_per_branch: int) -> None:
-        at = Register(b, begin)
-        head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        b.cbranch(b.icmp_signed("<", at.value, stop), body, done)
-        b.position_at_end(body)
-        block = at.value
-        hit = [test(b.add(block, I64(k))) for k in range(blocks_per_branch)]
-        any_hit = hit[0]
-        for other in hit[1:]:
-            any_hit = any_hit | other
-        with b.if_then(any_hit.any(), likely=False):
-            bits = hit[0].mask()
-            for k in range(1, blocks_per_branch):
-                bits = b.or_(bits, b.shl(hit[k].mask(), I64(BLOCK * k)))
-            place = b.mul(end.value, I64(3))
-            for k, value in enumerate((ray, b.mul(block, I64(BLOCK)), bits)):
-                found.put(value, b.add(place, I64(k)))
-            end.value = b.add(end.value, I64(1))
-        at.value = b.add(block, I64(blocks_per_branch))
-        b.branch(head)
-        b.position_at_end(done)
-
-    fours = b.sub(span[1], b.and_(b.sub(span[1], span[0]), I64(3)))
-    test_blocks(span[0], fours, 4)
-    test_blocks(fours, span[1], 1)
-    return end.value
 
 
 @device
@@ -278,7 +183,7 @@ def _intersect_octant(
     for tile in range(0, planes.shape[0], _TILE):
         span = (tile, min(tile + _TILE, planes.shape[0]))
         for r in range(end - begin):
-            used = _list_candidates((planes, workspace.packed_rays, workspace.found), span, octant, r, used)
+            used = list_candidates((planes, workspace.packed_rays, workspace.found), span, octant, r, used)
             last = span[1] == planes.shape[0] and r == end - begin - 1
             if used > _CANDIDATE_WORDS - _TILE or last:
                 for word in range(used + 1):

@@ -17,34 +17,33 @@ from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.validation import Floats, Ints, freeze
 
-_SWEPT = 1 << 15  # pairs for which laying boxes out for a sweep pays (it takes 0.2 ms)
-_SWEPT_SHORT = 1 << 11  # the same, for fewer boxes than are decided at a time otherwise
-_SHORT = 8  # pairs that are decided at a time
-_ALONE = 1 << 16  # pairs that are done sooner than threads are started, or a bar drawn
-_LENGTH = 512  # pairs of a run, where few boxes are repeated
-_SHARED = 1024  # boxes from which on a thousand rays are work for several threads
-_PARTS = 16
+_MIN_ALL_PAIRS = 1 << 15  # pairs for which boxes are put in blocks (0.2 ms)
+_MIN_ALL_PAIRS_SHORT = 1 << 11  # the same, for fewer boxes than a vector has lanes
+_LANES = 8  # pairs that are decided at a time
+_MIN_SHARED = 1 << 16  # fewer pairs are done before threads are started or a progress bar is drawn
+_MIN_RUN = 512  # pairs of a run: fewer boxes are repeated
+_MIN_SPLIT = 1024  # with more boxes, a thousand rays are split into chunks for several threads
+_PARTS = 16  # chunks are then of sixteenths of a ray, rounded
 
 
-class _Asked(NamedTuple):
-    """Pairs, answers; k is ray ``k // inner * row + k % inner * column`` with ``k % inner * step``."""
+class _PairTask(NamedTuple):
+    """Pairs; pair k is ray ``k // inner * row + k % inner * column``, row ``k % inner * step``."""
 
     rays: RayRows
     rows: Any
     pairing: tuple[int, int, int, int]  # inner, row, column, step
-    index: Ints  # type: ignore[assignment]  # of tuples, where nobody looks for it
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
     t: Floats
 
 
 def intersect(
     rays: Rays, geometry: Geometry, *, cull: Cull = None, workers: int = -1, progress: bool = False
 ) -> Hits:
-    """Tell where rays meet boxes, planes or triangles, pair by pair.
+    """Return where rays hit boxes, planes or triangles, pair by pair.
 
     The rays' shape is broadcast against ``(M,)``: row against row, one against many, or, with
-    ``rays[..., None]``, every ray against every primitive. A question about many rays and many boxes
-    is answered faster by `raybox.Scene`; this answers about pairs, in no memory but the answer's
-    (16 bytes a pair).
+    ``rays[..., None]``, every ray against every primitive. For many rays and many boxes, `raybox.Scene` is
+    faster. No memory is used but that of the result: 16 bytes a pair.
 
     Parameters
     ----------
@@ -53,17 +52,17 @@ def intersect(
     geometry : Boxes, Planes or Mesh
         M rows of the same D as the rays.
     cull : None or "back"
-        "back" (planes and meshes) drops rays that come from behind, along the normal: n . d >= 0. A
-        triangle's is (b - a) x (c - a): its corners run counterclockwise for whom it is not culled.
+        "back" (planes and meshes) drops rays that come from behind, along the normal: n . d >= 0. The
+        normal of a triangle is (b - a) x (c - a): from the front its corners run counterclockwise.
     workers : int
-        Threads; -1 for all cores. The answer does not depend on it.
+        Threads; -1 for all cores. The result does not depend on it.
     progress : bool
-        Show a bar on stderr when it takes long.
+        Show a progress bar on stderr when it takes long.
 
     Returns
     -------
     Hits
-        Of the broadcast shape; index is the row of the primitive met, -1 for a miss.
+        Of the broadcast shape; index is the row of the primitive that is hit, -1 for a miss.
 
     Raises
     ------
@@ -93,16 +92,16 @@ def intersect(
     source = Source(rays, (rows,), (0,), max(shape[-1], 1), row, int(last > 1))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
-    asked = _Asked(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
+    task = _PairTask(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
     if small_batch.is_small(rows, total) and not _is_ready(rows, total):
-        _by_hand(asked, range(total))
+        _decide_exactly(task, range(total))
     else:
-        _by_kernel(asked, workers=workers, progress=progress)
+        _run_kernels(task, workers=workers, progress=progress)
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
 def _check(rays: Any, geometry: Any) -> Any:
-    """Return the rows of a geometry; refuse what cannot be asked."""
+    """Return the rows of a geometry; refuse arguments of wrong types or dimensions."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
@@ -122,120 +121,120 @@ def _check(rays: Any, geometry: Any) -> Any:
 
 
 def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
-    """Return the shape of the answer."""
+    """Return the broadcast shape of rays and rows."""
     if rays.shape[-1:] == (rows,):
-        return rays.shape  # the most asked for: NumPy takes 2 us
+        return rays.shape  # the most common case: NumPy would take 2 us
     try:
         return np.broadcast_shapes(rays.shape, (rows,))
     except ValueError as error:
         raise InvalidInput(
             f"rays of shape {rays.shape} do not broadcast against {rows} rows. "
-            "Ask row by row with equal lengths, or all pairs with rays[..., None]."
+            "Pass equal lengths for row against row, or rays[..., None] for all pairs."
         ) from error
 
 
 def _is_ready(rows: Any, total: int) -> bool:
-    """Tell whether a compiled loop for these few pairs is at hand: from eight on it is faster."""
-    return total >= _SHORT and isinstance(rows, BoxRows) and "raybox.primitives.box_pairs" in sys.modules
+    """Return whether the kernel of boxes is loaded, and faster than exact arithmetic for so many pairs."""
+    return total >= _LANES and isinstance(rows, BoxRows) and "raybox.primitives.box_pairs" in sys.modules
 
 
-def _by_hand(asked: _Asked, which: Iterable[int]) -> None:
-    """Do a handful of pairs in rational arithmetic."""
-    inner, row, column, step = asked.pairing
+def _decide_exactly(task: _PairTask, which: Iterable[int]) -> None:
+    """Write the results of pairs in rational arithmetic."""
+    inner, row, column, step = task.pairing
     for k in which:
         ray, i = k // inner * row + k % inner * column, k % inner * step
-        met = small_batch.first_contact(asked.rows, small_batch.ray_at(asked.rays, ray), i)
-        asked.index[k], asked.t[k] = (-1, np.inf) if met is None else (i, met.crossing.t)
+        contact = small_batch.first_contact(task.rows, small_batch.ray_at(task.rays, ray), i)
+        task.index[k], task.t[k] = (-1, np.inf) if contact is None else (i, contact.crossing.t)
 
 
-def _by_kernel(asked: _Asked, **how: Any) -> None:
-    """Do many pairs in compiled loops."""
+def _run_kernels(task: _PairTask, **how: Any) -> None:
+    """Write the results of many pairs by compiled loops."""
     from raybox.primitives import pairs
 
-    if isinstance(asked.rows, BoxRows):
-        _boxes_by_kernel(asked, **how)
+    if isinstance(task.rows, BoxRows):
+        _run_box_kernels(task, **how)
         return
-    pairing = pairs.Pairing(*asked.pairing)
+    pairing = pairs.Pairing(*task.pairing)
 
     def work(begin: int, end: int) -> None:
-        pairs.intersect_pairs(asked.rays, asked.rows, pairing, (begin, end), asked.index, asked.t)
+        pairs.intersect_pairs(task.rays, task.rows, pairing, (begin, end), task.index, task.t)
 
-    run_chunks(work, asked.index.size, **how)
+    run_chunks(work, task.index.size, **how)
 
 
-def _boxes_by_kernel(asked: _Asked, **how: Any) -> None:
-    """Do many pairs with boxes: eight pairs at a time, or, when all rays meet all boxes, in a sweep."""
-    inner, row, column, step = asked.pairing
-    total = asked.index.size
+def _run_box_kernels(task: _PairTask, **how: Any) -> None:
+    """Write the results of many pairs with boxes: in runs, or in blocks for every ray with every box."""
+    inner, row, column, step = task.pairing
+    total = task.index.size
     if step == 0:
-        asked = asked._replace(pairing=(total, 0, 1, 0))
-    elif row and not column and total >= (_SWEPT if inner >= _SHORT else _SWEPT_SHORT):
-        _sweep(asked, **how)
+        task = task._replace(pairing=(total, 0, 1, 0))
+    elif row and not column and total >= (_MIN_ALL_PAIRS if inner >= _LANES else _MIN_ALL_PAIRS_SHORT):
+        _run_all_pairs(task, **how)
         return
-    elif row and column and inner < _LENGTH:
-        _repeat(asked, **how)
+    elif row and column and inner < _MIN_RUN:
+        _run_repeated(task, **how)
         return
-    if total < _ALONE:
-        _decide(asked, 0, total)
+    if total < _MIN_SHARED:
+        _decide_span(task, 0, total)
         return
-    run_chunks(lambda begin, end: _decide(asked, begin, end), total, **how)
+    run_chunks(lambda begin, end: _decide_span(task, begin, end), total, **how)
 
 
-def _decide(asked: _Asked, begin: int, end: int) -> None:
-    """Do a span of pairs, in runs of one ray, one box, or neighbours in both."""
+def _decide_span(task: _PairTask, begin: int, end: int) -> None:
+    """Write the results of a span of pairs, in runs of one ray, one box, or neighbours in both."""
     from raybox.primitives import box_pairs
 
-    work = box_pairs.make_work(asked.rays, asked.rows, asked.pairing)
-    if box_pairs.decide_runs(work, (begin, end), asked.index, asked.t):
-        _settle(asked, begin, end)
+    work = box_pairs.make_work(task.rays, task.rows, task.pairing)
+    if box_pairs.decide_runs(work, (begin, end), task.index, task.t):
+        _decide_undecided(task, begin, end)
 
 
-def _settle(asked: _Asked, begin: int, end: int) -> None:
-    """Decide exactly the pairs of a span for which floats could not tell."""
+def _decide_undecided(task: _PairTask, begin: int, end: int) -> None:
+    """Decide the undecided pairs of a span exactly."""
     from raybox.primitives import box_pairs
 
-    which = begin + np.flatnonzero(asked.index[begin:end] == UNDECIDED_INDEX)
+    which = begin + np.flatnonzero(task.index[begin:end] == UNDECIDED_INDEX)
     if which.size <= small_batch.MAX_PAIRS:  # the exact kernel takes seconds to compile the first time
-        _by_hand(asked, which.tolist())
+        _decide_exactly(task, which.tolist())
     else:
-        work = box_pairs.make_work(asked.rays, asked.rows, asked.pairing)
-        box_pairs.decide_undecided(work, which, asked.index, asked.t)
+        work = box_pairs.make_work(task.rays, task.rows, task.pairing)
+        box_pairs.decide_undecided(work, which, task.index, task.t)
 
 
-def _repeat(asked: _Asked, **how: Any) -> None:
-    """Do many rays, row against row with few boxes, as if there were more boxes: runs are then longer."""
-    number = asked.pairing[0]
-    times = _LENGTH // number
-    longer = BoxRows(*(np.tile(corner, (times, 1)) for corner in asked.rows))
-    freeze(*longer)
-    asked = asked._replace(rows=longer, pairing=(times * number, times * number, 1, 1))
+def _run_repeated(task: _PairTask, **how: Any) -> None:
+    """Write the results of rays, row against row with boxes that are repeated for longer runs."""
+    box_count = task.pairing[0]
+    times = _MIN_RUN // box_count
+    repeated = BoxRows(*(np.tile(corner, (times, 1)) for corner in task.rows))
+    freeze(*repeated)
+    task = task._replace(rows=repeated, pairing=(times * box_count, times * box_count, 1, 1))
 
     def work(begin: int, end: int) -> None:
-        _decide(asked, begin, end)
-        part = asked.index[begin:end]
-        np.remainder(part, number, out=part, where=part >= 0)
+        _decide_span(task, begin, end)
+        part = task.index[begin:end]
+        np.remainder(part, box_count, out=part, where=part >= 0)
 
-    run_chunks(work, asked.index.size, **how)
+    run_chunks(work, task.index.size, **how)
 
 
-def _sweep(asked: _Asked, **how: Any) -> None:
-    """Do every ray with every box."""
+def _run_all_pairs(task: _PairTask, **how: Any) -> None:
+    """Write the results of every ray with every box."""
     from raybox.scene import all_pairs
 
-    rays, rows, (number, *_), index, t = asked
-    task = all_pairs.make_task(rays, rows)
-    parts = _PARTS if number > _SHARED else 1  # chunks are of so many parts of a ray
+    rays, rows, (box_count, *_), index, t = task
+    boxes = all_pairs.make_task(rays, rows)
+    parts = _PARTS if box_count > _MIN_SPLIT else 1
 
     def work(begin: int, end: int) -> None:
         begin, end = -(-begin // parts), -(-end // parts)
         if begin == end:
             return
-        index[begin * number : end * number], t[begin * number : end * number] = -1, np.inf
+        index[begin * box_count : end * box_count], t[begin * box_count : end * box_count] = -1, np.inf
         out = all_pairs.make_results(end - begin, index, t)
-        all_pairs.intersect_all_pairs(task, (begin, end), all_pairs.make_workspace(), out)
+        all_pairs.intersect_all_pairs(boxes, (begin, end), all_pairs.make_workspace(), out)
         if out.state[0]:
-            _settle(asked, begin * number, end * number)
+            _decide_undecided(task, begin * box_count, end * box_count)
         for ray in out.single_rays[: out.state[1]].tolist():
-            _decide(asked, ray * number, (ray + 1) * number)
+            _decide_span(task, ray * box_count, (ray + 1) * box_count)
 
     run_chunks(work, len(rays.origins) * parts, **how)
