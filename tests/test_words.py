@@ -23,16 +23,16 @@ file.tell, giveaway, ascii
 """
 
 
-def found(root: Path, **files: str) -> list[str]:
+def found(root: Path, files: dict[str, str]) -> list[str]:
     for name, text in files.items():
-        path = root / (name.replace("__", "/") + ".py")
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return list(words.findings(root))
 
 
 def test_banned_words_and_long_signatures(tmp_path):
-    messages = found(tmp_path, src__raybox__shelf_of=WRONG)
+    messages = found(tmp_path, {"src/raybox/shelf_of.py": WRONG})
     assert [message.split(": ", 1) for message in messages] == [
         ["src/raybox/shelf_of.py:1", "module name 'shelf_of' has the banned word 'shelf'"],
         ["src/raybox/shelf_of.py:4", "'_SINKS' has the banned word 'sinks'"],
@@ -46,12 +46,20 @@ def test_banned_words_and_long_signatures(tmp_path):
 
 
 def test_names_that_only_look_like_it(tmp_path):
-    assert not found(tmp_path, src__raybox__right=RIGHT, src__raybox__cluster="ask = 1")
+    parquet = "class File:\n    def tell(self): ..."
+    files = {"right.py": RIGHT, "cluster.py": "ask = 1", "io/chunked/parquet.py": parquet}
+    assert not found(tmp_path, {f"src/raybox/{name}": text for name, text in files.items()})
+
+
+def test_methods_are_defined_only_where_they_are_allowed(tmp_path):
+    messages = found(tmp_path, {"src/raybox/other.py": "def tell(file): ..."})
+    assert messages == ["src/raybox/other.py:1: 'tell' has the banned word 'tell'"]
 
 
 def test_classes_of_one_name_and_long_modules(tmp_path):
     same = "class Same: ..."
-    messages = found(tmp_path, src__a=same, src__b=same, src__c="x = 1\n" * 301, tests__d=same + "\n" * 301)
+    long = {"src/c.py": "x = 1\n" * 301, "tests/d.py": same + "\n" * 301}
+    messages = found(tmp_path, {"src/a.py": same, "src/b.py": same, **long})
     assert messages == [
         "src/c.py:301: 301 lines, 300 at most",
         "src/a.py:1: class Same is also in src/b.py:1",
