@@ -30,7 +30,7 @@ table.add(CubeRows, cube)
 
 
 def hits_of(rays: rb.Rays, disks: Disks, where=None) -> tuple[list[list[Found]], Counter]:
-    """Return what each ray hits, in order, and how many hits, misses, touches of a rim, and ties there are.
+    """Return the hits of each ray, in order, and counts of hits, misses, touches of a rim, and ties.
 
     With all numbers scaled to whole ones, a hit is a comparison of products; no time is needed for it.
     """

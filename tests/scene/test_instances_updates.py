@@ -27,8 +27,8 @@ def test_back_faces_are_culled_in_the_instance_s_orientation():
     rng = np.random.default_rng(14)
     instances = rb.Instances(rb.Mesh(*TETRAHEDRON), turns(rng, 8) * rng.choice([-1.0, 1.0], (8, 1, 1)))
     scene, rays = rb.Scene(instances), aimed(rng, 120)
-    answers = exact_copies.along(rays, instances, cull=True)
-    assert exact_copies.hold(scene, rays, answers, cull="back")["hits"] > 20
+    want = exact_copies.along(rays, instances, cull=True)
+    assert exact_copies.hold(scene, rays, want, cull="back")["hits"] > 20
     assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 20
 
 

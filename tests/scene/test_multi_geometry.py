@@ -202,7 +202,7 @@ def test_update_moves_new_geometries_and_keeps_the_rest():
     rays, now = aimed(rng, 60), [after[0], before[1], after[2], after[3], before[4]]
     exact_copies.hold(scene, rays, exact_copies.along(rays, *now))
     for wrong in (after[:4], after[::-1], after[0], [*after[:4], after[4][:2]]):
-        with pytest.raises(rb.InvalidInput, match="update wants what the scene is made of"):
+        with pytest.raises(rb.InvalidInput, match="update needs the geometry of the scene, moved"):
             scene.update(wrong)
 
 

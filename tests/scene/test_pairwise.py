@@ -208,8 +208,8 @@ def assert_part(some, many, start, fields) -> None:
 
 
 def assert_surfaces(hits, want) -> None:
-    t = [INF if met is None else exact.rounded(met.t) for met in want]
-    hit = np.array([met is not None for met in want])
+    t = [INF if contact is None else exact.rounded(contact.t) for contact in want]
+    hit = np.array([contact is not None for contact in want])
     np.testing.assert_array_equal(hits.hit, hit)
     np.testing.assert_array_equal(hits.index, np.where(hit, np.arange(len(want)), -1))
     np.testing.assert_array_equal(hits.t, t)

@@ -219,13 +219,13 @@ def test_cuboids_are_hit_by_the_beams_that_they_returned():
     ends, eye = returns(spinning_only=True), sensor()
     assert len(ends) == 106_886
     beams = rb.Rays.segments(eye, ends)
-    here, met = scene.all(rb.Rays(ends, np.zeros(3))), scene.all(beams)
-    both = np.intersect1d(here.ray * 151 + here.index, met.ray * 151 + met.index)
+    here, along = scene.all(rb.Rays(ends, np.zeros(3))), scene.all(beams)
+    both = np.intersect1d(here.ray * 151 + here.index, along.ray * 151 + along.index)
     assert (len(np.unique(here.index)), len(here.index)) == (108, 21_343)
     assert len(both) >= len(here.index) - 3  # a return on a face may be a rounding of its beam away
     first = scene.nearest(beams)
-    np.testing.assert_array_equal(first.hit, np.diff(met.offsets) > 0)
-    np.testing.assert_array_equal(first.index[first.hit], met.index[met.offsets[:-1][first.hit]])
+    np.testing.assert_array_equal(first.hit, np.diff(along.offsets) > 0)
+    np.testing.assert_array_equal(first.index[first.hit], along.index[along.offsets[:-1][first.hit]])
 
 
 def test_a_skull_of_triangles_is_exact():
@@ -238,10 +238,10 @@ def test_a_skull_of_triangles_is_exact():
     for o, d in zip(pairs.origins, pairs.directions, strict=True):
         row = []
         for i in near(o, d, corners.min(axis=1), corners.max(axis=1)):
-            met = exact_surfaces.triangle(o.tolist(), d.tolist(), (0.0, INF), *corners[i].tolist())
-            if met is not None:
-                t = exact.rounded(met[0].t)
-                row.append((met[0].t, int(i), (True, t, t, t, -1, True), met[1:]))
+            contact = exact_surfaces.triangle(o.tolist(), d.tolist(), (0.0, INF), *corners[i].tolist())
+            if contact is not None:
+                t = exact.rounded(contact[0].t)
+                row.append((contact[0].t, int(i), (True, t, t, t, -1, True), contact[1:]))
         row.sort(key=lambda x: x[:2])
         found.append([exact.Found(i, t, plain) for t, i, plain, _ in row])
         uv.append([exact.rounded(x) for x in row[0][3]] if row else [np.nan] * 2)

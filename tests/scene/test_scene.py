@@ -18,10 +18,10 @@ def by_intersect(pairs: Pairs) -> list[list[exact.Found]]:
     boxes, found = rb.Boxes(*pairs[4:]), []
     for i in range(len(pairs.origins)):
         ray = Pairs(*(x[i : i + 1] for x in pairs[:4]), *pairs[4:])
-        (met,) = np.nonzero(rb.intersect(as_rays(ray)[0], boxes).hit)
-        (row,) = exact.along(*ray[:4], pairs.lower[met], pairs.upper[met])
-        found.append([f._replace(index=int(met[f.index])) for f in row])
-        assert len(row) == len(met)
+        (hit,) = np.nonzero(rb.intersect(as_rays(ray)[0], boxes).hit)
+        (row,) = exact.along(*ray[:4], pairs.lower[hit], pairs.upper[hit])
+        found.append([f._replace(index=int(hit[f.index])) for f in row])
+        assert len(row) == len(hit)
     return found
 
 
@@ -110,9 +110,9 @@ def test_identical_boxes():
     assert scene.nearest(rays).index.tolist() == [0, 0, -1]
     assert scene.count(rays).tolist() == [n, n, 0]
     assert scene.first(rays, 3).index.tolist() == [[0, 1, 2], [0, 1, 2], [-1, -1, -1]]
-    met = scene.all(rays)
-    np.testing.assert_array_equal(met.index, np.tile(np.arange(n), 2))
-    np.testing.assert_array_equal(met.offsets, [0, n, 2 * n, 2 * n])
+    hits = scene.all(rays)
+    np.testing.assert_array_equal(hits.index, np.tile(np.arange(n), 2))
+    np.testing.assert_array_equal(hits.offsets, [0, n, 2 * n, 2 * n])
 
 
 def test_exponentially_spaced_boxes():

@@ -33,10 +33,10 @@ def truth(rays: rb.Rays, corners: np.ndarray, cull: str | None = None):
         row = []
         for i, (a, b, c) in enumerate(corners.tolist()):
             span = float(low), float(high)
-            met = exact_surfaces.triangle(o.tolist(), d.tolist(), span, a, b, c, cull_back=cull == "back")
-            if met is not None:
-                t = rounded(met[0].t)
-                row.append((met[0].t, i, Found(i, met[0].t, (True, t, t, t, -1, True)), met[1:]))
+            contact = exact_surfaces.triangle(o.tolist(), d.tolist(), span, a, b, c, cull_back=cull == "back")
+            if contact is not None:
+                t = rounded(contact[0].t)
+                row.append((contact[0].t, i, Found(i, contact[0].t, (True, t, t, t, -1, True)), contact[1:]))
         row.sort(key=lambda x: x[:2])
         found.append([x[2] for x in row])
         uv.append([rounded(x) for x in row[0][3]] if row else [np.nan, np.nan])

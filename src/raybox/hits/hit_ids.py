@@ -16,20 +16,14 @@ from raybox.validation import Bools, Floats, Ints, freeze
 
 
 class PrimitiveIds(NamedTuple):
-    """Rows of a geometry, or instances and rows of what they copy.
-
-    -1 for a miss.
-    """
+    """Rows of a geometry, or instances and rows of the inner geometry; -1 for a miss."""
 
     index: Ints  # type: ignore[assignment]  # hides the method of tuples
     primitive: Ints
 
 
 class Source(NamedTuple):
-    """Rays and geometries of hits.
-
-    Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
-    """
+    """Rays and geometries of hits; hit k is of ray ``(k // inner) * row + (k % inner) * column``."""
 
     rays: Any  # Rays or MovingBoxes
     parts: tuple[Any, ...]  # rows of each geometry, for kernels
@@ -37,9 +31,7 @@ class Source(NamedTuple):
     inner: int = 1
     row: int = 1
     column: int = 0
-    picked: bool = (
-        False  # row k of the only part belongs to hit k, as the rows of a split scene are not all here
-    )
+    picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
 
     def ray_of(self, size: int) -> Ints:
         """Return the number of each hit's ray."""
@@ -65,10 +57,7 @@ class Source(NamedTuple):
 
 
 def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
-    """Return index and primitive for hit ids of one geometry.
-
-    Both are the id except for instances.
-    """
+    """Return index and primitive for hit ids of one geometry: both are the id except for instances."""
     if not isinstance(rows, InstanceRows):
         return PrimitiveIds(hit_id, hit_id)
     size = max(1, rows.size)
@@ -77,17 +66,15 @@ def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
 
 
 def _frozen(values: Any) -> Ints:
-    array = np.asarray(values)  # NumPy makes a scalar of a single ray's array
+    array = np.asarray(values)  # NumPy returns a scalar for a single ray
     freeze(array)
     return array
 
 
 def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) -> None:
-    """Write a derived field of hits into `out`.
+    """Write a derived field of hits into `out`; rows of misses are left unchanged.
 
-    Rows of misses are left unchanged.
-
-    loop: name of a compiled loop of `raybox.primitives.pairs`; a few hits are computed in Python.
+    loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python.
     """
     if source.picked:
         hit_id = np.where(hit_id < 0, -1, np.arange(hit_id.size))
@@ -103,10 +90,7 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
 
 
 def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
-    """Write a derived field for hits of one geometry.
-
-    hits: numbers of rays and of primitives.
-    """
+    """Write a derived field for hits of one geometry; hits: numbers of rays and of primitives."""
     ray_of, number = hits
     left: Bools = number >= 0
     if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
@@ -117,21 +101,21 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)
     for k in np.flatnonzero(left):
-        met = small_batch.first_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
-        if met is not None:
-            _WRITERS[loop](met, k, *out)
+        contact = small_batch.first_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
+        if contact is not None:
+            _WRITERS[loop](contact, k, *out)
 
 
-def _set_span(met: FirstContact, k: int, near: Floats, far: Floats) -> None:
-    near[k], far[k] = met.crossing.t_enter, met.crossing.t_exit
+def _set_span(contact: FirstContact, k: int, near: Floats, far: Floats) -> None:
+    near[k], far[k] = contact.crossing.t_enter, contact.crossing.t_exit
 
 
-def _set_normal(met: FirstContact, k: int, out: Floats) -> None:
-    out[k] = met.normal
+def _set_normal(contact: FirstContact, k: int, out: Floats) -> None:
+    out[k] = contact.normal
 
 
-def _set_weights(met: FirstContact, k: int, out: Floats) -> None:
-    out[k] = met.weights
+def _set_weights(contact: FirstContact, k: int, out: Floats) -> None:
+    out[k] = contact.weights
 
 
 _WRITERS: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}

@@ -1,8 +1,8 @@
 """Boxes: the slab test (Kay and Kajiya 1986) in float64, decided exactly.
 
 Closed boxes, closed ranges: touching is a hit. A bound may be infinite. On an axis where the
-direction is 0 the origin must lie between the faces; elsewhere the line is between them from
-the near face's time to the far face's, and it hits the box where all axes and the range agree.
+direction is 0 the origin must lie between the faces. On the others the line is between them from
+the near face's time to the far face's. It hits the box if these ranges and its own have a time in common.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Pairs of rays and boxes decided eight at a time, without a tree: hit or miss, and the time, rounded once.
 
-Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`), touches mostly, get
-`UNDECIDED_INDEX` and are left to `raybox.primitives.box`.
+Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`), mostly touches, get
+`UNDECIDED_INDEX`; `raybox.primitives.box` decides them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED
 LANES = 8
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
 _ROW = 3 * LANES
-_TAME = 2.0**400  # numbers up to this size have times, and steps to them, within float64
+_TAME = 2.0**400  # with numbers up to this size, no time over- or underflows
 
 
 class Work(NamedTuple):
@@ -70,7 +70,7 @@ def _is_tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
 
 
 def _classify(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Classified:
-    """Return the status of eight pairs, as far as float64 can tell."""
+    """Return the status of eight pairs in float64."""
     plane, near, far = [], [], []
     for k in range(3):
         backward = ray.inverse[k] < 0.0

@@ -13,7 +13,7 @@ from raybox.compiler.simd_loops import loop
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
 
 _UPPER = 3  # the first plane that is an upper one
-_WITHIN = 6  # no plane: rays begin within
+_WITHIN = 6  # no plane: the ray starts inside
 _T_MIN = 6  # column of a ray's row
 
 
@@ -50,7 +50,7 @@ def entry_times(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write entry times of rays into boxes, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`.
 
     On entry each status is the number of the plane by which the ray enters: 0 to 2 lower ones, 3 to 5 upper
-    ones; 6 if it begins within: then it enters at t_min.
+    ones; 6 if it starts inside: then it enters at t_min.
     """
     for k in range(number, (number + LANES - 1) // LANES * LANES):
         pairs.status[k] = pairs.status[0]

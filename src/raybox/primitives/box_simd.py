@@ -27,7 +27,7 @@ _UNDERFLOW = 1e-300
 _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: three roundings
 _TAME = 2.0**300
 _FAR = 2.0**500
-AHEAD = 24  # a box is prefetched so many pairs before: 8 ns a pair, not 14; of 10^6 boxes 15, not 42
+AHEAD = 24  # a box is prefetched so many pairs before: halves the time of a pair
 
 
 class Pairs(NamedTuple):
@@ -101,7 +101,7 @@ def status_of(hits: Lanes, misses: Lanes) -> Lanes:
 
 
 def timed_status(known: Lanes) -> Lanes:
-    """Return the status of hits whose times are known, or not."""
+    """Return the status of hits: `UNDECIDED` if their times are not known."""
     return known.to(I32) * (HIT - UNDECIDED) + UNDECIDED
 
 

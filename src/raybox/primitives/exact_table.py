@@ -1,7 +1,7 @@
 """The table of exact functions: one ray and one primitive in integers, without Numba.
 
-A class of rows stands here once a scene may hold it; one without exact functions goes to its kernels, however
-few the pairs. Both round the exact time once, so they return the same bits.
+Each class of rows that a scene may contain is a key. Small batches of rows without exact functions run in the
+kernels too. Both round the exact time once, so they return the same bits.
 """
 
 import math
@@ -43,7 +43,7 @@ class ExactFunctions(NamedTuple):
     time: Callable[[Any, Ray1, int, Points], Ratio | None]
     """the exact time of the first contact; None: a miss"""
     points: Callable[[Any, int], Points] = no_points
-    """(rows, i) -> the points that define primitive i; of an instance they are transformed with the ray"""
+    """(rows, i) -> the points that define primitive i; instances transform them like the ray"""
 
 
 def rows_of(geometry: Any) -> Any:
@@ -80,7 +80,7 @@ def _box_contact(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> FirstCon
 
 
 def _face_normal(crossing: Crossing, ray: Ray1) -> Floats:
-    """Return the outward normal of the face that a box is entered by; zero where the ray starts inside."""
+    """Return the outward normal of the face of entry; zero where the ray starts inside."""
     if crossing.axis < 0:
         return np.zeros(3)
     outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
@@ -131,7 +131,7 @@ def _cross(p: Floats, q: Floats) -> Floats:
     return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
 
 
-# Instances: the ray and the points of the inner primitive, in the instance's coordinates.
+# Instances: the ray and the points of the inner primitive are transformed to the instance's coordinates.
 
 
 class _Local(NamedTuple):
@@ -169,7 +169,7 @@ def _instance_contact(rows: InstanceRows, ray: Ray1, i: int, _points: Points) ->
 
 
 def _to_world(rows: InstanceRows, instance: int, normal: Floats) -> Floats:
-    """Return a normal in the world: by the inverse, transposed."""
+    """Return a normal in world coordinates: the transposed inverse times it."""
     x, y, z = normal.tolist()
     if not rows.tame[instance]:
         return unit(np.array(instance_definition.world_normal((x, y, z), _matrix(rows, instance))))

@@ -1,8 +1,8 @@
 """Instances: the table of primitives that can be instanced, and the kernels of instances.
 
-A primitive's number is ``instance * size + row``. One that bounds leave undecided may be exact in world
-coordinates (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set ``rows.undecided``, and
-the ray goes to integers (`raybox.queries.exact_fallback`); the other kernels return NaN.
+A primitive's number is ``instance * size + row``. If error bounds leave a pair undecided, it may still be
+decided in world coordinates (`raybox.primitives.instance_world`). If not, `intersect` and `tie` set
+``rows.undecided``, and `raybox.queries.exact_fallback` decides the ray; the other kernels return NaN.
 """
 
 from types import ModuleType
@@ -57,7 +57,7 @@ def bounds(rows: Any) -> tuple[Any, Any]:
 
 @inlined
 def intersect(rows: Any, ray: InstanceRay, number: int) -> tuple[bool, float]:
-    """Return (hit, first contact) of a primitive of the ray's instance; undecided is a miss."""
+    """Return (hit, first contact) of a primitive of the ray's instance; undecided pairs miss."""
     if ray.bounded:
         status, t = _decide(rows.rows, rows, ray, number - ray.base)
         if status == UNDECIDED:
@@ -108,7 +108,7 @@ def span(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
 
 @device
 def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
-    """Return the unit normal at the first contact: that of the inner geometry, by the inverse, transposed."""
+    """Return the unit normal at the first contact: the inner normal times the transposed inverse."""
     local = to_instance(rows, ray, number // rows.size)
     if not local.bounded:
         return np.nan, np.nan, np.nan

@@ -19,7 +19,7 @@ from raybox.primitives.status import HIT, MISS, UNDECIDED
 _TINY = 1e-300  # more than underflow can lose
 
 
-class Slab(NamedTuple):
+class SlabBounds(NamedTuple):
     """Bounds of the times at which a ray enters one slab and leaves it."""
 
     near_low: float
@@ -34,7 +34,7 @@ def _corner(rows: Any, i: int) -> tuple[float, float, float]:
 
 
 @inlined
-def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> Slab:
+def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> SlabBounds:
     """Return the bounds of the times of one axis."""
     low, up = boxes.lower[i, k], boxes.upper[i, k]
     o, d = ray.local_origin[k], ray.local_direction[k]
@@ -42,10 +42,10 @@ def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> Slab:
     if not abs(d) > 2.0 * d_error:
         if d_error == 0.0:  # the direction is 0 on this axis, exactly
             if o + o_error < low or o - o_error > up:
-                return Slab(np.inf, np.inf, -np.inf, -np.inf)
+                return SlabBounds(np.inf, np.inf, -np.inf, -np.inf)
             if low <= o - o_error and o + o_error <= up:
-                return Slab(-np.inf, -np.inf, np.inf, np.inf)
-        return Slab(-np.inf, np.inf, -np.inf, np.inf)
+                return SlabBounds(-np.inf, -np.inf, np.inf, np.inf)
+        return SlabBounds(-np.inf, np.inf, -np.inf, np.inf)
     # with abs(d) at least twice its error, the relative error of 1/d is at most 2 d_error/abs(d)
     inverse = 1.0 / d
     relative = 2.1 * d_error * abs(inverse) + 2.0**-49
@@ -54,16 +54,16 @@ def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> Slab:
     near, far = (a, b) if d > 0.0 else (b, a)
     near_slack = abs(near) * relative + absolute + _TINY
     far_slack = abs(far) * relative + absolute + _TINY
-    return Slab(near - near_slack, near + near_slack, far - far_slack, far + far_slack)
+    return SlabBounds(near - near_slack, near + near_slack, far - far_slack, far + far_slack)
 
 
 @inlined
-def _slabs(boxes: Any, ray: InstanceRay, i: int) -> tuple[Slab, Slab, Slab]:
+def _slabs(boxes: Any, ray: InstanceRay, i: int) -> tuple[SlabBounds, SlabBounds, SlabBounds]:
     return _slab(boxes, ray, i, 0), _slab(boxes, ray, i, 1), _slab(boxes, ray, i, 2)
 
 
 @device
-def _classify(x: Slab, y: Slab, z: Slab, low: float, high: float) -> int:
+def _classify(x: SlabBounds, y: SlabBounds, z: SlabBounds, low: float, high: float) -> int:
     """Return the status: whether slabs and range have a time in common."""
     start = max(x.near_low, y.near_low, z.near_low, low)
     if start > min(x.far_high, y.far_high, z.far_high, high):

@@ -1,14 +1,14 @@
 """A ray in an instance's coordinates: o' = inv(A) (o - b), d' = inv(A) d, with bounds of the errors.
 
-First in float64, with bounds of the errors on each axis, so small that nearly every decision is certain all
-the same. Then in double-double, for times that are to be rounded once. What both leave undecided goes to
-`raybox.exact.instance_definition`, in integers.
+First in float64, with bounds of the errors on each axis, so small that nearly every decision is certain. Then
+in double-double, for times that are rounded once. `raybox.exact.instance_definition` decides in integers what
+both leave undecided.
 
 **The bounds.** inv(A) is stored as high + low, off by less than 2^-90 of high. A term of the sum
-sum_l high[k, l] (o - b)[l] takes three roundings (of the inverse, the difference, the product), the sum two
-more: together below 6 * 2^-53 of S = sum_l abs(high[k, l] (o - b)[l]); 2^-49 S is taken, which covers one
-more sum of the user's. No product underflows, because an instance and a ray are `tame`: a number is 0, or
-between 2^-200 and 2^60. Where no term is left (S = 0) the coordinate is 0, exactly.
+sum_l high[k, l] (o - b)[l] has three roundings (of the inverse, the difference, the product), the sum two
+more: in all below 6 * 2^-53 of S = sum_l abs(high[k, l] (o - b)[l]). The bound is 2^-49 S, which includes one
+more sum in a caller. No product underflows, because an instance and a ray are `tame`: a number is 0, or
+between 2^-200 and 2^60. If all terms are 0 (S = 0), the coordinate is 0, exactly.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from raybox.exact.double_double import DD, is_moderate, with_underflow
 from raybox.primitives.ray import Ray
 
 _LOST = 2.0**-49
-_INVERSE = 2.0**-90  # of an entry of the inverse: more than high + low is off
+_INVERSE = 2.0**-90  # relative to an entry of the inverse: above the error of high + low
 
 
 class InstanceRay(NamedTuple):
@@ -40,7 +40,7 @@ class InstanceRay(NamedTuple):
 
 @device
 def world_ray(ray: Any) -> Ray:
-    """Return the ray in world coordinates alone."""
+    """Return the ray in world coordinates."""
     return Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
 
 

@@ -17,7 +17,7 @@ from raybox.primitives import triangle
 from raybox.primitives.instance_ray import InstanceRay, order, twofold_ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 
-_FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
+_FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 _TINY = 1e-290  # more than underflow can lose
 _UNCERTAIN = 2  # in place of a sign
 

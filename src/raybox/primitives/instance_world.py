@@ -1,9 +1,9 @@
 """Primitives of instances in world coordinates, where bounds in the instance's leave them undecided.
 
-Undecided mostly means a true touch: cells side by side, rays along an edge, instances on a grid. Matrices are
-plain there (translations, reflections, quarter turns, powers of two), and the corners of a primitive's image
-are floats to the last bit. Then it is a primitive like any other, and `raybox.primitives.box` and `triangle`
-decide exactly. The image of a box must be a box, too: each axis maps to an axis.
+Most undecided pairs truly touch: cells side by side, rays along an edge, instances on a grid. There matrices
+are simple (translations, reflections, quarter turns, powers of two), and the corners of a primitive's image
+are exactly floats. Then `raybox.primitives.box` and `triangle` decide the image exactly. The image of a box
+must be a box, too: each axis maps to an axis.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Planes n . p = offset: one crossing time (offset - n . o) / (n . d), rounded once.
 
 A ray along a plane (n . d = 0 exactly) has no single crossing and misses, even inside it. The
-sums are taken in double-double with a bound on what is lost; where the bound leaves the last bit
-open, in integers.
+sums are computed in double-double with an error bound; if that leaves the last bit undecided, in
+integers.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ def bounds(planes: Any) -> tuple[Any, Any]:
     """Return the bounds of the planes: infinite, but flat where a plane is perpendicular to an axis."""
     lower, upper = np.full(planes.normals.shape, -np.inf), np.full(planes.normals.shape, np.inf)
     rows, axes = np.nonzero(planes.normals)
-    alone = np.bincount(rows, minlength=len(lower))[rows] == 1
-    rows, axes = rows[alone], axes[alone]
+    is_only = np.bincount(rows, minlength=len(lower))[rows] == 1
+    rows, axes = rows[is_only], axes[is_only]
     with np.errstate(over="ignore", under="ignore"):
         height = planes.offsets[rows] / planes.normals[rows, axes]
     lower[rows, axes], upper[rows, axes] = np.nextafter(height, -np.inf), np.nextafter(height, np.inf)

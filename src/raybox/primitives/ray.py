@@ -1,8 +1,8 @@
 """One ray, or one moving box, in compiled code: a tuple of numbers, in registers.
 
 A box from `low` to `high` that moves hits a fixed one as a ray would with origin `high` for the fixed one's
-lower planes, and `low` for its upper ones. So kernels of boxes take the `extent` of what moves, which for a
-ray is its origin, twice.
+lower planes, and `low` for its upper ones. So kernels of boxes use the `extent` of what moves: for a ray, its
+origin twice.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A handful of pairs in integers: the same bits as the kernels', and Numba is never loaded."""
+"""Small batches of pairs in integers: the same bits as the kernels', without Numba."""
 
 import sys
 from typing import Any
@@ -9,7 +9,7 @@ from raybox.geometry import RayRows
 from raybox.primitives.exact_table import TABLE, ExactFunctions, FirstContact
 
 MAX_PAIRS = 16  # about 10 us each
-_MAX_PAIRS_UNLOADED = 1000  # while Numba is not loaded, which takes 300 ms (and seconds if it must compile)
+_MAX_PAIRS_UNLOADED = 1000  # while Numba is not loaded: that costs 300 ms, and seconds if it compiles
 
 
 def ray_at(rays: RayRows, i: int) -> Ray1:

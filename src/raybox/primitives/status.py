@@ -1,4 +1,4 @@
-"""The status of a ray and a primitive, and what stands in place of a primitive's number."""
+"""The status of a ray and a primitive, and the indices that are no primitive."""
 
 HIT, MISS, UNDECIDED = 1, 0, -1
 MISS_INDEX = -1  # no primitive is hit, or none so far

@@ -74,7 +74,7 @@ def first_contacts(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
 
 
 def entry_times(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
-    """Do the same for hits whose status is the plane of the box by which the ray enters: see `box_planes`."""
+    """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -104,7 +104,7 @@ def weights(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
 
 
 def finish_ray(rows: Any, k: int) -> None:
-    """Write what rows record of ray k besides its result: nothing, except for instances."""
+    """Finish ray k: instances write whether it is undecided, other rows write nothing."""
     raise NotImplementedError("compiled code only")
 
 

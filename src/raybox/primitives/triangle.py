@@ -1,10 +1,10 @@
 """Triangles, watertight and exact: three signed volumes decide, a ratio of two more is the time.
 
-With A, B, C the corners as seen from the origin, U = d . (C x B), V = d . (A x C) and
-W = d . (B x A) have one sign exactly where the line passes through the closed triangle; they are
-shared edge by edge with its neighbours, so no ray slips between two triangles. Divided by their
-sum they are the barycentric weights. U = V = W = 0 (the line lies in the plane, or the triangle
-has no area) is a miss: there is no single crossing. Their sum is -d . n: negative for rays from behind.
+A, B, C are the corners less the ray's origin. The volumes U = d . (C x B), V = d . (A x C) and
+W = d . (B x A) have one sign exactly if the line passes through the closed triangle. Triangles
+that share an edge share its volume, so no ray passes between them. Divided by their sum, the
+volumes are the barycentric weights. U = V = W = 0 (the line lies in the plane, or the triangle has
+no area) is a miss: there is no single crossing. Their sum is -d . n: negative for rays from behind.
 
 Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Benthin and Wald 2013,
 here with exact signs in place of a float32 fallback.
@@ -39,7 +39,7 @@ __all__ = [
 
 FILLS_BOXES = False
 _UNCERTAIN = 2  # in place of a sign
-_FILTER = 2.0**-48  # a volume takes seven roundings: 2^-50 of the sum of its terms' sizes
+_FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 
 
 def bounds(mesh: Any) -> tuple[Any, Any]:

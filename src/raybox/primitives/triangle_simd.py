@@ -12,15 +12,15 @@ roundings cost the numerator less than 39, and the denominator less than 33, of 
 M and dm are *tame*, 2^-200 to 2^200, or nothing is certain. A time needs e to be above 2^-200, too; it is at
 most 2 M. So nothing overflows, and what underflows is less than 2^-200 of any bound.
 
-The exact time T of a ray that hits its triangle takes it to a mean of the corners: abs(T) dm <= M. So the
-computed quotient is off by less than 72 of 2^-53 e^2 M over the computed denominator, however small that
-is, and 96 are taken. For a ray that misses, no bound is needed.
+At its exact time T a ray that hits its triangle is at a mean of the corners: abs(T) dm <= M. So the error of
+the computed quotient is less than 72 of 2^-53 e^2 M over the computed denominator, however small that is; the
+bound is 96. For a ray that misses, no bound is needed.
 
 First contacts are computed in double-double. Differences are exact in it; sums and products are off by less
 than 2^-100 of the sizes of their terms (`raybox.exact.double_double`), 28 of these for the numerator, fewer
-for the denominator, of sizes as above: 2^-95 is taken. Only hits get them, so dm and e are tame; abs(A . P)
-is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is beyond 2^-47 dm M^2 too,
-thus far from 0.
+for the denominator, of sizes as above: the bound is 2^-95. Only hits have them, so dm and e are tame;
+abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is beyond
+2^-47 dm M^2 too, thus far from 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from raybox.primitives.box_simd import (
 _OFF = 2.0**-47
 _OFF_TWOFOLD = 2.0**-95
 _ROUND = 2.0**-50
-_ZIV = 2.0**-48  # of a quotient's correction: what its roundings may cost
+_ZIV = 2.0**-48  # bound of the roundings of a quotient's correction
 _TAME = 2.0**200
 
 Vector = list[Lanes]

@@ -109,8 +109,8 @@ class _Pool:
             free.append(memory)
 
 
-def traverse_few(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart:
-    """Traverse no more rays than are worth sorting, one by one, in their own order."""
+def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart:
+    """Traverse a small batch ray by ray, in the order of the rays."""
     base, count = span[0], span[1] - span[0]
     order, workspace = _SMALL.take()
     order.place[:] = 0
@@ -127,7 +127,7 @@ def traverse_batch(job: Job, span: tuple[int, int], plan: Plan, run: Run) -> Ite
     """Traverse a batch of rays; the memory of their order is reused afterwards."""
     count = span[1] - span[0]
     if count <= ray_groups.SMALL_BATCH:
-        done = traverse_few(job, span, plan)
+        done = traverse_unsorted(job, span, plan)
         yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
         return
     order = _take_order(count)

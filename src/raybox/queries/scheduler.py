@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_few
+from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
 from raybox.queries.per_ray import PerRay, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
@@ -27,18 +27,18 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
     """Return the results of a query for all rays of a job."""
     if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
         check_workers(workers)
-        return _run_few(per_ray, job, options)
+        return _run_small(per_ray, job, options)
     return _run_many(per_ray, job, options, workers, progress)
 
 
-def _run_few(per_ray: PerRay, job: Job, options: Any) -> Any:
-    """Return the results of few rays without a thread pool, with which one ray takes a third longer."""
+def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
+    """Return the results of a small batch without a thread pool, which would cost one ray a third."""
     if not job.frame:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     total = len(job.rays.origins)
     results = per_ray.allocate(total, options)
     plan = Plan(_recorder(per_ray, results, options), partial(per_ray.write_misses, results))
-    undecided = traverse_few(job, (0, total), plan).undecided
+    undecided = traverse_unsorted(job, (0, total), plan).undecided
     if undecided.size:
         _write_exact(per_ray, job, results, options, undecided)
     return results

@@ -32,23 +32,23 @@ from raybox.traversal.ray_setup import Frame, frame_of
 from raybox.traversal.single import Job
 from raybox.validation import Bools, Floats, freeze
 
-_PIECES = 1_000_000  # boxes round pieces of copies that are taken to the world, at most
+_MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
 
 
 class Part(NamedTuple):
-    """One geometry of a scene as it is now."""
+    """One geometry of a scene, and what is built from it."""
 
     geometry: Geometry
     rows: Any
     tree: Tree
     box_rows: tuple[Floats, Floats]
-    frame: Frame | None  # for primitives that are screened many at a time
+    frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
-    inner: Any = None  # of copies: the part that is copied
+    inner: Any = None  # of instances: the part of the inner geometry
 
     @property
     def size(self) -> int:
-        """How many numbers it needs for its contacts."""
+        """The number of its hit ids."""
         return len(self.geometry) * (self.rows.size if isinstance(self.rows, InstanceRows) else 1)
 
 
@@ -56,7 +56,7 @@ def listed(geometry: Any) -> list[Any]:
     """Return the geometries of a scene, of one D."""
     made = list(geometry) if isinstance(geometry, list | tuple) else [geometry]
     if not made:
-        raise InvalidInput("a Scene of a list wants at least one geometry; got none. Boxes may be empty.")
+        raise InvalidInput("a Scene of a list needs at least one geometry; got none. Boxes may be empty.")
     dims = {one.ndim_space for one in made if isinstance(one, Geometry)}
     if len(dims) > 1:
         for one in made:
@@ -69,7 +69,7 @@ def listed(geometry: Any) -> list[Any]:
 
 
 def alike(given: list[Any], old: tuple[Any, ...]) -> bool:
-    """Tell whether geometries are of the same kinds, D and numbers of rows."""
+    """Return whether geometries have the same types, D and numbers of rows."""
     return len(given) == len(old) and all(
         type(one) is type(other) and one.ndim_space == other.ndim_space and len(one) == len(other)
         for one, other in zip(given, old, strict=True)
@@ -84,7 +84,7 @@ def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
             name = type(part.geometry).__name__
             raise InvalidInput(
                 f"a Scene of several geometries needs exact times of each; {name} has kernels only. "
-                "Add EXACT to the module of its kernels, or make a Scene of it alone."
+                "Add EXACT to the module of its kernels, or make a Scene of only this one."
             )
     return parts
 
@@ -94,7 +94,7 @@ def _check_kind(geometry: Any) -> Any:
     rows = exact_table.rows_of(geometry)
     if rows is None and not isinstance(geometry, Instances):
         raise InvalidInput(
-            f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of such; got "
+            f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of these; got "
             f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
         )
     return rows
@@ -117,13 +117,13 @@ def make(geometry: Any, quality: str, workers: int) -> Part:
 
 
 def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
-    """Return a geometry's part whose tree was built before."""
+    """Return the part of a geometry whose tree is built already."""
     rows = geometry.rows()
     return _made(geometry, rows, tree, bounds(rows), RefitPolicy(quality, check_workers(-1)), None)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:
-    """Return a part with the same rows elsewhere; its tree is refitted."""
+    """Return the part of a geometry that has moved, with its tree refitted."""
     inner = part.inner
     if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
         inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
@@ -134,7 +134,7 @@ def moved(part: Part, geometry: Geometry) -> Part:
 
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
-    """Lay out a question for the kernels."""
+    """Return the job of a query on one part, for the kernels."""
     rows = facing(part.geometry, part.rows, cull)
     return Job(part.tree, rows, rays.rows(), allowed, part.frame)
 
@@ -152,7 +152,7 @@ def masks(where: Any, made: tuple[Part, ...]) -> list[Bools]:
 
 
 def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
-    """Return for each geometry what of it is culled: of several, those without sides are not."""
+    """Return what is culled of each geometry: of several, nothing of those without sides."""
     if cull != "back" or len(made) == 1:
         return [cull] * len(made)
     sides: list[Cull] = ["back" if _has_sides(part.rows) else None for part in made]
@@ -166,14 +166,14 @@ def _has_sides(rows: Any) -> bool:
 
 
 def check(part: Part) -> None:
-    """Raise `RayboxError` if a tree is not sound."""
+    """Raise `RayboxError` unless the tree of a part is valid."""
     check_tree(part.tree, *part.box_rows)
     if part.inner:
         check(part.inner)
 
 
 def measured(parts: tuple[Part, ...]) -> dict[str, float]:
-    """Return what the trees are like, all together."""
+    """Return the statistics of the trees of all parts."""
     parts = (*parts, *(part.inner for part in parts if part.inner))
     each = [stats(part.tree, *part.box_rows) for part in parts]
     if len(each) == 1:
@@ -198,11 +198,11 @@ def _made(
 
 
 def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
-    """Return instances as the kernels read them."""
+    """Return the rows of instances for the kernels."""
     size = len(inner.geometry)
     if len(geometry) * max(1, size) >= 2**62:
         raise InvalidInput(
-            f"copies may have up to 2**62 - 1 rows in all; got {len(geometry)} times {size}. "
+            f"instances may have up to 2**62 - 1 rows in all; got {len(geometry)} times {size}. "
             "Split them by space."
         )
     placed = geometry.rows()
@@ -219,9 +219,9 @@ def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:
     """Return the inverses of the first three columns as sums of two arrays."""
     high, low = np.empty((len(placed), 3, 3)), np.empty((len(placed), 3, 3))
-    sure = np.empty(len(placed), np.bool_)
-    invert(placed, high, low, sure)
-    for k in np.flatnonzero(~sure).tolist():
+    certain = np.empty(len(placed), np.bool_)
+    invert(placed, high, low, certain)
+    for k in np.flatnonzero(~certain).tolist():
         high[k], low[k] = instance_definition.inverse(tuple(map(tuple, placed[k].tolist())))
     return high, low
 
@@ -232,14 +232,14 @@ def _is_tame(placed: Floats) -> Bools:
     return tame
 
 
-def _pieces(part: Part, copies: int) -> tuple[Floats, Floats]:
-    """Return boxes that hold all of what is copied: the more, the closer are the boxes round its copies."""
+def _pieces(part: Part, instances: int) -> tuple[Floats, Floats]:
+    """Return boxes that contain the inner geometry: the more, the tighter are the bounds of its instances."""
     lower, upper = part.box_rows
     if not len(lower):
-        return np.zeros((1, 3)), np.zeros((1, 3))  # a point in place of nothing
+        return np.zeros((1, 3)), np.zeros((1, 3))  # a point stands for an empty geometry
     whole = lower.min(axis=0, keepdims=True), upper.max(axis=0, keepdims=True)
     for levels in (2, 1):
         low, up = slots_below(part.tree, levels)
-        if len(low) * copies <= _PIECES:
+        if len(low) * instances <= _MAX_PIECES:
             return np.maximum(low, whole[0]), np.minimum(up, whole[1])
     return whole

@@ -1,7 +1,7 @@
 """One ray against many boxes or triangles without a tree, for a single pick.
 
-A tree pays from some hundred rays on. For one ray NumPy drops certain misses, and `raybox.exact.definition`
-decides the rest. Nothing is compiled.
+A tree pays off from about a hundred rays on. For one ray NumPy drops certain misses, and
+`raybox.exact.definition` decides the other boxes. Nothing is compiled.
 """
 
 from functools import cmp_to_key
@@ -37,19 +37,19 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     """
     if ray.origins.size != ray.ndim_space or ray.ndim_space != geometry.ndim_space:
         raise InvalidInput(
-            f"a scan takes one ray of the scene's D = {geometry.ndim_space}; "
+            f"a scan is of one ray of the scene's D = {geometry.ndim_space}; "
             f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
         )
     one, rows = small_batch.ray_at(ray.rows(), 0), geometry.rows()
-    met: list[tuple[Ratio, int]] = []
+    contacts: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
         for i in _candidates(one, *_bounds(rows)).tolist():
             time = small_batch.exact_time(rows, one, i)
             if time is not None:
-                met.append((time, i))
-    met.sort(key=cmp_to_key(small_batch.compare_contacts))
-    index = np.array([i for _, i in met], np.int64)
-    t = np.array([definition.rounded(time) for time, _ in met], np.float64)
+                contacts.append((time, i))
+    contacts.sort(key=cmp_to_key(small_batch.compare_contacts))
+    index = np.array([i for _, i in contacts], np.int64)
+    t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
     return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), (rows,)))
 
 
@@ -61,7 +61,7 @@ def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
 
 
 def _candidates(ray: Ray1, lower: Floats, upper: Floats) -> Ints:
-    """Return the boxes that are no certain misses in float64."""
+    """Return the boxes that are not certain misses in float64."""
     start = np.full(len(lower), ray.t_min)
     stop = np.full(len(lower), ray.t_max)
     unbounded: Bools = np.zeros(len(lower), np.bool_)

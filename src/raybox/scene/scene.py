@@ -22,8 +22,8 @@ from raybox.validation import Floats
 class Scene(QueryMethods):
     """Geometry that rays may hit, built once and queried many times.
 
-    Every result is exact: that of rational arithmetic on the very numbers given. A tree in float32
-    only proposes candidates, padded so that it loses none; float64 with an exact fallback decides.
+    Every result is exact: that of rational arithmetic on the very numbers given. A tree in float32 finds
+    candidates, and its bounds are padded so that it loses none; float64 with an exact fallback decides.
     Touching is a hit. Results depend neither on threads, nor on the order of the rays, nor on how the
     tree was built. Several threads may run queries at once.
 
@@ -33,8 +33,8 @@ class Scene(QueryMethods):
         The geometry. Indices in results are its rows. For a list, `Hits.geometry` is the geometry that was
         hit; each has a tree of its own (planes are unbounded: every ray is tested against each).
     quality : {"balanced", "fast", "best"}
-        Of the tree; no result depends on it. "fast": for few queries, or a scene that is rebuilt all the
-        time. "best": for minutes of queries.
+        Of the tree; no result depends on it. "fast": for a scene that is rebuilt often, or queried little.
+        "best": for minutes of queries.
     workers : int
         Threads of the build and of `update`; -1 for all cores. The tree does not depend on it.
 
@@ -93,17 +93,17 @@ class Scene(QueryMethods):
     def update(self, geometry: Geometry | list[Geometry]) -> None:
         """Move the scene's boxes (or vertices): the same rows elsewhere, results as of a new scene.
 
-        The tree is refitted, which costs a fraction of a build. Where boxes have moved so far across each
-        other that its cost (see `stats`) has grown to 1.4 times that of the build, the poor parts are
-        rebuilt; the whole tree is, where half of it is poor, or parts would not do, or the scene is small.
-        Queries that run in other threads return results for the boxes as they were when they started; none
-        waits. From the first update on this takes memory for a second tree. Earlier hits do not change.
+        The tree is refitted, which costs a fraction of a build. If boxes have moved so far across each other
+        that its cost (see `stats`) has grown to 1.4 times that after the build, its poor parts are rebuilt;
+        the whole tree is, if half of it is poor, if parts do not suffice, or if the scene is small. Queries
+        that run in other threads return results for the boxes at the time when they started, without
+        waiting. From the first update on there is memory for a second tree. Earlier hits do not change.
 
         Parameters
         ----------
         geometry : Boxes, Mesh, Planes, Instances, or a list of them
-            Of the type, D and number of rows that the scene has. In a list, an object that is the same as
-            before costs nothing; `Instances` of the same object keep its tree.
+            Of the type, D and number of rows that the scene has. In a list, an unchanged object costs
+            nothing; the tree of an unchanged object of `Instances` is reused.
 
         Examples
         --------
@@ -117,7 +117,7 @@ class Scene(QueryMethods):
         old = tuple(part.geometry for part in self._parts)
         if isinstance(geometry, list | tuple) != self._is_list or not geometry_parts.alike(given, old):
             raise InvalidInput(
-                f"update wants what the scene is made of, moved: {self!r}; got {geometry!r}. "
+                f"update needs the geometry of the scene, moved: {self!r}; got {geometry!r}. "
                 "Build a new Scene instead."
             )
         with self._lock:
@@ -127,7 +127,7 @@ class Scene(QueryMethods):
             )
 
     def check(self) -> None:
-        """Raise `RayboxError` unless the tree has each box once, inside of all bounds above it."""
+        """Raise `RayboxError` unless the tree has each box once, within all bounds above it."""
         for part in self._parts:
             geometry_parts.check(part)
 
@@ -184,13 +184,13 @@ def check_rays(rays: Any, dimension: int) -> None:
 
 
 def state_of(scene: Scene) -> tuple[Part, str]:
-    """Return the part of a scene of one geometry, and the quality of its tree."""
+    """Return the part of a scene of one geometry, and its quality."""
     (part,) = scene._parts
     return part, scene._quality
 
 
 def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
-    """Return a scene with a tree that was built before."""
+    """Return a scene whose tree is built already."""
     scene = object.__new__(Scene)
     scene._set(False, quality, (geometry_parts.restored(geometry, tree, quality),))
     return scene

@@ -1,9 +1,8 @@
 """`sweep`: moving boxes against resting boxes (continuous collision detection).
 
-A moving box hits a resting one as a ray hits that box enlarged by the moving one: its lower planes when the
-mover's upper corner is there, its upper planes when the lower one is. The enlarged box is never computed, as
-that would round; each plane is crossed by its own corner, and so every decision is that of rays: one exact
-comparison of two times (p - o)/d.
+A moving box hits a resting one as a ray hits that box enlarged by the moving one: the moving box's upper
+corner crosses the lower planes, its lower corner the upper ones. The enlarged box is never computed, as that
+would round: every decision is one exact comparison of two times (p - o)/d, as for rays.
 """
 
 from typing import Any
@@ -90,7 +89,7 @@ def sweep(
 
 
 def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
-    """Return what each moving box touches first."""
+    """Return the first contact of each moving box; see `sweep`."""
     from raybox.queries.nearest.query import ExactNearest
     from raybox.traversal.single import Job, make_scratch, traverse_rays
 

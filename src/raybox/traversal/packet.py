@@ -150,7 +150,7 @@ def intersect_packet_lists(
 def intersect_single_packet(
     recorder: PacketRecorder, job: Any, workspace: Any, slots: Any, packet: int
 ) -> None:
-    """Test one packet against the boxes in some slots of a node (`raybox.traversal.stream.Boxes`)."""
+    """Test one packet against the boxes in some slots of a node (`raybox.traversal.stream.LeafSlots`)."""
     node, octant, mask = slots.node, slots.octant, slots.possible
     while mask != 0:
         slot = lowest_bit(mask)

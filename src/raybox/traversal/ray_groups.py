@@ -1,8 +1,8 @@
-"""The loops of a query of many rays: rays are sorted, traversed in groups, answered in their own order.
+"""The loops of a query of many rays: rays are sorted and traversed in groups; results have the rays' order.
 
 Threads share in each step: `list_keys` copies those of some rays that may hit anything, lists and counts them
-by their keys, `scatter` puts them where those with their key belong, and `traverse_groups` answers a part of
-all that are then in order.
+by their keys, `scatter` puts them where those with their key belong, and `traverse_groups` traverses the
+tree with a part of the sorted rays.
 """
 
 from typing import Any
@@ -93,13 +93,13 @@ def scatter(span: Any, order: Order, places: Any) -> None:
 def traverse_groups(
     job: Any, span: Span, order: Order, workspace: Workspace, recorder: Any, size: int
 ) -> bool:
-    """Answer rays that are in order, in groups of up to so many; return False if there was no room.
+    """Record the results of sorted rays, in groups of up to `size`; return False if there was no room.
 
-    Goes on from ``order.place[NEXT]``.
+    Continues at ``order.place[NEXT]``.
     """
     base, begin, end = span
     if order.starts.size == 0:
-        return _traverse_few(job, span, order, workspace, recorder)
+        return _traverse_unsorted(job, span, order, workspace, recorder)
     while order.place[NEXT] < end:
         begin, octant = whole(order.place[NEXT]), whole(0)
         while order.starts[(octant + 1) * _OCTANT] <= begin:
@@ -117,8 +117,8 @@ def traverse_groups(
 
 
 @device
-def _traverse_few(job: Any, span: Span, order: Order, workspace: Workspace, recorder: Any) -> bool:
-    """Answer a few rays, one by one."""
+def _traverse_unsorted(job: Any, span: Span, order: Order, workspace: Workspace, recorder: Any) -> bool:
+    """Record the results of rays one by one, in their own order; return False if there was no room."""
     base, begin, end = span
     if has_unwritten(recorder):
         return _write(recorder, job, order, workspace, span)

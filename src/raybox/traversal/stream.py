@@ -32,7 +32,7 @@ FULL = 8  # candidates that are resolved at a time
 SHORT = 2  # lists up to this long go on ray by ray
 
 
-class Boxes(NamedTuple):
+class LeafSlots(NamedTuple):
     """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
 
     node: int
@@ -106,7 +106,7 @@ def _make_room(job: Any, recorder: Any, workspace: Workspace, count: int) -> int
 
 
 @device
-def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: Boxes, ray: int) -> None:
+def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
     nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
     while certain != 0:
@@ -159,7 +159,7 @@ def _traverse_single(
         leaves = _allowed(job, node, leaves & possible)
         if leaves != 0:
             certain = leaves & possible >> WIDTH if fills_boxes(job.rows) else 0
-            add_boxes(recorder, job, workspace, Boxes(node, octant, leaves, certain), ray)
+            add_boxes(recorder, job, workspace, LeafSlots(node, octant, leaves, certain), ray)
 
 
 @device
@@ -189,7 +189,7 @@ def add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, octa
     raise NotImplementedError("compiled code only")
 
 
-def add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: Boxes, ray: int) -> None:
+def add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Test one ray against the boxes in some slots of a node."""
     raise NotImplementedError("compiled code only")
 
