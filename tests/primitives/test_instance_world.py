@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import exact_copies
+import exact_instances
 import raybox as rb
 from raybox.queries import exact_fallback
 from test_instances_scene import GEOMETRIES, check_scene, on_grid, regular
@@ -79,8 +79,8 @@ def test_back_faces_of_reflected_instances_are_culled_by_their_own_normals(mesh,
     geometry = rb.Mesh(*mesh) if mesh else GEOMETRIES["mesh"]
     instances = rb.Instances(geometry, plain(rng, 12))
     scene, rays = rb.Scene(instances), on_grid(rng, 200)
-    want = exact_copies.along(rays, instances, cull=True)
-    assert exact_copies.hold(scene, rays, want, cull="back")["hits"] > 25
+    want = exact_instances.along(rays, instances, cull=True)
+    assert exact_instances.assert_queries(scene, rays, want, cull="back")["hits"] > 25
     assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 25
     assert not fallback_rays
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import exact_copies
+import exact_instances
 import raybox as rb
 from exact import INF, rounded
 from farthest import QUERY
@@ -48,7 +48,7 @@ def farthest(hits):
 
 def check(scene, rays, *geometries, where=None, **options) -> Counter:
     """Compare the query's results with Fractions, bit for bit; count hits, misses, touches and ties."""
-    truth = exact_copies.along(rays, *geometries, where=None if where is None else [where])
+    truth = exact_instances.along(rays, *geometries, where=None if where is None else [where])
     expected = [farthest(hits) for hits in truth]
     hits = scene._run(QUERY, rays, where=where, **options)
     for name, miss in (("index", -1), ("primitive", -1), ("geometry", -1)):

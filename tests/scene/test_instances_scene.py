@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import exact_copies
+import exact_instances
 import raybox as rb
 import strategies
 from compare import EPS
@@ -31,7 +31,7 @@ GEOMETRIES = {
 def check_scene(instances, rays, **options) -> dict[str, int]:
     scene = rb.Scene(instances)
     scene.check()
-    return exact_copies.hold(scene, rays, exact_copies.along(rays, instances), **options)
+    return exact_instances.assert_queries(scene, rays, exact_instances.along(rays, instances), **options)
 
 
 def regular(rng, count, pool) -> np.ndarray:
@@ -301,7 +301,7 @@ def test_any_instances(data):
 
 def _regular(transform) -> bool:
     try:
-        exact_copies.solved([row[:3] for row in transform])
+        exact_instances.solved([row[:3] for row in transform])
     except StopIteration:
         return False
     return True
@@ -319,9 +319,9 @@ def test_uv_and_normals_are_those_of_the_geometry():
     normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
     for k in np.flatnonzero(hits.hit):
         transform = instances.transforms[hits.index[k]].tolist()
-        o, d = exact_copies.local(rays.origins[k].tolist(), rays.directions[k].tolist(), transform)
-        t = exact_copies.along(rays[k : k + 1], instances)[0][0].t
-        want = exact_copies.weights(o, d, t, *sides[hits.primitive[k]].tolist())
+        o, d = exact_instances.local(rays.origins[k].tolist(), rays.directions[k].tolist(), transform)
+        t = exact_instances.along(rays[k : k + 1], instances)[0][0].t
+        want = exact_instances.weights(o, d, t, *sides[hits.primitive[k]].tolist())
         np.testing.assert_allclose(hits.uv[k], want, rtol=0, atol=2 * EPS)
         world = np.linalg.inv(np.array(transform)[:, :3]).T @ normals[hits.primitive[k]]
         np.testing.assert_allclose(hits.normals[k], world / np.linalg.norm(world), rtol=0, atol=1e-12)

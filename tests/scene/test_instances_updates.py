@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-import exact_copies
+import exact_instances
 import raybox as rb
 from test_instances_scene import GEOMETRIES, UNIT, aimed, turns
 from test_scene_mesh import CUBE, TETRAHEDRON
@@ -15,7 +15,9 @@ def test_where_workers_and_order_of_rays():
     instances = rb.Instances(GEOMETRIES["boxes"], turns(rng, 20))
     scene, rays = rb.Scene(instances), aimed(rng, 90)
     mask = rng.random(20) < 0.5
-    exact_copies.hold(scene, rays, exact_copies.along(rays, instances, where=[mask]), where=mask)
+    exact_instances.assert_queries(
+        scene, rays, exact_instances.along(rays, instances, where=[mask]), where=mask
+    )
     many = aimed(rng, 5000)
     order = rng.permutation(5000)
     one, two = scene.nearest(many, workers=1), scene.nearest(many[order], workers=2)
@@ -27,8 +29,8 @@ def test_back_faces_are_culled_in_the_instance_s_orientation():
     rng = np.random.default_rng(14)
     instances = rb.Instances(rb.Mesh(*TETRAHEDRON), turns(rng, 8) * rng.choice([-1.0, 1.0], (8, 1, 1)))
     scene, rays = rb.Scene(instances), aimed(rng, 120)
-    want = exact_copies.along(rays, instances, cull=True)
-    assert exact_copies.hold(scene, rays, want, cull="back")["hits"] > 20
+    want = exact_instances.along(rays, instances, cull=True)
+    assert exact_instances.assert_queries(scene, rays, want, cull="back")["hits"] > 20
     assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 20
 
 
@@ -41,10 +43,10 @@ def test_update_moves_instances_and_keeps_the_shared_tree():
     assert scene._parts[0].rows.tree is tree
     scene.check()
     rays, instances = aimed(rng, 60), rb.Instances(mesh, after)
-    exact_copies.hold(scene, rays, exact_copies.along(rays, instances))
+    exact_instances.assert_queries(scene, rays, exact_instances.along(rays, instances))
     other = rb.Mesh(mesh.vertices * 2, mesh.faces)
     scene.update(rb.Instances(other, after))
-    exact_copies.hold(scene, rays, exact_copies.along(rays, rb.Instances(other, after)))
+    exact_instances.assert_queries(scene, rays, exact_instances.along(rays, rb.Instances(other, after)))
 
 
 def test_no_instances_and_instances_of_nothing():

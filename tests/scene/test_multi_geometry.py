@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import exact_copies
+import exact_instances
 import raybox as rb
 import strategies
 from exact import INF
@@ -42,8 +42,8 @@ def on_common_grid(rng) -> list:
 def check_scene(geometries, rays, **options) -> dict[str, int]:
     scene = rb.Scene(geometries)
     scene.check()
-    truth = exact_copies.along(rays, *geometries)
-    counts = exact_copies.hold(scene, rays, truth, **options)
+    truth = exact_instances.along(rays, *geometries)
+    counts = exact_instances.assert_queries(scene, rays, truth, **options)
     counts["crossed"] = sum(
         a.t == b.t and a.geometry != b.geometry for row in truth for a, b in itertools.pairwise(row)
     )
@@ -109,7 +109,7 @@ def test_planes_alone_and_along_an_axis():
     rays = on_grid(rng, 150)
     scene = rb.Scene(planes)
     scene.check()
-    counts = exact_copies.hold(scene, rays, exact_copies.along(rays, planes))
+    counts = exact_instances.assert_queries(scene, rays, exact_instances.along(rays, planes))
     assert counts["ties"] > 8, counts
     assert rb.Scene(rb.Planes(np.zeros((0, 3)), [])).count(rays).sum() == 0
 
@@ -149,8 +149,8 @@ def test_where_takes_a_mask_for_each():
     rng = np.random.default_rng(27)
     geometries, rays = parts_of(rng), aimed(rng, 60)
     masks = [None, rng.random(15) < 0.5, rng.random(6) < 0.5, [True, False, True], None]
-    exact_copies.hold(
-        rb.Scene(geometries), rays, exact_copies.along(rays, *geometries, where=masks), where=masks
+    exact_instances.assert_queries(
+        rb.Scene(geometries), rays, exact_instances.along(rays, *geometries, where=masks), where=masks
     )
     with pytest.raises(rb.InvalidInput, match="where must be a list of 5, a mask or None for each"):
         rb.Scene(geometries).count(rays, where=np.ones(50, bool))
@@ -200,7 +200,7 @@ def test_update_moves_new_geometries_and_keeps_the_rest():
     scene.check()
     assert scene._parts[1].tree is not None
     rays, now = aimed(rng, 60), [after[0], before[1], after[2], after[3], before[4]]
-    exact_copies.hold(scene, rays, exact_copies.along(rays, *now))
+    exact_instances.assert_queries(scene, rays, exact_instances.along(rays, *now))
     for wrong in (after[:4], after[::-1], after[0], [*after[:4], after[4][:2]]):
         with pytest.raises(rb.InvalidInput, match="update needs the geometry of the scene, moved"):
             scene.update(wrong)

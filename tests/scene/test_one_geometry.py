@@ -8,9 +8,9 @@ from raybox.viewer.open_file import stage_of
 
 BOXES = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
 MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
-COPIES = rb.Instances(BOXES, np.eye(4))
+INSTANCES = rb.Instances(BOXES, np.eye(4))
 PLANES = rb.Planes([1, 0, 0], 4)
-MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "copies": COPIES, "planes": PLANES}
+MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "instances": INSTANCES, "planes": PLANES}
 every = pytest.mark.parametrize("geometry", MADE.values(), ids=MADE)
 
 
@@ -49,7 +49,7 @@ def test_scenes_are_split_before_they_are_built(geometry):
         rb.SplitScene(rb.Scene(geometry), parts=1)
 
 
-@pytest.mark.parametrize("geometry", [COPIES, PLANES, [BOXES, MESH], [COPIES]])
+@pytest.mark.parametrize("geometry", [INSTANCES, PLANES, [BOXES, MESH], [INSTANCES]])
 def test_what_cannot_be_split(geometry, tmp_path):
     with pytest.raises(rb.InvalidInput, match=r"(iterable of Boxes|Boxes of one D); got "):
         rb.SplitScene(geometry, parts=1, folder=tmp_path / "split")

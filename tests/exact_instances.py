@@ -97,14 +97,14 @@ def parts_of(rays):
         yield o.tolist(), d.tolist(), (float(low), float(high))
 
 
-def met_by(geometry, o, d, span, cull=False):
+def contacts_with(geometry, o, d, span, cull=False):
     """Yield (index, primitive, t, t_enter, t_exit, touch) of a ray's hits of a geometry."""
     name = type(geometry).__name__
     if name == "Instances":
         if not exact.has_range(*span):
             return
         for i, transform in enumerate(geometry.transforms.tolist()):
-            for row in met_by(geometry.geometry, *local(o, d, transform), span, cull):
+            for row in contacts_with(geometry.geometry, *local(o, d, transform), span, cull):
                 yield (i, *row[1:])
         return
     if name == "Boxes":
@@ -119,45 +119,45 @@ def met_by(geometry, o, d, span, cull=False):
 
 def along(rays, *geometries, where=None, cull=False) -> list[list[Contact]]:
     """Return each ray's hits, sorted by (exact t, geometry, index, primitive)."""
-    answers = []
+    want = []
     for o, d, span in parts_of(rays):
         row = []
         for k, geometry in enumerate(geometries):
-            for i, j, t, enter, leave, touch in met_by(geometry, o, d, span, cull):
+            for i, j, t, enter, leave, touch in contacts_with(geometry, o, d, span, cull):
                 if where is None or where[k] is None or where[k][i]:
                     row.append(Contact(t, k, i, j, enter, leave, touch))
-        answers.append(sorted(row, key=lambda x: x[:4]))
-    return answers
+        want.append(sorted(row, key=lambda x: x[:4]))
+    return want
 
 
-def hold(scene, rays, answers, **options) -> dict[str, int]:
+def assert_queries(scene, rays, want, **options) -> dict[str, int]:
     """Assert the results of every query of a scene; return counts of the kinds of hits."""
     from compare import assert_scene
 
-    assert_scene(scene, rays, [[x.found() for x in row] for row in answers], **options)
+    assert_scene(scene, rays, [[x.found() for x in row] for row in want], **options)
     hits, every = scene.nearest(rays, **options), scene.all(rays, **options)
     first_two = scene.first(rays, 2, **options)
     for name in ("geometry", "primitive"):
-        first = [getattr(row[0], name) if row else -1 for row in answers]
+        first = [getattr(row[0], name) if row else -1 for row in want]
         np.testing.assert_array_equal(getattr(hits, name), first, err_msg=name)
-        second = [getattr(row[1], name) if len(row) > 1 else -1 for row in answers]
+        second = [getattr(row[1], name) if len(row) > 1 else -1 for row in want]
         np.testing.assert_array_equal(
             getattr(first_two, name), np.stack([first, second], axis=1), err_msg=name
         )
-        flat = [getattr(x, name) for row in answers for x in row]
+        flat = [getattr(x, name) for row in want for x in row]
         np.testing.assert_array_equal(getattr(every, name), np.array(flat, dtype=np.int64), err_msg=name)
     starts = [t for _, _, (t, _) in parts_of(rays)]
     return {
-        "rays": len(answers),
-        "hits": sum(map(bool, answers)),
-        "several": sum(len(row) > 1 for row in answers),
-        "touches": sum(x.touch for row in answers for x in row),
-        "ties": sum(a.t == b.t for row in answers for a, b in itertools.pairwise(row)),
-        "inside": sum(x.t == t > x.t_enter for row, t in zip(answers, starts, strict=True) for x in row),
+        "rays": len(want),
+        "hits": sum(map(bool, want)),
+        "several": sum(len(row) > 1 for row in want),
+        "touches": sum(x.touch for row in want for x in row),
+        "ties": sum(a.t == b.t for row in want for a, b in itertools.pairwise(row)),
+        "inside": sum(x.t == t > x.t_enter for row, t in zip(want, starts, strict=True) for x in row),
         "unlike": sum(
-            rounded(a.t) == rounded(b.t) and a.t != b.t for row in answers for a, b in itertools.pairwise(row)
+            rounded(a.t) == rounded(b.t) and a.t != b.t for row in want for a, b in itertools.pairwise(row)
         ),
     }
 
 
-__all__ = ["INF", "Contact", "along", "hold", "local", "met_by", "solved", "weights"]
+__all__ = ["INF", "Contact", "along", "assert_queries", "contacts_with", "local", "solved", "weights"]
