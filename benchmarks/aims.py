@@ -95,5 +95,5 @@ def _itself(
         return None
     worst = min(found, key=lambda row: row.ratio if bound > 0 else -row.ratio)
     where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}"
-    is_met = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
-    return Aim(words, f"{worst.ratio:.2f} times", where, is_met)
+    is_reached = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
+    return Aim(words, f"{worst.ratio:.2f} times", where, is_reached)

@@ -3,9 +3,9 @@
     python benchmarks/compare.py OLD NEW [--data FOLDER] [--quick] [--only PATTERN] [--bits-only]
 
 OLD and NEW are folders with src/raybox, or commits. Each runs in a worker process of its own, a second OLD in
-a third (the null run). A ratio is the median over rounds of new / old seconds of the same round; whatever is
-over the bar is run again in fresh processes, with more rounds, and only these count. The exit status is 1 if
-any bit differs, a case fails, or one stays over the bar.
+a third (the null run). A ratio is the median over rounds of new / old seconds of the same round. Cases over
+the bar are run again in fresh processes, with more rounds, and only these count. The exit status is 1 if any
+bit differs, a case fails, or one stays over the bar.
 """
 
 import argparse

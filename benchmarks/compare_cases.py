@@ -8,7 +8,7 @@ QUERIES = ("nearest", "occluded", "count", "all", "first")
 MILLION_SCENES = ("uniform-1e5", "clustered-1e5", "mixed-1e5", "mesh")
 SYNTHETIC = (
     *("uniform-1e3", *MILLION_SCENES, "uniform-1e6"),
-    *("copies", "turned-boxes", "planes", "flat", "several", "hard", "hard-boxes", "hard-mesh"),
+    *("instances", "turned-boxes", "planes", "flat", "several", "hard", "hard-boxes", "hard-mesh"),
 )
 QUICK = ("uniform-1e5", "mesh", "several", "hard")
 REAL = {
@@ -51,7 +51,7 @@ def plan(extent: Extent) -> Iterator[Case]:
         yield from _builds(scene, extent)
     yield from _pairs(extent)
     yield from _files(extent)
-    for scene in ("uniform-1e3",) if extent.quick else ("uniform-1e3", "mesh", "copies"):
+    for scene in ("uniform-1e3",) if extent.quick else ("uniform-1e3", "mesh", "instances"):
         yield Case(f"{scene}/first-use", "first_use", scene, (_kind(scene), 20_000))
 
 

@@ -44,7 +44,7 @@ def ball(rings: int, radius: float = 0.45) -> Part:
 
 
 def instances(of: Part, count: int, size: float) -> Part:
-    """Return copies of a geometry of the unit cube: turned, scaled to about this size, some mirrored."""
+    """Return instances of a geometry of the unit cube: turned, scaled to about this size, some mirrored."""
     random = np.random.default_rng(3)
     turns = np.linalg.qr(random.standard_normal((count, 3, 3)))[0]
     turns = turns * (size * random.uniform(0.3, 1.2, count))[:, None, None]
@@ -100,7 +100,7 @@ GEOMETRY: dict[str, Callable[[], list[Part]]] = {
     "clustered-1e5": lambda: [boxes("clustered", 10**5)],
     "mixed-1e5": lambda: [boxes("mixed", 10**5)],
     "mesh": lambda: [ball(160)],
-    "copies": lambda: [instances(ball(25), 1000, 0.15)],
+    "instances": lambda: [instances(ball(25), 1000, 0.15)],
     "turned-boxes": lambda: [instances(boxes("uniform", 1000), 50, 0.3)],
     "planes": lambda: [planes(60)],
     "flat": lambda: [flat(20_000)],

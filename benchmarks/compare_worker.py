@@ -58,7 +58,7 @@ def measure(calls: int, name: str) -> float:
 
 
 def convert(source: str, target: str) -> list[str]:
-    """Convert a real file for `compare_data`; return the paths, of a street also of rays."""
+    """Convert a real file for `compare_data`; return its paths, for a street also those of rays."""
     if not Path(source).is_dir():
         return [_arrays_of(rb.load(source), Path(target))]
     made = Path(target).with_suffix("")

@@ -12,12 +12,12 @@ _COMPILED, _LOADED = 8.0, 0.7  # seconds
 
 
 class Aim(NamedTuple):
-    """An aim in words, its worst measurement, where that was, and whether it is met."""
+    """An aim in words, its worst measurement, where that was, and whether it is reached."""
 
     words: str
     measured: str
     where: str
-    met: bool
+    reached: bool
 
 
 def own_aims(results: Results) -> list[Aim]:
@@ -51,7 +51,7 @@ def _memory(results: Results) -> list[Aim]:
         return []
     peak, each = (results["memory-1e7"]["peak_gb"], results["memory-1e7"]["stats"]["bytes_per_box"])
     return [
-        Aim("10⁷ boxes built and asked within 3 GB", f"{peak:.2f} GB", "", peak <= 3.0),
+        Aim("10⁷ boxes built and queried within 3 GB", f"{peak:.2f} GB", "", peak <= 3.0),
         Aim(f"nodes: {_NODES:g} bytes a box", f"{each:.1f}", "10,000,000 boxes", each <= _NODES),
     ]
 

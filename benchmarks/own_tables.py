@@ -24,9 +24,9 @@ def _exactness(results: Results) -> str:
     lines = [(f"{r.size:,}", r.rays, r.query, f"{r.ratio - 1:+.1%}") for r in rows if r.name == "raybox"]
     if not lines:
         return ""
-    words = "Exact answers over those of a tree that only proposes, in float32, and decides nothing:"
+    words = "Time of exact results over that of the float32 candidates alone:"
     return f"## What exactness costs\n\n{words}\n\n" + report.markdown(
-        ("boxes", "rays", "question", "cost"), lines
+        ("boxes", "rays", "query", "cost"), lines
     )
 
 
@@ -39,7 +39,7 @@ def _threads(results: Results) -> str:
     ]
     if not lines:
         return ""
-    table = report.markdown(("boxes", "rays", "question", "times", "of rounds"), lines)
+    table = report.markdown(("boxes", "rays", "query", "times", "of rounds"), lines)
     return "\n\n".join(
         ["## Two threads", *_cores(results), "Times one thread's rate, taken in turns:", table]
     )
@@ -96,9 +96,9 @@ def _builds(results: Results) -> str:
 def _memory(results: Results) -> str:
     found = [
         f"""{result["size"]:,} boxes: {result["stats"]["bytes_per_box"]:.1f} bytes a box for the tree, beside
-the 48 of the boxes themselves; built in {result["build_seconds"]:.1f} s, asked {result["rays"]:,} rays in
-{result["seconds"]:.2f} s on two threads; at most {result["peak_gb"]:.2f} GB held by the process meanwhile,
-boxes, rays, answers and Python included."""
+the 48 of the boxes themselves; built in {result["build_seconds"]:.1f} s, queried with {result["rays"]:,} rays
+in {result["seconds"]:.2f} s on two threads; at most {result["peak_gb"]:.2f} GB in use by the process,
+boxes, rays, results and Python included."""
         for result in _of(results, "memory")
     ]
     return "\n\n".join(["## Memory", *found]) if found else ""
@@ -111,7 +111,7 @@ def _quality(results: Results) -> str:
         return ""
     words = "Times the time for a ray that a `balanced` tree takes:"
     return f"## A tree built fast\n\n{words}\n\n" + report.markdown(
-        ("boxes", "rays", "question", "`fast` /"), lines
+        ("boxes", "rays", "query", "`fast` /"), lines
     )
 
 
@@ -123,7 +123,7 @@ def _mixed(results: Results) -> str:
     ]
     if not lines:
         return ""
-    words = "Half camera, half inside rays in one batch, over the sum of what the halves take alone:"
+    words = "Half camera, half inside rays in one batch, over the sum of the halves' times:"
     return f"## Mixed batches\n\n{words}\n\n" + report.markdown(("boxes", "order", "cost"), lines)
 
 

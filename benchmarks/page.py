@@ -16,14 +16,14 @@ HEAD = """\
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
 
-raybox beside the peers that a Python user would take instead, in one run on one machine: the same boxes,
-the same rays, answers compared. {warning}
+raybox beside other libraries that a Python user may choose, in one run on one machine: the same boxes, the
+same rays, results compared. {warning}
 
-Exact answers are on throughout, everyone writes arrays of answers, and everyone has the same number of
-threads: each measurement is a process bound to that many cores. Boxes and rays are float32 numbers,
-prepared in each peer's own form before the clock runs. Contestants take turns, round by round, the garbage
-collector is off, and a ratio is the median over rounds of a peer's time for a ray over raybox's in the same
-round: of five at least (three where scenes are large), and of up to five times as many where all together
+raybox returns exact results throughout. All write arrays of results, and all have the same number of threads:
+each measurement is a process bound to that many cores. Boxes and rays are float32 numbers, prepared in each
+peer's own form before the clock runs. Contestants take turns, round by round, the garbage collector is
+off, and a ratio is the median over rounds of a peer's time for a ray over raybox's in the same round: of five
+at least (three where scenes are large), and of up to five times as many where all together
 take less than {least:g} seconds. For half of all ratios every round lies within {spread:.0%} of it.
 
 {machine}
@@ -32,10 +32,10 @@ DATA = """\
 **Boxes**, uniform: centres uniform in the unit cube, half sizes uniform in [0, 0.01]·(10⁵/N)^⅓; a tenth of
 the cube is filled at every N. **Rays**, 2²⁰ of each kind: incoherent: origins uniform in a cube twice as
 wide, directions uniform on the sphere; inside: the same with origins in the cube; camera: a pinhole picture,
-1024 x 1024, 40 degrees wide. Who would take longer than some seconds for a call is given an evenly spread
-part of the rays (marked `*`), at least 64.
+1024 x 1024, 40 degrees wide. A peer that needs more than a few seconds for a call gets an evenly spread part
+of the rays (marked `*`), at least 64.
 """
-LEGEND = "`*` fewer rays; `!` some answers differ from raybox's, settled below; `-` it has no such question."
+LEGEND = "`*` fewer rays; `!` some results differ from raybox's, decided below; `-` it has no such query."
 
 
 def write(results: Results, docs: Path, name: str = "performance", title: str = "Performance") -> None:
@@ -78,16 +78,16 @@ def _head(results: Results, rows: list[Row], facts: str, title: str) -> str:
 
 def _aims(results: Results) -> str:
     lines = [
-        (aim.words, aim.measured, aim.where, "yes" if aim.met else "**no**") for aim in aims.aims(results)
+        (aim.words, aim.measured, aim.where, "yes" if aim.reached else "**no**") for aim in aims.aims(results)
     ]
-    return "## What was aimed at\n\n" + report.markdown(("aim", "worst measured", "where", "met"), lines)
+    return "## What was aimed at\n\n" + report.markdown(("aim", "worst measured", "where", "reached"), lines)
 
 
 def _peers(rows: list[Row]) -> str:
     """Return a table of ratios for each number of threads."""
     made = ["## Beside the peers", DATA]
     if any(row.threads == 1 for row in rows):  # which the plot is of
-        made.append("![times slower, by question and rays](images/peers.svg)")
+        made.append("![times slower, by query and rays](images/peers.svg)")
     for threads in sorted({row.threads for row in rows}):
         some = [row for row in rows if row.threads == threads]
         made.append(f"### {'One thread' if threads == 1 else f'{threads} threads'}")
@@ -133,14 +133,14 @@ def _given(results: Results) -> str:
     )
     notes = "\n".join(f"- {' '.join(line.split())}" for line in absent)
     table = report.markdown(("peer", "version", "given"), lines)
-    sentences = [f"{PEERS_NOTE} Not asked:", notes] if notes else [PEERS_NOTE]
+    sentences = [f"{PEERS_NOTE} Not measured:", notes] if notes else [PEERS_NOTE]
     return "\n\n".join(["## What each was given", table, *sentences])
 
 
 PEERS_NOTE = """\
-Triangles are surfaces: a ray that starts inside a box meets it where it leaves, while a box is met at once.
-That is another question, and compared as such. An Embree scene takes about 1 kB a box, so none was built of
-10⁷ boxes. embreex answers a call on one thread; with more threads it was called from several at once, each
+Triangles are surfaces: a ray that starts inside a box hits it where it leaves, while a closed box is hit at
+once. That is another query, and compared as such. An Embree scene has about 1 kB a box, so none was built of
+10⁷ boxes. embreex runs a call on one thread; with more threads it was called from several at once, each
 with its part of the rays."""
 
 
@@ -154,14 +154,14 @@ def _agreement(results: Results) -> str:
                 before = sums.setdefault(record["name"], [0] * len(KEYS))
                 sums[record["name"]] = [a + b for a, b in zip(before, numbers, strict=True)]
     lines = [(name, *(f"{number:,}" for number in numbers)) for name, numbers in sums.items()]
-    head = ("peer", "answers compared", "near ties", "differ", "settled", "raybox right", "peer right")
+    head = ("peer", "results compared", "near ties", "differ", "decided", "raybox right", "peer right")
     return "\n\n".join(["## Do they agree?", AGREEMENT, report.markdown(head, lines)])
 
 
 KEYS = ("compared", "near", "differ", "settled", "raybox_right", "peer_right")
 AGREEMENT = """\
-Answers were compared ray by ray with raybox's. A near tie is another box at the same t within float32's
-tolerance. Of the rest a sample was settled by rational arithmetic; for raybox itself, rays spread over all
+Results were compared ray by ray with raybox's. A near tie is another box at the same t within float32's
+tolerance. Of the rest a sample was decided by rational arithmetic; for raybox itself, rays spread over all
 of them."""
 AGAIN = """\
 ## Again

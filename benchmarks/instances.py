@@ -24,11 +24,11 @@ def ball(rings: int, segments: int) -> rb.Mesh:
     return rb.Mesh(points.reshape(-1, 3), faces.reshape(-1, 3))
 
 
-def expanded(instances: rb.Instances, copies: np.ndarray) -> rb.Mesh:
+def expanded(instances: rb.Instances, which: np.ndarray) -> rb.Mesh:
     """Return one mesh of some instances, with rounded vertices."""
-    mesh, maps = instances.geometry, instances.transforms[copies]
+    mesh, maps = instances.geometry, instances.transforms[which]
     points = np.einsum("mij,vj->mvi", maps[:, :, :3], mesh.vertices) + maps[:, None, :, 3]
-    faces = mesh.faces + np.arange(len(copies))[:, None, None] * len(mesh.vertices)
+    faces = mesh.faces + np.arange(len(which))[:, None, None] * len(mesh.vertices)
     return rb.Mesh(points.reshape(-1, 3), faces.reshape(-1, 3))
 
 
@@ -36,14 +36,14 @@ def compare(instances: rb.Instances, rays: rb.Rays, hits: rb.Hits) -> tuple[int,
     """Return (rays whose hit differs in the expanded scene, largest relative difference in t)."""
     around, size, other, worst = rb.Scene(instances.boxes()), len(instances.geometry), 0, 0.0
     for k in range(len(rays)):
-        copies = around.all(rays[k : k + 1]).index
-        if not copies.size:
+        which = around.all(rays[k : k + 1]).index
+        if not which.size:
             other += bool(hits.hit[k])
             continue
-        each = rb.intersect(rays[k], expanded(instances, copies))
+        each = rb.intersect(rays[k], expanded(instances, which))
         best = int(each.t.argmin())
         same = each.hit[best] == hits.hit[k] and (
-            not hits.hit[k] or (copies[best // size], best % size) == (hits.index[k], hits.primitive[k])
+            not hits.hit[k] or (which[best // size], best % size) == (hits.index[k], hits.primitive[k])
         )
         other += not same
         if same and hits.hit[k]:
@@ -53,7 +53,7 @@ def compare(instances: rb.Instances, rays: rb.Rays, hits: rb.Hits) -> tuple[int,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--copies", type=int, default=10_000)
+    parser.add_argument("--instances", type=int, default=10_000)
     parser.add_argument("--rays", type=int, default=100_000)
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--workers", type=int, default=1)
@@ -62,20 +62,19 @@ def main() -> None:
     mesh = ball(50, 100)
     instances = rb.Instances.from_poses(
         mesh,
-        rng.uniform(-40, 40, (options.copies, 3)),
-        quaternions=rng.normal(size=(options.copies, 4)),
-        scales=rng.uniform(0.3, 1.2, options.copies),
+        rng.uniform(-40, 40, (options.instances, 3)),
+        quaternions=rng.normal(size=(options.instances, 4)),
+        scales=rng.uniform(0.3, 1.2, options.instances),
     )
     one = rb.Scene(mesh)
     start = time.perf_counter()
     scene = rb.Scene(instances)
-    print(
-        f"{len(instances):,} copies of {len(mesh):,} triangles; built in {time.perf_counter() - start:.2f} s"
-    )
+    seconds = time.perf_counter() - start
+    print(f"{len(instances):,} instances of {len(mesh):,} triangles; built in {seconds:.2f} s")
     rows = 3 * 3 * 8 * len(mesh)
     matrices = 8 * (12 + 9 + 9 + 6) * len(instances)
     alone, together = one.stats()["bytes"] + rows, scene.stats()["bytes"] + rows + matrices
-    print(f"one copy: {alone / 1e6:.1f} MB; all: {together / 1e6:.1f} MB")
+    print(f"one mesh: {alone / 1e6:.1f} MB; all: {together / 1e6:.1f} MB")
     origins = rng.uniform(-45, 45, (options.rays, 3))
     rays = rb.Rays(origins, rng.uniform(-30, 30, (options.rays, 3)) - origins)
     for query in ("nearest", "occluded", "count"):
