@@ -72,7 +72,7 @@ def pivot(found: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             lines[about] = [*shown, short(row.mrays), *["-"] * len(names)]
         else:
             lines[about][names.index(row.name) - len(names)] = _ratio(row, found)
-    head = ["boxes", "kind", "threads", "rays", "question", f"{reference} M rays/s"]
+    head = ["boxes", "kind", "threads", "rays", "query", f"{reference} M rays/s"]
     return head + [f"{name} /" for name in names], list(lines.values())
 
 

@@ -21,9 +21,9 @@ _MIN_ALL_PAIRS = 1 << 15  # pairs for which boxes are put in blocks (0.2 ms)
 _MIN_ALL_PAIRS_SHORT = 1 << 11  # the same, for fewer boxes than a vector has lanes
 _LANES = 8  # pairs that are decided at a time
 _MIN_SHARED = 1 << 16  # fewer pairs are done before threads are started or a progress bar is drawn
-_MIN_RUN = 512  # pairs of a run: fewer boxes are repeated
-_MIN_SPLIT = 1024  # with more boxes, a thousand rays are split into chunks for several threads
-_PARTS = 16  # chunks are then of sixteenths of a ray, rounded
+_MIN_RUN = 512  # shorter lists of boxes are repeated, for longer runs
+_MIN_SPLIT = 1024  # with more boxes, even a thousand rays are split among threads
+_PARTS = 16  # a ray then counts as so many units of a chunk
 
 
 class _PairTask(NamedTuple):

@@ -91,6 +91,7 @@ def traverse_instances(
     rows: Any, job: Job, slabs: RaySlabs, ray: Ray, recorder: Any, scratch: Scratch
 ) -> float:
     """Resolve the primitives of every allowed instance whose box the ray may hit; see `traverse_tree`."""
+    nodes, allowed = job.tree.nodes, job.allowed
     limit, stop = np.inf, slabs.stop
     top = push_root(scratch, slabs)
     while top > 0:
@@ -108,12 +109,12 @@ def traverse_instances(
             continue
 
         # Push the slots that the ray may hit, instances too.
-        mask, base = intersect_node(job, node, slabs, stop, scratch), top
+        mask, base = intersect_node(nodes, node, slabs, stop, scratch), top
         while mask != 0:
             slot = simd.lowest_bit(mask)
             mask &= mask - 1
-            child = job.tree.nodes[node, CHILD + slot]
-            if child >= 0 or (child != EMPTY and is_allowed(job, child)):
+            child = nodes[node, CHILD + slot]
+            if child >= 0 or (child != EMPTY and is_allowed(allowed, child)):
                 top = push(scratch, base, top, child, scratch.slots[slot])
     return limit
 

@@ -104,16 +104,16 @@ def push_root(scratch: Scratch, slabs: RaySlabs) -> int:
 
 
 @inlined
-def intersect_node(job: Job, node: int, slabs: RaySlabs, stop: Any, scratch: Scratch) -> int:
+def intersect_node(nodes: Any, node: int, slabs: RaySlabs, stop: Any, scratch: Scratch) -> int:
     """Return a bit for each slot of a node that the ray may hit before `stop`; see `intersect_slots`."""
     scratch.visited[0] += 1
-    return intersect_slots(job.tree.nodes, node * ROW, slabs, stop, scratch.slots)
+    return intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
 
 
 @inlined
-def is_allowed(job: Job, leaf: int) -> bool:
+def is_allowed(allowed: Any, leaf: int) -> bool:
     """Return whether the primitive of a leaf may be hit."""
-    return job.allowed.size == 0 or job.allowed[~leaf]
+    return allowed.size == 0 or allowed[~leaf]
 
 
 @inlined
@@ -133,6 +133,7 @@ def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any,
 
     Return the time after which no other hit matters; NaN: none matters at all.
     """
+    nodes, allowed = job.tree.nodes, job.allowed
     limit, stop = np.inf, slabs.stop
     top = push_root(scratch, slabs)
     while top > 0:
@@ -143,14 +144,14 @@ def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any,
         node = int(scratch.node[top])
 
         # Resolve the leaves among its slots; push the inner nodes.
-        mask, base = intersect_node(job, node, slabs, stop, scratch), top
+        mask, base = intersect_node(nodes, node, slabs, stop, scratch), top
         while mask != 0:
             slot = simd.lowest_bit(mask)
             mask &= mask - 1
-            child = job.tree.nodes[node, CHILD + slot]
+            child = nodes[node, CHILD + slot]
             if child >= 0:
                 top = push(scratch, base, top, child, scratch.slots[slot])
-            elif child != EMPTY and scratch.slots[slot] <= stop and is_allowed(job, child):
+            elif child != EMPTY and scratch.slots[slot] <= stop and is_allowed(allowed, child):
                 scratch.visited[1] += 1
                 time = resolve(recorder, rows, ray, job.base + int(~child))
                 if math.isnan(time):
