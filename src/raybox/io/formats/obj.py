@@ -1,8 +1,8 @@
 """Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin a new part.
 
 Triangles keep the order of the polygons in the file. All statements but ``v f o g`` (normals, texture,
-materials, curves) are skipped. trimesh is not used: it drops faces of two corners and the names of parts
-silently, and its errors name no line.
+materials, curves) are skipped, and so is what follows a ``#``. trimesh is not used: it drops faces of two
+corners and the names of parts silently, and its errors name no line.
 """
 
 from array import array
@@ -13,6 +13,8 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene, triangulate
+
+NAMES = (b"o", b"g")  # of parts: a # may be in them
 
 
 class _Polygons:
@@ -36,12 +38,13 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 corners = _face(fields, len(numbers) // 3)
                 parts[-1].sizes.append(len(corners))
                 parts[-1].corners.extend(corners)
-            elif key in (b"o", b"g"):
+            elif key in NAMES:
                 parts.append(_Polygons(b" ".join(fields).decode(errors="replace") or path.stem))
         except (ValueError, OverflowError) as error:
+            reason = "a number is too large" if isinstance(error, OverflowError) else error
             statement = quoted((key + b" " + b" ".join(fields)).decode(errors="replace"))
             raise file_error(
-                path, f"{statement}: {error}", "the file may be cut off, or is no OBJ", f"line {line}"
+                path, f"{statement}: {reason}", "the file may be cut off, or is no OBJ", f"line {line}"
             ) from error
     vertices = np.array(numbers).reshape(-1, 3)
     return to_scene([MeshPart(part.name, vertices, part.triangles()) for part in parts], path, options)
@@ -56,7 +59,9 @@ def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
         pending = b""
         for number, raw in enumerate(file, 1):
             line = pending + raw
-            if raw.endswith((b"\\\n", b"\\\r\n")):
+            if b"#" in line and not line.lstrip().startswith(NAMES):
+                line = line.partition(b"#")[0]
+            if line.endswith((b"\\\n", b"\\\r\n")):
                 pending = line.rstrip(b"\\\r\n") + b" "
                 continue
             pending = b""
@@ -68,7 +73,18 @@ def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
 def _vertex(fields: list[bytes]) -> Iterator[float]:
     if len(fields) < 3:
         raise ValueError(f"a vertex has 3 coordinates, this one {len(fields)}")
-    return map(float, fields[:3])
+    return map(_coordinate, fields[:3])
+
+
+def _coordinate(field: bytes) -> float:
+    try:
+        return float(field)
+    except ValueError:
+        raise ValueError(f"{_text(field)} is not a number") from None
+
+
+def _text(field: bytes) -> str:
+    return quoted(field.decode(errors="replace"))
 
 
 def _face(fields: list[bytes], vertices: int) -> list[int]:
@@ -76,9 +92,16 @@ def _face(fields: list[bytes], vertices: int) -> list[int]:
 
     Negative numbers in the file count back from the last vertex.
     """
-    corners = [int(field.partition(b"/")[0]) for field in fields]
+    corners = [_corner(field) for field in fields]
     if len(corners) < 3:
         raise ValueError(f"a face has at least 3 corners, this one {len(corners)}")
     if 0 in corners or min(corners) < -vertices:
         raise ValueError(f"no such vertex; there are {vertices} so far, counted from 1")
     return [corner - 1 if corner > 0 else vertices + corner for corner in corners]
+
+
+def _corner(field: bytes) -> int:
+    try:
+        return int(field.partition(b"/")[0])
+    except ValueError:
+        raise ValueError(f"{_text(field)} is not the number of a vertex") from None
