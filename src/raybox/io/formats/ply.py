@@ -151,9 +151,16 @@ def _text(elements: list[Element], data: bytes, path: Path) -> Content:
         if element.name in POLYGONS:
             faces = list(_parsed(rows, element, path))
             sizes = np.array([len(face) for face in faces], dtype=np.int64)
-            corners = np.array([c for f in faces for c in f], dtype=np.int64)
-            content = content.with_polygons(element.name, sizes, corners)
+            content = content.with_polygons(element.name, sizes, _corners(faces, element, path))
     return content
+
+
+def _corners(faces: list[list[float]], element: Element, path: Path) -> Ints:
+    try:
+        return np.array([c for f in faces for c in f], dtype=np.int64)
+    except OverflowError as error:
+        problem = f"a vertex of {element.name} has a number of more than 64 bits"
+        raise file_error(path, problem, "the file may be damaged", "body") from error
 
 
 def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[float]]:
@@ -167,7 +174,7 @@ def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[floa
                 if not 0 <= size <= len(fields):
                     raise ValueError
                 found[name], fields = (
-                    [float(f) if not length else _whole(f) for f in fields[:size]],
+                    [float(f) if not length else int(f) for f in fields[:size]],
                     fields[size:],
                 )
         except (ValueError, IndexError) as error:
@@ -177,13 +184,6 @@ def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[floa
             ) from error
         corners = next((found[name] for name in CORNERS if name in found), [])
         yield corners if element.name in POLYGONS else found["x"] + found["y"] + found["z"]
-
-
-def _whole(field: str) -> int:
-    value = int(field)
-    if not -(1 << 62) < value < 1 << 62:
-        raise ValueError
-    return value
 
 
 def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Content:
