@@ -26,6 +26,8 @@ RAYS = rb.Rays(
 )
 POINTS = np.random.default_rng(7).normal(size=(40, 3)).round(3)
 
+ENCODINGS = ("ascii", "binary", "binary_compressed")  # of PCD
+
 IFC = """ISO-10303-21;
 HEADER;
 FILE_DESCRIPTION((''),'2;1');
@@ -117,6 +119,18 @@ def ply(order: str = "ascii", faces: list[list[int]] | None = None) -> bytes:
     return head.encode() + body + b"".join(struct.pack(f"{end}B{len(f)}i", len(f), *f) for f in polygons)
 
 
+STRIPS = [0, 1, 2, 3, 0, -1, 0, 2, 3]  # 4 triangles; the second and the third are corners 2 1 3 and 2 3 0
+
+
+def strips(order: str) -> bytes:
+    """Write the tetrahedron's corners and triangle strips, one row of 9 vertices."""
+    row = (9, *STRIPS)
+    packed = {"ascii": b"%d " * 10 % row}.get(order) or struct.pack("<" + "i" * 10, *row)
+    head, _, body = ply(order, []).partition(b"element face 0\n")
+    _, end, vertices = body.partition(b"end_header\n")
+    return head + b"element tristrips 1\nproperty list int int vertex_indices\n" + end + vertices + packed
+
+
 def stl(text: bool) -> bytes:
     """Write the tetrahedron as STL."""
     if not text:
@@ -135,10 +149,13 @@ def vox(
     size: tuple[int, int, int] = (4, 5, 6),
     scene: bytes = b"",
     models: int = 1,
+    packed: int | None = None,
 ) -> bytes:
-    """Write a MagicaVoxel file of one model, repeated, and scene chunks."""
+    """Write a MagicaVoxel file of one model, repeated, and scene chunks; packed: the number after PACK."""
     filled = struct.pack("<i", len(cells)) + b"".join(bytes([*cell, 1]) for cell in cells)
     chunks = (vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)) * models + scene
+    if packed is not None:
+        chunks = vox_chunk(b"PACK", struct.pack("<i", packed)) + chunks
     return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(chunks)) + chunks
 
 
@@ -147,13 +164,72 @@ def vox_chunk(name: bytes, content: bytes) -> bytes:
     return name + struct.pack("<ii", len(content), 0) + content
 
 
+def vox_text(text: bytes) -> bytes:
+    """Return a text of a MagicaVoxel scene."""
+    return struct.pack("<i", len(text)) + text
+
+
+def vox_transform(node: int, child: int, frame: dict[bytes, bytes]) -> bytes:
+    """Return a node that moves its child."""
+    pairs = b"".join(vox_text(key) + vox_text(value) for key, value in frame.items())
+    return vox_chunk(b"nTRN", struct.pack("<iiiiiii", node, 0, child, -1, 0, 1, len(frame)) + pairs)
+
+
+def vox_scene(frame: dict[bytes, bytes]) -> bytes:
+    """Return a scene of two models, the first moved by 10, 0, -1, the second as the frame says."""
+    group = vox_chunk(b"nGRP", struct.pack("<iiiii", 1, 0, 2, 2, 4))
+    shapes = [
+        vox_chunk(b"nSHP", struct.pack("<iiiii", node, 0, 1, model, 0)) for node, model in ((3, 0), (5, 1))
+    ]
+    return (
+        vox_transform(0, 1, {})
+        + group
+        + vox_transform(2, 3, {b"_t": b"10 0 -1"})
+        + vox_transform(4, 5, frame)
+        + b"".join(shapes)
+    )
+
+
 def pcd(encoding: str) -> bytes:
     """Write the points with one more field, as PCD."""
     head = "# .PCD v.7\nVERSION .7\nFIELDS rgb x y z\nSIZE 4 8 8 8\nTYPE U F F F\nCOUNT 1 1 1 1\n"
     head += f"WIDTH 40\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 40\nDATA {encoding}\n"
     if encoding == "ascii":
         return (head + "".join(f"7 {x} {y} {z}\n" for x, y, z in POINTS)).encode()
-    return head.encode() + b"".join(struct.pack("<I3d", 7, *point) for point in POINTS)
+    if encoding == "binary":
+        return head.encode() + b"".join(struct.pack("<I3d", 7, *point) for point in POINTS)
+    fields = struct.pack("<I", 7) * 40 + POINTS.T.astype("<f8").tobytes()
+    packed = compress_lzf(fields)
+    return head.encode() + struct.pack("<II", len(packed), len(fields)) + packed
+
+
+def compress_lzf(data: bytes) -> bytes:
+    """Compress by LZF: the last place of the same three bytes, if it is near, else literal bytes."""
+    out, literal, last, at = bytearray(), bytearray(), dict[bytes, int](), 0
+
+    def flush() -> None:
+        for start in range(0, len(literal), 32):
+            run = literal[start : start + 32]
+            out.extend(bytes([len(run) - 1]) + run)
+        literal.clear()
+
+    while at < len(data):
+        start = last.get(data[at : at + 3], -1) if at + 3 <= len(data) else -1
+        last[data[at : at + 3]] = at
+        distance, length = at - start - 1, 0
+        if start < 0 or distance >= 1 << 13:
+            literal.append(data[at])
+            at += 1
+            continue
+        while length < 264 and at + length < len(data) and data[start + length] == data[at + length]:
+            length += 1
+        flush()
+        code = min(length - 2, 7)
+        more = bytes([length - 9]) if code == 7 else b""
+        out.extend(bytes([code << 5 | distance >> 8]) + more + bytes([distance & 255]))
+        at += length
+    flush()
+    return bytes(out)
 
 
 def las(ending: str) -> bytes:
@@ -203,8 +279,14 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
         "one.ifc": (IFC.encode(), scene),
         "town.city.json": (json.dumps(CITY).encode(), scene),
     }
-    found |= {"cells.vox": (vox([(0, 0, 0), (3, 4, 5), (1, 2, 3)]), scene)}
-    found |= {f"{encoding}.pcd": (pcd(encoding), points) for encoding in ("ascii", "binary")}
+    found |= {
+        "cells.vox": (vox([(0, 0, 0), (3, 4, 5), (1, 2, 3)]), scene),
+        "frames.vox": (vox([(0, 0, 0), (3, 4, 5)], models=3, packed=3), scene),
+        "scene.vox": (vox([(0, 0, 0), (3, 4, 5)], models=2, scene=vox_scene({})), scene),
+        "strips.ply": (strips("binary_little_endian"), scene),
+        "strips_text.ply": (strips("ascii"), scene),
+    }
+    found |= {f"{encoding}.pcd": (pcd(encoding), points) for encoding in ENCODINGS}
     found |= {f"points.{ending}": (las(ending), points) for ending in ("las", "laz")}
     found["points.ply"] = ply("binary_little_endian", []), points
     return found

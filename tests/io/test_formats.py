@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -12,7 +11,20 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from file_samples import BOXES, CITY, CORNERS, FACES, IDS, POINTS, RAYS, ply, samples, vox, vox_chunk
+from file_samples import (
+    BOXES,
+    CITY,
+    CORNERS,
+    FACES,
+    IDS,
+    POINTS,
+    RAYS,
+    ply,
+    samples,
+    vox,
+    vox_scene,
+    vox_transform,
+)
 from raybox.io.formats import FORMATS, common, contents, read
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -167,49 +179,28 @@ def test_ifc(put):
     assert (loaded.labels["ifc_class"], loaded.labels["name"]) == (["IfcBuildingElementProxy"], ["block"])
 
 
-def _text(text: bytes) -> bytes:
-    return struct.pack("<i", len(text)) + text
-
-
-def _transform(node: int, child: int, frame: dict[bytes, bytes]) -> bytes:
-    pairs = b"".join(_text(key) + _text(value) for key, value in frame.items())
-    return vox_chunk(b"nTRN", struct.pack("<iiiiiii", node, 0, child, -1, 0, 1, len(frame)) + pairs)
-
-
-def _scene(frame: dict[bytes, bytes]) -> bytes:
-    group = vox_chunk(b"nGRP", struct.pack("<iiiii", 1, 0, 2, 2, 4))
-    shapes = [
-        vox_chunk(b"nSHP", struct.pack("<iiiii", node, 0, 1, model, 0)) for node, model in ((3, 0), (5, 1))
-    ]
-    return (
-        _transform(0, 1, {})
-        + group
-        + _transform(2, 3, {b"_t": b"10 0 -1"})
-        + _transform(4, 5, frame)
-        + b"".join(shapes)
-    )
-
-
 def test_vox(put):
     cells = [(0, 0, 0), (3, 4, 5)]
     lower = np.array(cells, dtype=float)
     same(rb.load(put("one.vox", vox(cells))), rb.Boxes(lower, lower + 1))
     # One model stands at its own cells, wherever the scene moves it; two are moved by their middle cells.
     same(
-        rb.load(put("moved.vox", vox(cells, scene=_transform(0, 1, {b"_t": b"9 9 9"})))),
+        rb.load(put("moved.vox", vox(cells, scene=vox_transform(0, 1, {b"_t": b"9 9 9"})))),
         rb.Boxes(lower, lower + 1),
     )
     middle = np.array([2, 2, 3])
     both = np.concatenate([lower - middle + [10, 0, -1], lower - middle])
-    same(rb.load(put("two.vox", vox(cells, models=2, scene=_scene({})))), rb.Boxes(both, both + 1))
-    assert "rotated" in refused(put("turned.vox", vox(cells, models=2, scene=_scene({b"_r": b"40"}))))
-    assert "no tree" in refused(put("lost.vox", vox(cells, models=2)))
-    circle = b"".join(_transform(node, 1 - node, {}) for node in (0, 1))
+    same(rb.load(put("two.vox", vox(cells, models=2, scene=vox_scene({})))), rb.Boxes(both, both + 1))
+    assert "rotated" in refused(put("turned.vox", vox(cells, models=2, scene=vox_scene({b"_r": b"40"}))))
+    assert "no scene with their places" in refused(put("lost.vox", vox(cells, models=2)))
+    circle = b"".join(vox_transform(node, 1 - node, {}) for node in (0, 1))
     assert "no tree" in refused(put("circle.vox", vox(cells, models=2, scene=circle)))
     assert "outside" in refused(put("large.vox", vox([(4, 0, 0)])))
 
 
-@pytest.mark.parametrize("name", ["ascii.pcd", "binary.pcd", "points.las", "points.laz"])
+@pytest.mark.parametrize(
+    "name", ["ascii.pcd", "binary.pcd", "binary_compressed.pcd", "points.las", "points.laz"]
+)
 def test_points_become_rays(put, name):
     path = put(name, samples()[name][0])
     rays = rb.load(path, origin=(0.5, 0.25, 0.0))
@@ -342,7 +333,7 @@ HEAD = "min_x,min_y,min_z,max_x,max_y,max_z\n"
         ),
         (HEAD.replace("max_z", "top") + "0,0,0,1,1,1\n", "header: lacks the column max_z"),
         (HEAD.replace("max_z", "max_y") + "0,0,0,1,1,1\n", "header: has more than one column named 'max_y'"),
-        (HEAD.replace(",", ";"), "header: has no columns of boxes, rays or points"),
+        (HEAD.replace(",", "|"), "header: has no columns of boxes, rays or points"),
         ("1,2,3,4,5,6\n", "name the columns in the first line"),
         ('name,min_x,min_y,max_x,max_y\n"a,0,0,1,1\n', "is not a whole table"),
         (HEAD + "0,0,0,1,1,1_0\n", "line 2, column max_z: '1_0' is not a number"),
@@ -452,6 +443,8 @@ def _announcing(name: str) -> bytes:
         "binary_little_endian.ply",
         "ascii.pcd",
         "binary.pcd",
+        "binary_compressed.pcd",
+        "strips.ply",
         "cells.vox",
         "binary.stl",
         "points.las",

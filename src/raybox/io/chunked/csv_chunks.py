@@ -1,5 +1,6 @@
 """CSV block by block: bytes cut where a row ends, parsed as `io.formats.csv_table` does."""
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from raybox.io.chunked.chunks import RayFile, RowBlock
 from raybox.io.formats import csv_table
 from raybox.io.formats.assembly import assemble, choose_columns, column_name
 from raybox.io.formats.common import Floats, ReadOptions, file_error
+from raybox.io.formats.csv_header import CsvHeader, read_header
 
 BLOCK_BYTES = 1 << 21
 _LONGEST_ROW = 1 << 26
+_LINE_ENDS = 1 << 16  # bytes that show how lines end
 
 
 class _Rows(NamedTuple):
@@ -32,10 +35,11 @@ def csv_rows(path: Path, options: ReadOptions) -> RayFile | None:
     """
     try:
         with path.open("rb") as file:
-            first, start = _first_line(file)
-        if not first.endswith(b"\n") and b"\r" in first:
-            return None
-        header = _header(first)
+            if b"\r" in file.read(_LINE_ENDS).replace(b"\r\n", b"").removesuffix(b"\r"):
+                return None
+            file.seek(0)
+            header, delimiter, _ = _header(file)
+            start = file.tell()
         kind, numbers, _ = choose_columns(header, path, options)
     except (ValueError, csv.Error) as error:
         raise csv_table.row_error(path, options, error) from error
@@ -46,7 +50,7 @@ def csv_rows(path: Path, options: ReadOptions) -> RayFile | None:
         with path.open("rb") as file:
             file.seek(offset or start)
             for rows in _complete_rows(file, path):
-                columns = _parsed(rows.data, wanted, path, options)
+                columns = _parsed(rows.data, (wanted, delimiter), path, options)
                 if columns is None:
                     continue
                 arrays = assemble(dict(zip(numbers, columns, strict=True)), kind)
@@ -59,20 +63,10 @@ def csv_rows(path: Path, options: ReadOptions) -> RayFile | None:
     return RayFile(path, options, widths, None, blocks, where)
 
 
-def _first_line(file: BinaryIO) -> tuple[bytes, int]:
-    """Return the header, and where it ends.
-
-    A quoted name may span several lines.
-    """
-    first = file.readline(_LONGEST_ROW)
-    while first.count(b'"') % 2 and (more := file.readline(_LONGEST_ROW)):
-        first += more
-    return first, file.tell()
-
-
-def _header(first: bytes) -> list[str]:
-    lines = io.StringIO(first.decode("utf-8-sig"), newline="")
-    return [name.strip() for name in next(csv.reader(lines, strict=True), [])]
+def _header(file: BinaryIO) -> CsvHeader:
+    """Return the header; the file is then where it ends."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    return read_header(lambda: decoder.decode(file.readline(_LONGEST_ROW)))
 
 
 def _complete_rows(file: BinaryIO, path: Path) -> Iterator[_Rows]:
@@ -105,15 +99,15 @@ def _last_row_end(data: bytes) -> int:
     return end
 
 
-def _parsed(block: bytes, wanted: list[int], path: Path, options: ReadOptions) -> Floats | None:
+def _parsed(block: bytes, wanted: tuple[list[int], str], path: Path, options: ReadOptions) -> Floats | None:
     """Return the wanted columns of rows, shape (columns, rows).
 
-    None for empty lines only.
+    Wanted are the numbers of columns, and the delimiter. None for empty lines only.
     """
     try:
         lines = block.decode("utf-8")
         if not lines.strip():
             return None
-        return csv_table.numbers(io.StringIO(lines, newline=""), wanted)
+        return csv_table.numbers(io.StringIO(lines, newline=""), *wanted)
     except (ValueError, csv.Error) as error:
         raise csv_table.row_error(path, options, error) from error

@@ -8,7 +8,7 @@ module                    reads
 ``parquet``               .parquet, likewise
 ``obj stl ply glb``       meshes; .ply also points
 ``ifc cityjson vox``      one box for each product, city object, voxel
-``point_clouds``          .las .laz .pcd: points, which an origin turns into rays
+``point_clouds pcd``      .las .laz, .pcd: points, which an origin turns into rays
 ========================  ===========================================================================
 
 A format is one module and one line of ``table``.

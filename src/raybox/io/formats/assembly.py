@@ -180,6 +180,27 @@ def choose_columns(header: Sequence[str], path: Path, options: ReadOptions) -> T
     return TableColumns(kind, numbers, labels)
 
 
+def has_kind(header: Sequence[str]) -> bool:
+    """Return whether a header has the columns of boxes, rays or points."""
+    return any(_has_columns(kind, header) for kind in KINDS)
+
+
+def canonical(header: Sequence[str]) -> list[str]:
+    """Return the names of columns, those in capitals in small letters where no column has that name.
+
+    Labels of a table that has all its columns in small letters stay as they are.
+    """
+    lowered = {*RANGES} if _has_columns("rays", header) else set()
+    if not has_kind(header):
+        lowered = {
+            "id",
+            *RANGES,
+            *(name for kind in KINDS.values() for a in kind for name in column_names(a)),
+        }
+    lowered -= set(header)
+    return [name.lower() if name.lower() in lowered else name for name in header]
+
+
 def _has_columns(kind: str, header: Sequence[str]) -> bool:
     """Return whether a header has all columns of a kind.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from raybox.errors import FileFormatError
 from raybox.io.formats.assembly import assemble, choose_columns, column_name
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
+from raybox.io.formats.csv_header import CsvHeader, read_header
 
 BLOCK_ROWS = 65_536
 
@@ -20,13 +21,13 @@ BLOCK_ROWS = 65_536
 def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the arrays of a CSV file.
 
-    UTF-8, commas, double quotes, a header line.
+    UTF-8, commas or semicolons, double quotes, a header line, which comments may precede.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            header = _header(file)
+            header, delimiter, _ = _header(file)
             kind, numbers, labels = choose_columns(header, path, options)
-            columns = _numbers(file, [header.index(name) for name in numbers])
+            columns = _numbers(file, [header.index(name) for name in numbers], delimiter)
         texts = _labels(path, labels) if labels else {}
     except (ValueError, csv.Error) as error:
         raise row_error(path, options, error) from error
@@ -36,42 +37,51 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     )
 
 
-def _header(file: TextIO) -> list[str]:
+def _header(file: TextIO) -> CsvHeader:
     # readline: the file's own iterator disables tell()
-    return [name.strip() for name in next(csv.reader(iter(file.readline, ""), strict=True), [])]
+    return read_header(file.readline)
 
 
-def _numbers(file: TextIO, wanted: list[int]) -> Floats:
+def _numbers(file: TextIO, wanted: list[int], delimiter: str) -> Floats:
     """Return some columns of all remaining rows, shape (columns, rows)."""
     start = file.tell()
     if not any(line.strip() for line in iter(file.readline, "")):
         return np.zeros((len(wanted), 0))
     file.seek(start)
-    return numbers(file, wanted)
+    return numbers(file, wanted, delimiter)
 
 
-def numbers(file: TextIO, wanted: list[int]) -> Floats:
+def numbers(file: TextIO, wanted: list[int], delimiter: str) -> Floats:
     """Return some columns of the remaining rows, at least one, shape (columns, rows)."""
-    rows = np.loadtxt(file, delimiter=",", usecols=wanted, quotechar='"', comments=None, ndmin=2)
+    rows = np.loadtxt(file, delimiter=delimiter, usecols=wanted, quotechar='"', comments=None, ndmin=2)
     return np.ascontiguousarray(rows.T)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows below the header, each with the line on which it ends."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, strict=True)
+        header = _header(file)
+        rows = csv.reader(file, delimiter=header.delimiter, strict=True)
         try:
-            next(rows, None)
-            yield from ((f"line {rows.line_num}", row) for row in rows if any(map(str.strip, row)))
+            yield from (
+                (f"line {header.lines + rows.line_num}", row) for row in rows if any(map(str.strip, row))
+            )
         except csv.Error as error:
-            raise file_error(
-                path, f"is not a whole table: {error}", "repair the quotes", f"line {rows.line_num}"
-            ) from error
+            raise _quote_error(path, f"line {header.lines + rows.line_num}", error) from error
+
+
+def _quote_error(path: Path, place: str, error: csv.Error) -> FileFormatError:
+    """Return the error for a row that is cut off in a quoted field, or has text after one."""
+    if "field limit" in str(error):
+        problem = f"has a field of more than {csv.field_size_limit()} characters"
+        return file_error(path, problem, "check that it is a CSV file", place)
+    problem = "is not a whole table: a quoted field does not end, or text follows it"
+    return file_error(path, problem, "repair the quotes", place)
 
 
 def _labels(path: Path, labels: list[str]) -> Labels:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = _header(file)
+        header = _header(file).names
     rows = [row for _, row in _rows(path)]
     if any(len(row) != len(header) for row in rows):
         raise ValueError("rows of different lengths")
@@ -90,7 +100,10 @@ def row_error(path: Path, options: ReadOptions, error: Exception) -> FileFormatE
             path, "is not UTF-8 text", "save it as UTF-8, or check that it is a CSV file", _byte(path)
         )
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = _header(file)
+        try:
+            header = _header(file).names
+        except csv.Error as broken:
+            return _quote_error(path, "header", broken)
     _, numbers, _ = choose_columns(header, path, options)
     for line, row in _rows(path):
         if len(row) != len(header):

@@ -1,8 +1,8 @@
 """Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin a new part.
 
 Triangles keep the order of the polygons in the file. All statements but ``v f o g`` (normals, texture,
-materials, curves) are skipped. trimesh is not used: it drops faces of two corners and the names of parts
-silently, and its errors name no line.
+materials, curves) are skipped, and so is what follows a ``#``. trimesh is not used: it drops faces of two
+corners and the names of parts silently, and its errors name no line.
 """
 
 from array import array
@@ -13,6 +13,9 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene, triangulate
+
+NAMES = (b"o", b"g")  # of parts: a # may be in them
+COMMENT = ord("#")  # a number is found in bytes seven times as fast as bytes are
 
 
 class _Polygons:
@@ -36,12 +39,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 corners = _face(fields, len(numbers) // 3)
                 parts[-1].sizes.append(len(corners))
                 parts[-1].corners.extend(corners)
-            elif key in (b"o", b"g"):
+            elif key in NAMES:
                 parts.append(_Polygons(b" ".join(fields).decode(errors="replace") or path.stem))
         except (ValueError, OverflowError) as error:
             statement = quoted((key + b" " + b" ".join(fields)).decode(errors="replace"))
             raise file_error(
-                path, f"{statement}: {error}", "the file may be cut off, or is no OBJ", f"line {line}"
+                path,
+                f"{statement}: {_reason(key, fields, error)}",
+                "the file may be cut off, or is no OBJ",
+                f"line {line}",
             ) from error
     vertices = np.array(numbers).reshape(-1, 3)
     return to_scene([MeshPart(part.name, vertices, part.triangles()) for part in parts], path, options)
@@ -56,7 +62,9 @@ def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
         pending = b""
         for number, raw in enumerate(file, 1):
             line = pending + raw
-            if raw.endswith((b"\\\n", b"\\\r\n")):
+            if COMMENT in line and not line.lstrip().startswith(NAMES):
+                line = line.partition(b"#")[0]
+            if line.endswith((b"\\\n", b"\\\r\n")):
                 pending = line.rstrip(b"\\\r\n") + b" "
                 continue
             pending = b""
@@ -82,3 +90,17 @@ def _face(fields: list[bytes], vertices: int) -> list[int]:
     if 0 in corners or min(corners) < -vertices:
         raise ValueError(f"no such vertex; there are {vertices} so far, counted from 1")
     return [corner - 1 if corner > 0 else vertices + corner for corner in corners]
+
+
+def _reason(key: bytes, fields: list[bytes], error: Exception) -> str:
+    """Return what is wrong with a statement: its first field that is no number, else the error's text."""
+    if isinstance(error, OverflowError):
+        return "a number is too large"
+    for field in fields[:3] if key == b"v" else fields:
+        number: bytes = field if key == b"v" else field.partition(b"/")[0]
+        try:
+            float(number) if key == b"v" else int(number)
+        except ValueError:
+            rule = "a number" if key == b"v" else "the number of a vertex"
+            return f"{quoted(field.decode(errors='replace'))} is not {rule}"
+    return str(error)

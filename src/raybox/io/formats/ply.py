@@ -1,4 +1,7 @@
-"""PLY, text and binary, both byte orders: a mesh (vertex and face elements) or a set of points."""
+"""PLY, text and binary, both byte orders: a mesh (vertices and faces or triangle strips) or a set of points.
+
+A row of ``tristrips`` holds one strip, or several with -1 between them.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import Ints, MeshPart, cut_off, to_scene, triangulate
+from raybox.io.formats.mesh_parts import Ints, MeshPart, cut_off, strip_triangles, to_scene, triangulate
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
@@ -15,6 +18,7 @@ TYPES = {
     **{"int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"},
 }
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
+POLYGONS = ("face", "tristrips")  # elements whose rows are lists of vertices
 CORNERS = ("vertex_indices", "vertex_index")
 
 
@@ -46,6 +50,16 @@ class Content(NamedTuple):
     vertices: Floats = np.zeros((0, 3))
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
+
+    def with_polygons(self, name: str, sizes: Ints, corners: Ints) -> "Content":
+        """Return the content with the polygons of one more element; strips become triangles."""
+        if name == "tristrips":
+            # a restart at the end of each row
+            corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
+            sizes = np.full(len(corners) // 3, 3)
+        return self._replace(
+            sizes=np.concatenate([self.sizes, sizes]), corners=np.concatenate([self.corners, corners])
+        )
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -102,6 +116,9 @@ def _header(file: BinaryIO, path: Path) -> tuple[list[Element], str]:
 def _check_counts(elements: list[Element], size: int, path: Path) -> None:
     """Raise unless the header's counts fit the file's size, and x, y, z and corners are declared."""
     for name, count, properties in elements:
+        names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
+        if len(set(names)) < len(names):
+            raise file_error(path, f"declares a property of {name} twice", "rename one of them", "header")
         if not 0 <= count <= size or (count and not properties):
             raise file_error(
                 path,
@@ -112,8 +129,13 @@ def _check_counts(elements: list[Element], size: int, path: Path) -> None:
         scalars = {p.name for p in properties if not p.length}
         if name == "vertex" and not {"x", "y", "z"} <= scalars:
             raise file_error(path, "vertices lack x, y, z", "add them", "header")
-        if name == "face" and not any(p.name in CORNERS and p.length for p in properties):
-            raise file_error(path, f"faces lack the list {CORNERS[0]}", "add it", "header")
+        corners = [p for p in properties if p.name in CORNERS and p.length]
+        if name in POLYGONS and len(corners) != 1:
+            problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
+            raise file_error(path, problem, "correct the header", "header")
+        if any("f" in p.length for p in properties) or any("f" in p.type for p in corners):
+            problem = f"lengths of lists and vertices of {name} are not whole numbers"
+            raise file_error(path, problem, "declare them as integers", "header")
 
 
 def _text(elements: list[Element], data: bytes, path: Path) -> Content:
@@ -126,13 +148,19 @@ def _text(elements: list[Element], data: bytes, path: Path) -> Content:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
         if element.name == "vertex":
             content = content._replace(vertices=np.array(list(_parsed(rows, element, path))).reshape(-1, 3))
-        if element.name == "face":
+        if element.name in POLYGONS:
             faces = list(_parsed(rows, element, path))
             sizes = np.array([len(face) for face in faces], dtype=np.int64)
-            content = content._replace(
-                sizes=sizes, corners=np.array([c for f in faces for c in f], dtype=np.int64)
-            )
+            content = content.with_polygons(element.name, sizes, _corners(faces, element, path))
     return content
+
+
+def _corners(faces: list[list[float]], element: Element, path: Path) -> Ints:
+    try:
+        return np.array([c for f in faces for c in f], dtype=np.int64)
+    except OverflowError as error:
+        problem = f"a vertex of {element.name} has a number of more than 64 bits"
+        raise file_error(path, problem, "the file may be damaged", "body") from error
 
 
 def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[float]]:
@@ -155,7 +183,7 @@ def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[floa
                 path, f"{quoted(row)} is not such a row", "the file may be cut off", place
             ) from error
         corners = next((found[name] for name in CORNERS if name in found), [])
-        yield corners if element.name == "face" else found["x"] + found["y"] + found["z"]
+        yield corners if element.name in POLYGONS else found["x"] + found["y"] + found["z"]
 
 
 def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Content:
@@ -165,6 +193,8 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
     """
     content, at = Content(), 0
     for element in elements:
+        if not element.rows:
+            continue
         dtype = _row_type(element, data, order, at)
         whole = dtype is not None and at + element.rows * dtype.itemsize <= len(data)
         table = np.frombuffer(data, dtype, element.rows, at) if dtype is not None and whole else None
@@ -174,17 +204,17 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
             if element.name == "vertex":
                 xyz = np.stack([table[axis].astype(np.float64) for axis in "xyz"], axis=-1)
                 content = content._replace(vertices=xyz)
-            if element.name == "face" and element.rows:
+            if element.name in POLYGONS:
                 name = next(name for name in CORNERS if name in lists)
                 sizes, corners = table["#" + name].astype(np.int64), table[name].astype(np.int64).ravel()
-                content = content._replace(sizes=sizes, corners=corners)
+                content = content.with_polygons(element.name, sizes, corners)
             continue
         if not lists or element.name == "vertex":
             raise cut_off(path, f"byte {len(data)} of the body, in {element.name}")
         polygons = _read_rows(element, data, order, at, path)
         at = polygons.end
-        if element.name == "face":
-            content = content._replace(sizes=polygons.sizes, corners=polygons.corners)
+        if element.name in POLYGONS:
+            content = content.with_polygons(element.name, polygons.sizes, polygons.corners)
     return content
 
 
@@ -196,7 +226,7 @@ def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype | 
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
         if length:
-            at, size = _length(data, at, order + length) if element.rows else (at, 0)
+            at, size = _length(data, at, order + length)
             if size < 0 or at + size * np.dtype(kind).itemsize > len(data):
                 return None
             fields += [("#" + name, order + length), (name, order + kind, (size,))]

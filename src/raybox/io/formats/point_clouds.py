@@ -1,13 +1,12 @@
-"""Points, which become rays from one origin: LAS and LAZ (through laspy), and PCD."""
+"""Points, which become rays from one origin: LAS and LAZ, through laspy."""
 
 import struct
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, require
 from raybox.io.formats.mesh_parts import cut_off
 
 LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points, number of variable records
@@ -35,7 +34,7 @@ def read_las(path: Path, options: ReadOptions) -> FileArrays:
     """Return the coordinates of a LAS or LAZ file."""
     require("laspy", "las", path.suffix.lower())
     check_las(path)
-    return _parts(
+    return points_of(
         np.frombuffer(subprocess_reader.run(LAS_READER, path), "<f8")
         .astype(np.float64, copy=False)
         .reshape(-1, 3)
@@ -60,70 +59,11 @@ def check_las(path: Path) -> None:
         raise cut_off(path, f"byte {size} of {start}")
 
 
-def _parts(points: Floats) -> FileArrays:
+def points_of(points: Floats) -> FileArrays:
+    """Return points, with the place of each coordinate in the file."""
     return FileArrays({"points": points}, point_of)
 
 
 def point_of(_: str, index: tuple[int, ...]) -> str:
     """Return the place of a coordinate in the file."""
     return f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"
-
-
-def read_pcd(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the fields x, y, z of a PCD file, text or binary (not compressed)."""
-    with path.open("rb") as file:
-        header = _header(file, path)
-        start, data = file.tell(), file.read()
-    try:
-        names, counts = header["FIELDS"], [int(c) for c in header.get("COUNT", ["1"] * len(header["FIELDS"]))]
-        kinds = [kind.lower() + size for kind, size in zip(header["TYPE"], header["SIZE"], strict=True)]
-        rows, encoding = int(header["POINTS"][0]), header["DATA"][0]
-        # Names may repeat (padding is called _), so fields are named by number.
-        dtype = np.dtype(
-            [(f"{k}", f"<{kind}", (n,)) for k, (kind, n) in enumerate(zip(kinds, counts, strict=True))]
-        )
-        columns = [names.index(axis) for axis in "xyz"]
-    except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise file_error(
-            path, f"has an incomplete header ({error})", "check that it is a whole PCD file", "header"
-        ) from error
-    if encoding not in ("ascii", "binary"):
-        way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
-        raise file_error(
-            path, f"its DATA is {quoted(encoding)}, raybox reads ascii and binary", way_out, "header"
-        )
-    if rows < 0 or rows * (dtype.itemsize if encoding == "binary" else 2 * len(names) - 1) > len(data) + 1:
-        raise cut_off(path, f"byte {start + len(data)}")
-    if encoding == "binary":
-        table = np.frombuffer(data, dtype, rows)
-        return _parts(np.stack([table[str(k)][:, 0].astype(np.float64) for k in columns], axis=-1))
-    return _parts(_text(data, rows, [sum(counts[:k]) for k in columns], path))
-
-
-def _header(file: BinaryIO, path: Path) -> dict[str, list[str]]:
-    header: dict[str, list[str]] = {}
-    for raw in iter(file.readline, b""):
-        fields = raw.decode("ascii", errors="replace").split()
-        if fields and not fields[0].startswith("#"):
-            header[fields[0]] = fields[1:]
-        if "DATA" in header:
-            return header
-        if len(header) > 32:
-            break
-    raise file_error(path, "has no DATA line in its header", "check that it is a whole PCD file", "header")
-
-
-def _text(data: bytes, rows: int, columns: list[int], path: Path) -> Floats:
-    lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
-    if len(lines) < rows:
-        raise cut_off(path, f"point {len(lines)} of {rows}")
-    points = np.zeros((rows, 3))
-    for k, line in enumerate(lines[:rows]):
-        fields: list[Any] = line.split()
-        try:
-            points[k] = [float(fields[column]) for column in columns]
-        except (ValueError, IndexError) as error:
-            raise file_error(
-                path, f"{quoted(line)} is not a point", "the file may be cut off", f"point {k}"
-            ) from error
-    return points

@@ -13,6 +13,7 @@ from raybox.io.formats import (
     numpy_arrays,
     obj,
     parquet,
+    pcd,
     ply,
     point_clouds,
     stl,
@@ -46,7 +47,7 @@ FORMATS = {
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel"),
     ".las": Format(point_clouds.read_las, b"LASF", "LAS"),
     ".laz": Format(point_clouds.read_las, b"LASF", "LAZ"),
-    ".pcd": Format(point_clouds.read_pcd, b"", "PCD"),
+    ".pcd": Format(pcd.read, b"", "PCD"),
 }
 
 

@@ -2,8 +2,13 @@
 
 The cells of a single model are those of the model, from 0 to its size, wherever its scene places it. Several
 models are placed by the translations of the scene; a rotated model is refused.
+
+An animation is read as its first frame, the one that a viewer shows first: all frames at once would fill the
+same cells several times. The frames of old files are the models that a PACK chunk counts, without a scene;
+those of newer ones are the models of one shape, numbered by ``_f``.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Boxes
-from raybox.io.formats.common import Loaded, ReadOptions, file_error
+from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import cut_off
 
 Cells = NDArray[np.int64]
@@ -49,25 +54,59 @@ class SceneNode(NamedTuple):
     models: list[int]
 
 
+class VoxContent(NamedTuple):
+    """The models of a file, the nodes of its scene, the number of models after PACK (None without)."""
+
+    models: list[VoxModel]
+    nodes: dict[int, SceneNode]
+    packed: int | None
+
+
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the voxels of a `.vox` file as boxes of edge 1."""
-    data = path.read_bytes()
-    models, nodes, size = list[VoxModel](), dict[int, SceneNode](), np.zeros(3, dtype=np.int64)
+    lower = _filled_cells(_content(path.read_bytes(), path), path).astype(np.float64)
+    return Loaded(Boxes(lower, lower + 1.0))
+
+
+def _content(data: bytes, path: Path) -> VoxContent:
+    """Return the content of all chunks; each XYZI chunk has a SIZE chunk before it."""
+    content, size = VoxContent([], {}, None), None
     for chunk in _chunks(data, path):
         try:
-            if chunk.name == b"SIZE":
-                size = np.frombuffer(chunk.content, "<i4", 3).astype(np.int64)
-            elif chunk.name == b"XYZI":
-                models.append(VoxModel(size, _cells(chunk.content, size)))
+            if chunk.name == b"PACK":
+                content = content._replace(packed=_Cursor(chunk.content).number())
+            elif chunk.name == b"SIZE" and size is None:
+                size = np.array(struct.unpack_from("<3i", chunk.content), dtype=np.int64)
+            elif chunk.name == b"XYZI" and size is not None:
+                content.models.append(VoxModel(size, _cells(chunk.content, size)))
+                size = None
+            elif chunk.name in (b"SIZE", b"XYZI"):
+                raise ValueError("models are pairs of a SIZE and an XYZI chunk")
             elif chunk.name in (b"nTRN", b"nGRP", b"nSHP"):
-                nodes.update([_node(chunk)])
-        except (ValueError, IndexError, struct.error) as error:
-            problem = f"its {chunk.name.decode()} chunk is broken ({error})"
+                content.nodes.update([_node(chunk)])
+        except (ValueError, struct.error) as error:
+            reason = "it ends too early" if isinstance(error, struct.error) else error
+            problem = f"its {chunk.name.decode()} chunk is broken ({reason})"
             raise file_error(path, problem, "save it again in MagicaVoxel", f"byte {chunk.start}") from error
+    if size is not None:
+        raise cut_off(path, f"byte {len(data)}, in model {len(content.models)}")
+    return content
+
+
+def _filled_cells(content: VoxContent, path: Path) -> Cells:
+    """Return the filled cells of the file: one model, the first frame, or the models of the scene."""
+    models = content.models
     if not models:
         raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
-    lower = (models[0].cells if len(models) == 1 else _placed_cells(models, nodes, path)).astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0))
+    if content.packed is not None and content.packed != len(models):
+        problem = f"its PACK chunk announces {content.packed} models, the file holds {len(models)}"
+        raise file_error(path, problem, "copy or download it again")
+    if len(models) > 1 and content.nodes:
+        return _placed_cells(models, content.nodes, path)
+    if len(models) > 1 and content.packed is None:
+        problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
+        raise file_error(path, problem, "save it again in MagicaVoxel")
+    return models[0].cells
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
@@ -91,7 +130,7 @@ def _cells(content: bytes, size: Cells) -> Cells:
     (count,) = struct.unpack_from("<i", content)
     if 4 + 4 * count != len(content):
         raise ValueError(f"{count} voxels announced, room for {len(content) // 4 - 1}")
-    cells = np.frombuffer(content, np.uint8, offset=4).reshape(-1, 4)[:, :3].astype(np.int64)
+    cells = np.frombuffer(content[4:], np.uint8).reshape(-1, 4)[:, :3].astype(np.int64)
     if (cells >= size).any():
         raise ValueError(f"a voxel lies outside the model's {' x '.join(map(str, size.tolist()))} cells")
     return cells
@@ -116,12 +155,12 @@ class _Cursor:
         return self.content[self.at - size : self.at]
 
     def mapping(self) -> dict[bytes, bytes]:
-        return {self.text(): self.text() for _ in range(self._count())}
+        return {self.text(): self.text() for _ in range(self.count())}
 
     def numbers(self) -> list[int]:
-        return [self.number() for _ in range(self._count())]
+        return [self.number() for _ in range(self.count())]
 
-    def _count(self) -> int:
+    def count(self) -> int:
         count = self.number()
         if not 0 <= count <= len(self.content):
             raise ValueError(f"a list of {count} items")
@@ -139,15 +178,30 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
     if chunk.name == b"nGRP":
         return name, SceneNode(still, cursor.numbers(), [])
     if chunk.name == b"nSHP":
-        return name, SceneNode(
-            still, [], [(cursor.number(), cursor.mapping())[0] for _ in range(cursor.number())]
-        )
+        frames = [(cursor.number(), cursor.mapping()) for _ in range(cursor.count())]
+        return name, SceneNode(still, [], _first_frame(frames))
     child, _, _, _ = (cursor.number() for _ in range(4))
     frame = cursor.mapping()
     if frame.get(b"_r", UPRIGHT) != UPRIGHT:
         raise ValueError("a model is rotated, which raybox does not read; apply the rotation first")
-    shift = np.array([int(part) for part in frame.get(b"_t", b"0 0 0").split()], dtype=np.int64)
-    return name, SceneNode(shift.reshape(3), [child], [])
+    shift = [_whole(word) for word in frame.get(b"_t", b"0 0 0").split()]
+    if len(shift) != 3:
+        raise ValueError(f"a translation of {len(shift)} numbers")
+    return name, SceneNode(np.array(shift, dtype=np.int64), [child], [])
+
+
+def _first_frame(models: list[tuple[int, dict[bytes, bytes]]]) -> list[int]:
+    """Return the models of a shape; of an animation only that of the lowest frame."""
+    frames = [_whole(attributes.get(b"_f", b"0")) for _, attributes in models]
+    if not any(b"_f" in attributes for _, attributes in models):
+        return [model for model, _ in models]
+    return [models[frames.index(min(frames))][0]]
+
+
+def _whole(word: bytes) -> int:
+    if not re.fullmatch(rb"[+-]?[0-9]{1,9}", word):
+        raise ValueError(f"{quoted(word.decode('ascii', errors='replace'))} is not a whole number")
+    return int(word)
 
 
 def _placed_cells(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> Cells:

@@ -1,0 +1,60 @@
+"""The first lines of a CSV file: comments, then the names of the columns, which give the delimiter, too."""
+
+import csv
+from collections.abc import Callable
+from itertools import chain
+from typing import NamedTuple
+
+from raybox.io.formats.assembly import canonical, has_kind
+
+
+class CsvHeader(NamedTuple):
+    """The names of the columns, what separates them, and the number of lines up to their end."""
+
+    names: list[str]
+    delimiter: str
+    lines: int
+
+
+def read_header(readline: Callable[[], str]) -> CsvHeader:
+    """Return the header that a file begins with, below comments; raise `csv.Error` for broken quotes.
+
+    A comment begins with ``#``; one that names columns is the header itself, as `numpy.savetxt` writes it.
+    """
+    lines = 0
+    while (line := readline()).startswith("#"):
+        lines += 1
+        header = _comment_header(line, lines)
+        if header:
+            return header
+    delimiter = _delimiter(line)
+    rows = csv.reader(chain([line], iter(readline, "")), delimiter=delimiter, strict=True)
+    names = _names(next(rows, []))
+    return CsvHeader(names, delimiter, lines + rows.line_num)
+
+
+def _comment_header(line: str, lines: int) -> CsvHeader | None:
+    """Return the columns that a comment names; None if they are none of boxes, rays or points."""
+    for text in (line, line.lstrip("# ")):
+        delimiter = _delimiter(text)
+        names = _split(text, delimiter)
+        if has_kind(names):
+            return CsvHeader(names, delimiter, lines)
+    return None
+
+
+def _delimiter(line: str) -> str:
+    """Return the semicolon if only that separates a line into columns of boxes, rays or points."""
+    return ";" if has_kind(_split(line, ";")) and not has_kind(_split(line, ",")) else ","
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    """Return the names in a line; none if its quotes are broken."""
+    try:
+        return _names(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return []
+
+
+def _names(fields: list[str]) -> list[str]:
+    return canonical([name.strip() for name in fields])

@@ -1,0 +1,211 @@
+"""PCD: the points of the Point Cloud Library, as text, binary, or binary compressed by LZF.
+
+Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points.
+Compressed fields are stored one after another, each for all points.
+"""
+
+import struct
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from raybox.errors import FileFormatError
+from raybox.io.formats import lzf
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
+from raybox.io.formats.mesh_parts import cut_off
+from raybox.io.formats.point_clouds import points_of
+
+TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
+AXES = ("x", "y", "z")
+ENCODINGS = ("ascii", "binary", "binary_compressed")
+_SIZES = struct.Struct("<II")  # in front of compressed data: their size, and the size of what they stand for
+_COUNTS = ("POINTS", "WIDTH", "HEIGHT")
+_MOST_LINES = 32  # of a header
+
+
+class Field(NamedTuple):
+    """A field of each point: its name, NumPy's type, its numbers."""
+
+    name: str
+    type: str
+    numbers: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the field in a point."""
+        return int(self.type[-1]) * self.numbers
+
+
+class PcdHeader(NamedTuple):
+    """The fields of a point, the number of points, the encoding of the data."""
+
+    fields: list[Field]
+    rows: int
+    encoding: str
+
+    def axes(self) -> list[int]:
+        """Return which fields are x, y and z; the first of each name."""
+        names = [field.name for field in self.fields]
+        return [names.index(axis) for axis in AXES]
+
+
+def read(path: Path, options: ReadOptions) -> FileArrays:
+    """Return the fields x, y, z of a PCD file."""
+    with path.open("rb") as file:
+        header = _header(_header_lines(file, path), path)
+        start, data = file.tell(), file.read()
+    if not header.rows:
+        return points_of(np.zeros((0, 3)))
+    if header.encoding == "ascii":
+        return points_of(_text(data, header, path))
+    if header.encoding == "binary":
+        return points_of(_binary(data, header, start, path))
+    return points_of(_compressed(data, header, start, path))
+
+
+def _header_lines(file: BinaryIO, path: Path) -> dict[str, list[str]]:
+    """Return the words of each header line by its first word in capitals; DATA is the last line."""
+    lines: dict[str, list[str]] = {}
+    for raw in iter(file.readline, b""):
+        words = raw.decode("ascii", errors="replace").split()
+        if words and not words[0].startswith("#"):
+            lines[words[0].upper()] = words[1:]
+        if "DATA" in lines:
+            return lines
+        if len(lines) > _MOST_LINES:
+            break
+    raise _header_error("has no DATA line in its header", path)
+
+
+def _header_error(problem: str, path: Path) -> FileFormatError:
+    return file_error(path, problem, "check that it is a whole PCD file", "header")
+
+
+def _header(lines: dict[str, list[str]], path: Path) -> PcdHeader:
+    """Return the checked header."""
+    encoding = " ".join(lines["DATA"]).lower()
+    if encoding not in ENCODINGS:
+        way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
+        problem = f"its DATA is {quoted(encoding)}, raybox reads {', '.join(ENCODINGS)}"
+        raise file_error(path, problem, way_out, "header")
+    return PcdHeader(_fields(lines, path), _rows(lines, path), encoding)
+
+
+def _fields(lines: dict[str, list[str]], path: Path) -> list[Field]:
+    """Return the fields; those named like an axis in capitals are that axis if no other is."""
+    names, counts = _words(lines, "FIELDS", path), lines.get("COUNT")
+    columns = [_words(lines, "TYPE", path), _words(lines, "SIZE", path), counts or ["1"] * len(names)]
+    for key, words in zip(("TYPE", "SIZE", "COUNT"), columns, strict=True):
+        if len(words) != len(names):
+            raise _header_error(f"has {len(names)} FIELDS, but {len(words)} words after {key}", path)
+    fields = []
+    for name, kind, size, count in zip(names, *columns, strict=True):
+        if kind.upper() + size not in TYPES:
+            raise _header_error(f"field {quoted(name)} has type {quoted(f'{kind} {size}')}", path)
+        is_axis = name.lower() in AXES and name.lower() not in names
+        numbers = _whole(count, "COUNT", path)
+        fields.append(Field(name.lower() if is_axis else name, f"<{kind.lower()}{size}", numbers))
+    for axis in AXES:
+        if not any(field.name == axis and field.numbers for field in fields):
+            raise _header_error(f"lacks the field {axis}; it has {quoted(' '.join(names))}", path)
+    return fields
+
+
+def _rows(lines: dict[str, list[str]], path: Path) -> int:
+    """Return the number of points: POINTS, which must be WIDTH x HEIGHT where both are given."""
+    counts = {key: _whole(_words(lines, key, path)[0], key, path) for key in lines if key in _COUNTS}
+    area = counts.get("WIDTH", 0) * counts.get("HEIGHT", 1)
+    if "POINTS" not in counts and "WIDTH" not in counts:
+        raise _header_error("lacks POINTS, and WIDTH, too", path)
+    if "WIDTH" in counts and counts.get("POINTS", area) != area:
+        raise _header_error(f"announces {counts['POINTS']} POINTS, but WIDTH x HEIGHT = {area}", path)
+    return counts.get("POINTS", area)
+
+
+def _words(lines: dict[str, list[str]], key: str, path: Path) -> list[str]:
+    if not lines.get(key):
+        raise _header_error(f"lacks {key}", path)
+    return lines[key]
+
+
+def _whole(word: str, key: str, path: Path) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= 18):
+        raise _header_error(f"{key} is {quoted(word)}, not a whole number from 0 on", path)
+    return int(word)
+
+
+def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
+    """Return the points of a text body: one point a line."""
+    counts = [field.numbers for field in header.fields]
+    starts = [0, *accumulate(counts)]
+    columns = [starts[k] for k in header.axes()]
+    lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
+    if len(lines) < header.rows:
+        raise cut_off(path, f"point {len(lines)} of {header.rows}")
+    if len(lines) > header.rows:
+        problem = f"has {len(lines)} points, but its header announces {header.rows}"
+        raise file_error(path, problem, "correct the header", f"point {header.rows}")
+    points = np.zeros((header.rows, 3))
+    for k, line in enumerate(lines):
+        words: list[Any] = line.split()
+        try:
+            points[k] = [float(words[column]) for column in columns]
+        except (ValueError, IndexError) as error:
+            raise _point_error(line, k, path) from error
+        if len(words) != starts[-1]:
+            raise _point_error(line, k, path)
+    return points
+
+
+def _point_error(line: str, point: int, path: Path) -> FileFormatError:
+    return file_error(path, f"{quoted(line)} is not a point", "the file may be cut off", f"point {point}")
+
+
+def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
+    """Return the points of a binary body: all fields of a point, then the next point."""
+    offsets = [0, *accumulate(field.size for field in header.fields)]
+    if header.rows * offsets[-1] > len(data):
+        raise cut_off(path, f"byte {start + len(data)}")
+    axes = header.axes()
+    dtype = np.dtype(
+        {
+            "names": list(AXES),
+            "formats": [header.fields[k].type for k in axes],
+            "offsets": [offsets[k] for k in axes],
+            "itemsize": offsets[-1],
+        }
+    )
+    table = np.frombuffer(data, dtype, header.rows)
+    return np.stack([table[axis].astype(np.float64) for axis in AXES], axis=-1)
+
+
+def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
+    """Return the points of a compressed body: one field of all points, then the next field."""
+    starts = [0, *accumulate(field.size * header.rows for field in header.fields)]
+    fields = _decompressed(data, starts[-1], start, path)
+    columns = []
+    for k in header.axes():
+        _, kind, count = header.fields[k]
+        numbers = np.frombuffer(fields, kind, header.rows * count, starts[k])
+        columns.append(numbers[::count].astype(np.float64))
+    return np.stack(columns, axis=-1)
+
+
+def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
+    """Return the bytes of a compressed body, whose sizes are checked before any memory is used."""
+    place = f"byte {start}"
+    if len(data) < _SIZES.size:
+        raise cut_off(path, f"byte {start + len(data)}")
+    packed, size = _SIZES.unpack_from(data)
+    if packed > len(data) - _SIZES.size:
+        raise cut_off(path, f"byte {start + len(data)}")
+    if size != wanted or size > packed * lzf.MOST_EXPANSION:
+        problem = f"{packed} compressed bytes announce {size} bytes, while the header announces {wanted}"
+        raise file_error(path, problem, "copy or download it again", place)
+    try:
+        return lzf.decompress(data[_SIZES.size : _SIZES.size + packed], size)
+    except ValueError as error:
+        problem = f"its compressed data are damaged ({error})"
+        raise file_error(path, problem, "copy or download it again", place) from error
