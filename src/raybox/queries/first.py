@@ -17,15 +17,16 @@ from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, intersect, tie_is_certain
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.exact_order import is_before
-from raybox.queries.merge_geometries import FlatHits, merge_hits
-from raybox.queries.merge_parts import (
+from raybox.queries.hit_sorting import is_before
+from raybox.queries.merge import (
+    FlatHits,
     PartHits,
     arrays_of,
     blank_rows,
     exact_order,
     hits_of_part,
     join_hits,
+    merge_hits,
     pick_rows,
 )
 from raybox.queries.nearest.stream import both_at_range_start
@@ -33,9 +34,8 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.protocol import ExactHooks, Hooks, StreamHooks
-from raybox.traversal.ray_order import Order, Span, list_undecided
-from raybox.traversal.ray_setup import RESULT
-from raybox.traversal.ray_state import end_at, mark_undecided
+from raybox.traversal.ray_setup import RESULT, end_at, mark_undecided
+from raybox.traversal.workspace import Order, Span, list_undecided
 from raybox.validation import Floats, Ints
 
 _TOGETHER = 1024  # hits timed at a time: eight are one vector, and a call has 200 words to pass

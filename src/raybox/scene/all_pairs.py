@@ -20,7 +20,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
-from raybox.compiler.simd_loops import Register
+from raybox.compiler.simd_arrays import Register
 from raybox.compiler.simd_single import lowest_bit
 from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
