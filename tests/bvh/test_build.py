@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.bvh import build as build_module
-from raybox.bvh import hilbert_build, hilbert_curve, hilbert_sort, sah_parallel
+from raybox.bvh import hilbert_build, hilbert_curve, sah_parallel
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.build_threads import build_pool
 from raybox.bvh.frame import FramedBoxes, choose_frame, frozen
@@ -98,7 +98,7 @@ def small_tasks(monkeypatch):
         (build_module, "_CHUNK", 100),
         (build_module, "_TASK", 64),
         (sah_parallel, "_CHUNK", 150),
-        (hilbert_sort, "_CHUNK", 100),
+        (hilbert_build, "_SORT_CHUNK", 100),
         (hilbert_build, "_CHUNK", 24),
     ]:
         monkeypatch.setattr(module, name, value)
@@ -247,13 +247,13 @@ def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
     center, exponent, reach = choose_frame(lower, upper)
     boxes = FramedBoxes(lower, upper, center, 2.0**exponent)
     over = np.concatenate([-2 * center * boxes.scale, [0], [cells / boxes.scale] * 3, [0]])
-    monkeypatch.setattr(hilbert_sort, "_CHUNK", 300)
-    monkeypatch.setattr(hilbert_sort, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
+    monkeypatch.setattr(hilbert_build, "_SORT_CHUNK", 300)
+    monkeypatch.setattr(hilbert_build, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
     with build_pool(1) as run_each:
-        rows, keys = hilbert_sort.sort_along_curve(run_each, boxes, reach)
+        rows, keys = hilbert_build.sort_along_curve(run_each, boxes, reach)
     numbers = rows.view(np.int32)[keys & (2**31 - 1), 3]
     assert np.array_equal(np.sort(numbers), np.arange(side**3))
-    places = hilbert_curve.Curve(boxes.center, boxes.scale, hilbert_sort.make_grid()).places(
+    places = hilbert_curve.Curve(boxes.center, boxes.scale, hilbert_build.make_grid()).places(
         lower[numbers], upper[numbers]
     )
     assert (places[1:] > places[:-1]).all()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox.bvh import partial_rebuild
 from raybox.bvh import refit as refit_module
-from raybox.bvh import refit_policy
 from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.refit import copy_nodes, refit, refit_into
@@ -282,7 +282,9 @@ def test_a_refused_update_leaves_the_scene_unchanged():
 
 def test_rebuilds_and_copies_have_the_scene_s_quality(monkeypatch):
     made = []
-    monkeypatch.setattr(refit_policy, "build", lambda *boxes, **how: made.append(how) or build(*boxes, **how))
+    monkeypatch.setattr(
+        partial_rebuild, "build", lambda *boxes, **how: made.append(how) or build(*boxes, **how)
+    )
     boxes = uniform(2000)
     scene = rb.Scene(rb.Boxes(*boxes), quality="fast", workers=1)
     scene.update(rb.Boxes(boxes[0][::-1], boxes[1][::-1]))

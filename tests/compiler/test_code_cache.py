@@ -13,7 +13,7 @@ import pytest
 from numba import types
 from numba.core.registry import cpu_target
 
-from raybox.compiler import code_files, code_origin, stored_code
+from raybox.compiler import code_files, code_origin
 from raybox.compiler.code_files import cache_folder, load, prune, save
 from raybox.traversal import packet, protocol
 
@@ -223,7 +223,7 @@ def test_field_names_and_their_order_identify_code():
         inner = namedtuple("Inner", fields)
         kind = types.NamedTuple((types.float64, types.float64), inner)
         kinds = (types.int64, types.Tuple((types.NamedTuple((kind, types.float64), outer), types.int64)))
-        return code_origin.find_origin(stored_code.reduce, kinds).text
+        return code_origin.find_origin(code_files.reduce, kinds).text
 
     assert origin("t_min, t_max") == origin("t_min, t_max")
     assert len({origin(fields) for fields in ("t_min, t_max", "t_max, t_min", "t_min, far")}) == 3
@@ -248,9 +248,9 @@ def test_two_definitions_of_a_kernel_identify_code(monkeypatch):
         monkeypatch.setattr(
             code_origin,
             "DISPATCHERS",
-            [(stored_code.reduce, table.get), (stored_code.reduce, {}.__getitem__)],
+            [(code_files.reduce, table.get), (code_files.reduce, {}.__getitem__)],
         )
-        texts.add(code_origin.find_origin(stored_code.reduce, (kind,)).text)
+        texts.add(code_origin.find_origin(code_files.reduce, (kind,)).text)
     assert len(texts) == 2
 
 
@@ -286,7 +286,7 @@ def test_hooks_of_traversals_identify_code(tmp_path, monkeypatch):
         stream_hooks = protocol.StreamHooks(None, None, certain_hits=chosen.get("hits"))
         monkeypatch.setitem(protocol.REGISTERED.packet, recorder, packet_hooks)
         monkeypatch.setitem(protocol.REGISTERED.stream, recorder, stream_hooks)
-        found = code_origin.find_origin(stored_code.reduce, (kind,))
+        found = code_origin.find_origin(code_files.reduce, (kind,))
         code_origin._read.cache_clear()
         del sys.modules[name]
         return found
@@ -459,10 +459,10 @@ def test_loading_code_does_not_import_the_compiler(tmp_path):
 
 def test_code_that_calls_a_missing_function_is_not_loaded():
     """LLVM would end the process."""
-    assert stored_code._define(("PyTuple_Size", "NRT_Allocate"), cpu_target.target_context)
-    assert not stored_code._define(("PyTuple_Size", "no_such_name"), cpu_target.target_context)
-    lost = stored_code.MachineCode("lost", b"", (), ("no_such_name",))
-    assert stored_code.rebuild(cpu_target.target_context, (lost, None, None, None, (), ())) is None
+    assert code_files._define(("PyTuple_Size", "NRT_Allocate"), cpu_target.target_context)
+    assert not code_files._define(("PyTuple_Size", "no_such_name"), cpu_target.target_context)
+    lost = code_files.MachineCode("lost", b"", (), ("no_such_name",))
+    assert code_files.rebuild(cpu_target.target_context, (lost, None, None, None, (), ())) is None
 
 
 def _run(arguments, cache):

@@ -10,7 +10,6 @@ from numba import types
 
 from aim import INF
 from raybox.compiler import simd, simd_arrays
-from raybox.compiler.cpu import has
 from raybox.compiler.decorators import FLAGS, entry
 from raybox.compiler.intrinsics import larger, smaller, vector_code
 from raybox.compiler.simd import (
@@ -22,6 +21,7 @@ from raybox.compiler.simd import (
     constant,
     fused,
     greater,
+    has,
     joined,
     lesser,
     splat,

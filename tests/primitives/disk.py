@@ -16,7 +16,7 @@ from numba import types
 from raybox.compiler.decorators import allocating, device, inlined
 from raybox.compiler.intrinsics import prefetch, vector_code
 from raybox.compiler.simd import I32, I64, Lanes, greater, lesser
-from raybox.compiler.simd_loops import loop
+from raybox.compiler.simd_arrays import loop
 from raybox.exact import bigint
 from raybox.exact.definition import Crossing, rounded
 from raybox.exact.predicate import order, sign, time

@@ -22,12 +22,12 @@ from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, intersect, tie, tie_is_certain
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.merge_geometries import exact_time
-from raybox.queries.merge_parts import (
+from raybox.queries.merge import (
     PartHits,
     arrays_of,
     blank_rows,
     comes_earlier,
+    exact_time,
     hits_of_part,
     pick_rows,
 )
@@ -35,12 +35,18 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run
 from raybox.queries.scheduler import run
 from raybox.traversal.packet import PacketAtBox, add_undecided
-from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
-from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
-from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
-from raybox.traversal.ray_setup import LANES, PASSES, RESULT
-from raybox.traversal.ray_state import both_at_range_start, mark_undecided
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT, both_at_range_start, mark_undecided
+from raybox.traversal.workspace import (
+    DEFERRED,
+    RESULTS,
+    Order,
+    PacketGroup,
+    PacketRecorder,
+    Span,
+    list_undecided,
+)
 from raybox.validation import Ints
 
 

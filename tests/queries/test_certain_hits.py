@@ -17,8 +17,7 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import tie_is_certain
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.count import CountRecorder
-from raybox.queries.nearest.entry_plane import BY, WITHIN
-from raybox.queries.nearest.stream import NearestRecorder
+from raybox.queries.nearest.stream import BY, WITHIN, NearestRecorder
 from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import GROWTH, boxes, intersect_slots

@@ -12,8 +12,8 @@ import pytest
 
 import raybox as rb
 from raybox.threads import chunks as parallel
-from raybox.threads.affinity import cores
 from raybox.threads.chunks import check_workers, run_chunks
+from raybox.threads.pool import cores
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, -1])

@@ -9,12 +9,12 @@ import weakref
 import numpy as np
 import pytest
 
-from raybox.compiler.spin_wait import spin_while
-from raybox.threads import affinity
+from raybox.compiler.runtime import spin_while
+from raybox.threads import pool
 from raybox.threads import pool as thread_pool
 from raybox.threads.chunks import chunk_runner, run_chunks
 
-movable = pytest.mark.skipif(not affinity.other_cores(), reason="threads cannot be moved here")
+movable = pytest.mark.skipif(not pool.other_cores(), reason="threads cannot be moved here")
 
 
 @pytest.fixture(autouse=True)
@@ -146,9 +146,9 @@ def test_workers_keep_off_the_core_of_the_calling_thread_which_is_never_moved():
         counts[caller] += 1
         assert os.sched_getaffinity(0) == (before if caller else others[-1])
 
-    others, other_cores = [], affinity.other_cores
+    others, other_cores = [], pool.other_cores
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(affinity, "other_cores", lambda: others.append(other_cores()) or others[-1])
+        patch.setattr(pool, "other_cores", lambda: others.append(other_cores()) or others[-1])
         for core in sorted(before)[:2] * 2:
             os.sched_setaffinity(0, {core})
             os.sched_setaffinity(0, before)
@@ -164,11 +164,11 @@ def test_other_cores_are_all_but_the_current_one():
     try:
         for core in before:
             os.sched_setaffinity(0, {core})
-            assert affinity.other_cores() == frozenset()
+            assert pool.other_cores() == frozenset()
     finally:
         os.sched_setaffinity(0, before)
-    assert affinity.other_cores() < before
-    assert len(affinity.other_cores()) == len(before) - 1
+    assert pool.other_cores() < before
+    assert len(pool.other_cores()) == len(before) - 1
 
 
 @movable
@@ -204,7 +204,7 @@ def affinities(workers):
 
 @movable
 def test_more_threads_than_cores_are_not_pinned():
-    assert affinities(affinity.cores() + 1) == {frozenset(os.sched_getaffinity(0))}
+    assert affinities(pool.cores() + 1) == {frozenset(os.sched_getaffinity(0))}
 
 
 @movable
@@ -217,8 +217,8 @@ def test_an_environment_variable_turns_pinning_off(monkeypatch):
 
 
 def test_workers_are_not_pinned_without_the_system_calls(monkeypatch):
-    monkeypatch.setattr(affinity, "_current_core", lambda: None)
-    assert affinity.other_cores() == frozenset()
+    monkeypatch.setattr(pool, "_current_core", lambda: None)
+    assert pool.other_cores() == frozenset()
     chunks = several(lambda begin, end: (begin, end))
     assert [k for begin, end in chunks for k in range(begin, end)] == list(range(200_000))
 

@@ -19,18 +19,18 @@ from raybox.queries.all_hits import run as all_run
 from raybox.queries.count import CountRecorder
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
-from raybox.traversal.packet_recorder import (
+from raybox.traversal.packet_setup import set_up_packet
+from raybox.traversal.ray_setup import LANES, STOP, frame_of
+from raybox.traversal.single import Job
+from raybox.traversal.slab_coefficients import MARGIN
+from raybox.traversal.workspace import (
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
     NO_OCTANT,
     UNFIT,
     PacketRecorder,
+    make_workspace,
 )
-from raybox.traversal.packet_setup import set_up_packet
-from raybox.traversal.ray_setup import LANES, STOP, frame_of
-from raybox.traversal.single import Job
-from raybox.traversal.slab_coefficients import MARGIN
-from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 from test_many_rays import at_once, run_query, ties, truth
 

@@ -25,8 +25,8 @@ from raybox.traversal.ray_setup import (
     STOP,
     TIMED,
     frame_of,
+    latest_for,
 )
-from raybox.traversal.ray_state import latest_for
 from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up

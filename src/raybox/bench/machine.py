@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from raybox.bench import peers
-from raybox.threads.affinity import cores
+from raybox.threads.pool import cores
 
 WARNING = (
     "Machines are noisy and shared: compare ratios of one run, whose contestants took turns, and no absolute "

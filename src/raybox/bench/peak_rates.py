@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I64, constant
-from raybox.compiler.simd_loops import Register, loop
+from raybox.compiler.simd_arrays import Register, loop
 from raybox.traversal.node_test import clip
 from raybox.traversal.slab_coefficients import coefficients_of
 

@@ -1,5 +1,6 @@
-"""Rebuild the parts of a tree that moves have made poor; leave the others as they are.
+"""Update a tree when its boxes move: a refit, and a rebuild of what refits have made poor.
 
+Only the poor parts are rebuilt, where they have less than half of the boxes and the others are good enough.
 The *excess* of a part is what its nodes add to the tree's cost, less what they added when the part was
 built. Its root is not counted: its bounds follow from the boxes, however the part is built.
 
@@ -7,16 +8,17 @@ The boxes of a part stay together wherever they move, so that straying boxes spo
 whole tree would mix them with all others, and the next moves would spoil every part.
 """
 
+import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.build import Subtree, as_parts, build_part, join
+from raybox.bvh.build import Subtree, as_parts, build, build_part, join
 from raybox.bvh.build_threads import TaskRunner, build_pool
 from raybox.bvh.frame import FramedBoxes, aligned, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
-from raybox.bvh.refit import area_of, bulk_limits, cost_of
+from raybox.bvh.refit import area_of, bulk_limits, copy_nodes, cost_of, refit_into
 from raybox.bvh.sah_parallel import BuildTask, PartRows
 
 # Both are multiples of the cost as built. Parts are rebuilt until the cost should be _TARGET: with 1.2 rays
@@ -24,6 +26,8 @@ from raybox.bvh.sah_parallel import BuildTask, PartRows
 # visit up to twice as many nodes as in a new tree.
 _TARGET = 1.02
 _LIMIT = 1.2
+
+POOR = 1.4  # times the cost as built: rays then visit half again as many nodes
 
 
 class Costs(NamedTuple):
@@ -158,3 +162,52 @@ def _replace(
     ]
     nodes, begins = join(run_each, tree.nodes[: locations[0].begin], subtrees)
     return tree._replace(nodes=nodes, parts=as_parts(begins))
+
+
+class RefitPolicy:
+    """How the tree of a scene is built and updated.
+
+    A refit writes into memory that no query reads: the nodes of the tree before the current one. They become
+    spare when the last query that traverses them has ended, not before; so a query reads one tree from its
+    start to its end, and waits for no update. The price is memory for a second tree, from the first update.
+    """
+
+    def __init__(self, quality: str, threads: int) -> None:
+        self.quality, self.threads = quality, threads
+        self.spare: list[Any] = []  # nodes that no query traverses, of the tree's size
+        self.built: Costs | None = None  # of the tree as built, once known
+        self.rebuilds = 0  # of the whole tree
+        self.partial_rebuilds = 0  # of parts of it
+
+    def build(self, lower: Any, upper: Any) -> Tree:
+        """Return a new tree."""
+        self.spare, self.built = [], None
+        return self._shared(build(lower, upper, quality=self.quality, threads=self.threads))
+
+    def move(self, tree: Tree, old: tuple[Any, Any], new: tuple[Any, Any]) -> Tree:
+        """Return a tree for boxes (lower, upper) that have moved."""
+        nodes = self.spare.pop() if self.spare else copy_nodes(tree.nodes)
+        if self.built is None:
+            self.built = measure(tree._replace(nodes=nodes), *old, threads=self.threads)
+        moved, cost = refit_into(nodes, tree, *new, threads=self.threads)
+        if cost <= POOR * self.built.whole:
+            return self._shared(moved)
+        partial = rebuild_parts(moved, new, self.built, quality=self.quality, threads=self.threads)
+        if partial is None:
+            self.rebuilds += 1
+            del nodes, moved
+            return self.build(*new)
+        self.partial_rebuilds += 1
+        better, self.built = partial
+        self.spare = []
+        return self._shared(better)
+
+    def _shared(self, tree: Tree) -> Tree:
+        """Return a tree whose nodes become spare when its last user is gone."""
+        nodes = tree.nodes
+        view = nodes.view()
+        view.flags.writeable = False
+        nodes.flags.writeable = True
+        spare = self.spare
+        weakref.finalize(view, lambda: spare.__setitem__(slice(None), [nodes])).atexit = False
+        return tree._replace(nodes=view)

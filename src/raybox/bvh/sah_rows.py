@@ -14,7 +14,7 @@ from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
 from raybox.compiler.vector_build import BITS8, F32, F64, I32, I64, INF, LOW, ROW8, UP, Code, V, op, row_type
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
-ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_sort`)
+ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_build`)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
 _BYTES = ir.IntType(8).as_pointer()
 # Numbers in lanes 3 and 7 become 0.

@@ -43,7 +43,7 @@ def demo(out: str) -> None:
     Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
     the extra view, the building and the lidar's rays as demo.html: a page for the browser to turn about.
     """
-    from raybox.cli.png import depth_picture, write_png
+    from raybox.hits.image import depth_picture, write_png
     from raybox.io.formats import read
     from raybox.io.formats.saving import atomic_file
     from raybox.scene.scene import Scene

@@ -20,9 +20,8 @@ from numba.core.caching import _Cache
 from numba.core.serialize import dumps
 from numba.core.typing import Signature
 
-from raybox.compiler.code_files import cache_folder, load, save
+from raybox.compiler.code_files import cache_folder, load, rebuild, reduce, save
 from raybox.compiler.code_origin import describe, find_origin, source_stamp
-from raybox.compiler.stored_code import rebuild, reduce
 
 
 @cache

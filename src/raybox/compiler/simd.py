@@ -9,12 +9,12 @@ from a ray in the plane of a face, then constrains nothing.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-
-from raybox.compiler.cpu import has
+from numba.core.registry import cpu_target
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -279,3 +279,10 @@ def _columns(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list
 def _interleaved(step: int, block: int, count: int) -> list[int]:
     """Return the picks that interleave two vectors' first lanes by `step`, within a block."""
     return [0, count, 1, count + 1] if step < block // 2 else [*range(step), *range(count, count + step)]
+
+
+@cache
+def has(instructions: str) -> bool:
+    """Return whether the machine has an instruction set, by LLVM's name: "avx2", "avx512f"."""
+    *_, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"+{instructions}" in features.split(",")

@@ -1,4 +1,4 @@
-"""Double-double arithmetic with an error bound for each result.
+"""Double-double arithmetic with an error bound for each result, and inverses of matrices.
 
 For planes and triangles, whose crossing times are ratios of longer sums than a box's. A value is head + tail,
 at most `slack` away from the exact one; where the slack leaves a sign or a last bit undecided, callers use
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device
+from raybox.compiler.decorators import device, entry
 from raybox.exact.error_free import two_prod, two_sum
 
 _EPS = 2.0**-100
@@ -210,3 +210,52 @@ def unit(v: Any) -> tuple[float, float, float]:
     x, y, z = v[0] / largest, v[1] / largest, v[2] / largest
     length = math.sqrt(x * x + y * y + z * z)
     return x / length, y / length, z / length
+
+
+_TOLERANCE = 2.0**-92  # of an entry: less than the error that `raybox.primitives.instance_ray` allows
+
+
+@device
+def _write(num: DD, den: DD, high: Any, low: Any, place: Any) -> bool:
+    """Write num/den as a sum of two floats.
+
+    Return whether it is accurate.
+
+    place: instance, row and column.
+    """
+    i, k, j = place
+    if num.head == 0.0 and num.slack == 0.0:  # factors were zero
+        high[i, k, j] = low[i, k, j] = 0.0
+        return True
+    num, den = with_underflow(num), with_underflow(den)
+    head = divide(num, den)
+    left = sub(num, mul(lift(head), den))
+    high[i, k, j] = head
+    low[i, k, j] = (left.head + left.tail) / den.head
+    return head == head and left.slack < abs(head * den.head) * _TOLERANCE
+
+
+@entry
+def invert(placed: Any, high: Any, low: Any, accurate: Any) -> None:
+    """Write the inverse of each matrix's first three columns.
+
+    placed: (M, 3, 4). high, low: (M, 3, 3), whose sum is the inverse. accurate: (M,) bool, whether the error
+    of all entries is below 2^-92 of them.
+    """
+    for i in range(len(placed)):
+        rows = (
+            (placed[i, 0, 0], placed[i, 0, 1], placed[i, 0, 2]),
+            (placed[i, 1, 0], placed[i, 1, 1], placed[i, 1, 2]),
+            (placed[i, 2, 0], placed[i, 2, 1], placed[i, 2, 2]),
+        )
+        x, y, z = lift3(rows[0]), lift3(rows[1]), lift3(rows[2])
+        a, b, c = cross(y, z), cross(z, x), cross(x, y)
+        det = inner(x, a)
+        moderate = is_moderate(rows[0]) and is_moderate(rows[1]) and is_moderate(rows[2])
+        good = moderate and certain(det)
+        for k in range(3):
+            for j in range(3):
+                column = a if j == 0 else (b if j == 1 else c)
+                num = column[0] if k == 0 else (column[1] if k == 1 else column[2])
+                good = _write(num, det, high, low, (i, k, j)) and good
+        accurate[i] = good

@@ -1,11 +1,19 @@
-"""Error-free transformations: sums and products of two floats as exact sums of two floats.
+"""Error-free transformations: exact sums and products of two floats; powers of two from their bits.
 
-Source: Dekker 1971; Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast
-Robust Geometric Predicates", section 2. Neither must overflow, and products must not underflow: factors must
-be `tame`.
+A sum or product is a sum of two floats. Powers of two are cheaper than library calls.
+
+Source: Dekker 1971; Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
+Predicates", section 2. Neither must overflow, and products must not underflow: factors must be `tame`.
 """
 
+import math
+from typing import Any
+
+from numba import types
+
 from raybox.compiler.decorators import device
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import F64, I64
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _TAME_LOW = 2.0**-300
@@ -40,3 +48,29 @@ def two_prod(a: float, b: float) -> tuple[float, float]:
     b_high = c - (c - b)
     b_low = b - b_high
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@vector_code(types.float64)
+def power_of_two(b: Any, exponent: Any) -> Any:
+    """Return 2^exponent, a normal float."""
+    return b.bitcast(b.shl(b.add(exponent, I64(1023)), I64(52)), F64)
+
+
+@vector_code(types.int64)
+def _bits_of(b: Any, x: Any) -> Any:
+    return b.bitcast(x, I64)
+
+
+@device
+def exponent_of(x: float) -> int:
+    """Return e with x = f * 2^e and 1/2 <= f < 1, for x >= 0 and finite; 0 for 0."""
+    biased = _bits_of(x) >> 52
+    return int(biased - 1022) if biased > 0 else math.frexp(x)[1]
+
+
+@device
+def scaled(x: float, exponent: int) -> float:
+    """Return x * 2^exponent, infinite where that overflows."""
+    if -1000 < exponent < 1000:
+        return x * power_of_two(exponent)
+    return math.ldexp(x, exponent)

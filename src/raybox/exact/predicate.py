@@ -3,7 +3,7 @@
 A crossing time is ``(p - o) / d``: the t at which the line ``o + t d`` crosses the plane at ``p``, on one
 axis. Every decision about boxes is `order` of two of them; a limit of the ray's range is the time ``(t_min -
 0) / 1``. Times of planes and triangles are ratios of longer sums; their files filter them, and
-`raybox.exact.ratio` decides what the filters leave undecided.
+`raybox.exact.bigint` decides what the filters leave undecided.
 
 Three steps, each taken only where the one before leaves the order undecided:
 
@@ -20,8 +20,8 @@ reported times are never out of the exact order, and need an exact comparison on
 import math
 
 from raybox.compiler.decorators import device
+from raybox.exact.bigint import big_order, big_time
 from raybox.exact.error_free import tame, two_prod, two_sum
-from raybox.exact.ratio import big_order, big_time
 
 _FILTER = 2.0**-51  # twice the relative error of a quotient
 _UNDERFLOW = 1e-300  # far more than an underflow loses; closer times go to the next step

@@ -1,15 +1,14 @@
 """Frozen containers of arrays: rays, boxes, planes, triangle meshes and instances."""
 
 from raybox.geometry.boxes import Boxes
-from raybox.geometry.container import Geometry
-from raybox.geometry.culling import Cull, facing
-from raybox.geometry.image_bounds import around
+from raybox.geometry.container import Cull, Geometry, facing
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.rays import Rays
 from raybox.geometry.rows import BoxRows, MovingBoxRows, PlaneRows, RayRows, TriangleRows
+from raybox.geometry.transforms import around
 
 Bounded = Boxes | Mesh
 """Geometries with a bounding box for each row."""

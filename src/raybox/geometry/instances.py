@@ -10,8 +10,8 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
-from raybox.geometry.image_bounds import around
 from raybox.geometry.mesh import Mesh
+from raybox.geometry.transforms import around
 from raybox.validation import Bools, Floats
 
 

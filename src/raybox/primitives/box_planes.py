@@ -9,7 +9,7 @@ from numba import types
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes, splat
-from raybox.compiler.simd_loops import loop
+from raybox.compiler.simd_arrays import loop
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
 
 _UPPER = 3  # the first plane that is an upper one

@@ -11,8 +11,7 @@ import numpy as np
 
 from raybox.compiler.decorators import allocating, device
 from raybox.exact import bigint, double_double
-from raybox.exact.bigint import Big
-from raybox.exact.ratio import beyond, ratio, ratio_order
+from raybox.exact.bigint import Big, beyond, ratio, ratio_order
 from raybox.primitives.ray import Ray
 
 

@@ -17,10 +17,9 @@ import numpy as np
 from raybox.compiler.decorators import allocating, device
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact import bigint, double_double
-from raybox.exact.bigint import Big
+from raybox.exact.bigint import Big, beyond, ratio, ratio_order
 from raybox.exact.double_double import DD
 from raybox.exact.predicate import sign
-from raybox.exact.ratio import beyond, ratio, ratio_order
 from raybox.primitives.ray import Ray
 from raybox.primitives.triangle_simd import classify, first_contacts
 

@@ -1,10 +1,12 @@
-"""Sort a ray's hits: insertion in short runs, then merging."""
+"""Sort a ray's hits, by time or exactly, then by index: insertion in short runs, then merging."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, dispatch
+from raybox.primitives.ray import Ray
+from raybox.primitives.table import tie
 
 _RUN = 8  # shorter runs are sorted by insertion
 
@@ -84,3 +86,29 @@ def _merge(how: Any, hits: HitArrays, bounds: tuple[int, int, int]) -> None:
         else:
             index[k], t[k] = other
             j += 1
+
+
+class Exactly(NamedTuple):
+    """Order one ray's hits by exact time, then by index."""
+
+    rows: Any
+    ray: Ray
+
+
+@device
+def is_before(rows: Any, ray: Ray, one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Return whether the first of two hits (index, t) comes first: exactly, by index where they tie."""
+    i, t_i = one
+    j, t_j = other
+    if t_i != t_j:
+        return t_i < t_j
+    order = tie(rows, ray, i, j)
+    return order < 0 or (order == 0 and i < j)
+
+
+@device
+def _is_before_exactly(how: Exactly, one: tuple[int, float], other: tuple[int, float]) -> bool:
+    return is_before(how.rows, how.ray, one, other)
+
+
+ORDERS[Exactly] = _is_before_exactly

@@ -11,7 +11,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Lanes, constant
-from raybox.compiler.simd_loops import Register, bits
+from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.primitives.ray import Ray
@@ -25,11 +25,17 @@ from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
-from raybox.traversal.packet_recorder import DEFERRED, PacketRecorder
-from raybox.traversal.packet_undecided import write_packet_results
+from raybox.traversal.packet_batches import write_packet_results
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
-from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
+from raybox.traversal.workspace import (
+    DEFERRED,
+    Order,
+    PacketGroup,
+    PacketRecorder,
+    Span,
+    list_undecided,
+)
 from raybox.validation import Bools, Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before

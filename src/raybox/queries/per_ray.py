@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler import buffer_pool
+from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.single import Job, make_scratch, traverse_rays
@@ -48,7 +48,7 @@ class PerRay(NamedTuple):
     def allocate(self, rays: int, options: Any) -> Any:
         """Return the result arrays of so many rays, not yet written."""
         shape = (rays, *self.shape(options))
-        return self.results(*[buffer_pool.empty(shape, array.dtype) for array in self.arrays])
+        return self.results(*[huge_pages.pooled(shape, array.dtype) for array in self.arrays])
 
     def write_misses(self, results: Any, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""
@@ -79,6 +79,6 @@ def select_rays(job: Job, numbers: Ints | slice) -> Job:
 
 def join_arrays(arrays: Any, dtype: Any) -> Any:
     """Return arrays one after the other, in pooled memory."""
-    joined = buffer_pool.empty((sum(len(array) for array in arrays),), dtype)
+    joined = huge_pages.pooled((sum(len(array) for array in arrays),), dtype)
     np.concatenate([np.empty(0, dtype), *arrays], out=joined)
     return joined

@@ -17,7 +17,7 @@ from raybox.bvh.node import FAR, NUDGE, ULP
 from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
-from raybox.compiler.simd_loops import Register
+from raybox.compiler.simd_arrays import Register
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts

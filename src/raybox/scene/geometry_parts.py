@@ -7,13 +7,12 @@ import numpy as np
 from raybox import validation
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import Tree
-from raybox.bvh.refit_policy import RefitPolicy
+from raybox.bvh.partial_rebuild import RefitPolicy
 from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
 from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
-from raybox.exact.double_double import TAME_HIGH, TAME_LOW
-from raybox.exact.matrix_inverse import invert
+from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
 from raybox.geometry import (
     Bounded,
     Cull,

@@ -13,8 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from raybox.errors import InvalidInput
-from raybox.threads.affinity import cores
-from raybox.threads.pool import ThreadPool, acquire
+from raybox.threads.pool import ThreadPool, acquire, cores
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]

@@ -2,16 +2,57 @@
 
 Starting a thread costs 0.3 ms, and the chunk loops of a query follow each other within a millisecond. So a
 worker spins for a moment before it sleeps. The calling thread spins at the end of a loop, too.
+
+A halted core of a virtual machine can look busy to Linux, which then wakes a thread on the core of the thread
+that woke it: both share that core, 4 ms each, while another is idle. Workers are therefore kept off the core
+of the calling thread during a query. The affinity of the calling thread is never changed, and
+RAYBOX_PIN_THREADS=0 in the environment leaves that of the workers unchanged, too.
 """
 
+import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
+from contextlib import suppress
+from functools import cache
 from threading import Condition, Thread
 from typing import Any
 
 import numpy as np
 
-from raybox.threads import affinity
+_SWITCH = "RAYBOX_PIN_THREADS"
+
+
+def cores() -> int:
+    """Return how many threads this process may run at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def other_cores() -> frozenset[int]:
+    """Return the cores that this thread may run on, less its current one.
+
+    Empty if workers are not to be pinned, or cannot be: only Linux has the system calls.
+    """
+    current_core = _current_core()
+    if current_core is None or os.environ.get(_SWITCH) == "0" or (core := int(current_core())) < 0:
+        return frozenset()
+    return frozenset(os.sched_getaffinity(0)) - {core}
+
+
+def pin(threads: Iterable[int], cores: Set[int]) -> None:
+    """Restrict threads, by native id, to these cores; an empty set changes nothing."""
+    for thread in threads if cores else ():
+        with suppress(OSError):  # it has ended, or may not be moved
+            if os.sched_getaffinity(thread) != cores:
+                os.sched_setaffinity(thread, cores)
+
+
+@cache
+def _current_core() -> Any:
+    """Return the C function for the number of the current core, or None."""
+    return getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
+
 
 # runs chunks as thread number k until none are left; returns their results
 Drain = Callable[[int], list[Any]]
@@ -40,7 +81,7 @@ def _nothing() -> None:
 def _spin(signal: Any, index: int, span: tuple[int, int], reads: int) -> None:
     """Wait while signal[index] is within the span, for at most so many reads."""
     # imported late: queries of one or two pairs need no compiled code
-    from raybox.compiler.spin_wait import spin_while
+    from raybox.compiler.runtime import spin_while
 
     spin_while(signal, index, *span, reads)
 
@@ -91,9 +132,9 @@ class ThreadPool:
         if self._ready:
             return
         self._ready = True
-        self._spins = self._number < affinity.cores()  # a spinning thread must not hold up another
-        self._cores = affinity.other_cores() if self._spins else frozenset()
-        affinity.pin([thread.native_id or 0 for thread in self._threads or ()], self._cores)
+        self._spins = self._number < cores()  # a spinning thread must not hold up another
+        self._cores = other_cores() if self._spins else frozenset()
+        pin([thread.native_id or 0 for thread in self._threads or ()], self._cores)
         if self._threads is None:
             self._threads = list(filter(None, map(self._start, range(1, self._number + 1))))
 
@@ -134,7 +175,7 @@ class ThreadPool:
 
     def _serve(self, number: int) -> None:
         """Run one loop after the other, as worker of this number."""
-        affinity.pin((0,), self._cores)  # a new thread inherits the affinity of the calling thread
+        pin((0,), self._cores)  # a new thread inherits the affinity of the calling thread
         loop = 0
         while True:
             loop = self._join(number, loop)

@@ -13,10 +13,9 @@ from typing import Any
 
 from raybox.compiler.decorators import device, dispatch
 from raybox.traversal import node_test, stream_lists
-from raybox.traversal.packet_recorder import PacketRecorder
 from raybox.traversal.protocol import REGISTERED
 from raybox.traversal.ray_setup import STOP
-from raybox.traversal.workspace import Workspace
+from raybox.traversal.workspace import PacketRecorder, Workspace
 
 
 @device

@@ -22,8 +22,7 @@ from numba.core import cgutils
 from raybox.bvh.node import CHILD, EMPTY, WIDTH
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, splat, steps
-from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.simd_loops import Register, bits, loop
+from raybox.compiler.simd_arrays import Memory, Register, bits, loop
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 

@@ -8,7 +8,7 @@ over nodes is that of `raybox.traversal.stream`, with packets for rays; only a b
 all sixteen at once. No ray is sorted, and what is known of a packet lies side by side.
 
 Certain hits are recorded as in `raybox.traversal.certain_hits`. A ray keeps an undecided box until its packet
-has been everywhere; then `raybox.traversal.packet_undecided` decides. A ray that would keep too many is
+has been everywhere; then `raybox.traversal.packet_batches` decides. A ray that would keep too many is
 `DEFERRED` to the stream traversal. (Boxes of cities and meshes share planes: without this, deferred rays took
 a third of the time of `nearest`.)
 
@@ -26,12 +26,15 @@ from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import closing_over, device, dispatch, whole
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
-from raybox.compiler.simd_loops import Register
+from raybox.compiler.simd_arrays import Register
 from raybox.compiler.simd_single import lowest_bit
 from raybox.primitives.table import prefetch_rows
 from raybox.traversal.node_test import clip, sides_of
-from raybox.traversal.packet_bounds import end_packet
-from raybox.traversal.packet_recorder import (
+from raybox.traversal.packet_setup import end_packet
+from raybox.traversal.protocol import REGISTERED, StreamHooks, ends_rays, prefetches_boxes
+from raybox.traversal.ray_setup import LANES, STOP
+from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
+from raybox.traversal.workspace import (
     COLUMNS,
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
@@ -39,9 +42,6 @@ from raybox.traversal.packet_recorder import (
     UNDECIDED_BOXES,
     PacketRecorder,
 )
-from raybox.traversal.protocol import REGISTERED, StreamHooks, ends_rays, prefetches_boxes
-from raybox.traversal.ray_setup import LANES, STOP
-from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
 
 _BLOCK = COLUMNS * LANES
 

@@ -12,10 +12,9 @@ from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
-from raybox.traversal.ray_order import NEXT, UNDECIDED_RAYS, Order, Span
 from raybox.traversal.ray_setup import CELLS, LANES, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
-from raybox.traversal.workspace import FIRST, Workspace
+from raybox.traversal.workspace import FIRST, NEXT, UNDECIDED_RAYS, Order, Span, Workspace
 
 SMALL_BATCH = 1024  # so many rays are not worth sorting: that costs as much as traversing with some 500
 CACHED_RAYS = 1024  # rays that a core's first cache holds

@@ -13,7 +13,6 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.node import NUDGE
-from raybox.compiler.cpu import has
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import (
@@ -25,12 +24,13 @@ from raybox.compiler.simd import (
     Lanes,
     constant,
     greater,
+    has,
     joined,
     lesser,
     lined_up,
     steps,
 )
-from raybox.compiler.simd_loops import Register, loop
+from raybox.compiler.simd_arrays import Register, loop
 from raybox.traversal.ray_setup import (
     CELLS,
     CELLS_A_UNIT,

@@ -50,9 +50,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
-from raybox.compiler.cpu import has
+from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, WIDTH, Tree
 from raybox.compiler.decorators import device, whole
+from raybox.compiler.intrinsics import larger
+from raybox.compiler.simd import has
+from raybox.exact.error_free import power_of_two
+from raybox.primitives.status import UNDECIDED_INDEX
 
 PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
@@ -123,3 +126,35 @@ def octant_of(packed_rays: Any, r: int) -> int:
     for axis in range(3):
         octant |= int(packed_rays[r, INVERSE + axis] < 0.0) << axis
     return octant
+
+
+_ROUND = 2.0**-50
+
+
+@device
+def mark_undecided(workspace: Any, ray: int) -> None:
+    """Leave a ray to the exact fallback."""
+    workspace.state[ray, RESULT] = UNDECIDED_INDEX
+    workspace.packed_rays[ray, STOP] = PASSES
+
+
+@device
+def latest_for(workspace: Any, ray: int, t: float) -> Any:
+    """Return a time in the units of a packed ray, rounded up to float32, and not before its beginning."""
+    x = t * power_of_two(workspace.power[ray])
+    shift = np.float64(workspace.shift[ray])
+    y = x - shift + (abs(x) + abs(shift)) * _ROUND
+    return np.float32(larger(y + (abs(y) * LATER + NUDGE), 0.0))
+
+
+@device
+def end_at(workspace: Any, ray: int, t: float) -> None:
+    """End a ray at t, if it does not end sooner: nothing after it matters."""
+    late = latest_for(workspace, ray, t)
+    workspace.packed_rays[ray, STOP] = min(workspace.packed_rays[ray, STOP], late)
+
+
+@device
+def both_at_range_start(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether two times, each given by its bounds, are both the beginning of the ray's range."""
+    return one[0] == one[1] and other[0] == other[1] and one[0] == other[0]

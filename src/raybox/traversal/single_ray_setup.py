@@ -20,7 +20,7 @@ import numpy as np
 
 from raybox.bvh.node import FAR, Tree, outward_down, outward_up
 from raybox.compiler.decorators import device, inlined
-from raybox.exact.powers_of_two import exponent_of, scaled
+from raybox.exact.error_free import exponent_of, scaled
 from raybox.primitives.ray import extent
 
 _SLOW = 2.0**-60  # direction parts below this share of the largest: the ray stands still

@@ -18,9 +18,8 @@ from numba import types
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, eight_columns, fused, greater, transposed
 from raybox.compiler.simd_arrays import Memory
-from raybox.traversal.packet_recorder import PacketRecorder
 from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP
-from raybox.traversal.workspace import SLAB_WORDS
+from raybox.traversal.workspace import SLAB_WORDS, PacketRecorder
 
 NEAR, FAR, STEEP, FLAT, MARGIN = 0, 3, 6, 9, 12
 _PARTS = NEAR, FAR, STEEP, FLAT

@@ -20,13 +20,20 @@ from raybox.traversal.child_order import drop_ended, intersect_slots, is_pruned,
 from raybox.traversal.node_test import boxes, used
 from raybox.traversal.packed_rays import load_float64
 from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet
-from raybox.traversal.packet_recorder import PacketRecorder
 from raybox.traversal.protocol import add_candidate, defers_float64, ends_rays, record, record_certain
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.single import push
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
-from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, SINGLE_TESTS, WAITING, Workspace
+from raybox.traversal.workspace import (
+    LIST_TESTS,
+    NODE_TESTS,
+    PAIRS,
+    SINGLE_TESTS,
+    WAITING,
+    PacketRecorder,
+    Workspace,
+)
 
 FULL = 8  # candidates that are resolved at a time
 SHORT = 2  # lists up to this long go on ray by ray

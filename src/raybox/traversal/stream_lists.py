@@ -9,7 +9,7 @@ from numba import types
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
-from raybox.compiler.simd_loops import Register, bits, loop, while_any
+from raybox.compiler.simd_arrays import Register, bits, loop, while_any
 from raybox.traversal.node_test import valid
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.slab_coefficients import stops_of

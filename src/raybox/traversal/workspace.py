@@ -1,4 +1,8 @@
-"""The memory of a traversal with many rays, made once and used again."""
+"""The memory of a traversal with many rays, made once and used again.
+
+`Order` is the order of a batch's rays and lists those that are undecided. `PacketRecorder` has the packets of
+a group, sixteen rays each that stay together. `Workspace` has all else.
+"""
 
 from typing import Any, NamedTuple
 
@@ -6,9 +10,70 @@ import numpy as np
 
 from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
+from raybox.compiler.decorators import device
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
+
+NEXT, UNDECIDED_RAYS = 0, 1  # places in `Order.place`: where the next group begins; how many are undecided
+
+
+@struct
+class Order(NamedTuple):
+    """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
+
+    keys: Any  # int32 (rays + 16,): of those that may hit anything, as threads list them
+    numbers: Any  # int32 (rays + 16,): which rays these are, from the base on
+    rows: Any  # float64 (rays + 16, 8): their origins, directions, t_min and t_max
+    order: Any  # int32 (rays + 16,)
+    where: Any  # int32 (rays + 16,): in which row ray base + order[k] is
+    starts: Any  # int64 (MISS_KEY + 1,); none for few rays, which are in no order
+    undecided: Any  # int32: numbers from the base of undecided rays; room for all rays
+    place: Any  # int64 (2,): NEXT and UNDECIDED_RAYS
+
+
+class Span(NamedTuple):
+    """Rays base + k, or base + order[k], for begin <= k < end."""
+
+    base: int
+    begin: int
+    end: int
+
+
+class PacketGroup(NamedTuple):
+    """The first ray of the batch, and how many packets there are."""
+
+    base: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
+
+
+@device
+def list_undecided(order: Order, k: int) -> None:
+    """List a ray for the exact fallback."""
+    order.undecided[order.place[UNDECIDED_RAYS]] = k
+    order.place[UNDECIDED_RAYS] += 1
+
+
+MAX_PACKET_HITS = 64  # of a ray in a packet; rays with more are left to streams
+MAX_UNDECIDED = 4  # boxes that a ray may keep undecided until its packet has been everywhere
+RESULTS, UNDECIDED_BOXES = 8, 9  # columns past those of packed rays: results; how many boxes, less one
+COLUMNS = 10
+DEFERRED = -3  # the result of rays that are left to streams
+NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these rays are no packet
+
+
+@struct
+class PacketRecorder(NamedTuple):
+    """The recorder of a query, and the rays of packets; see `raybox.traversal.packet`."""
+
+    inner: Any  # the recorder of the query
+    words: Any  # float32 (packets, COLUMNS, 16): packed rays and results, column by column
+    state: Any  # the same memory as int32
+    first: Any  # int32 (packets,): the first ray of each, from the base of the span
+    octant: Any  # int32 (packets,)
+    item: Any  # int32 (packets * 16 * MAX_PACKET_HITS + 16,): boxes of each ray: hit, or undecided
+    undecided: Any  # int32 (packets,): 1 where a ray keeps an undecided box
+
 
 PENDING = MAX_DEPTH * WIDTH
 SLAB_WORDS = 16

@@ -14,15 +14,23 @@ from numba.core import cgutils
 from raybox.compiler.decorators import device, entry, inlined, whole
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I32, I64, constant, splat, steps
-from raybox.compiler.simd_loops import Register, loop
+from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
 from raybox.queries.all_hits.recorder import PACKED, PAIRS, SORTED, AllHitsRecorder
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
-from raybox.traversal.packet_recorder import COLUMNS, MAX_PACKET_HITS, RESULTS, PacketRecorder
-from raybox.traversal.ray_order import Order, PacketGroup, Span, list_undecided
 from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
-from raybox.traversal.workspace import Workspace
+from raybox.traversal.workspace import (
+    COLUMNS,
+    MAX_PACKET_HITS,
+    RESULTS,
+    Order,
+    PacketGroup,
+    PacketRecorder,
+    Span,
+    Workspace,
+    list_undecided,
+)
 
 _EIGHT = 8
 _SHORT = 64  # hits: longer rows are sorted

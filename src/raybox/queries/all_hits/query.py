@@ -13,8 +13,16 @@ from raybox.queries.all_hits import hit_rows, recorder
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, ExactAllHits, run
 from raybox.queries.columns import ChunkResults, Columns, Scratch, hit_dtypes
-from raybox.queries.merge_geometries import FlatHits, merge_hits
-from raybox.queries.merge_parts import PartHits, blank_rows, exact_order, hits_of_part, join_hits, pick_rows
+from raybox.queries.merge import (
+    FlatHits,
+    PartHits,
+    blank_rows,
+    exact_order,
+    hits_of_part,
+    join_hits,
+    merge_hits,
+    pick_rows,
+)
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
 from raybox.validation import Ints

@@ -14,10 +14,9 @@ from raybox.primitives.status import HIT, UNDECIDED
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox
-from raybox.traversal.packet_recorder import DEFERRED, MAX_PACKET_HITS
-from raybox.traversal.ray_setup import LANES, PASSES
-from raybox.traversal.ray_state import mark_undecided
+from raybox.traversal.ray_setup import LANES, PASSES, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
+from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS
 
 
 @struct

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler import buffer_pool
+from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.ray import Ray, get_ray
@@ -14,15 +14,14 @@ from raybox.queries.all_hits import hit_rows
 from raybox.queries.all_hits.recorder import PAIRS, SORTED, AllHitsRecorder
 from raybox.queries.batches import Plan, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
-from raybox.queries.exact_order import Exactly
-from raybox.queries.hit_sorting import HitArrays, make_hit_arrays, sort
+from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import batches_of, group_width
 from raybox.threads.chunks import Run, chunk_runner, uncounted
-from raybox.traversal.packet_recorder import MAX_PACKET_HITS
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
 _GROUP_WIDTHS = 4, 4, 4, 4
@@ -145,7 +144,7 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     exact = _Exact(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
     counts[undecided], where[undecided] = exact.counts, -1
     offsets = _offsets(counts)
-    index, t = (buffer_pool.empty((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
+    index, t = (huge_pages.pooled((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
 
     def copy(begin: int, end: int) -> None:
         for part in streams[begin:end]:

@@ -15,17 +15,18 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import intersect
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.exact_order import is_before
 from raybox.queries.first import stream
 from raybox.queries.first.stream import FirstRecorder
-from raybox.queries.merge_geometries import FlatHits, merge_hits
-from raybox.queries.merge_parts import (
+from raybox.queries.hit_sorting import is_before
+from raybox.queries.merge import (
+    FlatHits,
     PartHits,
     arrays_of,
     blank_rows,
     exact_order,
     hits_of_part,
     join_hits,
+    merge_hits,
     pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray

@@ -9,9 +9,8 @@ from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
 from raybox.traversal.protocol import StreamHooks
-from raybox.traversal.ray_order import Order, Span, list_undecided
-from raybox.traversal.ray_setup import RESULT
-from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
+from raybox.traversal.ray_setup import RESULT, both_at_range_start, end_at, mark_undecided
+from raybox.traversal.workspace import Order, Span, list_undecided
 
 _AT_ONCE = 1024  # hits timed by one call: eight are one vector, and a call has 200 words to pass
 

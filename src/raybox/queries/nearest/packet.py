@@ -10,11 +10,10 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
 from raybox.traversal.node_test import is_certain, reach, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
-from raybox.traversal.packet_recorder import DEFERRED, RESULTS, PacketRecorder
-from raybox.traversal.packet_undecided import resolve_undecided
+from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.protocol import PacketHooks
-from raybox.traversal.ray_order import Order, PacketGroup
 from raybox.traversal.ray_setup import LANES, PASSES
+from raybox.traversal.workspace import DEFERRED, RESULTS, Order, PacketGroup, PacketRecorder
 
 
 def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:

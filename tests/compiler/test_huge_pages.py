@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.compiler import buffer_pool
+from raybox.compiler import huge_pages
 
 SIZE = 1 << 19  # floats: four megabytes
 
 
 @pytest.fixture(autouse=True)
 def _empty_pool(monkeypatch):
-    monkeypatch.setattr(buffer_pool, "_FREE", deque())
+    monkeypatch.setattr(huge_pages, "_FREE", deque())
 
 
 def place_of(array):
@@ -24,26 +24,26 @@ def place_of(array):
 
 
 def test_memory_is_reused_after_its_last_array_is_gone():
-    array = buffer_pool.empty((SIZE // 4, 4), np.float64)
+    array = huge_pages.pooled((SIZE // 4, 4), np.float64)
     place, row = place_of(array), array[1]
     row[:] = 7.0
     del array
-    other = buffer_pool.empty((SIZE,), np.int64)
+    other = huge_pages.pooled((SIZE,), np.int64)
     assert place_of(other) != place
     other[:] = 0
     assert (row == 7.0).all()
     del row
-    assert place_of(buffer_pool.empty((SIZE,), np.float64)) == place
+    assert place_of(huge_pages.pooled((SIZE,), np.float64)) == place
     assert other.flags.writeable
     assert other.flags.c_contiguous
 
 
 def test_memory_of_read_only_arrays_is_reused_as_writable():
-    array = buffer_pool.empty((SIZE,), np.float64)
+    array = huge_pages.pooled((SIZE,), np.float64)
     place = place_of(array)
     array.setflags(write=False)
     del array
-    again = buffer_pool.empty((SIZE,), np.float64)
+    again = huge_pages.pooled((SIZE,), np.float64)
     assert place_of(again) == place
     again[:] = 1.0
 
@@ -52,28 +52,28 @@ def test_memory_of_read_only_arrays_is_reused_as_writable():
     ("rows", "same"), [(SIZE, True), (SIZE // 2, True), (SIZE // 4, False), (SIZE + 1, False)]
 )
 def test_memory_is_reused_for_arrays_of_similar_size(rows, same):
-    place = place_of(buffer_pool.empty((SIZE,), np.float64))
-    array = buffer_pool.empty((rows,), np.float64)
+    place = place_of(huge_pages.pooled((SIZE,), np.float64))
+    array = huge_pages.pooled((rows,), np.float64)
     assert array.shape == (rows,)
     assert (place_of(array) == place) is same
 
 
 def test_small_arrays_are_not_pooled():
-    array = buffer_pool.empty((100,), np.float64)
+    array = huge_pages.pooled((100,), np.float64)
     assert array.shape == (100,)
     del array
-    assert not buffer_pool._FREE
+    assert not huge_pages._FREE
 
 
 def test_the_pool_is_bounded_and_drops_the_oldest(monkeypatch):
-    monkeypatch.setattr(buffer_pool, "_MAX_FREE_BYTES", 3 * 8 * SIZE)
-    arrays = [buffer_pool.empty((SIZE,), np.float64) for _ in range(5)]
+    monkeypatch.setattr(huge_pages, "_MAX_FREE_BYTES", 3 * 8 * SIZE)
+    arrays = [huge_pages.pooled((SIZE,), np.float64) for _ in range(5)]
     places = [place_of(array) for array in arrays]
     while arrays:
         arrays.pop(0)
-    assert [place_of(memory) for memory in buffer_pool._FREE] == places[2:]
-    buffer_pool.empty((4 * SIZE,), np.float64)
-    assert [place_of(memory) for memory in buffer_pool._FREE] == places[2:]
+    assert [place_of(memory) for memory in huge_pages._FREE] == places[2:]
+    huge_pages.pooled((4 * SIZE,), np.float64)
+    assert [place_of(memory) for memory in huge_pages._FREE] == places[2:]
 
 
 def test_threads_never_share_memory():
@@ -81,7 +81,7 @@ def test_threads_never_share_memory():
 
     def use(number):
         for turn in range(200):
-            array = buffer_pool.empty((SIZE // 2 + 1000 * number,), np.int64)
+            array = huge_pages.pooled((SIZE // 2 + 1000 * number,), np.int64)
             array[::1000] = 1000 * number + turn
             if not (array[::1000] == 1000 * number + turn).all():
                 wrong.append(number)
@@ -93,7 +93,7 @@ def test_threads_never_share_memory():
     for thread in threads:
         thread.join()
     assert not wrong
-    assert buffer_pool._FREE
+    assert huge_pages._FREE
 
 
 @pytest.mark.parametrize("query", ["nearest", "count", "first", "all"])
@@ -113,7 +113,7 @@ def test_results_survive_the_next_query(query):
     assert place_of(run(other)) != place
     assert np.array_equal(result, copy)
     del result
-    assert buffer_pool._FREE
+    assert huge_pages._FREE
     assert np.array_equal(run(one), copy)
 
 
@@ -123,8 +123,8 @@ def leak(module):  # as some extensions do: at exit the names of such modules be
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
     return sys.modules.setdefault(module.__name__, module)
 early = leak(types.ModuleType("early"))
-import numpy as np, raybox as rb, raybox.compiler.buffer_pool
-leak(raybox.compiler.buffer_pool)
+import numpy as np, raybox as rb, raybox.compiler.huge_pages
+leak(raybox.compiler.huge_pages)
 late = leak(types.ModuleType("late"))
 scene = rb.Scene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
 rays = rb.Rays(np.full((200_000, 3), -1.0), [1, 1, 1])
