@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.geometry import box_bounds as bounds
 from raybox.validation import Bools, Floats
 
@@ -24,6 +25,7 @@ class BoxRows(NamedTuple):
 
 
 @final
+@guard_class("lower", "upper", "ndim_space", "rows")
 class Boxes:
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 

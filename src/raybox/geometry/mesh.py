@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.validation import Floats, Ints
 
@@ -19,6 +20,7 @@ class TriangleRows(NamedTuple):
 
 
 @final
+@guard_class("vertices", "faces", "ndim_space", "corners", "rows")
 class Mesh:
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 

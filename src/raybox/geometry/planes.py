@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.validation import Floats
 
@@ -24,6 +25,7 @@ class PlaneRows(NamedTuple):
 
 
 @final
+@guard_class("normals", "offsets", "ndim_space", "rows")
 class Planes:
     """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 
