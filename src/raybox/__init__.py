@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raybox._version import __version__ as __version__
+from raybox.compiler.guarded_imports import guard_imports
 
 if TYPE_CHECKING:
     from raybox import cluster as cluster
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from raybox.scene.sweep import sweep as sweep
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
+
+guard_imports()
 
 # Where each public name lives. Names are looked up on first use, so that `import raybox` costs
 # next to nothing and Numba is loaded only by the questions that need it.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
 from raybox.scene.scene import Scene
@@ -78,6 +79,7 @@ class HitPoints(NamedTuple):
 
 
 @final
+@guard_class()
 class RayMeshIntersector:
     """A replacement for `trimesh.Trimesh.ray`: the same methods, arguments and types of results.
 

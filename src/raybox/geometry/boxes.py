@@ -7,12 +7,14 @@ from typing import Any, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.geometry import box_bounds as bounds
 from raybox.geometry.rows import BoxRows, in_space
 from raybox.validation import Bools, Floats
 
 
 @final
+@guard_class("lower", "upper", "ndim_space", "rows")
 class Boxes:
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 

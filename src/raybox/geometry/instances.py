@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
@@ -61,6 +62,7 @@ def with_scratch(rows: Any, rays: int) -> Any:
 
 
 @final
+@guard_class("geometry", "transforms", "ndim_space", "rows")
 class Instances:
     """Instances of boxes or of a mesh: exact images under matrices.
 

@@ -5,12 +5,14 @@ from typing import Any, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.rows import TriangleRows
 from raybox.validation import Floats, Ints
 
 
 @final
+@guard_class("vertices", "faces", "ndim_space", "corners", "rows")
 class Mesh:
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 

@@ -5,12 +5,14 @@ from typing import Any, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.rows import PlaneRows, in_space
 from raybox.validation import Floats
 
 
 @final
+@guard_class("normals", "offsets", "ndim_space", "rows")
 class Planes:
     """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 

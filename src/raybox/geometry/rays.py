@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import camera, ray_input
 from raybox.geometry.ray_input import RayArrays
@@ -19,6 +20,7 @@ validation.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
 
 
 @final
+@guard_class("origins", "directions", "t_min", "t_max", "shape", "ndim_space", "reshape", "rows")
 class Rays:
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
@@ -14,6 +15,7 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @final
+@guard_class("__init__", "index", "primitive", "t", "shape", "t_enter", "t_exit")
 class Hits:
     """One hit for each ray, in the shape of the rays.
 
@@ -88,9 +90,7 @@ class Hits:
     def t_enter(self) -> Floats:
         """The t at which the whole line enters the primitive, unclamped.
 
-        May be less than t_min.
-
-        NaN for a miss.
+        May be less than t_min. NaN for a miss.
         """
         return self._spans[0]
 
@@ -195,6 +195,7 @@ class RayHits(NamedTuple):
 
 
 @final
+@guard_class("__init__", "offsets", "index", "primitive", "t", "t_enter", "t_exit")
 class AllHits:
     """All hits of all rays, in compressed rows: ray i has ``offsets[i]`` to ``offsets[i + 1]``.
 

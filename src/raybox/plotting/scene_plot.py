@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Boxes, Mesh, Rays
 from raybox.hits import Hits
@@ -98,6 +99,7 @@ def draw_normals(ax: Any, paths: Paths, view: Floats) -> None:
     ax.quiver(*paths.ends[entering].T, *arrows.T, **style)
 
 
+@in_default_environment
 def plot(
     scene: Any, rays: Rays | None = None, hits: Hits | None = None, *, ax: Any = None, normals: bool = False
 ) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.geometry import Boxes, Rays
@@ -91,6 +92,7 @@ def _title(found: Explanation) -> str:
 Pair = list[int]
 
 
+@in_default_environment
 def plot_slabs(ray: Rays, box: Boxes, *, ax: Any = None) -> Any:
     """Draw why one ray hits or misses one box: what `raybox.explain` prints.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing
 from raybox.hits import Hits
@@ -36,6 +37,7 @@ class _PairTask(NamedTuple):
     t: Floats
 
 
+@in_default_environment
 def intersect(
     rays: Rays, geometry: Geometry, *, cull: Cull = None, workers: int = -1, progress: bool = False
 ) -> Hits:

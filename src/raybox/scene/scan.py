@@ -8,6 +8,7 @@ from functools import cmp_to_key
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Ratio, Ray1
@@ -21,6 +22,7 @@ _SLACK = 1e-12  # relative, of a time: thousands of times its rounding error
 _HUGE = 1e300  # times from here on may have overflowed: no bound holds for them
 
 
+@in_default_environment
 def scan(ray: Rays, geometry: Bounded) -> AllHits:
     """Return all hits of one ray, sorted by (t, index): exactly those of `Scene.all`.
 

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from raybox.bvh.node import Tree
+from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import Source
@@ -19,6 +20,7 @@ from raybox.validation import Floats
 
 
 @final
+@guard_class("geometry")
 class Scene(QueryMethods):
     """Geometry that rays may hit, built once and queried many times.
 
@@ -151,6 +153,9 @@ class Scene(QueryMethods):
         cull: Cull = None,
     ) -> Any:
         """Return the public results of a query for all rays."""
+        if not is_default():
+            how = {"workers": workers, "progress": progress, "where": where, "cull": cull}
+            return in_default_environment(self._run)(query, rays, options, **how)
         request, source = self._request(rays, where, cull)
         if len(request.jobs) == 1:
             results = query.run(request.jobs[0], options, workers, progress)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, MovingBoxes
 from raybox.hits import Hits
@@ -18,6 +19,7 @@ from raybox.scene.scene import Scene, state_of
 from raybox.threads.chunks import run_chunks
 
 
+@in_default_environment
 def sweep(
     boxes_moving: Boxes,
     displacement: Any,

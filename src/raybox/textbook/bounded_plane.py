@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import Vector, end, number, numbers, scalar, vector
 
 
@@ -23,6 +24,7 @@ class BoundedPlane(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def bounded_plane(
     origin: ArrayLike,
     direction: ArrayLike,

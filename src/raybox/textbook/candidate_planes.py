@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import AXES, end, number, numbers, ray_and_box
 from raybox.textbook.slab import Face
 
@@ -29,6 +30,7 @@ class CandidatePlanes(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def candidate_planes(
     origin: ArrayLike,
     direction: ArrayLike,

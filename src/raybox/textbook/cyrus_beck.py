@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import AXES, Vector, along, number, numbers, parallel, ray_and_box
 
 MISS = -1.0
@@ -33,6 +34,7 @@ class CyrusBeck(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def cyrus_beck(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> CyrusBeck:
     """Return the hit by the last inward and the first outward crossing of planes.
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Crossing, Ray1
@@ -19,6 +20,7 @@ WORDS = {True: "hit", False: "miss", None: "-"}
 Cell = str | float | None
 
 
+@in_default_environment
 def page(case: Case, nothing: str, verdicts: Sequence[Verdict], exact: Crossing | None) -> str:
     """Return the text of an explanation.
 
@@ -187,10 +189,12 @@ class Explanation(NamedTuple):
     def __str__(self) -> str:
         return page(self.case, self.nothing, self.verdicts, self.exact)
 
+    @in_default_environment
     def __repr__(self) -> str:
         return f"<Explanation: {f'hit at t = {number(self.exact.t)}' if self.exact else 'miss'}>"
 
 
+@in_default_environment
 def explain(ray: "Rays", box: "Boxes") -> Explanation:
     """Print why one ray hits or misses one box, and return the explanation.
 
@@ -223,6 +227,7 @@ def explain(ray: "Rays", box: "Boxes") -> Explanation:
     return found
 
 
+@in_default_environment
 def examine(ray: "Rays", box: "Boxes") -> Explanation:
     """Return the explanation without printing it.
 

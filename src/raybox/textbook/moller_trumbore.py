@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import Vector, number, vector
 
 
@@ -26,6 +27,7 @@ class MollerTrumbore(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def moller_trumbore(
     origin: ArrayLike,
     direction: ArrayLike,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import AXES, number, parallel, ray_and_box
 
 
@@ -32,6 +33,7 @@ class NearFar(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def near_far(origin: ArrayLike, direction: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NearFar:
     """Return the signed near distance of the box.
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.textbook._checks import AXES, Vector, along, end, number, numbers, parallel, ray_and_box
 
 
@@ -38,6 +39,7 @@ class Slab(NamedTuple):
         return self.hit
 
 
+@in_default_environment
 def slab(
     origin: ArrayLike,
     direction: ArrayLike,

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
+
 _SWITCH = "RAYBOX_PIN_THREADS"
 
 
@@ -181,6 +183,7 @@ class ThreadPool:
             loop = self._join(number, loop)
             _spin(self._signal, _LOOP, (loop, loop), self._spins * _WORKER_READS)
 
+    @in_default_environment  # tested for each loop: what runs in one may change the modes
     def _join(self, number: int, last: int) -> int:
         """Wait for a loop after the last, run it if it needs this worker, and return its number."""
         with self._change:

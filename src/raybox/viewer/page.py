@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.scene.scene import Scene
@@ -23,6 +24,7 @@ PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large s
 
 
 @final
+@guard_class("url", "answer", "stage", "wait", "stop")
 class Viewer:
     """A served browser page that shows a scene and casts the rays of clicks; made by `view`.
 
@@ -239,6 +241,7 @@ def _picture(client: Any) -> bytes:
     )
 
 
+@in_default_environment
 def view(
     scene: "str | os.PathLike[str] | Boxes | Mesh | Scene",
     rays: Rays | None = None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import tasks, worker
 from raybox.distributed.dask.compile_once import compile_query
@@ -39,6 +40,7 @@ from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
 
+@in_default_environment
 def cast(  # noqa: PLR0913
     scene: Scene | SplitScene,
     rays: str | os.PathLike[str],

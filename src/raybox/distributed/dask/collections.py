@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask.cluster import import_distributed
 from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
@@ -42,6 +43,7 @@ class _PartitionQuery(NamedTuple):
     workers: int
 
 
+@in_default_environment
 def ask(
     scene: Scene | SplitScene,
     rays: Any,
@@ -183,6 +185,7 @@ def _map_frame(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any
     return rays.map_partitions(_query_frame, spec, names, meta=meta)
 
 
+@in_default_environment
 def _query_frame(part: Any, spec: _PartitionQuery, names: list[str]) -> Any:
     """Return the results of a partition."""
     dimension = _dimension_of_frame(list(part.columns))
@@ -202,6 +205,7 @@ def _map_array(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any
     return rays.rechunk({1: -1}).map_blocks(_query_block, spec, kind, **how)
 
 
+@in_default_environment
 def _query_block(table: Any, spec: _PartitionQuery, kind: np.dtype[Any], block_info: Any = None) -> Any:
     """Return the results of a block."""
     first = block_info[0]["array-location"][0][0]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
+from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask import worker_timers
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.part_folder import (
@@ -153,6 +154,7 @@ _LOADED: dict[str, LoadedJob] = {}
 _LOCK = Lock()
 
 
+@in_default_environment
 def load_job(job: WorkerJob, worker_threads: int) -> LoadedJob:
     """Return a loaded job; the first call of a process loads it."""
     with _LOCK:
@@ -167,6 +169,7 @@ def unload_job(token: str) -> None:
         _LOADED.pop(token, None)
 
 
+@in_default_environment
 def write_parts(job: WorkerJob, parts: Sequence[PartTask]) -> list[PartInfo | Failure]:
     """Write parts one after the other, until one fails or the job is removed; return their trailers."""
     results = list[PartInfo | Failure]()
@@ -186,6 +189,7 @@ def _try_part(job: WorkerJob, part: PartTask) -> PartInfo | Failure:
         return Failure(type(error), str(error))
 
 
+@in_default_environment
 def rays_checksum(job: WorkerJob, position: Position) -> str | None:
     """Return the checksum of the rays of a chunk, as in its part; None if they are invalid or missing."""
     try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.bvh.build import QUALITIES
+from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory
 from raybox.distributed.split.partition import divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
@@ -31,6 +32,7 @@ _EMPTY: dict[str, Bounded] = {
 
 
 @final
+@guard_class("folder", "parts", "memory", "kind", "digest", "ndim_space")
 class SplitScene(QueryMethods):
     """Boxes or triangles in parts on disk.
 
@@ -230,6 +232,7 @@ class SplitScene(QueryMethods):
         if not (found == 1).all():
             raise RayboxError(f"{self.folder} does not hold each box once; split the scene again.")
 
+    @in_default_environment
     def _run(
         self,
         query: Query,

@@ -11,6 +11,7 @@ from typing import cast as typed
 import numpy as np
 
 from raybox._version import __version__
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Bounded, Rays
 from raybox.io.chunked import checksums, pipeline
@@ -43,6 +44,7 @@ class Summary(NamedTuple):
     """Time for the others, reading and writing included."""
 
 
+@in_default_environment
 def cast(  # noqa: PLR0913
     scene: AnyScene,
     rays: str | os.PathLike[str],

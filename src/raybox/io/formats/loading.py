@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.io.formats.assembly import ACCEPTED, build
@@ -10,6 +11,7 @@ from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error
 from raybox.io.formats.table import parse
 
 
+@in_default_environment
 def load(
     path: str | os.PathLike[str],
     *,
@@ -63,6 +65,7 @@ def load(
     return read(path, kind=kind, origin=origin, boxes=boxes, invalid=invalid).geometry
 
 
+@in_default_environment
 def read(
     path: str | os.PathLike[str],
     *,
@@ -98,6 +101,7 @@ def read(
     return found
 
 
+@in_default_environment
 def contents(
     path: str | os.PathLike[str], *, kind: str | None = None, boxes: bool = False
 ) -> Loaded | FileArrays:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Rays
 from raybox.hits import AllHits, Hits
@@ -22,6 +23,7 @@ Columns = Mapping[str, NDArray[Any]]
 Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
 
 
+@in_default_environment
 def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] | None = None) -> None:
     """Write boxes, rays or results into a file: ``.npz .npy .csv .parquet``.
 

@@ -1,0 +1,390 @@
+"""Flags that flush denormal numbers, and rounding modes: no result depends on the caller's."""
+
+import inspect
+import os
+import subprocess
+import sys
+import threading
+import time
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from float_modes import MODES, control_word, modes, set_control_word
+from raybox import files, textbook
+from raybox.adapters.trimesh import RayMeshIntersector
+from raybox.compiler import float_environment
+from raybox.compiler.float_environment import default_environment, in_default_environment, is_default
+from raybox.threads import pool
+from raybox.threads.chunks import run_chunks
+
+TINY = 1e-308
+MARGIN, THIRD = TINY / 3, 1 / 3
+TESTS = Path(__file__).parents[1]
+every_mode = pytest.mark.parametrize("name", MODES)
+
+
+@every_mode
+def test_the_modes_are_set_and_restored(name):
+    before = control_word()
+    assert is_default()
+    with modes(name) as word:
+        assert not is_default()
+        with default_environment():
+            assert is_default()
+            assert control_word() == before
+            with default_environment():
+                assert is_default()
+        assert control_word() == word
+        with pytest.raises(ZeroDivisionError), default_environment():
+            raise ZeroDivisionError
+        assert control_word() == word
+    assert control_word() == before
+
+
+@every_mode
+def test_a_call_that_raises_restores_the_modes(name):
+    boxes = rb.Boxes([0, 0], [1, 1])
+    with modes(name) as word:
+        for call in (lambda: rb.Rays([np.nan, 0], [1, 0]), lambda: rb.Scene(boxes).nearest(3)):
+            with pytest.raises(rb.InvalidInput):
+                call()
+            assert control_word() == word
+
+
+def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
+    control = float_environment._control()
+    monkeypatch.setattr(float_environment, "_control", lambda: control._replace(set_default=lambda _: None))
+    with modes("up") as word:
+        with pytest.raises(rb.RayboxError, match="cannot set these modes"):
+            rb.Boxes([0, 0], [1, 1])
+        assert control_word() == word
+
+
+# Whatever is not listed must be guarded: these return or rearrange what is stored.
+STORED = {
+    rb.Rays: "origins directions t_min t_max shape ndim_space reshape rows",
+    rb.Boxes: "lower upper ndim_space rows",
+    rb.Mesh: "vertices faces ndim_space corners rows",
+    rb.Planes: "normals offsets ndim_space rows",
+    rb.Instances: "geometry transforms ndim_space rows",
+    rb.Hits: "__init__ index primitive t shape t_enter t_exit",
+    rb.AllHits: "__init__ offsets index primitive t t_enter t_exit",
+    rb.Scene: "geometry",
+    rb.SplitScene: "folder parts memory kind digest ndim_space",
+    RayMeshIntersector: "",
+}
+DATA_ONLY = {"check_target"}  # functions that test a path
+
+
+def is_guarded(member) -> bool:
+    function = getattr(member, "func", None) or getattr(member, "fget", None) or member
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is not None and code.co_filename == float_environment.__file__
+
+
+def is_query(cls, name) -> bool:
+    """Return whether a method does nothing but run a query, for which its scene is guarded."""
+    return "_run" in getattr(cls, name).__code__.co_names and "query" in vars(cls)
+
+
+def public_members(cls):
+    for base in cls.__mro__[:-1]:
+        for name, member in vars(base).items():
+            kinds = (property, classmethod, staticmethod, cached_property)
+            if inspect.isfunction(member) or isinstance(member, kinds):
+                public = name == "__init__" or not name.startswith("_")
+                if public or isinstance(member, cached_property):
+                    yield base, name, member
+
+
+def test_every_public_member_is_guarded():
+    count = 0
+    for cls, stored in STORED.items():
+        for base, name, member in public_members(cls):
+            assert is_guarded(member) or name in stored.split() or is_query(base, name), (cls, name)
+            count += is_guarded(member)
+    assert count > 50
+    assert is_guarded(rb.SplitScene._run)
+
+
+def test_every_public_function_and_class_is_guarded():
+    count = 0
+    for module in (rb, rb.stream, rb.cluster, textbook, files):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value) and name not in DATA_ONLY:
+                assert is_guarded(value), name
+                count += 1
+            elif inspect.isclass(value) and not issubclass(value, tuple | Exception):
+                assert value in STORED, name
+    assert count > 18
+
+
+class Case:
+    """Geometry and rays of a scale, made anew at each call; results as bytes."""
+
+    def __init__(self, scale: float, count: int) -> None:
+        rng = np.random.default_rng(7)
+        corner = rng.integers(-40, 40, (300, 3))
+        self.lower, self.upper = corner * scale, (corner + rng.integers(0, 9, (300, 3))) * scale
+        self.origins = rng.integers(-60, 60, (count, 3)) * scale
+        self.directions = rng.integers(-9, 10, (count, 3)) * scale
+        self.directions[::3] = rng.normal(size=self.directions[::3].shape)
+        self.directions[::5, 0] = 5e-324
+        self.directions[::7] *= 1 / scale if scale > 1e-300 else 1.0
+
+    def results(self):
+        """Yield names and arrays of public results."""
+        boxes = rb.Boxes(self.lower, self.upper)
+        yield from (("centers", boxes.centers), ("sizes", boxes.sizes), ("volumes", boxes.volumes))
+        yield "expanded", boxes.expanded(MARGIN).lower
+        yield "contains", boxes.contains(self.origins[:10])
+        rays = rb.Rays(self.origins, self.directions)
+        yield "at", rays.at(THIRD)
+        yield "segments", rb.Rays.segments(self.origins, self.lower[0]).directions
+        scene = rb.Scene(boxes)
+        yield "bounds", scene.bounds
+        hits = scene.nearest(rays)
+        yield from (("nearest", hits.index), ("t", hits.t), ("enter", hits.t_enter), ("exit", hits.t_exit))
+        yield from (("points", hits.points), ("normals", hits.normals))
+        yield from (("occluded", scene.occluded(rays)), ("count", scene.count(rays)))
+        first = scene.first(rays, 3)
+        yield from (("first", first.index), ("first t", first.t))
+        found = scene.all(rays)
+        yield from (("all", found.index), ("all t", found.t), ("lengths", found.lengths))
+        pairs = rb.intersect(rays, rb.Boxes(self.lower[0], self.upper[0]))
+        yield from (("pairs", pairs.index), ("pairs t", pairs.t))
+        moved = rb.sweep(rb.Boxes(self.lower[:9], self.upper[:9]), self.directions[-1], scene)
+        yield from (("sweep", moved.index), ("sweep t", moved.t))
+
+
+def bits(results) -> dict[str, bytes]:
+    return {name: np.ascontiguousarray(array).tobytes() for name, array in results}
+
+
+CASES = {(scale, count): Case(scale, count) for scale in (TINY, 1.0) for count in (1, 9, 4000)}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return {key: bits(case.results()) for key, case in CASES.items()}
+
+
+def test_the_cases_have_hits_and_misses(expected):
+    for (_, count), found in expected.items():
+        if count == 4000:
+            index = np.frombuffer(found["nearest"], np.int64)
+            assert (index >= 0).sum() > 300
+            assert (index < 0).sum() > 300
+
+
+@every_mode
+def test_no_result_depends_on_the_modes(name, expected):
+    for key, case in CASES.items():
+        with modes(name) as word:
+            found = bits(case.results())
+            assert control_word() == word
+        assert {what: found[what] == expected[key][what] for what in found} == dict.fromkeys(found, True), key
+
+
+@pytest.mark.parametrize("name", ["FTZ and DAZ", "up"])
+def test_many_rays_on_several_threads(name):
+    case = Case(TINY, 100_000)
+    rays, scene = rb.Rays(case.origins, case.directions), rb.Scene(rb.Boxes(case.lower, case.upper))
+    hits = scene.nearest(rays, workers=3)
+    with modes(name):
+        again = scene.nearest(rays, workers=3)
+    np.testing.assert_array_equal(again.index, hits.index)
+    np.testing.assert_array_equal(again.t, hits.t)
+    assert (hits.index >= 0).any()
+
+
+@every_mode
+def test_unit_boxes_and_denormal_directions(name):
+    """The ray is above y = 0 where it reaches the boxes; with its direction flushed, it touches the first."""
+    ray = [0.0, 0.0], [1.0, 5e-324]
+    boxes = rb.Boxes([[1, -1], [1, -1]], [[2, 0], [2, -(2.0**-1074)]])
+    with modes(name):
+        assert rb.intersect(rb.Rays(*ray), boxes).hit.tolist() == [False, False]
+        assert rb.Scene(boxes).count(rb.Rays(*ray)) == 0
+        assert rb.intersect(rb.Rays([0, 0], [1, 0.0]), boxes).hit.tolist() == [True, False]
+
+
+CORNERS = np.array([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]]) * TINY
+UPPER = CORNERS[1] + TINY
+STARTS, AHEAD = np.array([[1, 1, 9], [1, 1, -9]]) * TINY, np.array([[0, 0, -1], [0, 0, 1]]) / 3
+
+
+def other_results():
+    mesh = rb.Mesh(CORNERS, [[0, 1, 2], [0, 1, 3], [1, 2, 3]])
+    rays = rb.Rays(STARTS, AHEAD)
+    hits = rb.Scene(mesh).nearest(rays)
+    yield from (("mesh", hits.t), ("uv", hits.uv), ("normals", hits.normals))
+    planes = rb.Planes.through(CORNERS[1:], [[1, 1, 1]])
+    yield from (("offsets", planes.offsets), ("planes", rb.Scene(planes).nearest(rays).t))
+    copies = rb.Instances.from_poses(mesh, [[0, 0, 0], [THIRD, 0, 0]], yaw=0.3)
+    yield from (("transforms", copies.transforms), ("copies", rb.Scene([copies, planes]).nearest(rays).t))
+    yield "bounds of copies", copies.bounds
+    yield "inside", RayMeshIntersector(mesh).contains_points(CORNERS)
+    camera = rb.Rays.pinhole([0, 0, 9], [0, 0, 0], up=[0, 1, 0], fov=41, width=3, height=3)
+    yield "camera", camera.directions
+    yield "explain", np.array(str(rb.explain(rays[0], rb.Boxes(CORNERS[0], UPPER))))
+    yield "slab", np.array(str(textbook.slab(CORNERS[0], (1, 0, 0), CORNERS[0], UPPER).steps))
+
+
+@every_mode
+def test_other_geometries_and_texts(name):
+    plain = bits(other_results())
+    with modes(name) as word:
+        assert bits(other_results()) == plain
+        assert control_word() == word
+
+
+@every_mode
+def test_files(name, tmp_path):
+    boxes = rb.Boxes(np.array([[0, 0, 0], [1, 2, 3]]) * TINY, np.array([[1, 1, 1], [2, 3, 4]]) / 3)
+    rays = rb.Rays(np.full((5, 3), -TINY), np.array([[1, 1, k] for k in range(5)]) / 7)
+
+    def written(folder):
+        rb.save(folder / "boxes.csv", boxes)
+        rb.save(folder / "rays.csv", rays)
+        rb.stream.cast(rb.Scene(rb.load(folder / "boxes.csv")), folder / "rays.csv", folder / "hits.csv")
+        return [path.read_bytes() for path in sorted(folder.glob("*.csv"))]
+
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    plain = written(folders[0])
+    with modes(name) as word:
+        assert written(folders[1]) == plain
+        assert control_word() == word
+    assert len(plain) == 3
+
+
+@every_mode
+def test_a_scene_in_parts(name, tmp_path):
+    case = CASES[TINY, 9]
+    boxes, rays = rb.Boxes(case.lower, case.upper), rb.Rays(case.origins, case.directions)
+    hits = rb.Scene(boxes).nearest(rays)
+    with modes(name) as word:
+        parts = rb.SplitScene(boxes, parts=3, folder=tmp_path / "parts")
+        found = parts.nearest(rays)
+        assert control_word() == word
+    np.testing.assert_array_equal(found.index, hits.index)
+    np.testing.assert_array_equal(found.t, hits.t)
+
+
+def on_two_threads(work) -> None:
+    """Call a function on this thread and on one of the pool."""
+    threads = set()
+
+    def chunk(begin, end):
+        threads.add(threading.current_thread().name)
+        for _ in range(10_000):
+            if len(threads) > 1:
+                break
+            time.sleep(0.001)  # so that the other thread gets a chunk as well
+        work()
+
+    run_chunks(chunk, 200_000, workers=2)
+    assert len(threads) == 2
+
+
+def states_of_workers() -> list[bool]:
+    states = []
+    on_two_threads(lambda: states.append((threading.current_thread().name, is_default())))
+    return [state for thread, state in states if thread.startswith("raybox")]
+
+
+@every_mode
+def test_threads_started_in_other_modes_work_in_the_default_ones(name, monkeypatch):
+    monkeypatch.setattr(pool, "_POOLS", {})
+    with modes(name):
+        states = states_of_workers()
+        states += states_of_workers()
+    assert states
+    assert all(states)
+
+
+@every_mode
+def test_a_loop_that_changes_the_modes_of_a_worker_does_not_change_the_next(name):
+    word = control_word()
+    on_two_threads(lambda: set_control_word(word | MODES[name]))
+    set_control_word(word)
+    states = states_of_workers()
+    assert states
+    assert all(states)
+
+
+def run(code: str, **environ: str) -> str:
+    path = os.pathsep.join([str(Path(rb.__file__).parents[1]), str(TESTS)])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=os.environ | {"PYTHONPATH": path} | environ,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+PAIRS = """
+import sys, float_modes
+def pairs():
+    import raybox as rb
+    rays = rb.Rays([-1e-308, 0, 0], [1 / 3, 5e-324, 0])
+    hits = rb.intersect(rays, rb.Boxes([1e-308, 0, 0], [3e-308, 1, 1]))
+    return hits.index, hits.t, hits.t_exit, hits.points, hits.normals
+before = pairs()
+for name in float_modes.MODES:
+    with float_modes.modes(name):
+        after = pairs()
+    assert all((a == b).all() for a, b in zip(before, after)), name
+print(before[0], 'numba' in sys.modules)
+"""
+
+
+def test_a_pair_without_numba():
+    assert run(PAIRS) == "[0] False\n"
+
+
+CONSTANTS = """
+import sys, float_modes
+import numpy as np
+name = NAME
+def load():
+    import raybox.scene.scene, raybox.scene.sweep, raybox.stream, raybox.adapters.trimesh
+if name:
+    with float_modes.modes(name) as word:
+        load()
+        assert float_modes.control_word() == word
+else:
+    load()
+for module in sorted(key for key in sys.modules if key.startswith('raybox')):
+    for key, value in sorted(vars(sys.modules[module]).items()):
+        if isinstance(value, float | np.floating | np.ndarray) and key != '_START':
+            print(module, key, np.asarray(value).tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("name", ["FTZ, DAZ, up", "down"])
+def test_constants_do_not_depend_on_the_modes_of_the_import(name, tmp_path):
+    plain = run(CONSTANTS.replace("NAME", "''"))
+    found = run(CONSTANTS.replace("NAME", repr(name)), PYTHONPYCACHEPREFIX=str(tmp_path))
+    assert found == plain
+    assert plain.count("\n") > 100
+
+
+def test_decorated_functions_keep_names_and_signatures():
+    def half(x, *, times=1):
+        """Return the half."""
+        return x / 2 * times
+
+    guarded = in_default_environment(half)
+    assert (guarded.__name__, guarded.__doc__) == ("half", "Return the half.")
+    assert inspect.signature(guarded) == inspect.signature(half)
+    assert guarded(3, times=2) == 3.0
