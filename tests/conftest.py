@@ -42,12 +42,17 @@ def local():
 @pytest.fixture
 def cluster(local):
     """Lend both workers, whatever the last test has done to them: one killed as it starts stays away."""
+    from clustering import wait_until
+
+    def are_two():  # Client.wait_for_workers would race with LocalCluster's own list of workers
+        return len(local.nthreads()) >= 2
+
     try:
-        local.wait_for_workers(2, timeout=15)
-    except TimeoutError:
+        wait_until(are_two, "two workers are there", seconds=15)
+    except AssertionError:
         local.cluster.scale(0)
         local.cluster.scale(2)
-        local.wait_for_workers(2, timeout=60)
+        wait_until(are_two, "two workers are there again")
     return local
 
 

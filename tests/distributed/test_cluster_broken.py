@@ -1,23 +1,24 @@
 """rb.cluster.cast with killed workers, interrupted casts, damaged parts, or an unusable cluster."""
 
 import os
+import shutil
 import signal
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import both, distributed, interrupted, numbers_of, started_parts
+from clustering import both, distributed, interrupted, numbers_of, started_parts, wait_until
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import part_folder
 from raybox.io.chunked.chunks import Position
 from raybox.io.formats.common import ReadOptions
-from streaming import IDS, RAYS, SCENE, put
+from streaming import BOXES, IDS, RAYS, SCENE, put
 
 # Workers die
 
@@ -30,11 +31,17 @@ def many_rays(tmp_path, number=60_000):
 def kill(cluster, folder, parts_written, after=20, every=False):
     """Kill a worker, or all of them, as soon as `after` parts exist."""
     before = dict(cluster.run(os.getpid))
-    while len(found := list(folder.glob("part-*"))) < after:
-        time.sleep(0.001)
+    wait_until(lambda: count_done(folder) >= after, f"{after} parts are written")
+    parts_written.append(count_done(folder))
     for pid in list(before.values())[: None if every else 1]:
         os.kill(pid, signal.SIGKILL)
-    parts_written.append(len(found))
+
+
+def count_done(folder):
+    """Return how many parts were written, those that are joined and removed included."""
+    log = folder / "joined"
+    joined = log.read_bytes().count(b"\n") if log.exists() else 0
+    return joined + sum(part_folder.part_number(path) >= joined for path in folder.glob("part-*"))
 
 
 @pytest.mark.parametrize("every", [False, True], ids=["one", "all"])
@@ -52,7 +59,9 @@ def test_workers_that_are_killed(cluster, log, tmp_path, every):
     assert {len(numbers_of(task)) for task in began} >= {1, 4}
     again = [task for task, times in began.items() if times > 1]
     assert len(again) < 20, "more parts were written again than workers were writing or had not reported"
-    assert len([line for line in log() if line[0] == "setup"]) == (4 if every else 3)
+    setups = 4 if every else 3  # one may join only after the cast
+    wait_until(lambda: sum(line[0] == "setup" for line in log()) >= setups, "workers come back")
+    assert sum(line[0] == "setup" for line in log()) == setups
 
 
 def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, log, monkeypatch):
@@ -65,8 +74,7 @@ def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, lo
     lines = len(log())
     for pid in cluster.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
-    while not [line for line in log()[lines:] if line[0] == "setup"]:
-        time.sleep(0.01)
+    wait_until(lambda: [line for line in log()[lines:] if line[0] == "setup"], "a worker comes back")
     cluster.gather([cluster.submit(abs, number, pure=False) for number in range(8)])
     assert not started_parts(log()[lines:])
 
@@ -89,7 +97,92 @@ def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
     cluster.run(worker.unload_job, "x")
 
 
+class Killer:
+    """Kills a worker right before one of the calls of a client."""
+
+    def __init__(self, client, at):
+        self.client, self.at, self.calls = client, at, 0
+        self.pids = [*client.run(os.getpid).values()]
+        self.run, self.register = client.run, client.register_plugin
+
+    def patch(self, monkeypatch):
+        monkeypatch.setattr(self.client, "run", lambda *a, **k: self.call(self.run, a, k))
+        monkeypatch.setattr(self.client, "register_plugin", lambda *a, **k: self.call(self.register, a, k))
+
+    def call(self, real, args, options):
+        self.calls += 1
+        if self.calls == self.at:
+            os.kill(self.pids.pop(), signal.SIGKILL)
+        return real(*args, **options)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4], ids=["version", "sources", "folders", "scene"])
+def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path, monkeypatch, at):
+    """It is no worker with another raybox, nor one without, and the disk is not full."""
+    killer = Killer(cluster, at)
+    killer.patch(monkeypatch)
+    assert both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")[1].rays == 103
+    assert killer.calls >= at
+    assert len(killer.pids) == 1
+
+
+class FakeClient:
+    """A client whose workers return the values given, call by call."""
+
+    scheduler = SimpleNamespace(address="tcp://nowhere")
+
+    def __init__(self, *results):
+        self.results = list(results)
+
+    def wait_for_workers(self, number, timeout):
+        pass
+
+    def run(self, function, *args, on_error):
+        result = self.results.pop(0) if len(self.results) > 1 else self.results[0]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+def test_lost_workers_are_waited_for_but_not_for_ever(monkeypatch):
+    lost, run = distributed.comm.CommClosedError("in the middle"), dask_cluster.run_on_workers
+    assert run(FakeClient({"a": lost, "b": 1}, {}, {"b": 1, "c": 2}), max) == {"b": 1, "c": 2}
+    assert run(FakeClient({"a": ValueError()}), max)["a"].args == ()
+    monkeypatch.setattr(dask_cluster, "SECONDS", 0.3)
+    assert run(FakeClient({"a": lost, "b": 1}), max) == {"b": 1}
+    for result, text in (
+        ({"a": lost}, "the workers of the cluster at tcp://nowhere are lost as soon as they start"),
+        (lost, r"the scheduler at tcp://nowhere does not answer any more \(in the middle\)"),
+    ):
+        with pytest.raises(rb.RayboxError, match=text):
+            run(FakeClient(result), max)
+
+
 # Interrupted and resumed
+
+
+@pytest.mark.parametrize("name", ["nodes.npy", "scene.json", "ids.json", "ready"])
+@pytest.mark.parametrize("damage", ["bit", "cut", "gone"])
+def test_a_scene_that_was_damaged_is_written_again(cluster, tmp_path, name, damage):
+    rays = put(tmp_path / "rays.parquet", RAYS)
+    interrupted(cluster, rays, tmp_path / "found.npy")
+    path = tmp_path / "found.npy.raybox-parts" / "scene" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= damage == "bit"
+    path.write_bytes(data[: {"cut": -1}.get(damage)])
+    if damage == "gone":
+        path.unlink()
+    assert both(cluster, rays, "npy")[1].resumed >= 20
+
+
+def test_another_scene_in_the_folder_of_parts(cluster, tmp_path):
+    split = rb.SplitScene(BOXES, parts=4, folder=tmp_path / "scene")
+    split.check()  # opens all parts here
+    shutil.rmtree(tmp_path / "scene")
+    rb.SplitScene(BOXES[:20], parts=4, folder=tmp_path / "scene")
+    rays = put(tmp_path / "rays.npz", RAYS)
+    with pytest.raises(rb.FileFormatError, match="scene: holds another scene than the cast's; cast it again"):
+        rb.cluster.cast(split, rays, tmp_path / "found.npy", cluster=cluster)
 
 
 def test_what_is_there_is_not_done_again(cluster, tmp_path, log):

@@ -9,6 +9,9 @@ from raybox.bvh.refit import bulk_limits, cost_of
 from raybox.bvh.sah_rows import CLAMP
 from raybox.errors import RayboxError
 
+_ROWS = 1 << 13  # nodes whose bounds are checked at a time: they fit in the cache
+_MAX_EXPONENT = 1000  # of the scale, see `raybox.bvh.frame.choose_frame`
+
 
 def _planes(tree: Tree) -> Any:
     """Return the bounds of every slot as float64 (nodes, 6, 8)."""
@@ -20,16 +23,79 @@ def _require(condition: Any, rule: str) -> None:
         raise RayboxError(f"the tree is not sound: {rule}. Please report this; a fresh Scene repairs it.")
 
 
-def depth_of(tree: Tree) -> int:
-    """Return the number of levels of nodes; raise `RayboxError` above MAX_DEPTH."""
-    children = tree.nodes[:, CHILD:]
-    level, depth = np.zeros(1, np.int64), 0
-    while level.size:
-        depth += 1
-        _require(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} levels")
+def _level_sizes(children: Any) -> list[int]:
+    """Return the number of nodes on each level, at most one level more than MAX_DEPTH."""
+    level, sizes = np.zeros(1, np.int64), list[int]()
+    while level.size and len(sizes) <= MAX_DEPTH:
+        sizes.append(level.size)
         below = children[level]
         level = below[below >= 0]
+    return sizes
+
+
+def depth_of(tree: Tree) -> int:
+    """Return the number of levels of nodes; raise `RayboxError` above MAX_DEPTH."""
+    depth = len(_level_sizes(tree.nodes[:, CHILD:]))
+    _require(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} levels")
     return depth
+
+
+def broken_rule(tree: Tree, boxes: int) -> str:
+    """Return the first rule that a tree of so many boxes breaks, or an empty text.
+
+    Compiled code may traverse a tree that breaks none, whatever its bounds enclose.
+    """
+    nodes = len(tree.nodes)
+    children = np.ascontiguousarray(tree.nodes[:, CHILD:])
+    if not _has_each_once(children[children >= 0], 1, nodes):
+        return "a node has not exactly one parent"
+    if not _has_each_once(~children[(children < 0) & (children != EMPTY)], 0, boxes):
+        return "a box is not in exactly one slot"
+    sizes = _level_sizes(children)
+    if len(sizes) > MAX_DEPTH or sum(sizes) != nodes:
+        return f"nodes form a cycle, or more than {MAX_DEPTH} levels"
+    if not _has_ordered_bounds(tree.nodes, children):
+        return "a slot ends before it begins"
+    return _broken_frame(tree)
+
+
+def _has_each_once(numbers: Any, begin: int, end: int) -> bool:
+    """Return whether numbers are those of begin:end, each once."""
+    if numbers.size != max(0, end - begin):
+        return False
+    if not numbers.size:
+        return True
+    if numbers.min() < begin or numbers.max() >= end:
+        return False
+    found = np.zeros(end - begin, np.bool_)
+    found[numbers - begin] = True
+    return bool(found.all())
+
+
+def _has_ordered_bounds(nodes: Any, children: Any) -> bool:
+    """Return whether no bound is NaN or beyond the opposite one; free slots are (+inf, -inf)."""
+    for begin in range(0, len(nodes), _ROWS):
+        planes = nodes[begin : begin + _ROWS, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
+        low, up = planes[:, 0], planes[:, 1]
+        free = children[begin : begin + _ROWS, None] == EMPTY
+        if not np.where(free, (low == np.inf) & (up == -np.inf), low <= up).all():
+            return False
+    return True
+
+
+def _broken_frame(tree: Tree) -> str:
+    """Return the first rule that what surrounds the nodes breaks, or an empty text."""
+    planes = _planes(tree._replace(nodes=tree.nodes[:1]))[0]
+    if not np.array_equal(tree.root, [planes[:3].min(axis=1), planes[3:].max(axis=1)]):
+        return "the root's bounds are wrong"
+    exponent = tree.exponent
+    valid = isinstance(exponent, int) and abs(exponent) <= _MAX_EXPONENT and tree.scale == 2.0**exponent
+    if not valid or not np.isfinite(tree.center).all():
+        return "tree coordinates are wrong"
+    parts = tree.parts
+    if parts.size and (parts[0] < 1 or parts[-1] >= len(tree.nodes) or (np.diff(parts) <= 0).any()):
+        return "the roots of parts are wrong"
+    return ""
 
 
 def _check_parts(tree: Tree, node: Any, slot: Any) -> None:

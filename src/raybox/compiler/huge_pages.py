@@ -11,6 +11,7 @@ million rays returns 16 MB, and finding and clearing fresh pages for that can ta
 """
 
 import mmap
+import os
 import sys
 from collections import deque
 from contextlib import suppress
@@ -19,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from raybox.errors import InvalidInput
+
 _PAGE = 1 << 21
 _MIN_BYTES = 1 << 18  # smaller arrays stay in pages of the usual size
 _ALIGNMENT = 128  # bytes: two cache lines, which processors fetch in pairs
@@ -26,6 +29,16 @@ _MIN_POOLED_BYTES = 1 << 20  # smaller arrays come from NumPy's allocator
 _MAX_FREE_BYTES = 1 << 26
 _MAX_RATIO = 2  # largest size of a reused buffer, relative to the size that is needed
 _FREE: deque[Any] = deque()
+
+
+def _machine_bytes() -> int:
+    """Return the memory of the machine, as far as the system says it."""
+    names = "SC_PAGE_SIZE", "SC_PHYS_PAGES"
+    known = getattr(os, "sysconf_names", ())
+    return prod(map(os.sysconf, names)) if all(name in known for name in names) else sys.maxsize
+
+
+_MACHINE_BYTES = _machine_bytes()
 
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
@@ -63,7 +76,25 @@ def pooled(shape: tuple[int, ...], kind: Any) -> Any:
     size = prod(shape) * np.dtype(kind).itemsize
     if size < _MIN_POOLED_BYTES:
         return np.empty(shape, kind)
-    return np.asarray(_Buffer(_acquire(size)))[:size].view(kind).reshape(shape)
+    try:
+        memory = _acquire(size)
+    except (MemoryError, OSError, OverflowError) as error:
+        raise too_large(size) from error
+    return np.asarray(_Buffer(memory))[:size].view(kind).reshape(shape)
+
+
+def check_size(size: int) -> None:
+    """Raise `InvalidInput` if so many bytes of results are more than the machine's memory."""
+    if size > _MACHINE_BYTES:
+        raise too_large(size)
+
+
+def too_large(size: int) -> InvalidInput:
+    """Return the error of results of so many bytes."""
+    return InvalidInput(
+        f"the results need {size:,} bytes of memory, more than there is; "
+        "query fewer rays at a time, or return fewer hits of each."
+    )
 
 
 def _acquire(size: int) -> Any:

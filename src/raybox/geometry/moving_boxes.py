@@ -48,6 +48,9 @@ class MovingBoxes:
         validation.require_finite(self.directions, "displacement", "box", "Drop those boxes")
         validation.freeze(self.directions)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MovingBoxes, (self.boxes, self.directions)
+
     @property
     def origins(self) -> Floats:
         """The boxes' centres."""

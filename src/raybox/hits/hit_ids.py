@@ -71,6 +71,29 @@ def _frozen(values: Any) -> Ints:
     return array
 
 
+def restored(kind: Any, source: Source, *arrays: Any) -> Any:
+    """Return hits that were pickled or copied, read-only again."""
+    _freeze_all(source.parts)
+    return kind(*arrays, source)
+
+
+def _freeze_all(values: tuple[Any, ...]) -> None:
+    """Set all arrays in nested tuples read-only."""
+    for value in values:
+        if isinstance(value, tuple):
+            _freeze_all(value)
+        elif isinstance(value, np.ndarray):
+            freeze(value)
+
+
+def spans(source: Source, ray_of: Ints, hit_id: Ints) -> tuple[Floats, Floats]:
+    """Return t_enter and t_exit of each hit; NaN for a miss."""
+    near, far = np.full(hit_id.size, np.nan), np.full(hit_id.size, np.nan)
+    derive(source, ray_of, hit_id, "spans_of", near, far)
+    freeze(near, far)
+    return near, far
+
+
 def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) -> None:
     """Write a derived field of hits into `out`; rows of misses are left unchanged.
 

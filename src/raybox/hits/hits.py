@@ -7,7 +7,7 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.hits.hit_ids import PrimitiveIds, Source, derive
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, restored, spans
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
 from raybox.validation import Bools, Floats, Ints, freeze
 
@@ -30,6 +30,9 @@ class Hits:
     def __init__(self, hit_id: Ints, t: Floats, source: Source) -> None:
         freeze(hit_id, t)
         self._hit_id, self._t, self._source = hit_id, t, source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (Hits, self._source, self._hit_id, self._t)
 
     @cached_property
     def _primitives(self) -> PrimitiveIds:
@@ -83,7 +86,7 @@ class Hits:
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        near, far = _spans(self._source, self._ray_of, self._hit_id.reshape(-1))
+        near, far = spans(self._source, self._ray_of, self._hit_id.reshape(-1))
         return near.reshape(self.shape), far.reshape(self.shape)
 
     @property
@@ -207,6 +210,9 @@ class AllHits:
         freeze(offsets, hit_id, t)
         self._offsets, self._hit_id, self._t, self._source = offsets, hit_id, t, source
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (AllHits, self._source, self._offsets, self._hit_id, self._t)
+
     @cached_property
     def _primitives(self) -> PrimitiveIds:
         return self._source.primitives_of(self._hit_id)
@@ -246,7 +252,7 @@ class AllHits:
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
-        return _spans(self._source, self.ray, self._hit_id)
+        return spans(self._source, self.ray, self._hit_id)
 
     @property
     def t_enter(self) -> Floats:
@@ -290,10 +296,3 @@ class AllHits:
 def _frozen(array: A) -> A:
     freeze(array)
     return array
-
-
-def _spans(source: Source, ray_of: Ints, hit_id: Ints) -> tuple[Floats, Floats]:
-    """Return t_enter and t_exit of each hit; NaN for a miss."""
-    near, far = np.full(hit_id.size, np.nan), np.full(hit_id.size, np.nan)
-    derive(source, ray_of, hit_id, "spans_of", near, far)
-    return _frozen(near), _frozen(far)

@@ -1,27 +1,43 @@
 """A built scene as ``.npy`` files in a folder: mapped into memory, without building it again.
 
-Processes of one machine that map the same files share their memory.
+Processes of one machine that map the same files share their memory. `scene.json` is the manifest of the
+folder (see `raybox.io.manifest`). Arrays that are checked have the checksums of when they were written, and
+a tree whose indices compiled code may follow.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import ROW, Tree
+from raybox.bvh.validate import broken_rule
 from raybox.compiler import huge_pages
-from raybox.errors import FileFormatError, RayboxError
+from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.boxes import restored as boxes_of
 from raybox.geometry.mesh import restored as mesh_of
+from raybox.io import manifest
+from raybox.io.checked_json import folder_error
+from raybox.io.manifest import Layout, Manifest
 from raybox.scene.scene import Scene, restore, state_of
 
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
-FORMAT = 1  # of these files, the layout of the tree's nodes included
-_FACTS = "scene.json"
+FORMAT = 2  # of these files, the layout of the tree's nodes included
+FACTS = "scene.json"
 _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("vertices", "faces")}
 _TREE = ("nodes", "center", "root", "parts")
+_LAYOUTS = {
+    "lower": Layout(np.float64, 2),
+    "upper": Layout(np.float64, 2),
+    "vertices": Layout(np.float64, 2),
+    "faces": Layout(np.int64, 2),
+    "nodes": Layout(np.int32, 2),
+    "center": Layout(np.float64, 1),
+    "root": Layout(np.float64, 2),
+    "parts": Layout(np.int64, 1),
+}
 
 
 def new_folder(folder: Any, way_out: str = "give another folder") -> Path:
@@ -49,64 +65,96 @@ def write_geometry(folder: Path, geometry: Boxes | Mesh) -> None:
         np.save(folder / f"{name}.npy", getattr(geometry, name))
 
 
-def write_tree(folder: Path, scene: Scene) -> None:
-    """Write the tree of a scene whose geometry is in the folder, and `scene.json`."""
+def write_tree(folder: Path, scene: Scene) -> str:
+    """Write the tree of a scene whose geometry is in the folder, and `scene.json`; return its checksum.
+
+    `scene.json` lists all arrays of the folder.
+    """
     part, quality = state_of(scene)
     for name in _TREE:
         np.save(folder / f"{name}.npy", getattr(part.tree, name))
     facts = {"format": FORMAT, "kind": _kind(scene.geometry), "size": len(scene), "quality": quality}
-    text = json.dumps(facts | {"scale": part.tree.scale, "exponent": part.tree.exponent})
-    (folder / _FACTS).write_text(text, encoding="utf-8")
+    facts |= {"scale": part.tree.scale, "exponent": part.tree.exponent}
+    return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.npy")))
+
+
+def open_folder(folder: Path) -> Manifest:
+    """Return the manifest of a scene's folder; sizes and headers of its files are checked."""
+    opened = manifest.read(folder / FACTS)
+    check_format(opened, FACTS)
+    facts = opened.facts
+    complete = {"size", "scale", "exponent"} <= set(facts)
+    if not complete or facts.get("kind") not in [*_ARRAYS] or facts.get("quality") not in QUALITIES:
+        raise folder_error(folder / FACTS, "is the manifest of no scene")
+    opened.check_headers()
+    return opened
+
+
+def check_format(opened: Manifest, name: str) -> None:
+    """Raise `FileFormatError` for a folder of another version of raybox."""
+    if opened.facts.get("format") != FORMAT:
+        raise folder_error(opened.folder / name, "was written by another version of raybox")
 
 
 def read_scene(folder: Path, *, large_pages: bool = False) -> Scene:
-    """Return the scene in a folder; its arrays are mapped, not read.
+    """Return the scene in a folder; its arrays are checked, and mapped.
 
     large_pages: copy a tree of up to a gigabyte into large pages (a tenth faster, see
     `raybox.compiler.huge_pages`).
     """
-    try:
-        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-        if facts["format"] != FORMAT:
-            raise folder_error(folder, "was written by another version of raybox")
-        geometry = read_geometry(folder, facts["kind"])
-        nodes, center, root, parts = (map_array(folder / f"{name}.npy") for name in _TREE)
-        if large_pages and nodes.nbytes <= _COPIED:
-            copy = huge_pages.empty(nodes.shape, nodes.dtype)
-            copy[...] = nodes
-            copy.flags.writeable = False
-            nodes = copy
-    except RayboxError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise folder_error(folder, f"holds no whole scene ({type(error).__name__}: {error})") from error
-    if len(geometry) != facts["size"] or nodes.shape[1:] != (ROW,):
-        raise folder_error(folder, "holds no whole scene")
-    return restore(
-        geometry, Tree(nodes, center, root, facts["scale"], facts["exponent"], parts), facts["quality"]
+    return map_scene(open_folder(folder), check=True, large_pages=large_pages)
+
+
+def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Scene:
+    """Return the scene of a manifest, its arrays mapped."""
+    facts, folder = opened.facts, opened.folder
+    kind = facts["kind"]
+    first, second, nodes, center, root, parts = (
+        opened.map(f"{name}.npy", _LAYOUTS[name], check=check) for name in (*_ARRAYS[kind], *_TREE)
     )
+    if problem := _broken_shape(kind, facts["size"], (first, second), (nodes, center, root)):
+        raise folder_error(folder, problem)
+    tree = Tree(nodes, center, root, facts["scale"], facts["exponent"], parts)
+    if check and (problem := _broken_values(kind, first, second) or broken_rule(tree, facts["size"])):
+        raise folder_error(folder, f"holds no valid scene ({problem})")
+    if large_pages and nodes.nbytes <= _COPIED:
+        copy = huge_pages.empty(nodes.shape, nodes.dtype)
+        copy[...] = nodes
+        copy.flags.writeable = False
+        tree = tree._replace(nodes=copy)
+    geometry = boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
+    return restore(geometry, tree, facts["quality"])
+
+
+def _broken_shape(kind: str, size: Any, geometry: tuple[Any, Any], tree: tuple[Any, Any, Any]) -> str:
+    """Return what is wrong with the shapes of a scene's arrays; an empty text if nothing is."""
+    first, second = geometry
+    widths = (first.shape[1], second.shape[1])
+    if widths not in ([(2, 2), (3, 3)] if kind == "boxes" else [(3, 3)]):
+        return f"has arrays of other widths than {kind}"
+    if len(second) != size or (kind == "boxes" and len(first) != size):
+        return "holds another number of rows than its manifest lists"
+    nodes, center, root = tree
+    if not len(nodes) or nodes.shape[1:] != (ROW,) or center.shape != (3,) or root.shape != (2, 3):
+        return "has a tree of another shape"
+    return ""
+
+
+def _broken_values(kind: str, first: Any, second: Any) -> str:
+    """Return what is wrong with the numbers of a geometry; an empty text if nothing is."""
+    if kind == "boxes":
+        return "" if (first <= second).all() else "a box ends before it begins"
+    if not np.isfinite(first).all():
+        return "a vertex is not finite"
+    in_range = second.size == 0 or (second.min() >= 0 and second.max() < len(first))
+    return "" if in_range else "a face has a vertex that does not exist"
 
 
 def read_geometry(folder: Path, kind: str) -> Boxes | Mesh:
-    """Return the geometry in a folder, mapped."""
-    first, second = (map_array(folder / f"{name}.npy") for name in _ARRAYS[kind])
+    """Return the geometry that was just written to a folder, mapped."""
+    arrays: list[Any] = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS[kind]]
+    first, second = map(np.asarray, arrays)
     return boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
-
-
-def map_array(path: Path) -> Any:
-    """Return the array of a file, mapped into memory."""
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return np.asarray(array)
-
-
-def folder_error(folder: Path, problem: str) -> FileFormatError:
-    """Return an error about a folder."""
-    return FileFormatError(f"{folder}: {problem}; make it again")
-
-
-def bytes_of(folder: Path) -> int:
-    """Return the bytes of a folder's arrays."""
-    return sum(path.stat().st_size for path in folder.glob("*.npy"))
 
 
 def _kind(geometry: Any) -> str:

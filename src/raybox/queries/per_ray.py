@@ -1,6 +1,7 @@
 """Queries whose results have one size for each ray: allocated at once, written by all threads."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.single import Job, make_scratch, traverse_rays
 from raybox.validation import Ints
+
+_ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
 
 
 class ResultArray(NamedTuple):
@@ -48,6 +51,8 @@ class PerRay(NamedTuple):
     def allocate(self, rays: int, options: Any) -> Any:
         """Return the result arrays of so many rays, not yet written."""
         shape = (rays, *self.shape(options))
+        if (count := prod(shape)) > _ALWAYS_FIT:
+            huge_pages.check_size(count * sum(np.dtype(array.dtype).itemsize for array in self.arrays))
         return self.results(*[huge_pages.pooled(shape, array.dtype) for array in self.arrays])
 
     def write_misses(self, results: Any, begin: int, end: int) -> None:

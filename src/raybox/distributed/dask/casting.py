@@ -1,6 +1,5 @@
 """``cast``: from arguments to a complete file, on a cluster."""
 
-import json
 import os
 import shutil
 import time
@@ -12,15 +11,14 @@ from uuid import uuid4
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask import cluster as dask_cluster
-from raybox.distributed.dask import tasks, worker
+from raybox.distributed.dask import job_files, tasks, worker
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.join_parts import Joiner
 from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder
 from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, positions
-from raybox.distributed.dask.worker import SplitPlace, WorkerJob
+from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
-from raybox.io import scene_files
 from raybox.io.chunked import checksums, output_folder, pipeline
 from raybox.io.chunked.casting import (
     Summary,
@@ -187,15 +185,12 @@ def _cast_and_join(call: _Call, job: ClusterJob) -> CastTotals:
 
 
 def _write_scene(call: _Call, folder: PartFolder) -> None:
-    """Write the scene's files and the ids, unless they exist."""
+    """Write the scene's files and the ids, unless they exist and are whole."""
     path = folder.path / SCENE
-    if not (path / worker.READY).exists():
+    if not job_files.are_valid(path, call.scene):
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
-        if isinstance(call.scene, Scene):
-            scene_files.write_scene(path, call.scene)
-        (path / worker.IDS).write_text(json.dumps(call.ids), encoding="utf-8")
-        (path / worker.READY).touch()
+        job_files.write(path, call.scene, call.ids)
 
 
 def _worker_job(call: _Call, folder: PartFolder) -> WorkerJob:
@@ -204,7 +199,7 @@ def _worker_job(call: _Call, folder: PartFolder) -> WorkerJob:
     return WorkerJob(
         token=uuid4().hex[:12],
         folder=folder.path,
-        split=SplitPlace(scene.folder.resolve(), scene.memory) if isinstance(scene, SplitScene) else None,
+        split=job_files.place_of(scene) if isinstance(scene, SplitScene) else None,
         path=call.source.path,
         options=call.options,
         query=call.query,

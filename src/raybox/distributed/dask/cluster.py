@@ -1,6 +1,7 @@
 """The connection to a cluster, and checks of its workers: raybox installed, folders shared."""
 
 import pydoc
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -12,7 +13,8 @@ from uuid import uuid4
 from raybox.distributed.dask import worker
 from raybox.errors import InvalidInput, RayboxError
 
-SECONDS = 10.0  # to wait for a scheduler, and for its first worker
+SECONDS = 10.0  # to wait for a scheduler, for its first worker, and for others in place of lost ones
+_PAUSE = 0.1  # seconds
 
 
 def import_distributed() -> Any:
@@ -49,16 +51,53 @@ def connect(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def check_workers(client: Any) -> None:
-    """Raise `RayboxError` unless there are workers, all with this version of raybox."""
+def run_on_workers(client: Any, function: Any, *args: Any) -> dict[str, Any]:
+    """Return what a function returns, or the error that it raises, on every worker.
+
+    It runs again while workers are lost, for they or others may join; after SECONDS only those left count.
+    Raise `RayboxError` if there are none.
+    """
+    deadline = time.monotonic() + SECONDS
+    while True:
+        results = _run_once(client, function, args)
+        returned = {address: result for address, result in results.items() if not _is_lost(result)}
+        late = time.monotonic() > deadline
+        if returned and (late or len(returned) == len(results)):
+            return returned
+        if late:
+            raise RayboxError(
+                f"the workers of the cluster at {client.scheduler.address} are lost as soon as they start; "
+                "see their logs"
+            )
+        time.sleep(_PAUSE)
+
+
+def _run_once(client: Any, function: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the results, or errors, of all workers; wait for one if there are none."""
     try:
-        client.wait_for_workers(1, timeout=SECONDS)
+        results: dict[str, Any] = client.run(function, *args, on_error="return")
+        if not results:
+            client.wait_for_workers(1, timeout=SECONDS)
     except TimeoutError as error:
         raise RayboxError(
             f"the cluster at {client.scheduler.address} has no workers; start some: dask worker ADDRESS"
         ) from error
+    except OSError as error:
+        raise RayboxError(
+            f"the scheduler at {client.scheduler.address} does not answer any more ({error}); start it again"
+        ) from error
+    return results
+
+
+def _is_lost(result: Any) -> bool:
+    """Return whether a worker ended before it returned: no function that runs here raises `OSError`."""
+    return isinstance(result, OSError)
+
+
+def check_workers(client: Any) -> None:
+    """Raise `RayboxError` unless there are workers, all with this version of raybox."""
     here = worker.code_version()
-    for address, version in client.run(pydoc.locate, "raybox.__version__", on_error="return").items():
+    for address, version in run_on_workers(client, pydoc.locate, "raybox.__version__").items():
         if not isinstance(version, str):
             raise RayboxError(
                 f"worker {address} has no raybox; "
@@ -68,7 +107,7 @@ def check_workers(client: Any) -> None:
             raise RayboxError(
                 f"worker {address} has raybox {version}, here it is {here.raybox}; install the same"
             )
-    for address, there in client.run(worker.code_version, on_error="return").items():
+    for address, there in run_on_workers(client, worker.code_version).items():
         if there != here:
             raise RayboxError(
                 f"worker {address} has another raybox {here.raybox} than this one; "
@@ -81,7 +120,9 @@ def check_folders(client: Any, folder: Path, *others: Path) -> None:
     mark = folder / f"work-{uuid4().hex[:12]}"
     mark.mkdir()
     try:
-        for address, missing in client.run(worker.missing_paths, [mark, *others]).items():
+        for address, missing in run_on_workers(client, worker.missing_paths, [mark, *others]).items():
+            if isinstance(missing, Exception):
+                raise RayboxError(f"worker {address} cannot look for files ({missing!r}); see its log")
             if missing:
                 path = folder.parent if missing[0] == mark else missing[0]
                 raise RayboxError(
@@ -95,12 +136,14 @@ def check_folders(client: Any, folder: Path, *others: Path) -> None:
 def register(client: Any, plugin: Any) -> None:
     """Register a plugin with all workers, and those that join later.
 
-    Raise if one fails.
+    Raise if one fails. One that is lost does not: the scheduler has the plugin by then, for those that join.
     """
     try:
         client.register_plugin(plugin)
     except RayboxError:
         raise
+    except OSError:
+        return
     except Exception as error:
         raise RayboxError(f"a worker cannot load the scene ({type(error).__name__}: {error})") from error
 

@@ -1,7 +1,6 @@
 """Dask collections: arrays and data frames of rays in, the same of results out, partition by partition."""
 
 import atexit
-import json
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from raybox.distributed.dask.cluster import import_distributed
 from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
-from raybox.io import scene_files
+from raybox.io import checked_json, scene_files
 from raybox.io.chunked.casting import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
 from raybox.io.chunked.result_columns import as_array, column_dtypes, has_one_row_per_ray, run_query
@@ -132,7 +131,7 @@ def _write_scene(
     """
     place = _scene_folder(folder)
     if ids is not None:
-        (place / _IDS).write_text(json.dumps([str(name) for name in ids]), encoding="utf-8")
+        checked_json.write(place / _IDS, [str(name) for name in ids])
     named = "" if ids is None else str(place / _IDS)
     if isinstance(scene, SplitScene):
         return str(scene.folder.resolve()), scene.memory or 0, named
@@ -248,4 +247,4 @@ def _load_scene(folder: str, memory: int | None) -> Any:
 
 @lru_cache(maxsize=4)
 def _load_ids(path: str) -> Any:
-    return np.array([*json.loads(Path(path).read_text(encoding="utf-8")), ""], dtype=str)
+    return np.array([*checked_json.read(Path(path))[0], ""], dtype=str)

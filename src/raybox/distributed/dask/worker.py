@@ -6,7 +6,6 @@ threads of raybox as the worker has; a few others read the next chunk, or write 
 """
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -17,8 +16,9 @@ from typing import Any, NamedTuple
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
 from raybox.compiler.float_environment import in_default_environment
-from raybox.distributed.dask import worker_timers
+from raybox.distributed.dask import job_files, worker_timers
 from raybox.distributed.dask.compile_once import compile_query
+from raybox.distributed.dask.job_files import SplitPlace
 from raybox.distributed.dask.part_folder import (
     PART_SUFFIX,
     SCENE,
@@ -28,7 +28,6 @@ from raybox.distributed.dask.part_folder import (
     read_trailer,
     write_trailer,
 )
-from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
 from raybox.io import scene_files
@@ -40,7 +39,6 @@ from raybox.io.chunked.writers import WRITERS
 from raybox.io.formats.common import ReadOptions
 from raybox.queries.columns import ChunkResults, Scratch
 
-IDS, READY = "ids.json", "ready"
 _WAITING = 2  # chunks that are read or written while another is queried
 
 
@@ -50,13 +48,6 @@ class CodeVersion(NamedTuple):
     raybox: str
     sources: str
     """Checksum of the sources of compiled code."""
-
-
-class SplitPlace(NamedTuple):
-    """The folder of a scene in parts, and the bytes that open parts may occupy."""
-
-    folder: Path
-    memory: int | None
 
 
 class WorkerJob(NamedTuple):
@@ -124,11 +115,9 @@ class LoadedJob:
         self.threads = worker_threads if job.threads == -1 else job.threads
         folder = job.folder / SCENE
         self.scene: Any = (
-            SplitScene.open(job.split.folder, memory=job.split.memory)
-            if job.split
-            else scene_files.read_scene(folder, large_pages=True)
+            job_files.open_split(job.split) if job.split else scene_files.read_scene(folder, large_pages=True)
         )
-        self.ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
+        self.ids = job_files.read_ids(folder)
         compile_query(job.query, job.dimension, job.kind)
         self._source: RayFile | None = None
         self.buffers, self._workspaces = ChunkBuffers(), list[PartWorkspace]()
@@ -279,7 +268,7 @@ def code_version() -> CodeVersion:
 
 def missing_paths(paths: list[Path]) -> list[Path]:
     """Return the paths that this process does not see."""
-    return [path for path in paths if not path.exists()]
+    return [path for path in paths if not os.path.exists(path)]
 
 
 def make_plugin(job: WorkerJob) -> Any:

@@ -1,6 +1,5 @@
 """Parts of a scene: which of them are open in memory, and which each ray visits, nearest first."""
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
-from raybox.errors import InvalidInput, RayboxError
+from raybox.errors import InvalidInput
 from raybox.hits.hits import AllHits
-from raybox.io import scene_files
+from raybox.io import manifest, scene_files
+from raybox.io.checked_json import folder_error
+from raybox.io.manifest import Layout, Manifest
 from raybox.scene.scene import Scene, state_of
 from raybox.validation import Floats, Ints
 
@@ -40,7 +41,14 @@ class OpenParts:
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder, self.memory = folder, memory
         self.facts, self.corners = _read_facts(folder)
-        self.bytes = [scene_files.bytes_of(part_folder(folder, part)) for part in range(len(self.corners))]
+        self._manifests = [
+            _open_part(folder, part, self.facts, checksum)
+            for part, checksum in enumerate(self.facts["parts"])
+        ]
+        if sum(part.facts["size"] for part in self._manifests) != self.facts["size"]:
+            raise folder_error(folder, "has parts of another number of rows than its manifest lists")
+        self.bytes = [part.bytes for part in self._manifests]
+        self._checked: dict[int, Any] = {}  # the identity of the files of a part when its data was checked
         self.open: OrderedDict[int, OpenPart] = OrderedDict()
         self.opened = 0  # number of times a part was opened
         self.most_bytes = 0  # largest total of parts that were open together
@@ -67,15 +75,22 @@ class OpenParts:
             return self.open[part]
         while self.memory is not None and self.open and self._bytes_open() + self.bytes[part] > self.memory:
             self.open.popitem(last=False)
-        place = part_folder(self.folder, part)
-        try:
-            numbers = scene_files.map_array(place / NUMBERS)
-        except (OSError, ValueError) as error:
-            raise scene_files.folder_error(place, f"cannot be read ({error})") from error
-        self.open[part] = OpenPart(scene_files.read_scene(place), numbers)
+        self.open[part] = self._map(part)
         self.opened += 1
         self.most_bytes = max(self.most_bytes, self._bytes_open())
         return self.open[part]
+
+    def _map(self, part: int) -> OpenPart:
+        """Return a part, mapped; its data is checked unless it was, and its files are the same."""
+        opened = self._manifests[part]
+        identity = opened.identity()
+        check = self._checked.get(part) != identity
+        scene = scene_files.map_scene(opened, check=check)
+        numbers = opened.map(NUMBERS, Layout(np.int64, 1), check=check)
+        if len(numbers) != len(scene) or (check and not _are_ascending(numbers, self.facts["size"])):
+            raise folder_error(opened.folder / NUMBERS, "does not number the rows of the part")
+        self._checked[part] = identity
+        return OpenPart(scene, numbers)
 
     def _bytes_open(self) -> int:
         return sum(self.bytes[part] for part in self.open)
@@ -89,20 +104,31 @@ def check_memory(memory: Any) -> None:
 
 def _read_facts(folder: Path) -> tuple[dict[str, Any], Floats]:
     """Return the facts of a folder, and the bounds of its parts, (parts, 2, D)."""
-    try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        if facts["format"] != scene_files.FORMAT:
-            raise scene_files.folder_error(folder, "was written by another version of raybox")
-        corners: Floats = np.load(folder / BOUNDS, allow_pickle=False)
-        if len(corners) != facts["parts"]:
-            raise scene_files.folder_error(folder, "holds no whole split scene")
-    except RayboxError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise scene_files.folder_error(
-            folder, f"holds no whole split scene ({type(error).__name__}: {error})"
-        ) from error
+    opened = manifest.read(folder / FACTS)
+    scene_files.check_format(opened, FACTS)
+    opened.check_headers()
+    corners: Floats = opened.map(BOUNDS, Layout(np.float64, 3), check=True)
+    facts = opened.facts
+    types = {"kind": str, "size": int, "parts": list, "dimension": int, "digest": str}
+    if not all(isinstance(facts.get(name), kind) for name, kind in types.items()):
+        raise folder_error(folder / FACTS, "is the manifest of no scene in parts")
+    if corners.shape != (len(facts["parts"]), 2, facts["dimension"]):
+        raise folder_error(folder, "has bounds of another number of parts")
     return facts, corners
+
+
+def _open_part(folder: Path, part: int, facts: dict[str, Any], checksum: Any) -> Manifest:
+    """Return the manifest of a part; raise `FileFormatError` unless it belongs to the folder."""
+    opened = scene_files.open_folder(part_folder(folder, part))
+    if opened.checksum != checksum or opened.facts["kind"] != facts["kind"]:
+        raise folder_error(opened.folder / scene_files.FACTS, "belongs to another scene")
+    return opened
+
+
+def _are_ascending(numbers: Ints, size: int) -> bool:
+    """Return whether numbers of rows ascend, and are rows of the whole scene."""
+    inside = not len(numbers) or (numbers[0] >= 0 and numbers[-1] < size)
+    return bool(inside and (np.diff(numbers) > 0).all())
 
 
 Visit = Callable[[OpenPart, Ints], None]

@@ -5,7 +5,6 @@ them. A box's rank along the curve (within a cell, its number) decides its part.
 the order of their numbers, so that ties resolve as in the whole scene.
 """
 
-import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -19,7 +18,7 @@ from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.boxes import restored
-from raybox.io import scene_files
+from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
 from raybox.scene.scene import Scene
 from raybox.validation import Floats, Ints
@@ -72,16 +71,17 @@ def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build
     else:
         _write_boxes(folder, lower, upper, assigned, lengths)
     corners = np.empty((len(starts), 2, lower.shape[1]))
-    digest = blake2b(digest_size=16)
+    digest, checksums = blake2b(digest_size=16), list[str]()
     kind = "mesh" if isinstance(geometry, Mesh) else "boxes"
     for part in range(len(starts)):
-        corners[part] = _build(part_folder(folder, part), kind, build, digest)
+        corners[part], checksum = _build(part_folder(folder, part), kind, build, digest)
+        checksums.append(checksum)
     np.save(folder / BOUNDS, corners)
     for spool in folder.glob("spool-*"):
         spool.unlink()
-    facts = {"format": scene_files.FORMAT, "kind": kind, "size": total, "parts": len(starts)}
-    text = json.dumps(facts | {"dimension": lower.shape[1], "digest": digest.hexdigest()})
-    (folder / FACTS).write_text(text, encoding="utf-8")
+    facts = {"format": scene_files.FORMAT, "kind": kind, "size": total, "parts": checksums}
+    facts |= {"dimension": lower.shape[1], "digest": digest.hexdigest()}
+    manifest.write(folder / FACTS, facts, [BOUNDS])
 
 
 def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
@@ -176,15 +176,15 @@ def _write_mesh(folder: Path, mesh: Mesh, assigned: Assigned, parts: int) -> Non
         np.save(place / NUMBERS, numbers)
 
 
-def _build(place: Path, kind: str, build: BuildScene, digest: Any) -> Floats:
-    """Build the tree of a part, and update the digest with its files; return its bounds."""
+def _build(place: Path, kind: str, build: BuildScene, digest: Any) -> tuple[Floats, str]:
+    """Build the tree of a part, and update the digest; return its bounds, and its manifest's checksum."""
     scene = build(scene_files.read_geometry(place, kind))
-    scene_files.write_tree(place, scene)
+    checksum = scene_files.write_tree(place, scene)
     for path in sorted(place.glob("*.npy")):
         with path.open("rb") as file:
             for data in iter(partial(file.read, BLOCK_BOXES), b""):
                 digest.update(data)
-    return scene.bounds
+    return scene.bounds, checksum
 
 
 def part_size(parts: Any, max_boxes: Any) -> Callable[[int], int]:

@@ -40,7 +40,8 @@ class SplitScene(QueryMethods):
 
     Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
     the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
-    mapped, not read: pages in use are in memory, as long as there is room.
+    mapped: pages in use are in memory, as long as there is room. When a part is first opened, its files are
+    read once, to compare them with their checksums.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class SplitScene(QueryMethods):
         Raises
         ------
         FileFormatError
-            If the folder holds no whole split scene of this version of raybox.
+            If the folder holds no whole split scene of this version of raybox, or a file in it is damaged.
 
         Examples
         --------

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
 from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays
@@ -34,6 +35,8 @@ from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.protocol import ExactHooks, Hooks
 from raybox.validation import Floats, Ints
+
+_LEAST_RAYS = 64  # that a recorder has room for, however short a query is
 
 
 class FirstOptions(NamedTuple):
@@ -91,8 +94,12 @@ def _resolve(recorder: ExactFirst, rows: Any, ray: Ray, i: int) -> float:
 
 
 def _recorder(results: FirstResults, size: int, options: FirstOptions) -> FirstRecorder:
-    low, high = np.empty((size, options.k)), np.empty((size, options.k))
-    return FirstRecorder(np.empty((size, options.k), np.int32), low, high, results.index, results.t)
+    shape = size, options.k
+    try:
+        low, high, item = np.empty(shape), np.empty(shape), np.empty(shape, np.int32)
+    except (MemoryError, ValueError) as error:
+        raise huge_pages.too_large(20 * size * options.k) from error
+    return FirstRecorder(item, low, high, results.index, results.t)
 
 
 def _write_exact(results: FirstResults, hits: OrderedHits) -> None:
@@ -137,6 +144,7 @@ class _FirstParts:
     def __init__(self, rays: RayRows, like: Any, options: FirstOptions) -> None:
         count = len(rays.origins)
         self._rays, self._k = rays, options.k
+        huge_pages.check_size(16 * count * options.k)
         self._index, self._t = np.full((count, options.k), -1), np.full((count, options.k), np.inf)
         self._rows = blank_rows(like, count * options.k)
         self.limit = self._t[:, -1]
@@ -190,6 +198,9 @@ def check_k(k: Any) -> FirstOptions:
     """Return the options of `first`, checked."""
     if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
         raise InvalidInput(f"k must be a whole number, at least 1; got {k!r}.")
+    if int(k) >= 2**31:
+        raise InvalidInput(f"k must be less than 2**31, for a scene has no more rows; got {k!r}.")
+    huge_pages.check_size(8 * _LEAST_RAYS * int(k))
     return FirstOptions(int(k))
 
 

@@ -1,0 +1,45 @@
+"""JSON files that carry a checksum of their content: a damaged one is an error, whatever it holds."""
+
+import json
+import re
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from raybox.errors import FileFormatError
+
+_FILE = re.compile(rb'\{"checksum": "([0-9a-f]{32})", "content": (.*)\}', re.DOTALL)
+_WITHOUT_CHECKSUM = b'{"format": 1,'
+
+
+def folder_error(path: Path, problem: str) -> FileFormatError:
+    """Return an error about a folder of a scene, or a file in it."""
+    return FileFormatError(f"{path}: {problem}; write the folder again")
+
+
+def write(path: Path, content: Any) -> str:
+    """Write a value; return its checksum."""
+    text = json.dumps(content).encode()
+    checksum = _checksum(text)
+    path.write_bytes(b'{"checksum": "%s", "content": %s}' % (checksum.encode(), text))
+    return checksum
+
+
+def read(path: Path) -> tuple[Any, str]:
+    """Return a value and its checksum; raise `FileFormatError` unless it is what was written."""
+    try:
+        if not path.is_file():
+            raise folder_error(path, "is missing, or no regular file")
+        data = path.read_bytes()
+    except (OSError, MemoryError) as error:
+        raise folder_error(path, f"cannot be read ({type(error).__name__})") from error
+    if data.startswith(_WITHOUT_CHECKSUM):
+        raise folder_error(path, "was written by another version of raybox, without checksums")
+    parts = _FILE.fullmatch(data)
+    if parts is None or _checksum(parts[2]) != parts[1].decode():
+        raise folder_error(path, "is damaged: its checksum differs")
+    return json.loads(parts[2]), parts[1].decode()
+
+
+def _checksum(text: bytes) -> str:
+    return blake2b(text, digest_size=16).hexdigest()
