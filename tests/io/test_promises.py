@@ -50,19 +50,6 @@ def test_a_row_group_whose_count_is_damaged(tmp_path, count):
         assert f"footer: promises 103 rows, its row groups {80 + count}" in text
 
 
-@pytest.mark.parametrize("name", [b"t_min", b"direction_y"])
-def test_a_damaged_name_of_a_column(tmp_path, name):
-    """In the schema, or with the columns of a row group; without a column t_min, that is 0."""
-    path = put(tmp_path / "rays.parquet", RAYS)
-    data = path.read_bytes()
-    body, _ = parquet_footer.split(memoryview(data))
-    places = [at for at in range(len(body) + 4, len(data)) if data.startswith(name, at)]
-    for at in places[:2]:
-        path.write_bytes(data[:at] + b"x" + data[at + 1 :])
-        for text in refusals(path):
-            assert "has a column with two names" in text or "lacks the column direction_y" in text
-
-
 @pytest.mark.parametrize("shape", [(-103, 6), (103, -6), (-103, -6), (102, 6), (104, 6)])
 def test_an_npy_header_with_another_count(tmp_path, shape):
     path = tmp_path / "rays.npy"
