@@ -11,3 +11,11 @@ class InvalidInput(RayboxError, ValueError):
 
 class FileFormatError(RayboxError):
     """Unreadable, truncated or inconsistent file: the text gives file, place and way out."""
+
+
+class OutOfMemory(RayboxError, MemoryError):
+    """Not enough memory: the text gives the way out."""
+
+
+class MissingFile(FileFormatError, FileNotFoundError):
+    """No such file: Python's own error for it, and one of raybox."""

@@ -336,7 +336,7 @@ def test_another_command_is_refused(cluster, tmp_path):
     folder = out.with_name(out.name + ".raybox-parts")
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with pytest.raises(rb.FileFormatError, match="another process is writing it"):
+        with pytest.raises(rb.FileFormatError, match="is in use by another process"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     (folder / manifest).write_text("{")
     with pytest.raises(rb.FileFormatError, match=r"has a job\.json that cannot be read; rename or remove it"):

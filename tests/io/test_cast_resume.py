@@ -176,7 +176,7 @@ def test_two_at_once(tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with (
         journal.open_journal(out, {}, {}),
-        pytest.raises(rb.FileFormatError, match="another process is writing it"),
+        pytest.raises(rb.FileFormatError, match="is in use by another process"),
     ):
         rb.stream.cast(SCENE, rays, out)
     assert rb.stream.cast(SCENE, rays, out).rays == 103

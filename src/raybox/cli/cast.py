@@ -79,13 +79,14 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
 
 def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     """Raise, before any work, if OUT cannot be written or is also an input."""
+    from raybox.io.chunked.casting import is_same_file
     from raybox.io.chunked.writers import check_out
 
     if out == "-":
         if cluster:
             raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
-    if any(Path(out).resolve() == Path(given).resolve() for given in inputs):
+    if any(is_same_file(Path(out), Path(given)) for given in inputs):
         raise click.UsageError(f"{out} is also an input. Write the results to another file.")
     check_out(Path(out))
 

@@ -127,6 +127,8 @@ def cast(  # noqa: PLR0913
             facts = job_facts(scene, query, names, options, call.size)
             with open_part_folder(target, facts, checksums.fingerprint(source.path)) as folder:
                 done = _cast(call, client, folder)
+        except RayboxError:
+            raise
         except OSError as error:
             raise write_error(target, error) from error
     return Summary(done.rays, done.hit_count, done.rows, done.resumed, time.perf_counter() - started)

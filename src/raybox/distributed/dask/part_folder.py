@@ -21,7 +21,8 @@ import numpy as np
 
 from raybox.errors import RayboxError
 from raybox.io.chunked import checksums, column_kernels, output_folder
-from raybox.io.chunked.output_folder import LOCK, Facts
+from raybox.io.chunked.output_folder import Facts
+from raybox.io.chunked.output_lock import is_lock, locked
 
 
 class PartInfo(NamedTuple):
@@ -191,13 +192,11 @@ class PartFolder:
             shutil.rmtree(item, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove the folder, the manifest last: it identifies the other files."""
-        last = [self.path / name for name in (MANIFEST, LOCK)]
+        """Empty the folder, the manifest last: it identifies the other files."""
+        items = [item for item in self.path.iterdir() if item.name != MANIFEST and not is_lock(item.name)]
         with ThreadPoolExecutor(_REMOVERS) as pool:
-            list(pool.map(_remove, (item for item in self.path.iterdir() if item not in last)))
-        for item in last:
-            _remove(item)
-        self.path.rmdir()
+            list(pool.map(_remove, items))
+        _remove(self.path / MANIFEST)
 
     def joined(self) -> list[JoinedPart]:
         """Return the parts that are joined."""
@@ -227,7 +226,7 @@ def open_part_folder(target: Path, job: Facts, fingerprint: Facts) -> Iterator[P
     It is removed if nothing is done.
     """
     folder = PartFolder(target, job, fingerprint)
-    with output_folder.locked(target, folder.path):
+    with locked(target, folder.path):
         folder.load()
         folder.clear_work()
         try:

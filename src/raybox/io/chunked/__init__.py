@@ -14,7 +14,8 @@ module              does
 ``result_columns``  a chunk's results as columns
 ``writers``         the writer for each format; ``parquet`` (``parquet_footer``)
 ``part_files``      files that are appended to
-``output_folder``   the folder beside an output: its job, its lock, durable writes
+``output_folder``   the folder beside an output: its job, durable writes
+``output_lock``     the lock of that folder: one process at a time
 ``journal``         the job and its progress, for the call that resumes it
 ``partitioned``     the interface of a scene in parts
 ==================  ===================================================================================

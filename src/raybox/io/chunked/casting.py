@@ -12,7 +12,7 @@ import numpy as np
 
 from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput, RayboxError
+from raybox.errors import InvalidInput, OutOfMemory, RayboxError
 from raybox.geometry import Bounded, Rays
 from raybox.io.chunked import checksums, pipeline
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
@@ -22,7 +22,7 @@ from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import QUERIES, OutputSpec, column_dtypes
 from raybox.io.chunked.stages import StageThreads
-from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_out
+from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_out, check_place
 from raybox.io.formats.common import ReadOptions, file_error
 from raybox.io.formats.loading import check_options
 from raybox.scene.scene import Scene
@@ -174,8 +174,15 @@ def read_options(origin: Sequence[float] | None, invalid: str) -> ReadOptions:
 def check_target(target: Path, rays: Path) -> None:
     """Raise, before any work, for an output that cannot be written, or would overwrite the rays."""
     check_out(target)
-    if target.resolve() == rays.resolve():
+    if is_same_file(target, rays):
         raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+
+
+def is_same_file(target: Path, source: Path) -> bool:
+    """Return whether two paths name one file: by links, too, and whatever the spelling of its name."""
+    if target.exists() and source.exists():
+        return target.samefile(source)
+    return target.resolve() == source.resolve()
 
 
 def run_one_ray(scene: AnyScene, query: str, dimension: int) -> None:
@@ -198,11 +205,16 @@ def _cast_to_file(
     try:
         with open_journal(target, facts, fingerprint) as journal:
             return _resume(job, spec, journal)
-    except OSError as error:
-        raise _with_progress(write_error(target, error), journal) from error
     except RayboxError as error:
         raise _with_progress(error, journal) from error
-    except (KeyboardInterrupt, MemoryError) as error:
+    except OSError as error:
+        raise _with_progress(write_error(target, error), journal) from error
+    except MemoryError as error:
+        problem = (
+            f"{job.source.path}: chunks of {job.size:,} rays do not fit into memory; give a smaller chunk"
+        )
+        raise _with_progress(OutOfMemory(problem), journal) from error
+    except KeyboardInterrupt as error:
         if journal and journal.progress.position.first:
             error.add_note(_progress_text(journal))
         raise
@@ -210,16 +222,18 @@ def _cast_to_file(
 
 def _resume(job: CastJob, spec: OutputSpec, journal: Journal) -> tuple[int, CastProgress]:
     before = journal.progress.position.first
-    if not journal.progress.finished:
+    if not journal.is_placed:
+        check_place(journal.given)
         _check_rays_done(job, journal)
         journal.save()
         make_writer = WRITERS[journal.output.suffix]
         spec = spec._replace(folder=journal.folder)
         with closing(make_writer(spec, journal.progress.lengths)) as writer:
+            writer.files.add_checksums(journal.progress.checksums)
             pipeline.run(job, writer, journal)
             writer.finish(journal.progress.rows)
+        journal.place_output()
     done = journal.progress
-    journal.place_output()
     journal.remove()
     return before, done
 
@@ -245,7 +259,7 @@ def job_facts(
 def write_error(target: Path, error: OSError) -> RayboxError:
     """Return the error for an output that cannot be written."""
     problem = f"cannot be written: {pipeline.reason(error)}"
-    return file_error(target, problem, "make room, or check its permissions")
+    return file_error(target, problem, pipeline.way_out(error))
 
 
 def _scene_text(scene: AnyScene) -> str:

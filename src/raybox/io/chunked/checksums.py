@@ -1,5 +1,7 @@
 """Checksums of scenes, ids and files: whether they are what they were."""
 
+import json
+import zlib
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _END_BYTES = 1 << 16  # read at each end of a file
+
+Facts = dict[str, Any]
 
 
 def of_arrays(*arrays: NDArray[Any]) -> str:
@@ -27,16 +31,34 @@ def of_text(*texts: str) -> str:
     return state.hexdigest()
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Return facts that change with a file.
+def of_facts(facts: dict[str, Any]) -> str:
+    """Return the checksum of facts as JSON stores them."""
+    return of_text(json.dumps(facts, sort_keys=True))
+
+
+def of_bytes(data: Any, checksum: int = 0) -> int:
+    """Return the checksum of bytes, after others of which this is the checksum."""
+    return zlib.crc32(data, checksum)
+
+
+def fingerprint(path: Path) -> Facts:
+    """Return facts that change with a file: those of `content_facts`, times of its inode, and inode.
+
+    Where all are equal, the file is the same.
+    """
+    stats = [item.stat() for item in _files(path)]
+    return content_facts(path) | {"inodes": of_text(*(f"{stat.st_ino} {stat.st_ctime_ns}" for stat in stats))}
+
+
+def content_facts(path: Path) -> Facts:
+    """Return facts that change with a file's content, but not with its name.
 
     Size, modification time, checksum of both ends.
 
     Of a folder: the total size, and a checksum of the names, sizes and times of its files.
     """
     if path.is_dir():
-        inside = sorted(item for item in path.rglob("*") if item.is_file())
-        stats = [(str(item.relative_to(path)), item.stat()) for item in inside]
+        stats = [(str(item.relative_to(path)), item.stat()) for item in _files(path)]
         lines = (f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
         return {"bytes": sum(stat.st_size for _, stat in stats), "files": of_text(*lines)}
     stat = path.stat()
@@ -45,3 +67,8 @@ def fingerprint(path: Path) -> dict[str, Any]:
         file.seek(max(0, stat.st_size - _END_BYTES))
         ends = blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
     return {"bytes": stat.st_size, "modified": stat.st_mtime_ns, "ends": ends}
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a folder in order, or the one file."""
+    return sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]

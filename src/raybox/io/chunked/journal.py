@@ -3,6 +3,9 @@
 ``OUT.raybox-part`` holds ``journal.json``, the results so far, and a lock. Results are appended first; then
 the journal is written under a new name, which replaces the old one. So all that the journal lists is on the
 disk, and the call that resumes truncates the files to it.
+
+The journal ends with a checksum of itself, and lists one of each part file. The call that resumes compares
+both, so it reads the results so far once.
 """
 
 import json
@@ -13,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox.io.chunked import output_folder
+from raybox.io.chunked import checksums, output_folder
 from raybox.io.chunked.chunks import Position
-from raybox.io.chunked.output_folder import LOCK, Facts
+from raybox.io.chunked.output_folder import Facts
+from raybox.io.chunked.output_lock import is_lock, locked
 
 _SUFFIX = ".raybox-part"
 _JOURNAL = "journal.json"
@@ -37,7 +41,10 @@ class CastProgress(NamedTuple):
     hit_count: int = 0
     lengths: dict[str, int] = {}  # noqa: RUF012 - a default that is never written to
     """Bytes of each part file."""
-    finished: bool = False
+    checksums: dict[str, int | None] = {}  # noqa: RUF012
+    """Of the bytes of each part file."""
+    output: Facts = {}  # noqa: RUF012
+    """What identifies the complete output, stored before it is moved to its place."""
 
 
 class Journal:
@@ -52,6 +59,8 @@ class Journal:
         self.job, self.fingerprint = job, fingerprint
         self.same_input = True
         self.progress = CastProgress()
+        self.is_placed = False
+        """Whether the complete output is in its place."""
 
     @property
     def output(self) -> Path:
@@ -72,24 +81,33 @@ class Journal:
             stored = json.loads(path.read_text(encoding="utf-8"))
             position = Position(**stored["progress"]["position"])
             progress = CastProgress(**{**stored["progress"], "position": position})
-            job, fingerprint = dict(stored["job"]), stored["input"]
-        except (ValueError, KeyError, TypeError) as error:
+            job, fingerprint, checksum = dict(stored["job"]), stored["input"], stored.pop("checksum")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise output_folder.foreign_folder(self.folder, "has a journal that cannot be read") from error
+        if checksum != checksums.of_facts(stored):
+            raise output_folder.foreign_folder(self.folder, "has a journal that is damaged")
         if not progress.position.first:
-            self._empty()
+            self.remove()
             return
         output_folder.check_same_job(self.given, self.folder, job, self.job)
-        self.progress, self.same_input = progress, fingerprint == self.fingerprint
-        in_place = progress.finished and not self.output.exists()
-        if in_place and not (self.same_input and self.target.exists()):
-            self._empty()  # that output was complete, and this is another one
+        self.progress, self.same_input = progress._replace(output={}), fingerprint == self.fingerprint
+        if progress.output and not self.output.exists():
+            self._load_placed(progress.output)
+
+    def _load_placed(self, output: Facts) -> None:
+        """Note that the output is in its place; forget all if it is another one, or of other rays."""
+        there = self.target.exists() and checksums.content_facts(self.target)
+        self.is_placed = self.same_input and there == output
+        if not self.is_placed:
+            self.remove()
             self.progress = CastProgress()
 
     def save(self, progress: CastProgress | None = None) -> None:
         """Write the progress, so that it survives a crash of the machine."""
         progress = progress or self.progress
-        stored = {"job": self.job, "input": self.fingerprint}
+        stored: Facts = {"job": self.job, "input": self.fingerprint}
         stored["progress"] = {**progress._asdict(), "position": progress.position._asdict()}
+        stored["checksum"] = checksums.of_facts(stored)
         new = self.folder / (_JOURNAL + ".new")
         with new.open("w", encoding="utf-8") as file:
             json.dump(stored, file, indent=1)
@@ -101,32 +119,23 @@ class Journal:
 
     def place_output(self) -> None:
         """Move the complete output to its place."""
-        if self.output.exists():
-            output_folder.sync(self.output)
-            self.save(self.progress._replace(finished=True))
-            os.replace(self.output, self.target)
-            output_folder.sync_folder(self.target.parent)
+        output_folder.sync(self.output)
+        self.save(self.progress._replace(output=checksums.content_facts(self.output)))
+        os.replace(self.output, self.target)
+        output_folder.sync_folder(self.target.parent)
 
-    def _empty(self) -> None:
+    def remove(self) -> None:
         """Remove the files of the folder, the journal last.
 
         The journal identifies the others.
         """
         for item in sorted(self.folder.iterdir(), key=lambda item: item.name == _JOURNAL):
-            if item.name == LOCK:
+            if is_lock(item.name):
                 continue
             if item.is_dir():
                 shutil.rmtree(item)
             else:
                 item.unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Remove the folder."""
-        if not self.folder.exists():
-            return
-        self._empty()
-        (self.folder / LOCK).unlink(missing_ok=True)
-        self.folder.rmdir()
 
 
 @contextmanager
@@ -136,7 +145,7 @@ def open_journal(target: Path, job: Facts, fingerprint: Facts) -> Iterator[Journ
     Its folder is removed if nothing is done.
     """
     journal = Journal(target, job, fingerprint)
-    with output_folder.locked(target, journal.folder):
+    with locked(target, journal.folder):
         journal.load()
         try:
             yield journal

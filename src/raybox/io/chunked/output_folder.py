@@ -1,4 +1,4 @@
-"""The folder of an unfinished output, beside it: its job, its lock, durable writes.
+"""The folder of an unfinished output, beside it: its job, durable writes.
 
 `raybox.io.chunked.journal` appends to one output there; `raybox.distributed.dask.part_folder` collects parts.
 """
@@ -11,10 +11,10 @@ from threading import Event, Thread
 from typing import Any
 
 from raybox.errors import RayboxError
+from raybox.io.chunked.output_lock import is_lock
 from raybox.io.chunked.part_files import sync_file
 from raybox.io.formats.common import file_error
 
-LOCK = "lock"
 _SYNC_SECONDS = 0.5
 
 Facts = dict[str, Any]
@@ -28,7 +28,7 @@ def folder_of(target: Path, suffix: str) -> Path:
 
 def has_other_files(folder: Path, manifest: str) -> bool:
     """Return whether a folder without its manifest holds more than a lock and an unfinished manifest."""
-    return bool({item.name for item in folder.iterdir()} - {LOCK, manifest + ".new"})
+    return any(item.name != manifest + ".new" and not is_lock(item.name) for item in folder.iterdir())
 
 
 def foreign_folder(folder: Path, problem: str) -> RayboxError:
@@ -55,33 +55,6 @@ def check_same_job(given: Path, folder: Path, before: Facts, now: Facts) -> None
 
 def _as_text(value: Any) -> str:
     return "none" if value is None else str(value)
-
-
-@contextmanager
-def locked(target: Path, folder: Path) -> Iterator[None]:
-    """Make an output's folder, and lock it against other processes."""
-    folder.mkdir(exist_ok=True)
-    with (folder / LOCK).open("w") as lock:
-        if not _try_lock(lock):
-            problem = "another process is writing it"
-            raise file_error(target, problem, "wait for that one, or give another output")
-        yield
-
-
-def _try_lock(file: Any) -> bool:
-    """Lock a file until this process ends.
-
-    Return False if another has it, True without such locks.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def sync(output: Path) -> None:

@@ -6,12 +6,15 @@ fresh pages are expensive on a virtual machine, where this gives half as many ra
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from raybox.errors import RayboxError
+from raybox.io.chunked import checksums
+from raybox.io.formats.common import file_error
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
 _COPIED = 1 << 24  # bytes of another file that are copied at once
@@ -33,17 +36,34 @@ class PartFile:
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
+        self.checksum: int | None = None
+        """Of all bytes, once `add_checksum` was called, while they are written by `write`."""
         if os.fstat(self._file.fileno()).st_size < length:
             self._file.close()
-            raise RayboxError(
-                f"{path} is shorter than its journal says; remove the folder {path.parent} and start again"
-            )
+            raise _damaged(path, "is shorter than its journal says")
         self.truncate(length)
+
+    def add_checksum(self, wanted: int | None) -> None:
+        """Compute the checksum of all bytes, now by reading them, later as they are written.
+
+        Raise `RayboxError` if it is not the wanted one.
+        """
+        self._file.seek(0)
+        self.checksum, left = 0, self.length
+        while left:
+            data = self._file.read(min(left, _COPIED))
+            if not data:
+                raise OSError(f"{self.path} has become shorter")
+            self.checksum, left = checksums.of_bytes(data, self.checksum), left - len(data)
+        if wanted is not None and wanted != self.checksum:
+            raise _damaged(self.path, "is damaged: its checksum is not the one in its journal")
 
     def write(self, data: Any) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
         raw: Any = data.view(np.uint8) if isinstance(data, np.ndarray) else data
         left = memoryview(raw).cast("B")
+        if self.checksum is not None:
+            self.checksum = checksums.of_bytes(left, self.checksum)
         while left:
             written = self._file.write(left)
             self.length += written
@@ -86,12 +106,25 @@ class PartFile:
         self._file.close()
 
 
+def _damaged(path: Path, problem: str) -> RayboxError:
+    return file_error(path, problem, f"remove the folder {path.parent} and start again")
+
+
 class PartFiles(dict[str, PartFile]):
     """The part files of a writer, by name."""
 
     def lengths(self) -> dict[str, int]:
         """Return the length of each file."""
         return {name: file.length for name, file in self.items()}
+
+    def checksums(self) -> dict[str, int | None]:
+        """Return the checksum of each file."""
+        return {name: file.checksum for name, file in self.items()}
+
+    def add_checksums(self, wanted: Mapping[str, int | None]) -> None:
+        """Compute checksums from here on; raise `RayboxError` unless they are the wanted ones."""
+        for name, file in self.items():
+            file.add_checksum(wanted.get(name))
 
     def close(self) -> None:
         """Close the files."""

@@ -1,5 +1,6 @@
 """The threads of a cast: one reads, two query (one is the caller's), one writes, one saves progress."""
 
+import errno
 import os
 import queue
 import time
@@ -120,9 +121,11 @@ class _WriterStage:
 
     def _end(self, chunk: Chunk) -> None:
         """Count a chunk as done."""
-        lengths = self._writer.files.lengths()
+        files = self._writer.files
         rays = chunk.end.first - self.progress.position.first
-        self.progress = CastProgress(chunk.end, self._rows, self._hit_count, lengths)
+        self.progress = CastProgress(
+            chunk.end, self._rows, self._hit_count, files.lengths(), files.checksums()
+        )
         if time.monotonic() - self._saved_at >= SECONDS and self._to_save.empty():
             self._to_save.put(self.progress)
         self._buffers.release(chunk.buffers)
@@ -176,3 +179,10 @@ def progress(source: RayFile, done: int, shown: bool) -> Iterator[Advance]:
 def reason(error: OSError) -> str:
     """Return why a file cannot be written."""
     return os.strerror(error.errno) if error.errno else str(error)
+
+
+def way_out(error: OSError) -> str:
+    """Return what to do about a file that cannot be written."""
+    if error.errno == errno.ENOMEM:
+        return "free memory, or give a smaller chunk"
+    return "make room, or check its permissions"

@@ -11,7 +11,7 @@ import numpy as np
 from raybox.geometry import Rays
 from raybox.io.chunked import csv_chunks, tables
 from raybox.io.chunked.chunks import BLOCK_ROWS, RayFile, RowBlock
-from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
+from raybox.io.formats.common import ReadOptions, file_error, missing_file, reader_errors, require
 from raybox.io.formats.loading import load
 from raybox.io.formats.point_clouds import LAS_READER, check_las, point_of
 from raybox.io.formats.subprocess_reader import stream_stdout
@@ -83,14 +83,28 @@ def _format_name(path: Path) -> str:
     if path.suffix.lower() != ZARR:
         return format_of(path).name
     if not path.is_dir():
-        problem = "is not a folder" if path.exists() else "cannot be read: No such file or directory"
-        raise file_error(path, problem, "give the folder of a Zarr group")
+        if not path.exists():
+            raise missing_file(path)
+        raise file_error(path, "is not a folder", "give the folder of a Zarr group")
     return "Zarr"
 
 
 def _guarded(source: RayFile, format_name: str, row: int, offset: int) -> Iterator[RowBlock]:
-    with reader_errors(source.path, format_name):
-        yield from source.blocks(row, offset)
+    """Yield blocks; raise `FileFormatError` for rows that are missing between them, or at the end."""
+    path, expected = source.path, None
+    with reader_errors(path, format_name, "give a smaller chunk"):
+        for block in source.blocks(row, offset):
+            _check_count(path, block.row, expected)
+            expected = block.row + block.rows
+            yield block
+        _check_count(path, row if expected is None else expected, source.total)
+
+
+def _check_count(path: Path, count: int, expected: int | None) -> None:
+    """Raise unless as many rows were read as expected; None: any number."""
+    if expected is not None and count != expected:
+        problem = f"{count:,} rows were read where {expected:,} are promised"
+        raise file_error(path, problem, "copy or write it again")
 
 
 def _check_origin(source: RayFile) -> None:

@@ -6,21 +6,19 @@ reading is as fast.
 
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError
 from raybox.io.chunked.chunks import BLOCK_ROWS, RayFile, RowBlock
 from raybox.io.formats import numpy_arrays
 from raybox.io.formats.assembly import KINDS, RANGES, choose_columns, choose_kind, column_name, column_names
 from raybox.io.formats.common import Floats, ReadOptions, file_error, require
-from raybox.io.formats.parquet import floats
+from raybox.io.formats.parquet import BATCH_ROWS, batches, floats, group_starts
 
-_BATCH = 1 << 17  # rows of Parquet: a megabyte of each column
+_BATCH = BATCH_ROWS
 _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
 _LOCAL_HEADER = 30  # bytes of the header before a member of an archive
 _LENGTHS = 26  # where it has the lengths of the name and of the extra field that follow it
@@ -184,8 +182,7 @@ def parquet(path: Path, options: ReadOptions) -> RayFile:
     library = require("pyarrow.parquet", "io", ".parquet")
     with library.ParquetFile(path) as file:
         kind, names, _ = choose_columns(file.schema_arrow.names, path, options)
-        metadata = file.metadata
-        starts = [0, *accumulate(metadata.row_group(k).num_rows for k in range(metadata.num_row_groups))]
+        metadata, starts = file.metadata, group_starts(file.metadata, path)
     layout = {array: [n for n in column_names(array) if n in names] for array in KINDS[kind]}
     layout |= {name: [name] for name in RANGES if name in names}
 
@@ -194,45 +191,14 @@ def parquet(path: Path, options: ReadOptions) -> RayFile:
         with library.ParquetFile(path, **how) as file:
             for group in range(offset, metadata.num_row_groups):
                 start = starts[group]
-                for columns in _batches(file, group, names, (path, options), start):
-                    rows = len(columns[0])
-                    yield RowBlock(
-                        start, group, rows, _by_array(dict(zip(names, columns, strict=True)), layout)
-                    )
-                    start += rows
+                for batch in batches(file, group, names, (path, starts), _BATCH):
+                    columns = {name: floats(batch.column(name), name, path, options, start) for name in names}
+                    yield RowBlock(start, group, batch.num_rows, _by_array(columns, layout))
+                    start += batch.num_rows
 
     where = lambda name, index: f"row {index[0]} (the first is 0), column {column_name(name, index)}"  # noqa: E731
     widths = {name: 0 if name in RANGES else len(columns) for name, columns in layout.items()}
     return RayFile(path, options, widths, starts[-1], blocks, where)
-
-
-def _batches(
-    file: Any, group: int, names: list[str], source: tuple[Path, ReadOptions], first: int
-) -> Iterator[list[Floats]]:
-    """Yield the columns of a row group some rows at a time.
-
-    Raise `FileFormatError` if it is damaged.
-    """
-    path, options = source
-    row, end = first, first + file.metadata.row_group(group).num_rows
-    batches = file.iter_batches(_BATCH, row_groups=[group], columns=names, use_threads=False)
-    while True:
-        try:
-            batch = next(batches, None)
-        except (OSError, ValueError) as error:
-            problem = str(error).splitlines()[0][:120]
-            raise _damaged(path, group, f"cannot be read ({problem})") from error
-        if batch is None:
-            break
-        yield [floats(batch.column(name), name, path, options, row) for name in names]
-        row += batch.num_rows
-    # Arrow ends a column silently at a page whose header is damaged.
-    if row != end:
-        raise _damaged(path, group, f"holds {row - first:,} of {end - first:,} rows")
-
-
-def _damaged(path: Path, group: int, problem: str) -> FileFormatError:
-    return file_error(path, problem, "copy or write it again", f"row group {group}")
 
 
 def _by_array(

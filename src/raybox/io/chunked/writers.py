@@ -36,7 +36,9 @@ class NpyWriter:
         self.close = self.files.close
         self._dtype = np.dtype(list(spec.dtypes.items()))
         self.header_length = len(self._header(0))
-        if not self.files["results"].length:
+        if self.files["results"].length:
+            self._write_header(0)  # `finish` may have written another one
+        else:
             self.files["results"].write(self._header(0))
 
     def add(self, columns: Columns) -> None:
@@ -49,6 +51,9 @@ class NpyWriter:
 
     def finish(self, rows: int) -> None:
         """Write the number of rows into the header, for which NumPy leaves room."""
+        self._write_header(rows)
+
+    def _write_header(self, rows: int) -> None:
         header = self._header(rows)
         assert len(header) == self.header_length
         with self._output.open("r+b") as file:
@@ -243,13 +248,19 @@ WRITERS: dict[str, Callable[[OutputSpec, dict[str, int]], Writer]] = {
 }
 
 
+def check_place(path: Path) -> None:
+    """Raise if an output that is a folder exists: it is not replaced."""
+    if path.suffix.lower() == ".zarr" and path.exists():
+        raise file_error(path, "exists already", "remove it first, or give another name")
+
+
 def check_out(path: Path) -> None:
     """Raise, before any work, if an output cannot be written there."""
     if path.suffix.lower() != ".zarr":
         check_target(path, tuple(WRITERS))
         return
-    if path.exists() and not folder_of(path).exists():
-        raise file_error(path, "exists already", "remove it first, or give another name")
+    if not folder_of(path).exists():
+        check_place(path)
     if not path.resolve().parent.is_dir():
         problem = f"cannot be written: there is no folder {path.parent}"
         raise file_error(path, problem, "make the folder first")

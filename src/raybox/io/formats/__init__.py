@@ -3,7 +3,7 @@
 ========================  ===========================================================================
 module                    reads
 ========================  ===========================================================================
-``csv_table``             .csv tables of boxes, rays or points; also writes them
+``csv_table``             .csv tables of boxes, rays or points; also writes them (``csv_blocks``)
 ``numpy_arrays``          .npz and .npy, likewise
 ``parquet``               .parquet, likewise
 ``obj stl ply glb``       meshes; .ply also points

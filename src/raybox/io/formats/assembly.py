@@ -1,6 +1,7 @@
 """Build checked geometry from a file's columns; errors give the place of a wrong number in the file."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -165,22 +166,23 @@ def choose_columns(header: Sequence[str], path: Path, options: ReadOptions) -> T
 
     Labels are read only with boxes.
     """
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    counts = Counter(header)  # not header.count: a table may have a million columns
+    repeated = sorted(name for name, count in counts.items() if count > 1)
     if repeated:
         raise file_error(
             path, f"has more than one column named {quoted(repeated[0])}", "rename one of them", "header"
         )
-    found = [kind for kind in KINDS if _has_columns(kind, header)]
+    found = [kind for kind in KINDS if _has_columns(kind, counts)]
     if not found:
         raise file_error(path, _header_problem(header), _columns_hint(options), "header")
     kind = choose_kind(found, path, options)
-    numbers = [name for array in KINDS[kind] for name in column_names(array) if name in header]
-    numbers += [name for name in RANGES if kind == "rays" and name in header]
+    numbers = [name for array in KINDS[kind] for name in column_names(array) if name in counts]
+    numbers += [name for name in RANGES if kind == "rays" and name in counts]
     labels = [name for name in header if kind == "boxes" and name not in numbers]
     return TableColumns(kind, numbers, labels)
 
 
-def has_kind(header: Sequence[str]) -> bool:
+def has_kind(header: Container[str]) -> bool:
     """Return whether a header has the columns of boxes, rays or points."""
     return any(_has_columns(kind, header) for kind in KINDS)
 
@@ -190,18 +192,19 @@ def canonical(header: Sequence[str]) -> list[str]:
 
     Labels of a table that has all its columns in small letters stay as they are.
     """
-    lowered = {*RANGES} if _has_columns("rays", header) else set()
-    if not has_kind(header):
+    names = set(header)
+    lowered = {*RANGES} if _has_columns("rays", names) else set()
+    if not has_kind(names):
         lowered = {
             "id",
             *RANGES,
             *(name for kind in KINDS.values() for a in kind for name in column_names(a)),
         }
-    lowered -= set(header)
+    lowered -= names
     return [name.lower() if name.lower() in lowered else name for name in header]
 
 
-def _has_columns(kind: str, header: Sequence[str]) -> bool:
+def _has_columns(kind: str, header: Container[str]) -> bool:
     """Return whether a header has all columns of a kind.
 
     Z in all of its arrays, or in none (2D).

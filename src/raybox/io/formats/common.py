@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, RayboxError
+from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
 
 Floats = NDArray[np.float64]
@@ -57,8 +57,17 @@ def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileF
 
     File, place, problem, way out.
     """
+    return FileFormatError(_error_text(path, problem, way_out, place))
+
+
+def missing_file(path: Path) -> MissingFile:
+    """Return the error for a path at which there is nothing."""
+    return MissingFile(_error_text(path, "cannot be read: No such file or directory", "check the path", ""))
+
+
+def _error_text(path: Path, problem: str, way_out: str, place: str) -> str:
     text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
-    return FileFormatError(" ".join(text.split()))
+    return " ".join(text.split())
 
 
 def quoted(value: object) -> str:
@@ -68,8 +77,11 @@ def quoted(value: object) -> str:
 
 
 @contextmanager
-def reader_errors(path: Path, format_name: str) -> Iterator[None]:
-    """Turn every exception of a reader into a one-line `FileFormatError` about the file."""
+def reader_errors(path: Path, format_name: str, memory: str = "split the file") -> Iterator[None]:
+    """Turn every exception of a reader into a one-line `FileFormatError` about the file.
+
+    memory: the way out if there is not enough.
+    """
     try:
         yield
     except InvalidInput as error:
@@ -77,7 +89,9 @@ def reader_errors(path: Path, format_name: str) -> Iterator[None]:
     except RayboxError:
         raise
     except MemoryError as error:
-        raise file_error(path, "does not fit into memory", "split the file") from error
+        raise file_error(path, "does not fit into memory", memory) from error
+    except FileNotFoundError as error:
+        raise missing_file(path) from error
     except OSError as error:
         raise file_error(
             path, f"cannot be read: {error.strerror or error}", "check the path and its permissions"

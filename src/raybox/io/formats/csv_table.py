@@ -4,16 +4,18 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
+from raybox.io.formats import csv_blocks
 from raybox.io.formats.assembly import assemble, choose_columns, column_name
-from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
-from raybox.io.formats.csv_header import CsvHeader, read_header
+from raybox.io.formats.common import FileArrays, Labels, ReadOptions, file_error, quoted
+from raybox.io.formats.csv_header import read_header
 
 BLOCK_ROWS = 65_536
 
@@ -24,48 +26,37 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     UTF-8, commas or semicolons, double quotes, a header line, which comments may precede.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header, delimiter, _ = _header(file)
-            kind, numbers, labels = choose_columns(header, path, options)
-            columns = _numbers(file, [header.index(name) for name in numbers], delimiter)
+        with path.open("rb") as file:
+            header = csv_blocks.read_header(file)
+            kind, names, labels = choose_columns(header.names, path, options)
+            wanted = header.wanted(names)
+            blocks = (
+                csv_blocks.numbers(block.data, wanted)
+                for block in csv_blocks.complete_rows(header.rows, path)
+            )
+            columns = np.concatenate(
+                [np.empty((len(names), 0)), *(block for block in blocks if block is not None)], axis=1
+            )
         texts = _labels(path, labels) if labels else {}
     except (ValueError, csv.Error) as error:
         raise row_error(path, options, error) from error
-    arrays = assemble(dict(zip(numbers, columns, strict=True)), kind)
+    arrays = assemble(dict(zip(names, columns, strict=True)), kind)
     return FileArrays(
         arrays, lambda array, index: f"{line_of(path, index[0])}, column {column_name(array, index)}", texts
     )
 
 
-def _header(file: TextIO) -> CsvHeader:
-    # readline: the file's own iterator disables tell()
-    return read_header(file.readline)
-
-
-def _numbers(file: TextIO, wanted: list[int], delimiter: str) -> Floats:
-    """Return some columns of all remaining rows, shape (columns, rows)."""
-    start = file.tell()
-    if not any(line.strip() for line in iter(file.readline, "")):
-        return np.zeros((len(wanted), 0))
-    file.seek(start)
-    return numbers(file, wanted, delimiter)
-
-
-def numbers(file: TextIO, wanted: list[int], delimiter: str) -> Floats:
-    """Return some columns of the remaining rows, at least one, shape (columns, rows)."""
-    rows = np.loadtxt(file, delimiter=delimiter, usecols=wanted, quotechar='"', comments=None, ndmin=2)
-    return np.ascontiguousarray(rows.T)
-
-
 def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the rows below the header, each with the line on which it ends."""
+    """Yield the header and the rows below it, each with the line on which it ends, but no empty lines."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = _header(file)
+        try:
+            header = read_header(file.readline)
+        except csv.Error as error:
+            raise _quote_error(path, "header", error) from error
+        yield f"line {header.lines}", header.names
         rows = csv.reader(file, delimiter=header.delimiter, strict=True)
         try:
-            yield from (
-                (f"line {header.lines + rows.line_num}", row) for row in rows if any(map(str.strip, row))
-            )
+            yield from ((f"line {header.lines + rows.line_num}", row) for row in rows if row)
         except csv.Error as error:
             raise _quote_error(path, f"line {header.lines + rows.line_num}", error) from error
 
@@ -79,18 +70,23 @@ def _quote_error(path: Path, place: str, error: csv.Error) -> FileFormatError:
     return file_error(path, problem, "repair the quotes", place)
 
 
+def _header(rows: Iterator[tuple[str, list[str]]]) -> dict[str, int]:
+    """Return the place of each column, from the first of the rows."""
+    return {name: place for place, name in enumerate(next(rows)[1])}
+
+
 def _labels(path: Path, labels: list[str]) -> Labels:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = _header(file).names
-    rows = [row for _, row in _rows(path)]
-    if any(len(row) != len(header) for row in rows):
-        raise ValueError("rows of different lengths")
-    return {name: [row[header.index(name)] for row in rows] for name in labels}
+    rows = _rows(path)
+    places = _header(rows)
+    wanted = [places[name] for name in labels]
+    texts = [[row[place] for place in wanted] for _, row in rows]
+    columns = zip(*texts, strict=True) if texts else [()] * len(labels)
+    return {name: list(column) for name, column in zip(labels, columns, strict=True)}
 
 
 def line_of(path: Path, row: int) -> str:
     """Return the line on which a row of the table ends."""
-    return next(line for k, (line, _) in enumerate(_rows(path)) if k == row)
+    return next(islice(_rows(path), row + 1, None))[0]
 
 
 def row_error(path: Path, options: ReadOptions, error: Exception) -> FileFormatError:
@@ -99,21 +95,27 @@ def row_error(path: Path, options: ReadOptions, error: Exception) -> FileFormatE
         return file_error(
             path, "is not UTF-8 text", "save it as UTF-8, or check that it is a CSV file", _byte(path)
         )
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            header = _header(file).names
-        except csv.Error as broken:
-            return _quote_error(path, "header", broken)
-    _, numbers, _ = choose_columns(header, path, options)
-    for line, row in _rows(path):
-        if len(row) != len(header):
-            problem = f"{len(row)} fields, while the first line has {len(header)}"
-            return file_error(path, problem, "complete the row; the file may be cut off", line)
-        for name in numbers:
-            if not _is_number(row[header.index(name)]):
-                problem = f"{quoted(row[header.index(name)])} is not a number"
+    rows = _rows(path)
+    places = _header(rows)
+    _, names, _ = choose_columns(list(places), path, options)
+    for line, row in rows:
+        if len(row) != len(places):
+            return _length_error(path, line, row, len(places))
+        for name in names:
+            if not _is_number(row[places[name]]):
+                problem = f"{quoted(row[places[name]])} is not a number"
                 return file_error(path, problem, "correct the row", f"{line}, column {name}")
     return file_error(path, str(error), "correct the file")
+
+
+def _length_error(path: Path, line: str, row: list[str], width: int) -> FileFormatError:
+    """Return the error for a row with another number of fields than the header."""
+    if not any(map(str.strip, row)):
+        return file_error(path, "holds blanks only", "remove the line", line)
+    way_out = "complete the row; the file may be cut off"
+    if len(row) > width:
+        way_out = "write decimal points, not commas, and quote texts with commas"
+    return file_error(path, f"{len(row)} fields, while the first line has {width}", way_out, line)
 
 
 def _byte(path: Path) -> str:

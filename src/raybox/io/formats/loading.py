@@ -47,8 +47,9 @@ def load(
     Raises
     ------
     FileFormatError
-        The file is missing, unreadable, cut off, of another format than its name says, or holds wrong
-        numbers; the text is one line with the file, the place in it and the way out.
+        The file is missing (then it is a FileNotFoundError, too), unreadable, cut off, of another format
+        than its name says, or holds wrong numbers; the text is one line with the file, the place in it and
+        the way out.
     RayboxError
         The format needs a package that is not installed; the text gives the command.
     InvalidInput

@@ -28,6 +28,8 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     """Return the arrays of an `.npz` file that raybox uses."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        for info in members.values():
+            archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
         loaded = {name: _member(archive, members[name], path) for name in NAMES if name in members}
         ids = _member(archive, members["id"], path) if "id" in members else None
     if not any(set(arrays) <= set(loaded) for arrays in KINDS.values()):
@@ -42,7 +44,9 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
     with archive.open(info) as file:
         header(file, info.file_size, path, info.filename)
     with archive.open(info) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        file.read()  # at the end of a member its checksum is compared
+    return array
 
 
 def read_npy(path: Path, options: ReadOptions) -> FileArrays:
@@ -105,9 +109,9 @@ class Header(NamedTuple):
 
 def header(file: Any, size: int, path: Path, name: str) -> Header:
     """Return an array's header, checked against the bytes that follow before memory is allocated."""
-    version, start = np.lib.format.read_magic(file)[0], file.tell()
+    (version, minor), start = np.lib.format.read_magic(file), file.tell()
     length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
-    if version not in (1, 2, 3) or length > size:
+    if version not in (1, 2, 3) or minor or length > size:
         raise file_error(path, "has a damaged header", "save it again with numpy.save", name)
     file.seek(start)
     read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
@@ -116,9 +120,12 @@ def header(file: Any, size: int, path: Path, name: str) -> Header:
         raise file_error(
             path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name
         )
+    if any(length < 0 for length in shape):
+        raise file_error(path, f"has a damaged header: shape {shape}", "save it again with numpy.save", name)
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if needed > there:
-        problem = f"is cut off: {needed} bytes of numbers announced, {there} there"
+    if needed != there:
+        problem = f"{'is cut off' if needed > there else 'is too long'}: "
+        problem += f"{needed} bytes of numbers announced, {there} there"
         raise file_error(path, problem, "copy the file again", name)
     return Header(shape, fortran, dtype)
 

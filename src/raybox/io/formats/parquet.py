@@ -1,26 +1,87 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import FileFormatError
 from raybox.io.formats.assembly import assemble, choose_columns, column_name
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, require
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
+
+BATCH_ROWS = 1 << 17  # a megabyte of each column
 
 
 def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the arrays of a Parquet file, from columns of any numeric type."""
-    parquet = require("pyarrow.parquet", "io", ".parquet")
-    with parquet.ParquetFile(path) as file:
+    library, arrow = require("pyarrow.parquet", "io", ".parquet"), require("pyarrow", "io", ".parquet")
+    with library.ParquetFile(path) as file:
         kind, numbers, labels = choose_columns(file.schema_arrow.names, path, options)
-        table = file.read(columns=numbers + labels)
+        names, starts = numbers + labels, group_starts(file.metadata, path)
+        parts = [
+            batch
+            for group in range(file.num_row_groups)
+            for batch in batches(file, group, names, (path, starts), BATCH_ROWS, threads=True)
+        ]
+        schema = arrow.schema([file.schema_arrow.field(name) for name in names])
+    table = arrow.Table.from_batches([part.select(names) for part in parts], schema)
     columns = {name: floats(table.column(name), name, path, options) for name in numbers}
     texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
     where = lambda array, index: f"row {index[0]} (the first is 0), column {column_name(array, index)}"  # noqa: E731
     return FileArrays(assemble(columns, kind), where, texts)
+
+
+def group_starts(metadata: Any, path: Path) -> list[int]:
+    """Return the first row of each row group, and the number of rows of all.
+
+    Raise `FileFormatError` unless the file's count is the sum of those of its row groups. Not used is
+    ``row_group(k).column(i)``: on some damaged footers it aborts the process (pyarrow 26).
+    """
+    counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
+        problem = f"promises {metadata.num_rows:,} rows, its row groups {sum(counts):,}"
+        raise file_error(path, problem, "copy or write it again", "footer")
+    return [0, *accumulate(counts)]
+
+
+def batches(
+    file: Any,
+    group: int,
+    names: list[str],
+    source: tuple[Path, list[int]],
+    size: int,
+    *,
+    threads: bool = False,
+) -> Iterator[Any]:
+    """Yield columns of a row group, `size` rows at a time.
+
+    source: the path, and what `group_starts` returns. Raise `FileFormatError` unless every row is read.
+    """
+    path, starts = source
+    missing = promised = starts[group + 1] - starts[group]
+    found = file.iter_batches(size, row_groups=[group], columns=names, use_threads=threads)
+    while True:
+        try:
+            batch = next(found, None)
+        except (OSError, ValueError) as error:
+            problem = str(error).splitlines()[0][:120]
+            raise _damaged(path, group, f"cannot be read ({problem})") from error
+        if batch is None:
+            break
+        if sorted(batch.schema.names) != sorted(names):
+            raise _damaged(path, group, f"holds the columns {quoted(' '.join(batch.schema.names))}")
+        missing -= batch.num_rows
+        yield batch
+    # Arrow ends a column silently at a page whose header is damaged.
+    if missing:
+        raise _damaged(path, group, f"holds {promised - missing:,} of {promised:,} rows")
+
+
+def _damaged(path: Path, group: int, problem: str) -> FileFormatError:
+    return file_error(path, problem, "copy or write it again", f"row group {group}")
 
 
 def floats(column: Any, name: str, path: Path, options: ReadOptions, first: int = 0) -> Floats:

@@ -1,0 +1,261 @@
+"""What files promise, and what raybox wrote itself, is compared with what is there."""
+
+import errno
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from raybox.cli import main
+from raybox.io.chunked import parquet_footer, part_files, stages
+from raybox.io.chunked.journal import Journal
+from streaming import BOXES, RAYS, SCENE, interrupted, pq, put
+
+HEAD = "origin_x,origin_y,direction_x,direction_y"
+FLAT = rb.Scene(rb.Boxes([[1.0, -1.0]], [[2.0, 1.0]]))
+
+
+def refusals(path, scene=SCENE):
+    """Return the errors of both readers for a file that both must refuse."""
+    texts = []
+    for read in (
+        lambda: rb.load(path, kind="rays"),
+        lambda: rb.stream.cast(scene, path, path.with_name("out.npy")),
+    ):
+        with pytest.raises(rb.FileFormatError) as caught:
+            read()
+        texts.append(str(caught.value))
+    assert not list(path.parent.glob("out*"))
+    return texts
+
+
+# Counts
+
+
+@pytest.mark.parametrize("count", [0, 40])
+def test_a_row_group_whose_count_is_damaged(tmp_path, count):
+    path = tmp_path / "rays.parquet"
+    rb.save(path, RAYS)
+    pq.write_table(pq.read_table(path), path, row_group_size=40)
+    body, footer = parquet_footer.split(memoryview(path.read_bytes()))
+    fields = parquet_footer._parse(footer)
+    fields[4][1].items[2][3] = parquet_footer.I64, count
+    tail = parquet_footer.with_tail(parquet_footer._serialise(fields))
+    path.write_bytes(parquet_footer.MAGIC + bytes(body) + tail)
+    for text in refusals(path):
+        assert f"footer: promises 103 rows, its row groups {80 + count}" in text
+
+
+@pytest.mark.parametrize("shape", [(-103, 6), (103, -6), (-103, -6), (102, 6), (104, 6)])
+def test_an_npy_header_with_another_count(tmp_path, shape):
+    path = tmp_path / "rays.npy"
+    with path.open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(np.column_stack([RAYS.origins, RAYS.directions]).tobytes())
+    for text in refusals(path):
+        assert "has a damaged header" in text or "bytes of numbers announced" in text
+
+
+def test_an_archive_with_a_damaged_name(tmp_path):
+    """Under another name, t_min would be ignored."""
+    path = put(tmp_path / "rays.npz", RAYS)
+    data = path.read_bytes()
+    at = data.rindex(b"t_min.npy")
+    path.write_bytes(data[:at] + b"t_mim.npy" + data[at + 9 :])
+    for text in refusals(path):
+        assert "is not readable as NumPy arrays" in text
+
+
+# CSV
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_rows_with_more_fields_than_the_header(tmp_path, quote):
+    path = tmp_path / "rays.csv"
+    path.write_text(f"{HEAD}\n0,0,1,0\n{quote}0{quote},5,0,1,0\n")
+    for text in refusals(path, FLAT):
+        assert ", line 3: 5 fields, while the first line has 4; write decimal points" in text
+
+
+def test_long_and_short_rows_do_not_cancel_out(tmp_path):
+    path = tmp_path / "rays.csv"
+    path.write_text(f"{HEAD},note\n0,0,1,0,a,b\n0,0,1,0\n0,0,1,0,c\n")
+    for text in refusals(path, FLAT):
+        assert ", line 2: 6 fields" in text
+
+
+@pytest.mark.parametrize("blanks", ["  ", "\t", " \r", ",,,"])
+def test_lines_of_blanks(tmp_path, blanks):
+    path = tmp_path / "rays.csv"
+    for name, text in (("inside", "0,0,1,0\n\n{}\n0,0,1,0\n"), ("last", "0,0,1,0\n\n{}")):
+        path.write_text(f"{HEAD}\n" + text.format(blanks), newline="")
+        for error in refusals(path, FLAT):
+            assert ", line 4" in error, name
+            assert "holds blanks only; remove the line" in error or "'' is not a number" in error
+
+
+@pytest.mark.parametrize("rows", ["0,0,1,0\r5,5,1,0\r\n0,0,1,0\n", "0,0,1,0\r\n\r\n5,5,1,0\r\n\n0,0,1,0"])
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+def test_ends_of_lines_may_differ(tmp_path, rows, end):
+    path = tmp_path / "rays.csv"
+    path.write_text(HEAD + end + rows, newline="")
+    assert rb.load(path).origins.tolist() == [[0, 0], [5, 5], [0, 0]]
+    assert rb.stream.cast(FLAT, path, tmp_path / "out.npy")[:2] == (3, 2)
+
+
+def test_wide_tables_take_linear_time(tmp_path):
+    names = [f"column {k}" for k in range(30_000)]
+    for content, head in ((BOXES, "min_x"), (RAYS, "origin_x")):
+        path = tmp_path / f"{head}.csv"
+        rb.save(path, content)
+        first, *rows = path.read_text().splitlines()
+        path.write_text("\n".join([",".join([first, *names]), *(row + ",7" * 30_000 for row in rows[:3])]))
+        started = time.process_time()
+        loaded = rb.load(path)
+        assert time.process_time() - started < 1
+        assert len(loaded) == 3
+
+
+# What raybox wrote itself
+
+
+def test_a_journal_with_another_number(tmp_path, monkeypatch):
+    rays, out = interrupted(tmp_path, monkeypatch)
+    path = tmp_path / "out.npy.raybox-part" / "journal.json"
+    stored = json.loads(path.read_text())
+    stored["progress"]["hit_count"] += 1
+    path.write_text(json.dumps(stored))
+    with pytest.raises(rb.FileFormatError, match="has a journal that is damaged; rename or remove it"):
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+
+
+def test_results_with_another_byte(tmp_path, monkeypatch):
+    rays, out = interrupted(tmp_path, monkeypatch)
+    path = tmp_path / "out.npy.raybox-part" / "results.npy"
+    data = bytearray(path.read_bytes())
+    data[300] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(rb.FileFormatError, match=r"results\.npy: is damaged: its checksum is not the one"):
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+
+
+@pytest.mark.parametrize("row", [5, 100])
+def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
+    """Same size, time and ends: the rays done are compared, and the others may change."""
+    table = np.column_stack([np.tile(RAYS.origins, (60, 1)), np.tile(RAYS.directions, (60, 1))])
+    rays, out, run_query = tmp_path / "rays.npy", tmp_path / "out.npy", stages.run_query
+    table = np.concatenate([table] * 4)  # rows 3000 to 20000 are in neither end
+    np.save(rays, table)
+
+    def failing(scene, query, chunk, first, workers):
+        if first >= 12_000:
+            raise rb.RayboxError("enough")
+        return run_query(scene, query, chunk, first, workers)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "run_query", failing)
+        with pytest.raises(rb.RayboxError, match="enough"):
+            rb.stream.cast(SCENE, rays, out, chunk=3000)
+    before = rays.stat()
+    table[row * 150 + 3000, :3] += 0.25
+    with rays.open("r+b") as file:
+        file.seek(128)
+        file.write(table.tobytes())
+    os.utime(rays, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if row == 5:
+        with pytest.raises(rb.FileFormatError, match=r"has changed: its first [0-9,]+ rays are not those"):
+            rb.stream.cast(SCENE, rays, out, chunk=3000)
+    else:
+        assert rb.stream.cast(SCENE, rays, out, chunk=3000).resumed > 0
+        rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=3000)
+        assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_a_placed_output_that_is_another_one(tmp_path, monkeypatch):
+    """The call ended after its output was moved; something else stands there now."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    rb.stream.cast(SCENE, rays, out, chunk=20)
+    wanted = out.read_bytes()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "remove", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(SCENE, rays, out, chunk=20)
+    out.write_bytes(wanted[:200])
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
+    assert out.read_bytes() == wanted
+
+
+# Outputs that are inputs
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_an_output_that_is_a_link_to_the_input(tmp_path, link):
+    rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
+    link(rays, out)
+    before = rays.read_bytes()
+    with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
+        rb.stream.cast(SCENE, rays, out)
+    boxes = put(tmp_path / "boxes.npz", BOXES)
+    text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(out)]).output
+    assert "is also an input" in text
+    link(boxes, tmp_path / "other.npz")
+    text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(tmp_path / "other.npz")]).output
+    assert "is also an input" in text
+    assert rays.read_bytes() == before
+
+
+def test_a_file_system_that_ignores_case(tmp_path, monkeypatch):
+    rays = put(tmp_path / "rays.npy", RAYS)
+    other = tmp_path / "RAYS.npy"
+    os.link(rays, other)  # what such a file system shows
+    with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
+        rb.stream.cast(SCENE, rays, other)
+
+
+# Errors of one family
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv", "parquet", "ply", "zarr"])
+def test_a_missing_file(tmp_path, ending):
+    path = tmp_path / f"none.{ending}"
+    reads = [lambda: rb.stream.cast(SCENE, path, tmp_path / "out.npy")]
+    reads += [lambda: rb.load(path)] if ending != "zarr" else []
+    for read in reads:
+        with pytest.raises(FileNotFoundError, match="No such file or directory; check the path") as caught:
+            read()
+        assert isinstance(caught.value, rb.FileFormatError)
+        assert str(caught.value).startswith(str(path))
+
+
+def test_no_memory_is_not_a_full_disk(tmp_path, monkeypatch):
+    rays = put(tmp_path / "rays.npz", RAYS)
+
+    def fail(*_):
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(part_files.PartFile, "write", fail)
+    with pytest.raises(rb.FileFormatError, match="Cannot allocate memory; free memory, or give a smaller"):
+        rb.stream.cast(SCENE, rays, tmp_path / "out.npy")
+
+
+def test_no_memory_for_a_chunk(tmp_path, monkeypatch):
+    rays = put(tmp_path / "rays.npz", RAYS)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(stages, "run_query", fail)
+    with pytest.raises(
+        MemoryError, match="chunks of 50 rays do not fit into memory; give a smaller"
+    ) as caught:
+        rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=50)
+    assert isinstance(caught.value, rb.RayboxError)
