@@ -7,6 +7,7 @@ Arrays that two threads write must not share a cache line, as small arrays of `n
 takes most of the gain of a second thread.
 """
 
+import math
 import mmap
 from contextlib import suppress
 from typing import Any
@@ -20,7 +21,7 @@ _ALIGNMENT = 128  # bytes: two cache lines, which processors fetch in pairs
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
     """Return an uninitialised array, aligned to pairs of cache lines."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    size = math.prod(shape) * np.dtype(kind).itemsize
     if size < _MIN_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         memory: Any = np.empty(size + 2 * _ALIGNMENT, np.uint8)
         skip = -memory.ctypes.data % _ALIGNMENT

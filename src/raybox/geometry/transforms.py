@@ -1,5 +1,6 @@
 """Affine matrices of instances: checked, or made of positions, rotations and scales."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _rotations(rotation: dict[str, Any], count: int, dims: int) -> Floats:
             f"{name} must have shape {(count, *shape)}, one for each instance, or {shape} for all; "
             f"got shape {found.shape}."
         )
-    rows = found.reshape(-1, max(1, int(np.prod(shape))))
+    rows = found.reshape(-1, max(1, math.prod(shape)))
     validation.require_finite(rows, name, "instance", "Drop those instances")
     if name == "rotations":
         return found

@@ -34,7 +34,7 @@ def merge_hits(request: Request, parts: Sequence[FlatHits]) -> FlatHits:
     ray, number, t = ray[order], number[order], t[order]
     geometry = np.searchsorted(request.starts, number, side="right")
     same = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
-    runs = np.concatenate([[0], np.cumsum(~same)])  # of equal times
+    runs = np.concatenate([[0], np.cumsum(~same, dtype=np.int64)])  # of equal times
     crossed = np.unique(runs[1:][same & (geometry[1:] != geometry[:-1])])
     members = np.flatnonzero(np.isin(runs, crossed))
     for _, group in groupby(members.tolist(), key=runs.__getitem__):

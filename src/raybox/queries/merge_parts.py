@@ -75,10 +75,11 @@ def comes_earlier(rays: RayRows, best: PartHits, other: PartHits) -> Any:
     """Return, of pairs of hits of one ray and one reported time each, where the other comes first."""
     count = len(best.ray)
     order = np.empty((count, 2), np.int64)
-    order[:, 0], order[:, 1] = np.arange(count), count + np.arange(count)
+    first = np.arange(count, dtype=np.int64)
+    order[:, 0], order[:, 1] = first, count + first
     order[best.index > other.index] = order[best.index > other.index, ::-1]
     flat = order.reshape(-1)
-    runs = 2 * np.arange(count)[:, None] + [0, 2]
+    runs = 2 * first[:, None] + [0, 2]
     _sort_equal_times(rays, join_hits([best, other]).rows, best.ray, runs, flat)
     return flat[::2] >= count
 

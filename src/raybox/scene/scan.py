@@ -50,7 +50,7 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     met.sort(key=cmp_to_key(small_batch.compare_contacts))
     index = np.array([i for _, i in met], np.int64)
     t = np.array([definition.rounded(time) for time, _ in met], np.float64)
-    return AllHits(np.array([0, index.size]), index, t, Source(ray.reshape(1), (rows,)))
+    return AllHits(np.array([0, index.size], np.int64), index, t, Source(ray.reshape(1), (rows,)))
 
 
 def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:
