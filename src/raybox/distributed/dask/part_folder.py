@@ -195,9 +195,8 @@ class PartFolder:
         last = [self.path / name for name in (MANIFEST, LOCK)]
         with ThreadPoolExecutor(_REMOVERS) as pool:
             list(pool.map(_remove, (item for item in self.path.iterdir() if item not in last)))
-        for item in last:
-            _remove(item)
-        self.path.rmdir()
+        _remove(self.path / MANIFEST)
+        output_folder.remove_empty(self.path)
 
     def joined(self) -> list[JoinedPart]:
         """Return the parts that are joined."""

@@ -125,8 +125,7 @@ class Journal:
         if not self.folder.exists():
             return
         self._empty()
-        (self.folder / LOCK).unlink(missing_ok=True)
-        self.folder.rmdir()
+        output_folder.remove_empty(self.folder)
 
 
 @contextmanager

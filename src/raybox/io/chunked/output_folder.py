@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import Any
 
 from raybox.errors import RayboxError
+from raybox.io.chunked import file_lock
 from raybox.io.chunked.part_files import sync_file
 from raybox.io.formats.common import file_error
 
@@ -61,27 +62,29 @@ def _as_text(value: Any) -> str:
 def locked(target: Path, folder: Path) -> Iterator[None]:
     """Make an output's folder, and lock it against other processes."""
     folder.mkdir(exist_ok=True)
-    with (folder / LOCK).open("w") as lock:
-        if not _try_lock(lock):
-            problem = "another process is writing it"
-            raise file_error(target, problem, "wait for that one, or give another output")
-        yield
-
-
-def _try_lock(file: Any) -> bool:
-    """Lock a file until this process ends.
-
-    Return False if another has it, True without such locks.
-    """
     try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        with (folder / LOCK).open("a") as lock:
+            if not file_lock.lock(lock.fileno()):
+                problem = "another process is writing it"
+                raise file_error(target, problem, "wait for that one, or give another output")
+            yield
+    finally:
+        _remove_closed_lock(folder)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder of nothing but its lock; `locked` does so where open files stay."""
+    if not file_lock.open_files_stay():
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _remove_closed_lock(folder: Path) -> None:
+    """Remove a folder of nothing but a lock, where that was refused while the lock was open."""
+    with suppress(OSError):  # another process has it open, or has removed it
+        if file_lock.open_files_stay() and [item.name for item in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def sync(output: Path) -> None:
