@@ -128,11 +128,16 @@ def test_bad_files_are_messages_and_exports_are_whole(tiles, tmp_path):
 
 # The third part of an upload never comes, as if the disk were slow.
 STALL = """() => {
-    const read = Blob.prototype.arrayBuffer;
     let parts = 0;
-    const never = new Promise(() => {});
-    Blob.prototype.arrayBuffer = function () { return ++parts > 2 ? never : read.call(this); };
+    File.prototype.slice = function (...range) {
+        const part = Blob.prototype.slice.apply(this, range);
+        if (++parts > 2) part.arrayBuffer = () => new Promise(() => {});
+        return part;
+    };
 }"""
+ACKNOWLEDGED = """() => [...document.querySelectorAll("[role=progressbar]")].some(
+    bar => bar.getAttribute("aria-valuenow") > 0
+)"""
 
 
 def test_a_tab_closed_during_an_upload_leaves_the_button_of_others_alive(tiles, tmp_path):
@@ -143,7 +148,7 @@ def test_a_tab_closed_during_an_upload_leaves_the_button_of_others_alive(tiles, 
         closed.tab.evaluate(STALL)
         closed.tab.locator("input[type=file]").set_input_files(tmp_path / "large.csv")
         closed.tab.locator("button:disabled", has_text="Open another file").wait_for()
-        closed.tab.wait_for_timeout(2000)  # the parts that come are acknowledged
+        closed.tab.wait_for_function(ACKNOWLEDGED)
         assert upload_button(beside).is_enabled()
         closed.tab.close()
         later = Page(browser, url)
