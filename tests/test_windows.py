@@ -22,6 +22,7 @@ from test_cast_resume import (  # noqa: F401
     test_the_same_call_resumes,
     test_two_at_once,
 )
+from test_cluster import test_many_threads_in_one_process  # noqa: F401
 from test_code_cache import (  # noqa: F401
     path,
     test_a_file_renamed_to_another_key_is_not_loaded,
