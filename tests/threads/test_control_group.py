@@ -2,7 +2,8 @@
 
 import pytest
 
-from raybox.threads import affinity, control_group
+import raybox as rb
+from raybox.threads import affinity, chunks, control_group
 from raybox.threads.control_group import read_limit
 
 
@@ -65,3 +66,11 @@ def test_cores_obey_the_limit_which_is_read_once(monkeypatch):
     finally:
         control_group.cpu_limit.cache_clear()
     assert read == [1]
+
+
+def test_a_query_of_one_ray_counts_no_cores(monkeypatch):
+    scene, ray = rb.Scene(rb.Boxes([2, -1, -1], [3, 1, 1])), rb.Rays([0, 0, 0], [1, 0, 0])
+    monkeypatch.setattr(chunks, "cores", lambda: pytest.fail("the cores are counted"))
+    assert scene.nearest(ray).index == 0
+    with pytest.raises(rb.InvalidInput, match="workers must be"):
+        scene.nearest(ray, workers=0)
