@@ -172,7 +172,6 @@ def test_results_shorter_than_the_journal_says(tmp_path, monkeypatch):
 
 
 def test_two_at_once(tmp_path):
-    pytest.importorskip("fcntl")
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with (
         journal.open_journal(out, {}, {}),

@@ -126,6 +126,47 @@ def test_bad_files_are_messages_and_exports_are_whole(tiles, tmp_path):
         assert not alone.foreign_urls(known=())
 
 
+# The third part of an upload never comes, as if the disk were slow.
+STALL = """() => {
+    let parts = 0;
+    File.prototype.slice = function (...range) {
+        const part = Blob.prototype.slice.apply(this, range);
+        if (++parts > 2) part.arrayBuffer = () => new Promise(() => {});
+        return part;
+    };
+}"""
+ACKNOWLEDGED = """() => [...document.querySelectorAll("[role=progressbar]")].some(
+    bar => bar.getAttribute("aria-valuenow") > 0
+)"""
+
+
+def test_a_tab_closed_during_an_upload_leaves_the_button_of_others_alive(tiles, tmp_path):
+    large = (tmp_path / "tiles.csv").read_bytes() + b"\n" * (3 << 20)
+    (tmp_path / "large.csv").write_bytes(large)
+    with viewing(tmp_path / "tiles.csv") as url, chromium(seconds=150) as browser:
+        beside, closed = Page(browser, url), Page(browser, url)
+        closed.tab.evaluate(STALL)
+        closed.tab.locator("input[type=file]").set_input_files(tmp_path / "large.csv")
+        closed.tab.locator("button:disabled", has_text="Open another file").wait_for()
+        closed.tab.wait_for_function(ACKNOWLEDGED)
+        assert upload_button(beside).is_enabled()
+        closed.tab.close()
+        later = Page(browser, url)
+        for page in (beside, later):
+            assert upload_button(page).is_enabled()
+        later.tab.locator("input[type=file]").set_input_files(tmp_path / "two.csv")
+        later.tab.get_by_text("2 boxes").wait_for()
+        assert upload_button(later).is_enabled()
+        assert not later.foreign_urls()
+
+
+def upload_button(page):
+    """Return the page's upload button, once it is shown."""
+    button = page.tab.get_by_role("button", name="Open another file")
+    button.wait_for()
+    return button
+
+
 def type_a_ray(page, origin, direction):
     """Type a ray into the page and cast it."""
     if not page.tab.get_by_text("Cast this ray").is_visible():

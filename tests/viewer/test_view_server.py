@@ -147,8 +147,52 @@ def test_a_foreign_name_of_this_machine_is_refused():
     assert server.is_own_page("http://[::1]:9", "[::1]:9", "127.0.0.1")
     assert not server.is_own_page("http://evil.example:9", "evil.example:9", "127.0.0.1")
     assert not server.is_own_page(None, "evil.example:9", "localhost")
-    assert server.is_own_page("http://lab.example:9", "lab.example:9", "0.0.0.0")
-    assert not server.is_own_page("http://evil.example:9", "lab.example:9", "0.0.0.0")
+    assert not server.is_own_page("http://10.0.0.9:9", "10.0.0.9:9", "127.0.0.1")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.9"])
+def test_where_others_can_connect_names_must_be_allowed(host):
+    for name in ("10.0.0.9", "[fe80::9]", "localhost", "127.0.0.1"):
+        assert server.is_own_page(f"http://{name}:9", f"{name}:9", host)
+        assert server.is_own_page(None, f"{name}:9", host)
+    for name in ("evil.example", "10.0.0.9.evil.example", "", "0x7f000001"):
+        assert not server.is_own_page(f"http://{name}:9", f"{name}:9", host)
+        assert not server.is_own_page(None, f"{name}:9", host)
+    names = frozenset({"lab.example"})
+    assert server.is_own_page("http://Lab.Example:9", "Lab.Example:9", host, names)
+    assert not server.is_own_page("http://evil.example:9", "lab.example:9", host, names)
+    assert not server.is_own_page("http://evil.example:9", "evil.example:9", host, names)
+    assert server.is_own_page("http://lab.example:9", "lab.example:9", "lab.example")
+
+
+@pytest.mark.parametrize("allowed", [(), ["lab.example"]])
+def test_a_rebinding_handshake_is_refused_where_others_can_connect(allowed):
+    with rb.view(ROW, host="0.0.0.0", port=0, allowed_hosts=allowed) as viewer:
+        for name, accepted in (("evil.example", False), ("lab.example", bool(allowed)), ("127.0.0.1", True)):
+            own = f"{name}:{port_of(viewer)}"
+            assert handshake(viewer, own) == accepted
+
+
+def handshake(viewer, own) -> bool:
+    """Return whether a page that was requested under a name receives any data."""
+    headers = [
+        *("GET / HTTP/1.1", f"Host: {own}", f"Origin: http://{own}", "Upgrade: websocket"),
+        *("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="),
+        *(f"Sec-WebSocket-Protocol: {SUBPROTOCOL}", "", ""),
+    ]
+    with socket.create_connection(("127.0.0.1", port_of(viewer)), timeout=10) as line:
+        line.sendall("\r\n".join(headers).encode())
+        stream = line.makefile("rb")
+        assert stream.readline().startswith(b"HTTP/1.1 101")
+        while stream.readline().strip():
+            pass
+        return stream.read(1)[0] & 15 != 8  # 8: the connection is closed
+
+
+@pytest.mark.parametrize("allowed", ["lab.example", [""], [3]])
+def test_allowed_hosts_are_names(allowed):
+    with pytest.raises(rb.InvalidInput, match="allowed_hosts must be a list of host names"):
+        rb.view(ROW, port=0, allowed_hosts=allowed)
 
 
 def test_no_page_can_open_a_tunnel(viewer):

@@ -96,7 +96,7 @@ class Subtree(NamedTuple):
 
 def join(run_each: TaskRunner, top: Any, subtrees: list[Subtree]) -> tuple[Any, Any]:
     """Return (the nodes of the top and of all subtrees, the first row of each subtree)."""
-    begins = len(top) + np.cumsum([0, *(len(subtree.nodes) for subtree in subtrees)])
+    begins = len(top) + np.cumsum([0, *(len(subtree.nodes) for subtree in subtrees)], dtype=np.int64)
     nodes = aligned(int(begins[-1]), ROW, np.int32)
     nodes[: len(top)] = top
 

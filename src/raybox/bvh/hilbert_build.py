@@ -164,7 +164,7 @@ def pack(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> Any:
     sizes = [max(1, -(-len(boxes.lower) // WIDTH))]
     while sizes[0] > 1:
         sizes.insert(0, -(-sizes[0] // WIDTH))
-    begins = np.cumsum([0, *sizes]).tolist()
+    begins = np.cumsum([0, *sizes], dtype=np.int64).tolist()
     rows, keys = sort_along_curve(run_each, boxes, reach)
     nodes = aligned(begins[-1], ROW, np.int32)
     for begin in begins[1:-1]:

@@ -48,7 +48,7 @@ def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspa
     workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
         task_centers=np.empty((room, 8), np.float32),
-        state=np.array([1, 1]),
+        state=np.array([1, 1], np.int64),
         begin=np.zeros(WIDTH, np.int64),
         end=np.zeros(WIDTH, np.int64),
         area=np.zeros(WIDTH, np.float32),

@@ -67,7 +67,7 @@ def bench(
             results.append(run_apart("versus", plan | {"size": count, "threads": workers}, threads=workers))
     _print(results, report, machine)
     if options["out"]:
-        Path(options["out"]).write_text(json.dumps(results, indent=1) + "\n")
+        Path(options["out"]).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def _known_boxes(boxes: str, kinds: tuple[str, ...]) -> str:

@@ -116,6 +116,13 @@ class InputError(click.ClickException):
 class Commands(click.Group):
     """The group of commands; errors end as one line on stderr and an exit code."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line, with characters that the console lacks shown as escapes."""
+        for stream in (sys.stdout, sys.stderr):
+            if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and flush its output."""
         try:
@@ -183,7 +190,8 @@ def announce_compiling() -> None:
 
 def as_json(value: Any) -> str:
     """Return strict JSON on one line; NaN and infinity become null."""
-    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=not is_unicode)
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,12 @@ INVALID = ("raise", "miss")
     "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Host name of the page, if not an IP address. Repeatable.",
+)
 @click.option("--port", type=int, default=8080, show_default=True, help="The next free one, if it is taken.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
 @click.option("--html", type=click.Path(), help="Write the view to this file, and end.")
@@ -37,7 +43,8 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
 
     loaded_rays = load_rays(rays, origin, options["invalid"]) if rays else None
     announce_compiling()
-    viewer = serve(scene, loaded_rays, host=options["host"], port=options["port"], boxes=options["boxes"])
+    served = {name: options[name] for name in ("host", "port", "boxes")}
+    viewer = serve(scene, loaded_rays, allowed_hosts=options["allow_host"], **served)
     with viewer:
         if options["html"]:
             viewer.save_html(options["html"])

@@ -10,6 +10,7 @@ Results come from a pool of buffers: memory of arrays that are gone is reused by
 million rays returns 16 MB, and finding and clearing fresh pages for that can take a tenth of its time.
 """
 
+import math
 import mmap
 import os
 import sys
@@ -43,7 +44,7 @@ _MACHINE_BYTES = _machine_bytes()
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
     """Return an uninitialised array, aligned to pairs of cache lines."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    size = math.prod(shape) * np.dtype(kind).itemsize
     if size < _MIN_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         memory: Any = np.empty(size + 2 * _ALIGNMENT, np.uint8)
         skip = -memory.ctypes.data % _ALIGNMENT

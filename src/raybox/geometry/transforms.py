@@ -3,6 +3,7 @@
 `around` bounds the images of boxes under such maps.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def _rotations(rotation: dict[str, Any], count: int, dims: int) -> Floats:
             f"{name} must have shape {(count, *shape)}, one for each instance, or {shape} for all; "
             f"got shape {found.shape}."
         )
-    rows = found.reshape(-1, max(1, int(np.prod(shape))))
+    rows = found.reshape(-1, max(1, math.prod(shape)))
     validation.require_finite(rows, name, "instance", "Drop those instances")
     if name == "rotations":
         return found

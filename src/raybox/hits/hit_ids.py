@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
     def ray_of(self, size: int) -> Ints:
         """Return the number of each hit's ray."""
-        k = np.arange(size)
+        k = np.arange(size, dtype=np.int64)
         return (k // self.inner) * self.row + (k % self.inner) * self.column
 
     def geometry_of(self, hit_id: Ints) -> Ints:
@@ -49,7 +49,7 @@ class Source(NamedTuple):
         if len(self.parts) == 1:
             return _index_and_primitive(self.parts[0], hit_id)
         geometry = self.geometry_of(hit_id)
-        index, primitive = np.full(hit_id.shape, -1), np.full(hit_id.shape, -1)
+        index, primitive = np.full(hit_id.shape, -1, np.int64), np.full(hit_id.shape, -1, np.int64)
         for k, rows in enumerate(self.parts):
             own = geometry == k
             index[own], primitive[own] = _index_and_primitive(rows, hit_id[own] - self.starts[k])
@@ -100,7 +100,7 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
     loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python.
     """
     if source.picked:
-        hit_id = np.where(hit_id < 0, -1, np.arange(hit_id.size))
+        hit_id = np.where(hit_id < 0, -1, np.arange(hit_id.size, dtype=np.int64))
     if len(source.parts) == 1:
         _derive(source.rays, source.parts[0], (ray_of, hit_id), loop, *out)
         return

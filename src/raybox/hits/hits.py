@@ -248,7 +248,7 @@ class AllHits:
     @cached_property
     def ray(self) -> Ints:
         """Flat number of each hit's ray."""
-        return _frozen(np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets)))
+        return _frozen(np.repeat(np.arange(len(self._offsets) - 1, dtype=np.int64), np.diff(self._offsets)))
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:

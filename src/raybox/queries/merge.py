@@ -42,7 +42,7 @@ def merge_hits(request: Request, parts: Sequence[FlatHits]) -> FlatHits:
     ray, number, t = ray[order], number[order], t[order]
     geometry = np.searchsorted(request.starts, number, side="right")
     same = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
-    runs = np.concatenate([[0], np.cumsum(~same)])  # of equal times
+    runs = np.concatenate([[0], np.cumsum(~same, dtype=np.int64)])  # of equal times
     crossed = np.unique(runs[1:][same & (geometry[1:] != geometry[:-1])])
     members = np.flatnonzero(np.isin(runs, crossed))
     for _, group in groupby(members.tolist(), key=runs.__getitem__):
@@ -124,10 +124,11 @@ def comes_earlier(rays: RayRows, best: PartHits, other: PartHits) -> Any:
     """Return, of pairs of hits of one ray and one reported time each, where the other comes first."""
     count = len(best.ray)
     order = np.empty((count, 2), np.int64)
-    order[:, 0], order[:, 1] = np.arange(count), count + np.arange(count)
+    first = np.arange(count, dtype=np.int64)
+    order[:, 0], order[:, 1] = first, count + first
     order[best.index > other.index] = order[best.index > other.index, ::-1]
     flat = order.reshape(-1)
-    runs = 2 * np.arange(count)[:, None] + [0, 2]
+    runs = 2 * first[:, None] + [0, 2]
     _sort_equal_times(rays, join_hits([best, other]).rows, best.ray, runs, flat)
     return flat[::2] >= count
 

@@ -26,7 +26,8 @@ PACKET_WIDTH = 4  # for packets: at 16, what two threads know of them does not f
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
     """Return the results of a query for all rays of a job."""
     if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
-        check_workers(workers)
+        if workers != -1:  # whose number of cores costs a system call
+            check_workers(workers)
         return _run_small(per_ray, job, options)
     return _run_many(per_ray, job, options, workers, progress)
 

@@ -98,7 +98,7 @@ def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
     part, _ = state_of(scene)
     allowed = validation.mask(where, len(part.geometry))
     job = Job(part.tree, part.rows, movers.rows(), allowed)
-    index, t = np.full(len(movers.boxes), -1), np.full(len(movers.boxes), np.inf)
+    index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:
         traverse_rays(job, (begin, end), make_scratch(), ExactNearest(index, t))

@@ -20,15 +20,19 @@ from typing import Any
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
+from raybox.threads.control_group import cpu_limit
 
 _SWITCH = "RAYBOX_PIN_THREADS"
 
 
 def cores() -> int:
-    """Return how many threads this process may run at once."""
+    """Return how many threads this process may run at once, by its affinity and its control group."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        number = len(os.sched_getaffinity(0))
+    else:
+        number = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    limit = cpu_limit()
+    return number if limit is None else min(number, limit)
 
 
 def other_cores() -> frozenset[int]:

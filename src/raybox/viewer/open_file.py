@@ -8,10 +8,12 @@ from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.io.formats import FORMATS, read
 from raybox.scene.scene import Scene
+from raybox.viewer.announced import announced
 from raybox.viewer.stage import Stage, stage
 
 MAX_BYTES = 256 * 2**20  # bytes of an upload
-MAX_ROWS = 5_000_000  # rows of a scene that is uploaded
+MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
+MAX_ROWS = 5_000_000  # rows of a scene
 
 
 def stage_of(scene: "str | os.PathLike[str] | Boxes | Mesh | Scene", *, boxes: bool = False) -> Stage:
@@ -41,6 +43,7 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
         path = Path(folder) / f"upload{suffix}"
         path.write_bytes(content)
         try:
+            _check_unpacked(path)
             return _read(path, plain, boxes=False)
         except RayboxError as error:
             raise FileFormatError(str(error).replace(str(path), plain)) from error
@@ -55,12 +58,24 @@ def too_large(name: str, size: int) -> RayboxError:
     )
 
 
+def _check_unpacked(path: Path) -> None:
+    """Raise `RayboxError` if the headers of a file announce too many bytes."""
+    size = announced(path).bytes
+    if size > MAX_UNPACKED:
+        problem = f"{size / 2**20:,.0f} MiB once unpacked exceed the limit of {MAX_UNPACKED / 2**20:g} MiB"
+        raise RayboxError(f"{path}: {problem} for uploads; open it with: raybox view FILE")
+
+
+def _check_rows(path: Path, rows: int) -> None:
+    if rows > MAX_ROWS:
+        raise RayboxError(f"{path}: {rows:,} rows exceed the limit of {MAX_ROWS:,} for a page")
+
+
 def _read(path: Path, name: str, boxes: bool) -> Stage:
+    if not boxes:  # else the parts of a mesh count, not its triangles
+        _check_rows(path, announced(path).rows)
     loaded = read(path, kind="scene", boxes=boxes)
     if isinstance(loaded.geometry, Rays):
         raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
-    if len(loaded.geometry) > MAX_ROWS:
-        raise RayboxError(
-            f"{path}: {len(loaded.geometry):,} rows exceed the limit of {MAX_ROWS:,} for a page"
-        )
+    _check_rows(path, len(loaded.geometry))
     return stage(loaded.geometry, name, loaded.ids, loaded.labels)

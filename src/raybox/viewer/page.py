@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, final
 
@@ -31,10 +31,12 @@ class Viewer:
     One lock serializes all requests of pages; all open pages show the same.
     """
 
-    def __init__(self, stage: Stage, rays: Rays | None, host: str, port: int) -> None:
+    def __init__(
+        self, stage: Stage, rays: Rays | None, host: str, port: int, allowed_hosts: Iterable[str] = ()
+    ) -> None:
         warm_up(type(stage.solid))
         self._state, self._lock = PageState(stage), threading.RLock()
-        self._host, self._server = host, server.serve(host, port)
+        self._host, self._server = host, server.serve(host, port, allowed_hosts)
         draw.light(self._server.scene)
         self._build_controls()
         self._show(stage, rays)
@@ -249,6 +251,7 @@ def view(
     host: str = "127.0.0.1",
     port: int = 8080,
     boxes: bool = False,
+    allowed_hosts: Iterable[str] = (),
 ) -> Viewer:
     """Show a scene in the browser, where a click casts a ray through its pixel.
 
@@ -266,6 +269,8 @@ def view(
         If it is in use, the next free one; 0 for any. `Viewer.url` contains it.
     boxes : bool
         Show one box of each part of a mesh file, in place of its triangles.
+    allowed_hosts : list of str
+        Host names, besides IP addresses and localhost, under which browsers may request the page.
 
     Returns
     -------
@@ -288,4 +293,4 @@ def view(
     0
     """
     stage = open_file.stage_of(scene, boxes=boxes)
-    return Viewer(stage, None if rays is None else rays_in_3d(rays), host, port)
+    return Viewer(stage, None if rays is None else rays_in_3d(rays), host, port, allowed_hosts)

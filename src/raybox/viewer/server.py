@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import io
 import ipaddress
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,8 +22,13 @@ PORTS_TRIED = 100  # from the requested port on
 MAX_UPLOADS = 4  # at a time
 
 
-def serve(host: str, port: int) -> Any:
-    """Start a viser server at one address that accepts only its own page."""
+def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
+    """Start a viser server at one address that accepts only its own page.
+
+    allowed_hosts: names, besides IP addresses and localhost, under which the page may be requested.
+    """
+    if isinstance(allowed_hosts, str) or not all(isinstance(name, str) and name for name in allowed_hosts):
+        raise InvalidInput(f"allowed_hosts must be a list of host names; got {allowed_hosts!r}.")
     if find_spec("viser") is None:
         raise RayboxError('the viewer needs viser, which is not installed; run: pip install "raybox[view]"')
     import viser
@@ -30,7 +36,7 @@ def serve(host: str, port: int) -> Any:
     with contextlib.redirect_stdout(io.StringIO()):  # its banner
         server = viser.ViserServer(host=host, port=_free_port(host, port), label="raybox", verbose=False)
     _close_tunnel(server)
-    _answer_own_page_only(server, host)
+    _answer_own_page_only(server, host, frozenset(name.lower() for name in allowed_hosts))
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()  # beside the picture, not over it
     return server
@@ -61,7 +67,8 @@ def _free_port(host: str, port: int) -> int:
     problem = ""
     for number in range(port, min(port + PORTS_TRIED, 65536)):
         with socket.socket(family) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if os.name == "posix":  # elsewhere, two servers could then listen at one port
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 trial.bind((host, number))
                 return int(trial.getsockname()[1])
@@ -78,7 +85,7 @@ def _close_tunnel(server: Any) -> None:
         server._websock_server.unregister_handler(kind)
 
 
-def _answer_own_page_only(server: Any, host: str) -> None:
+def _answer_own_page_only(server: Any, host: str, names: Collection[str]) -> None:
     """Close connections from other sites' pages before any data is sent.
 
     Any page in the user's browser can open a socket to 127.0.0.1; the browser sends the page's origin.
@@ -88,9 +95,10 @@ def _answer_own_page_only(server: Any, host: str) -> None:
     async def check(connection: Any) -> None:
         number = connection.client_id
         line = sockets._live_connections[number]
-        if is_own_page(line.request.headers.get("Origin"), line.request.headers.get("Host", ""), host):
+        headers = line.request.headers
+        if is_own_page(headers.get("Origin"), headers.get("Host", ""), host, names):
             return
-        await line.close(1008, "only raybox's own page may connect")
+        await line.close(1008, "only raybox's own page may connect, under an allowed host name")
         sockets._client_state_from_id.pop(number, None)
         sockets._live_connections.pop(number, None)
         raise asyncio.CancelledError  # ends this connection's task before its messages are read
@@ -98,18 +106,19 @@ def _answer_own_page_only(server: Any, host: str) -> None:
     sockets.on_client_connect(check)
 
 
-def is_own_page(origin: str | None, host_header: str, host: str) -> bool:
+def is_own_page(origin: str | None, host_header: str, host: str, names: Collection[str] = ()) -> bool:
     """Return whether a connection comes from the page served here, or from a program.
 
-    A program sends no origin. Where only this machine can connect, the page must have been requested under a
-    name of this machine: a foreign name that resolves to it is a DNS rebinding attack.
+    A program sends no origin. The page must have been requested under an IP address, the name served at, or
+    an allowed one: any other name may be of a foreign site that resolves to this machine (DNS rebinding).
+    Where only this machine can connect, the address must be a loopback address.
     """
     if origin is not None and urlsplit(origin).netloc.lower() != host_header.lower():
         return False
-    if not _is_loopback(host):
+    name = (urlsplit(f"//{host_header}").hostname or "").lower()
+    if name == host.lower() or name in names or _is_loopback(name):
         return True
-    name = urlsplit(f"//{host_header}").hostname or ""
-    return name == host.lower() or _is_loopback(name)
+    return _is_address(name) and not _is_loopback(host)
 
 
 def _is_loopback(host: str) -> bool:
@@ -121,6 +130,38 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class _GuiOfClient:
+    """A GUI whose acknowledgements of an upload go to one page.
+
+    viser stores them for all pages: one opened later would wait for the rest of an upload that has ended.
+    """
+
+    def __init__(self, server: Any, client_id: Any) -> None:
+        self._gui, self._clients, self._client_id = server.gui, server._connected_clients, client_id
+        self._websock_interface = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gui, name)
+
+    def queue_message(self, message: Any) -> None:
+        """Send a message to the page, if it is still open."""
+        client = self._clients.get(self._client_id)
+        if client is not None:
+            client._websock_connection.queue_message(message)
+
+    def handle(self, handler: str, message: Any) -> None:
+        """Call a handler of viser's class with this GUI."""
+        getattr(type(self._gui), handler)(self, self._client_id, message)
+
+
 def bound_uploads(server: Any, refuse: Callable[[str], None]) -> None:
     """Refuse uploads that announce too much or send more than they announced.
 
@@ -128,32 +169,33 @@ def bound_uploads(server: Any, refuse: Callable[[str], None]) -> None:
     """
     from viser import _messages
 
-    gui, sockets = server.gui, server._websock_server
-    running = gui._current_file_upload_states
+    running = server.gui._current_file_upload_states
+
+    def acknowledge_all(page: _GuiOfClient, message: Any, size: int) -> None:
+        """Remove the page's progress bar, and enable its button."""
+        uuids = message.source_component_uuid, message.transfer_uuid
+        page.queue_message(_messages.FileTransferPartAck(*uuids, size, size))
 
     def begin(client_id: Any, start: Any) -> None:
+        page = _GuiOfClient(server, client_id)
         if not 0 <= start.size_bytes <= MAX_BYTES or not 0 <= start.part_count <= max(start.size_bytes, 1):
             refuse(str(too_large(str(start.filename)[-80:], start.size_bytes)))
         elif len(running) >= MAX_UPLOADS:
             refuse("too many uploads at a time; wait until one ends")
         else:
-            gui._handle_file_transfer_start(client_id, start)
+            page.handle("_handle_file_transfer_start", start)
             return
-        # The acknowledgement of all bytes removes the page's progress bar.
-        sockets.queue_message(
-            _messages.FileTransferPartAck(
-                start.source_component_uuid, start.transfer_uuid, start.size_bytes, start.size_bytes
-            )
-        )
+        acknowledge_all(page, start, start.size_bytes)
 
     def append(client_id: Any, part: Any) -> None:
-        state = running.get(part.transfer_uuid)
+        page, state = _GuiOfClient(server, client_id), running.get(part.transfer_uuid)
         if state is not None and state["transferred_bytes"] + len(part.content) > state["total_bytes"]:
             running.pop(part.transfer_uuid, None)
             refuse("an upload sent more bytes than it announced")
+            acknowledge_all(page, part, state["total_bytes"])
             return
-        gui._handle_file_transfer_part(client_id, part)
+        page.handle("_handle_file_transfer_part", part)
 
     for kind, handler in ((_messages.FileTransferStartUpload, begin), (_messages.FileTransferPart, append)):
-        sockets.unregister_handler(kind)
-        sockets.register_handler(kind, handler)
+        server._websock_server.unregister_handler(kind)
+        server._websock_server.register_handler(kind, handler)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from raybox.geometry import Boxes, Mesh, Rays
+from raybox.io.chunked.file_lock import NoLocks, try_lock
 from raybox.io.chunked.result_columns import run_query
 from raybox.scene.scene import Scene
 
@@ -38,21 +39,15 @@ def compile_query(query: str, dimension: int, kind: str) -> None:
 @contextmanager
 def _one_process() -> Iterator[None]:
     """Lock out other processes of this machine and user, on systems with such locks."""
+    user = os.getuid() if os.name == "posix" else "user"  # elsewhere, each user has a temporary folder
     try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    try:
-        file = (Path(tempfile.gettempdir()) / f"raybox-{os.getuid()}.lock").open("w")
+        file = (Path(tempfile.gettempdir()) / f"raybox-{user}.lock").open("a")
     except OSError:  # then several compile
         yield
         return
     with file:
         until = time.monotonic() + _SECONDS
-        while time.monotonic() < until:
-            with suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            time.sleep(0.05)
+        with suppress(NoLocks):
+            while time.monotonic() < until and not try_lock(file.fileno()):
+                time.sleep(0.05)
         yield

@@ -151,7 +151,7 @@ class Routes:
 
         `visit` merges the results of a part for some rays, and may lower their limits.
         """
-        advance(self._queue(np.arange(len(self.visits)), limit))
+        advance(self._queue(np.arange(len(self.visits), dtype=np.int64), limit))
         while self._waiting:
             part = max(
                 self._waiting,

@@ -70,7 +70,9 @@ def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build
         _write_mesh(folder, geometry, assigned, len(starts))
     else:
         _write_boxes(folder, lower, upper, assigned, lengths)
-    corners = np.empty((len(starts), 2, lower.shape[1]))
+    dimension = lower.shape[1]
+    del lower, upper, assigned  # views of the spool files, which Windows does not remove while mapped
+    corners = np.empty((len(starts), 2, dimension))
     digest, checksums = blake2b(digest_size=16), list[str]()
     kind = "mesh" if isinstance(geometry, Mesh) else "boxes"
     for part in range(len(starts)):
@@ -80,7 +82,7 @@ def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build
     for spool in folder.glob("spool-*"):
         spool.unlink()
     facts = {"format": scene_files.FORMAT, "kind": kind, "size": total, "parts": checksums}
-    facts |= {"dimension": lower.shape[1], "digest": digest.hexdigest()}
+    facts |= {"dimension": dimension, "digest": digest.hexdigest()}
     manifest.write(folder / FACTS, facts, [BOUNDS])
 
 

@@ -1,6 +1,7 @@
 """`SplitScene`: a scene in parts on disk, and its queries."""
 
 import shutil
+import traceback
 import weakref
 from collections.abc import Iterable
 from functools import partial
@@ -100,10 +101,11 @@ class SplitScene(QueryMethods):
         check_memory(memory)
         path = make_folder(folder)
         if folder is None:
-            weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+            weakref.finalize(self, _remove_folder, path, vars(self))
         try:
             divide(geometry, path, size, build)
         except BaseException as error:
+            traceback.clear_frames(error.__traceback__)  # their maps of files, which Windows does not remove
             shutil.rmtree(path, ignore_errors=True)
             if isinstance(error, OSError):
                 problem = f"cannot be written ({error.strerror or error})"
@@ -284,3 +286,9 @@ class SplitScene(QueryMethods):
         with bar(len(flat), progress) as advance:
             routes.visit_all(self._open_parts, self._lock, visit, merger.limit, advance)
         return merger, routes.visits
+
+
+def _remove_folder(folder: Path, attributes: dict[str, Any]) -> None:
+    """Close the parts of a scene that is no longer used, and remove their folder."""
+    attributes.clear()
+    shutil.rmtree(folder, ignore_errors=True)

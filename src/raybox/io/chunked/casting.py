@@ -58,9 +58,7 @@ def cast(  # noqa: PLR0913
     progress: bool = False,
     chunk: int = CHUNK,
 ) -> Summary:
-    """Run a query for all rays of a file, in bounded memory.
-
-    Write the results to a file.
+    """Write the results of a query for all rays of a file, in bounded memory.
 
     The output equals that of ``load``, the query and ``save``, bit for bit. If the call is interrupted, there
     is no incomplete output: results so far are stored in ``OUT.raybox-part``, and the same call continues

@@ -7,7 +7,6 @@ at the same moment both may be refused, but never both succeed. Such a file of a
 hand if that host has crashed; the error names it.
 """
 
-import errno
 import os
 import socket
 import stat
@@ -18,16 +17,11 @@ from secrets import token_hex
 from typing import NamedTuple
 
 from raybox.errors import RayboxError
+from raybox.io.chunked.file_lock import NoLocks, try_lock
 from raybox.io.formats.common import file_error
 
 LOCK = "lock"
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-_IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _ATTEMPTS = 1000
-
-
-class _NoLocks(Exception):
-    """The system, or the file system, has no locks of files."""
 
 
 class _LockFile(NamedTuple):
@@ -73,7 +67,7 @@ def _lock(target: Path, folder: Path) -> _LockFile | None:
     """Return the lock of an existing folder, None if another process has removed its file meanwhile."""
     try:
         return _system_lock(target, folder)
-    except _NoLocks:
+    except NoLocks:
         return _own_file(target, folder)
 
 
@@ -90,7 +84,7 @@ def _system_lock(target: Path, folder: Path) -> _LockFile | None:
     path = folder / LOCK
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        if not _try_lock(descriptor):
+        if not try_lock(descriptor):
             raise _in_use(target)
         is_current = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
     except BaseException:
@@ -100,38 +94,6 @@ def _system_lock(target: Path, folder: Path) -> _LockFile | None:
         os.close(descriptor)
         return None
     return _LockFile(path, descriptor)
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Lock a file until this process ends, or the descriptor is closed; False if another process has it."""
-    try:
-        _lock_file(descriptor)
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            raise _NoLocks from error
-        if error.errno in _IN_USE:
-            return False
-        raise
-    return True
-
-
-def _lock_file(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        _lock_byte(descriptor)
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _lock_byte(descriptor: int) -> None:
-    """Lock the first byte of a file, on Windows."""
-    try:
-        import msvcrt
-    except ImportError as error:
-        raise _NoLocks from error
-    locking, how = getattr(msvcrt, "locking"), getattr(msvcrt, "LK_NBLCK")  # noqa: B009 - only on Windows
-    locking(descriptor, how, 1)
 
 
 def _own_file(target: Path, folder: Path) -> _LockFile:

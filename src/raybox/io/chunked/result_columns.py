@@ -41,7 +41,7 @@ def as_array(column: Column) -> NDArray[Any]:
         out = np.empty(len(column))
         column_kernels.expand_sparse(column.there, column.numbers, out)
         return out
-    return np.arange(column.start, column.stop) if isinstance(column, range) else column
+    return np.arange(column.start, column.stop, dtype=np.int64) if isinstance(column, range) else column
 
 
 class OutputSpec(NamedTuple):

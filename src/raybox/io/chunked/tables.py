@@ -4,6 +4,7 @@ Nothing is mapped into memory: mapped pages count as the process's own until the
 reading is as fast.
 """
 
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ def _rows(file: BinaryIO, place: _ArrayPlace, begin: int, end: int) -> NDArray[A
 
 def _numbers(file: BinaryIO, dtype: np.dtype[Any], start: int, shape: tuple[int, ...]) -> NDArray[Any]:
     file.seek(start)
-    return np.fromfile(file, dtype, int(np.prod(shape))).reshape(shape)
+    return np.fromfile(file, dtype, math.prod(shape)).reshape(shape)
 
 
 def npy(path: Path, options: ReadOptions) -> RayFile:

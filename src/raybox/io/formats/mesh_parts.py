@@ -95,7 +95,7 @@ def _boxes(parts: Sequence[MeshPart]) -> Loaded:
 def _merge(parts: Sequence[MeshPart]) -> Mesh:
     if all(part.vertices is parts[0].vertices for part in parts):
         return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]))
-    starts = np.cumsum([0] + [len(part.vertices) for part in parts])
+    starts = np.cumsum([0] + [len(part.vertices) for part in parts], dtype=np.int64)
     faces = [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
     return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
 

@@ -120,7 +120,7 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
                 columns |= _flat_columns(name, array)
             return columns
         case Hits():
-            rays = np.arange(content.index.size)
+            rays = np.arange(content.index.size, dtype=np.int64)
             columns = {"ray": rays, "index": content.index.ravel(), **_id_column(content.index.ravel(), ids)}
             points = content.points.reshape(-1, content.points.shape[-1])
             return columns | {"t": content.t.ravel()} | dict(zip("xyz", points.T, strict=False))

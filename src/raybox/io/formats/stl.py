@@ -32,7 +32,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 def _part(name: str, corners: object) -> MeshPart:
     vertices = np.asarray(corners, dtype=np.float64).reshape(-1, 3)
-    return MeshPart(name, vertices, np.arange(len(vertices)).reshape(-1, 3))
+    return MeshPart(name, vertices, np.arange(len(vertices), dtype=np.int64).reshape(-1, 3))
 
 
 def _solids(text: str, path: Path) -> list[MeshPart]:

@@ -32,7 +32,7 @@ CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once; those of a si
 
 def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResults:
     parts = [run_one(job) for job in request.jobs]
-    rays = np.arange(len(parts[0].offsets) - 1)
+    rays = np.arange(len(parts[0].offsets) - 1, dtype=np.int64)
     flat = [FlatHits(np.repeat(rays, np.diff(part.offsets)), part.index, part.t) for part in parts]
     hits = merge_hits(request, flat)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(hits.ray, minlength=rays.size))])

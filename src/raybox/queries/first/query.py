@@ -127,12 +127,12 @@ def _without_misses(hits: FlatHits) -> FlatHits:
 def _merge_geometries(request: Request, run_one: Run, options: FirstOptions) -> FirstResults:
     parts = [run_one(job) for job in request.jobs]
     rays, k = len(parts[0].index), options.k
-    ray = np.repeat(np.arange(rays), k)
+    ray = np.repeat(np.arange(rays, dtype=np.int64), k)
     flat = [FlatHits(ray, part.index.reshape(-1), part.t.reshape(-1)) for part in parts]
     hits = merge_hits(request, [_without_misses(part) for part in flat])
     place = np.arange(hits.ray.size) - np.searchsorted(hits.ray, hits.ray)
     near = place < k
-    index, t = np.full((rays, k), -1), np.full((rays, k), np.inf)
+    index, t = np.full((rays, k), -1, np.int64), np.full((rays, k), np.inf)
     index[hits.ray[near], place[near]] = hits.id[near]
     t[hits.ray[near], place[near]] = hits.t[near]
     return FirstResults(index, t)
@@ -145,7 +145,8 @@ class _FirstParts:
         count = len(rays.origins)
         self._rays, self._k = rays, options.k
         huge_pages.check_size(16 * count * options.k)
-        self._index, self._t = np.full((count, options.k), -1), np.full((count, options.k), np.inf)
+        shape = count, options.k
+        self._index, self._t = np.full(shape, -1, np.int64), np.full(shape, np.inf)
         self._rows = blank_rows(like, count * options.k)
         self.limit = self._t[:, -1]
 

@@ -124,7 +124,7 @@ class NearestParts:
         count = len(rays.origins)
         self._rays = rays
         self._index, self._t, self._rows = (
-            np.full(count, -1),
+            np.full(count, -1, np.int64),
             np.full(count, np.inf),
             blank_rows(like, count),
         )

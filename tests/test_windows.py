@@ -1,0 +1,132 @@
+"""Tests of files, scenes in parts, the code cache and the viewer, again under a simulation of Windows."""
+
+import gc
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.cli import main
+from raybox.io.chunked.file_lock import try_lock
+from raybox.threads.pool import cores
+from streaming import RAYS, SCENE
+from test_cast_files import test_every_pair_of_formats, test_no_rays_and_two_dimensions  # noqa: F401
+from test_cast_resume import (  # noqa: F401
+    journal_written_at_once,
+    test_a_removed_output_is_written_again,
+    test_another_command_is_refused,
+    test_stopped_at_the_very_end,
+    test_the_same_call_resumes,
+    test_two_at_once,
+)
+from test_cluster import test_many_threads_in_one_process  # noqa: F401
+from test_code_cache import (  # noqa: F401
+    path,
+    test_a_file_renamed_to_another_key_is_not_loaded,
+    test_stored_code_is_loaded_under_its_key_alone,
+    test_temporary_files_of_processes_that_ended_are_removed,
+    test_the_most_recently_used_versions_stay,
+)
+from test_split_scene import (  # noqa: F401
+    test_a_folder_that_holds_no_whole_scene,
+    test_a_temporary_folder_goes_away_with_the_scene,
+    test_nothing_is_left_of_a_temporary_folder_where_memory_is_wrong,
+    test_other_geometry_is_refused,
+    test_pieces_are_what_they_are_together,
+)
+from test_view_server import (  # noqa: F401
+    port_of,
+    served,
+    test_a_file_from_the_page_is_shown_and_a_bad_one_is_a_message,
+    test_a_taken_port_gives_the_next_one,
+    test_it_listens_on_this_machine_only,
+    viewer,
+)
+from windows import cp1252, windows  # noqa: F401
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+    pytest.mark.usefixtures("windows"),
+]
+BOXES = rb.Boxes(np.arange(24.0).reshape(-1, 3), np.arange(24.0).reshape(-1, 3) + 0.5)
+
+
+def test_the_simulation_refuses_files_in_use(tmp_path):
+    """Open and mapped files can neither be removed nor replaced, others can."""
+    np.save(tmp_path / "a.npy", np.arange(9.0))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    for act in (os.unlink, os.remove, lambda file: os.replace(file, tmp_path / "b.npy")):
+        with pytest.raises(PermissionError):
+            act(tmp_path / "a.npy")
+    with pytest.raises(PermissionError):
+        (tmp_path / "a.npy").unlink()
+    del mapped
+    gc.collect()
+    with (tmp_path / "b.npy").open("w"), pytest.raises(PermissionError):
+        os.replace(tmp_path / "a.npy", tmp_path / "b.npy")
+    os.replace(tmp_path / "a.npy", tmp_path / "b.npy")
+    (tmp_path / "b.npy").unlink()
+    with pytest.raises(ImportError):
+        import fcntl  # noqa: F401
+
+
+def test_a_second_lock_is_refused(tmp_path):
+    with (tmp_path / "lock").open("a") as one, (tmp_path / "lock").open("a") as other:
+        assert try_lock(one.fileno())
+        assert not try_lock(other.fileno())
+        one.close()
+        assert try_lock(other.fileno())
+
+
+def test_an_output_that_another_process_writes(tmp_path):
+    rb.save(tmp_path / "rays.npz", RAYS)
+    (tmp_path / "out.npy.raybox-part").mkdir()
+    with (tmp_path / "out.npy.raybox-part" / "lock").open("a") as file:
+        assert try_lock(file.fileno())
+        with pytest.raises(rb.RayboxError, match="another process"):
+            rb.stream.cast(SCENE, tmp_path / "rays.npz", tmp_path / "out.npy")
+    rb.stream.cast(SCENE, tmp_path / "rays.npz", tmp_path / "out.npy")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["out.npy", "rays.npz"]
+
+
+def test_cores_without_affinity():
+    assert 1 <= cores() <= os.cpu_count()
+
+
+def test_nothing_is_left_of_a_split_that_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr("raybox.distributed.split.partition.scene_files.write_tree", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        rb.SplitScene(iter([BOXES, BOXES]), parts=2, folder=tmp_path / "parts")
+    assert not (tmp_path / "parts").exists()
+    assert caught.value.__traceback__ is not None  # which refers to the frames that mapped files
+
+
+def test_two_viewers_have_two_ports():
+    with rb.view(BOXES, port=0) as one, rb.view(BOXES, port=port_of(one)) as other:
+        assert port_of(other) > port_of(one)
+
+
+PICK = ["--origin", "0.25,1.25,-1", "--direction", "0,0,1"]
+
+
+@pytest.mark.parametrize("arguments", [["info"], ["pick", *PICK], ["pick", "--json", *PICK]])
+def test_names_that_the_console_lacks_are_escaped(tmp_path, arguments):
+    name = "Wände łódź \N{GRINNING FACE}"
+    rb.save(tmp_path / f"{name}.csv", BOXES, ids=[name] * len(BOXES))
+    with cp1252() as shown, pytest.raises(SystemExit) as ended:
+        main([*arguments, str(tmp_path / f"{name}.csv")])
+    text = shown.getvalue().decode("cp1252")
+    assert ended.value.code == 0
+    assert "\\u0142" in text
+    if "--json" in arguments:
+        assert json.loads(text)["hits"][0]["id"] == name
+
+
+def test_errors_about_names_that_the_console_lacks(tmp_path):
+    with cp1252() as shown, pytest.raises(SystemExit) as ended:
+        main(["info", str(tmp_path / "łódź.csv")])
+    assert ended.value.code == 2
+    assert b"\\u0142" in shown.getvalue()
