@@ -521,7 +521,7 @@ def test_tables_contain_medians_of_ratios():
 
 def test_aims_are_compared_with_the_worst():
     results = {"versus-a": made_up(), "versus-b": made_up(10**3, threads=2)}
-    found = {aim.words.split(" (")[0]: (aim.measured, aim.met) for aim in aims.aims(results)}
+    found = {aim.words.split(" (")[0]: (aim.measured, aim.reached) for aim in aims.aims(results)}
     assert found["embreex 3 times slower"] == ("2 times", False)
     assert found["embreex 1.5 times slower"] == ("2 times", True)
     assert found["open3d 8 times slower"] == ("4 times", False)
@@ -533,7 +533,7 @@ def test_raybox_is_compared_with_itself():
         "workers-a": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
         "exactness-a": made_up(names=("raybox proposals", "raybox")),
     }
-    found = {aim.words: (aim.measured, aim.met) for aim in aims.aims(results)}
+    found = {aim.words: (aim.measured, aim.reached) for aim in aims.aims(results)}
     for words in ("two threads: 1.6 times one (streams)", "two threads: 1.8 times one (packets)"):
         assert found[words] == ("2.00 times", True)
     assert found["exact: proposals alone + 15 %"] == ("3.00 times", False)
@@ -576,7 +576,7 @@ def test_builds_memory_and_kernels_are_compared_with_their_aims():
     assert {words: (measured, met) for words, (measured, _, met) in found.items()} == {
         "balanced: 1 million boxes built a second a thread": ("1.11 million", True),
         "fast: 8 million boxes built a second a thread": ("5.00 million", False),
-        "10⁷ boxes built and asked within 3 GB": ("3.50 GB", False),
+        "10⁷ boxes built and queried within 3 GB": ("3.50 GB", False),
         "nodes: 45 bytes a box": ("41.0", True),
         "brute force: 0.52 tests for each fused multiply-add of 16 lanes": ("0.50", False),
         "kernels of `nearest`: compiled within 8 s": ("7.5 s", True),

@@ -10,7 +10,7 @@ import pytest
 import exact
 import raybox as rb
 from aim import INF, Pairs
-from raybox.compiler import buffer_pool, huge_pages
+from raybox.compiler import huge_pages
 from raybox.queries import batches
 from raybox.queries.all_hits import run as all_run
 from raybox.traversal import packet_batches, ray_groups
@@ -52,9 +52,9 @@ def fresh_memory(byte):
             patch.setattr(batches, name, batches._Pool(make))
         patch.setattr(all_run, "_PAIRS", [])
         patch.setattr(all_run, "_MOST", -1)
-        patch.setattr(buffer_pool, "_MIN_BYTES", 1 << 12)
-        patch.setattr(buffer_pool, "_acquire", lambda size: huge_pages.empty((size,), np.uint8))
-        patch.setattr(buffer_pool, "_release", lambda memory: None)
+        patch.setattr(huge_pages, "_MIN_POOLED_BYTES", 1 << 12)
+        patch.setattr(huge_pages, "_acquire", lambda size: huge_pages.empty((size,), np.uint8))
+        patch.setattr(huge_pages, "_release", lambda memory: None)
         patch.setattr(ray_groups, "SMALL_BATCH", 64)
         yield calls
 

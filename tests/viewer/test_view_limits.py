@@ -72,9 +72,9 @@ def test_each_format_announces_its_rows(tmp_path, name):
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_file_of_too_many_rows_is_not_read(tmp_path, name, monkeypatch):
     (tmp_path / name).write_bytes(samples()[name][0])
-    monkeypatch.setattr(open_file, "MAX_ROWS", 2)
+    monkeypatch.setattr(open_file, "MAX_ROWS", 1)
     monkeypatch.setattr(open_file, "read", lambda *_, **__: pytest.fail("the file is read"))
-    with pytest.raises(rb.RayboxError, match="rows exceed the limit of 2 for a page"):
+    with pytest.raises(rb.RayboxError, match="rows exceed the limit of 1 for a page"):
         open_file.stage_of(tmp_path / name)
 
 
@@ -88,8 +88,8 @@ def test_damaged_headers_announce_nothing_or_raise_no_other_error(tmp_path, name
 
 
 def test_shapes_that_show_one_voxel_model_many_times(tmp_path):
-    shape = struct.pack("<iii", 1, 0, 1000) + struct.pack("<ii", 0, 0) * 1000
-    (tmp_path / "a.vox").write_bytes(vox([(0, 0, 0), (3, 4, 5)], scene=vox_chunk(b"nSHP", shape)))
+    shape = vox_chunk(b"nSHP", struct.pack("<iiiii", 1, 0, 1, 0, 0))
+    (tmp_path / "a.vox").write_bytes(vox([(0, 0, 0), (3, 4, 5)], scene=1000 * shape))
     assert announced(tmp_path / "a.vox").rows == 2000
 
 

@@ -5,7 +5,6 @@ import math
 import re
 import struct
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -110,8 +109,11 @@ def _glb(file: BinaryIO) -> Announced:
 
 
 def _vox(file: BinaryIO) -> Announced:
-    """Count the voxels of all shapes of the scene: several may show one model."""
-    counts, shown = list[int](), Counter[int]()
+    """Count the voxels of all shapes of the scene, of an animated one those of its largest frame.
+
+    Several shapes may show one model. Without a scene, the first model is loaded.
+    """
+    counts, shapes = list[int](), list[list[int]]()
     file.seek(8)
     while len(head := file.read(12)) == 12:
         name, size, _ = struct.unpack("<4sii", head)
@@ -120,9 +122,11 @@ def _vox(file: BinaryIO) -> Announced:
         if name == b"XYZI":
             counts += struct.unpack("<i", content)
         elif name == b"nSHP":
-            shown.update(_models_of(content))
+            shapes.append(_models_of(content))
+    if not shapes:
+        return Announced(counts[0] if counts else 0)
     return Announced(
-        max(sum(counts), sum(counts[k] * times for k, times in shown.items() if k < len(counts)))
+        sum(max([counts[k] for k in shown if 0 <= k < len(counts)], default=0) for shown in shapes)
     )
 
 
