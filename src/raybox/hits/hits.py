@@ -9,6 +9,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, restored, spans
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
+from raybox.hits.path_lengths import path_lengths
 from raybox.validation import Bools, Floats, Ints, freeze
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
@@ -266,14 +267,15 @@ class AllHits:
 
     @cached_property
     def lengths(self) -> Floats:
-        """The length in space of the path inside each box, within the ray's range."""
+        """The length in space of the path inside each box, within the ray's range.
+
+        (min(t_exit, t_max) - max(t_enter, t_min)) |d|: within 0.51 units in the last place of the exact
+        product (1 below float64's normal numbers), the same bits on every machine.
+        """
         rays = self._source.rays.rows()
         low, high = (np.broadcast_to(t, len(rays.origins))[self.ray] for t in (rays.t_min, rays.t_max))
-        x, y, z = rays.directions[self.ray].T
-        speed = np.hypot(np.hypot(x, y), z)
-        with np.errstate(invalid="ignore", over="ignore"):
-            paths = (np.minimum(self.t_exit, high) - np.maximum(self.t_enter, low)) * speed
-        return _frozen(np.where(speed == 0.0, 0.0, np.maximum(paths, 0.0)))
+        near, far = np.maximum(self.t_enter, low), np.minimum(self.t_exit, high)
+        return _frozen(path_lengths(near, far, rays.directions, self.ray))
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

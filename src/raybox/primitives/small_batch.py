@@ -22,8 +22,12 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
 
 def is_small(rows: Any, pairs: int) -> bool:
     """Return whether this many pairs with these rows are decided here."""
-    limit = MAX_PAIRS if "numba" in sys.modules else _MAX_PAIRS_UNLOADED
-    return pairs <= limit and TABLE.get(type(rows)) is not None
+    return pairs <= max_pairs() and TABLE.get(type(rows)) is not None
+
+
+def max_pairs() -> int:
+    """Return how many pairs cost less in Python than loading and compiling kernels."""
+    return MAX_PAIRS if "numba" in sys.modules else _MAX_PAIRS_UNLOADED
 
 
 def first_contact(rows: Any, ray: Ray1, i: int) -> FirstContact | None:

@@ -122,7 +122,7 @@ def _plan(lower: Floats, upper: Floats, size: int) -> Partition:
     step = max(1, len(lower) // _SAMPLE)
     sample = restored(lower[::step].copy(), upper[::step].copy()).rows()
     curve = fit_curve(sample.lower, sample.upper)
-    bits = int(np.clip(np.log2(max(1, len(lower))) + 3, 6, _FINEST))
+    bits = min(max(len(lower).bit_length() + 2, 6), _FINEST)
     shift = np.uint64(BITS - bits)
     counts = np.zeros(1 << bits, np.int64)
     for _, low, high in _blocks(lower, upper):
