@@ -58,8 +58,9 @@ class EntryLibrary(_UnoptimizedLibrary):
 
     def finalize(self) -> None:
         """Link all callees and generate machine code."""
-        for library in _link(self._final_module, self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+        linked = _link(self._final_module, self._linking_libraries)
+        if hasattr(self, "_reload_init"):  # since Numba 0.63
+            self._reload_init.update(*(library._reload_init for library in linked))
         self._linking_libraries.clear()
         super().finalize()
 
