@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding
 import numba
 from numba import types
-from numba.core import sigutils
+from numba.core import config, sigutils
 from numba.core.ccallback import CFunc
 from numba.extending import overload
 
@@ -20,6 +20,7 @@ from raybox.compiler.code_origin import DISPATCHERS
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.linking import CalleeCompiler, EntryCompiler, LazyFunction
 from raybox.compiler.struct_ref import StructRef
+from raybox.errors import RayboxError
 
 _COMPILED: list[Any] = []  # compiled code that only a symbol refers to
 _PENDING: list[tuple[Any, Any, Any]] = []  # functions of `apart` that are not compiled yet
@@ -88,9 +89,19 @@ def entry(function: F) -> F:
 
     Its code is stored in the user's cache folder; if that cannot be written, each process compiles anew.
     """
+    if config.DISABLE_JIT:
+        return cast(F, _refusing)
     dispatcher = numba.njit(pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **FLAGS)(function)
     dispatcher._cache = CodeCache(function)
     return cast(F, dispatcher)
+
+
+def _refusing(*_args: Any) -> Any:
+    """Raise RayboxError: an entry point without Numba's compiler."""
+    raise RayboxError(
+        "raybox needs Numba's compiler; got NUMBA_DISABLE_JIT=1 (environment or .numba_config.yaml), which "
+        "turns it off. Unset it and start Python again."
+    )
 
 
 def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline: bool = False) -> None:
@@ -160,6 +171,8 @@ def _symbol(function: Callable[..., Any]) -> str:
 def exact_entry(function: F) -> F:
     """Return a function like `entry` that may call functions of `apart`."""
     dispatcher = entry(function)
+    if config.DISABLE_JIT:
+        return dispatcher
 
     @wraps(function)
     def call(*args: Any) -> Any:
