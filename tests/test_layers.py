@@ -1,5 +1,6 @@
-"""What the documentation says about the sources: the drawing of the layers, and the names of files."""
+"""What is said about the sources: the drawing of the layers, names of files, and who imports Numba."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -44,3 +45,27 @@ def test_the_way_of_a_query_is_short():
     assert rows[0] == "queries/nearest/query.py"
     assert rows[-1] == "traversal/node_test.py"
     assert len(rows) <= 9
+
+
+def imported(path):
+    """What a file imports from Numba and llvmlite: modules, and names from modules as "module.name"."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            yield ast.unparse(node)  # numba.core, as an attribute of what is imported
+
+
+def test_only_the_compiler_package_touches_what_numba_keeps_to_itself():
+    """Elsewhere: `numba.njit`, `numba.types` and `numba.extending`, and the version."""
+    allowed = re.compile(r"numba(\.__version__|\.njit|\.types|\.extending\b.*)?")
+    other = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] != "compiler"
+        for name in imported(path)
+        if name.split(".")[0] in {"numba", "llvmlite"} and not allowed.fullmatch(name)
+    }
+    assert not other

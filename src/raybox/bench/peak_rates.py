@@ -14,13 +14,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I64, constant
+from raybox.compiler.simd import F32, I64, constant, multiply_add, splat
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.traversal.node_test import clip
 from raybox.traversal.slab_coefficients import coefficients_of
@@ -28,48 +25,24 @@ from raybox.traversal.slab_coefficients import coefficients_of
 LANES = 16
 CHAINS = 12
 SETS = 8  # of sixteen boxes
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 
-@intrinsic
-def _chains(_typing: Any, _steps: Any, _seed: Any) -> Any:
+@vector_code(types.float32)
+def _chains(b: Any, steps: Any, seed: Any) -> Any:
     """Return the sum of all lanes after some steps, so that no chain is optimized away."""
-
-    def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-        steps, seed = args
-        splat = ir.Constant(_VECTOR, ir.Undefined)
-        for lane in range(LANES):
-            splat = builder.insert_element(splat, seed, ir.IntType(32)(lane))
-        starts = [splat]  # all different, or LLVM would merge the chains
-        for _ in range(1, CHAINS):
-            starts.append(builder.fadd(starts[-1], splat))
-        fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
-        )
-        before = builder.basic_block
-        loop, after = builder.append_basic_block("loop"), builder.append_basic_block("after")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        left = builder.phi(steps.type)
-        left.add_incoming(steps, before)
-        chains = [builder.phi(_VECTOR) for _ in range(CHAINS)]
-        moved = [builder.call(fused, [chain, splat, splat]) for chain in chains]
-        for chain, start, after_step in zip(chains, starts, moved, strict=True):
-            chain.add_incoming(start, before)
-            chain.add_incoming(after_step, loop)
-        less = builder.sub(left, steps.type(1))
-        left.add_incoming(less, loop)
-        builder.cbranch(builder.icmp_signed(">", less, steps.type(0)), loop, after)
-        builder.position_at_end(after)
-        total = moved[0]
-        for chain in moved[1:]:
-            total = builder.fadd(total, chain)
-        result = builder.extract_element(total, ir.IntType(32)(0))
-        for lane in range(1, LANES):
-            result = builder.fadd(result, builder.extract_element(total, ir.IntType(32)(lane)))
-        return result
-
-    return types.float32(types.int64, types.float32), codegen
+    added = splat(b, seed, LANES)
+    starts = [added]  # all different, or LLVM would merge the chains
+    for _ in range(1, CHAINS):
+        starts.append(starts[-1] + added)
+    chains = [Register(b, start.value) for start in starts]
+    with loop(b, steps):
+        for chain in chains:
+            chain.value = multiply_add(chain.lanes, added, added).value
+    total = sum((chain.lanes for chain in chains[1:]), chains[0].lanes)
+    result = total.lane(0)
+    for lane in range(1, LANES):
+        result = b.fadd(result, total.lane(lane))
+    return result
 
 
 def make() -> Callable[[int], Any]:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from raybox.bvh.node import WIDTH
 from raybox.bvh.sah_rows import columns, half_area
+from raybox.compiler.simd_arrays import Register, loop
 from raybox.compiler.vector_build import (
     BITS8,
     CELL4,
@@ -21,18 +20,20 @@ from raybox.compiler.vector_build import (
     Code,
     V,
     cell_type,
+    constant,
     corners,
     op,
     row_type,
+    vector_of,
 )
 
 BINS = 16
 _SIDE = 4  # the constant part of the work of a side
-_FOUR = ir.VectorType(F32, 4)
-_BITS16 = ir.VectorType(I32, 16)
-_EMPTY = ir.Constant(ROW8, [-INF] * 7 + [0.0])
-_NO_BOXES = ir.Constant(CELL4, [0] * 4)
-_NONE = ir.Constant(CELL4, [-1] * 4)
+_FOUR = vector_of(F32, 4)
+_BITS16 = vector_of(I32, 16)
+_EMPTY = constant(ROW8, [-INF] * 7 + [0.0])
+_NO_BOXES = constant(CELL4, [0] * 4)
+_NONE = constant(CELL4, [-1] * 4)
 
 
 def _middle2(low: V, up: V) -> V:
@@ -65,7 +66,7 @@ def grid_over(code: Code, centers: Any) -> Any:
     bounds = code.v(centers)
     low = -bounds.shuffle(LOW)
     length = bounds.shuffle(UP) - low
-    ratio = code.v(code.b.fdiv(ir.Constant(_FOUR, [float(BINS)] * 4), length.value))
+    ratio = code.v(code.b.fdiv(constant(_FOUR, [float(BINS)] * 4), length.value))
     fits = code.v(code.b.and_((ratio > 0.0).value, (ratio < INF).value))
     return low.shuffle(range(8), fits.then(ratio, 0.0)).value
 
@@ -81,7 +82,7 @@ def cell(code: Code, row: Any, grid: Any) -> Any:
 @op(types.void, None, cell_type, row_type)
 def add(code: Code, bins: Any, cells: Any, row: Any) -> None:
     """Count a box in its bin of each axis, and extend the bins' bounds; bins are rows (16, 3)."""
-    b, one = code.b, ir.Constant(BITS8, [0] * 7 + [1])
+    b, one = code.b, constant(BITS8, [0] * 7 + [1])
     for axis in range(3):
         place = code.at(b.zext(code.v(cells).lane(axis), I64), 24, 8 * axis)
         old = code.v(code.load(0, bins, place, ROW8))
@@ -108,8 +109,7 @@ def limits(code: Code, cut: Any) -> Any:
 @op(types.int64, cell_type, cell_type)
 def is_left(code: Code, cells: Any, last: Any) -> Any:
     """Return 1 for a box of the left side, else 0."""
-    bits = code.b.bitcast(code.b.icmp_signed("<=", cells, last), ir.IntType(4))
-    return code.b.zext(code.b.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), I64)
+    return code.b.zext(code.v(code.b.icmp_signed("<=", cells, last)).any(), I64)
 
 
 class _Sweep:
@@ -117,13 +117,13 @@ class _Sweep:
 
     def __init__(self, code: Code, bins: Any) -> None:
         self.code, self.bins = code, bins
-        self.bounds = [cgutils.alloca_once_value(code.b, _EMPTY) for _ in range(3)]
-        self.count = cgutils.alloca_once_value(code.b, _NO_BOXES)
+        self.bounds = [Register(code.b, _EMPTY) for _ in range(3)]
+        self.count = Register(code.b, _NO_BOXES)
 
     def reset(self) -> None:
-        for memory in self.bounds:
-            self.code.b.store(_EMPTY, memory)
-        self.code.b.store(_NO_BOXES, self.count)
+        for bounds in self.bounds:
+            bounds.value = _EMPTY
+        self.count.value = _NO_BOXES
 
     def add(self, which: Any) -> V:
         """Add a bin of each axis; return the costs of these sides, infinite without boxes."""
@@ -131,15 +131,15 @@ class _Sweep:
         areas, counts = [], []
         for axis in range(3):
             row = code.v(code.load(0, self.bins, code.at(which, 24, 8 * axis), ROW8))
-            bounds = row.max(code.v(b.load(self.bounds[axis])))
-            b.store(bounds.value, self.bounds[axis])
+            bounds = row.max(code.v(self.bounds[axis].value))
+            self.bounds[axis].value = bounds.value
             areas.append(half_area(bounds))
             counts.append(row.bits(BITS8).lane(7))
-        total = b.add(b.load(self.count), code.vector(I32, [*counts, I32(0)]).value)
-        b.store(total, self.count)
+        total = b.add(self.count.value, code.vector(I32, [*counts, I32(0)]).value)
+        self.count.value = total
         sums = [code.vector(F32, [part.lane(k) for part in areas] + [F32(0.0)]) for k in range(3)]
-        nodes = b.lshr(b.add(total, ir.Constant(CELL4, [WIDTH - 1] * 4)), ir.Constant(CELL4, [3] * 4))
-        work = b.add(b.add(total, nodes), ir.Constant(CELL4, [_SIDE] * 4))
+        nodes = b.lshr(b.add(total, constant(CELL4, [WIDTH - 1] * 4)), constant(CELL4, [3] * 4))
+        work = b.add(b.add(total, nodes), constant(CELL4, [_SIDE] * 4))
         price = (sums[0] + sums[1] + sums[2]) * code.v(b.sitofp(work, _FOUR))
         return code.v(b.icmp_signed(">", total, _NO_BOXES)).then(price, INF)
 
@@ -152,29 +152,27 @@ def cheapest(code: Code, bins: Any, scratch: Any) -> Any:
     that they fill, plus 4. With the boxes alone trees take 5 % more memory. `scratch` has 16 x 4 floats.
     """
     b, sweep = code.b, _Sweep(code, bins)
-    best = cgutils.alloca_once_value(b, ir.Constant(_FOUR, [INF] * 4))
-    cut = cgutils.alloca_once_value(b, _NONE)
+    best, cut = Register(b, constant(_FOUR, [INF] * 4)), Register(b, _NONE)
 
     # Sweep from the right, storing the cost of each right side.
     sweep.reset()
-    with cgutils.for_range(b, I64(BINS - 1)) as loop:
-        which = b.sub(I64(BINS - 1), loop.index)
+    with loop(b, I64(BINS - 1)) as k:
+        which = b.sub(I64(BINS - 1), k)
         code.store(sweep.add(which).value, 1, scratch, code.at(which, 4))
 
     # Sweep from the left for the cheapest pair of sides.
     sweep.reset()
-    b.store(ir.Constant(_FOUR, [INF] * 4), best)
-    b.store(_NONE, cut)
-    with cgutils.for_range(b, I64(BINS - 1)) as loop:
-        right = code.v(code.load(1, scratch, code.at(loop.index, 4, 4), _FOUR))
-        both, so_far = sweep.add(loop.index) + right, code.v(b.load(best))
+    best.value, cut.value = constant(_FOUR, [INF] * 4), _NONE
+    with loop(b, I64(BINS - 1)) as k:
+        right = code.v(code.load(1, scratch, code.at(k, 4, 4), _FOUR))
+        both, so_far = sweep.add(k) + right, code.v(best.value)
         better = both < so_far
-        b.store(better.then(both, so_far).value, best)
-        here = code.vector(I32, [b.trunc(loop.index, I32)] * 4)
-        b.store(better.then(here, code.v(b.load(cut))).value, cut)
+        best.value = better.then(both, so_far).value
+        here = code.vector(I32, [b.trunc(k, I32)] * 4)
+        cut.value = better.then(here, code.v(cut.value)).value
 
     # Choose among the axes: of equal costs the first.
-    costs, cuts = code.v(b.load(best)), code.v(b.load(cut))
+    costs, cuts = code.v(best.value), code.v(cut.value)
     price, choice = costs.lane(0), cuts.lane(0)
     for axis in (1, 2):
         wins = b.fcmp_ordered("<", costs.lane(axis), price)
@@ -201,7 +199,7 @@ def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> No
     b, cells = code.b, _cells(code, rows, code.v(grid))
 
     def all_of(number: int) -> Any:
-        return ir.Constant(_BITS16, [number] * 16)
+        return constant(_BITS16, [number] * 16)
 
     # Two levels a step, two bits of each coordinate: the state gives the order of their cubes.
     state, halves = all_of(0), [all_of(0), all_of(0)]
@@ -214,6 +212,6 @@ def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> No
         found = code.vector(I32, [code.load(2, table, place, I32) for place in indices]).value
         halves[turn // 3] = b.or_(b.shl(halves[turn // 3], all_of(6)), b.and_(found, all_of(63)))
         state = b.and_(found, all_of(~63))
-    wide = ir.VectorType(I64, 16)
+    wide = vector_of(I64, 16)
     high, low = (b.zext(half, wide) for half in halves)
-    code.store(b.or_(b.shl(high, ir.Constant(wide, [18] * 16)), low), 3, places, I64(0))
+    code.store(b.or_(b.shl(high, constant(wide, [18] * 16)), low), 3, places, I64(0))

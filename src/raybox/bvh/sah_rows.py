@@ -7,19 +7,33 @@ number in the row of a box, the number of boxes in the row of a bin.
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
-from raybox.compiler.vector_build import BITS8, F32, F64, I32, I64, INF, LOW, ROW8, UP, Code, V, op, row_type
+from raybox.compiler.vector_build import (
+    BITS8,
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    INF,
+    LOW,
+    ROW8,
+    UP,
+    Code,
+    V,
+    constant,
+    op,
+    row_type,
+)
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_build`)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
-_BYTES = ir.IntType(8).as_pointer()
 # Numbers in lanes 3 and 7 become 0.
-_UPPER_CLAMP = ir.Constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])
-_LOWER_CLAMP = ir.Constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
+_UPPER_CLAMP = constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])
+_LOWER_CLAMP = constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
 
 
 @op(row_type, None, types.intp)
@@ -37,7 +51,7 @@ def store(code: Code, rows: Any, i: Any, row: Any) -> None:
 @op(row_type)
 def nothing(code: Code) -> Any:
     """Return the bounds of no box."""
-    return ir.Constant(ROW8, [-INF] * 8)
+    return constant(ROW8, [-INF] * 8)
 
 
 @op(row_type, row_type, row_type)
@@ -50,7 +64,7 @@ def union(code: Code, a: Any, b: Any) -> Any:
 def union_if(code: Code, a: Any, b: Any, wanted: Any) -> Any:
     """Return the bounds of both where wanted is 1, of a where it is 0."""
     wider = code.v(a).max(code.v(b)).value
-    return code.b.select(code.b.trunc(wanted, ir.IntType(1)), wider, a)
+    return code.b.select(code.b.trunc(wanted, I1), wider, a)
 
 
 def half_area(row: V) -> V:
@@ -160,12 +174,9 @@ def node_bounds(code: Code, nodes: Any, node: Any) -> Any:
 def fetch_boxes(code: Code, lower: Any, upper: Any, nodes: Any, node: Any) -> None:
     """Prefetch the boxes in a node's slots."""
     b = code.b
-    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
-    prefetch = b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
     for slot in range(WIDTH):
         child = code.load(2, nodes, code.at(node, ROW, CHILD + slot), I32)
         is_box = b.and_(b.icmp_signed("<", child, I32(0)), b.icmp_signed("!=", child, I32(EMPTY)))
         start = code.at(b.sext(b.select(is_box, b.not_(child), I32(0)), I64), 3)
         for which, array in ((0, lower), (1, upper)):
-            item = b.bitcast(code.address(which, array, start, F64), _BYTES)
-            b.call(prefetch, [item, I32(0), I32(3), I32(1)])  # to be read, into every cache, data
+            code.prefetch(which, array, start, F64)

@@ -172,20 +172,10 @@ def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
 
 def announce_compiling() -> None:
     """Print one line to stderr when Numba first compiles, which takes seconds."""
-    from numba.core import event
+    from raybox.compiler.compile_events import on_first_compilation
 
-    class Announcer(event.Listener):  # type: ignore[misc]
-        announced = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.announced:
-                click.echo("raybox: compiling kernels for this machine (once, about 10 s) ...", err=True)
-            self.announced = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())
+    line = "raybox: compiling kernels for this machine (once, about 10 s) ..."
+    on_first_compilation(lambda: click.echo(line, err=True))
 
 
 def as_json(value: Any) -> str:

@@ -177,9 +177,18 @@ def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
 
 def fused(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """Return x * y + z, rounded once."""
+    return _of_three("fma", x, y, z)
+
+
+def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """Return x * y + z, rounded once or twice, whichever is faster."""
+    return _of_three("fmuladd", x, y, z)
+
+
+def _of_three(name: str, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     kind = x.value.type
     function = cgutils.get_or_insert_function(
-        x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.v{x.count}{short(x.item)}"
+        x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.{name}.v{x.count}{short(x.item)}"
     )
     return Lanes(x.b, x.b.call(function, [x.value, y.value, z.value]))
 

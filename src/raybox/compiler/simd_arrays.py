@@ -149,6 +149,11 @@ class Memory:
             self.prefetch(self.b.add(place, I64(end_of_row)))
 
 
+def on_stack(builder: Any, item: Any, size: int) -> Memory:
+    """Return uninitialised memory on the stack, for this many items."""
+    return Memory(builder, item, cgutils.alloca_once(builder, ir.ArrayType(item, size)))
+
+
 def _squeezed(module: Any) -> Any:
     """Return a module's table of the true lanes of 8-bit masks.
 

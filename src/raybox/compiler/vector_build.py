@@ -12,7 +12,9 @@ from numba import types
 from numba.extending import intrinsic, models, register_model
 
 INF = float("inf")
-F32, F64, I32, I64 = ir.FloatType(), ir.DoubleType(), ir.IntType(32), ir.IntType(64)
+F32, F64 = ir.FloatType(), ir.DoubleType()
+I1, I32, I64 = (ir.IntType(bits) for bits in (1, 32, 64))
+_BYTES = ir.IntType(8).as_pointer()
 LOW, UP = [0, 1, 2, 3], [4, 5, 6, 7]
 
 
@@ -48,6 +50,16 @@ class _RowModel(models.PrimitiveModel):
 class _CellModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, CELL4)
+
+
+def vector_of(item: Any, count: int) -> Any:
+    """Return the LLVM type of a vector."""
+    return ir.VectorType(item, count)
+
+
+def constant(kind: Any, value: Any) -> Any:
+    """Return a constant of an LLVM type; of a vector: from a list."""
+    return ir.Constant(kind, value)
 
 
 class V:
@@ -109,6 +121,11 @@ class V:
         """Return the same bits as another type."""
         return V(self.b, self.b.bitcast(self.value, kind))
 
+    def any(self) -> Any:
+        """Return whether any lane of a mask is true, as a scalar."""
+        bits = self.b.bitcast(self.value, ir.IntType(self.value.type.count))
+        return self.b.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
     def lane(self, k: int) -> Any:
         """Return one lane's value."""
         return self.b.extract_element(self.value, I32(k))
@@ -164,6 +181,14 @@ class Code(NamedTuple):
     def load(self, which: int, array: Any, position: Any, kind: Any) -> Any:
         """Return a value or a vector of an array."""
         return self.b.load(self.address(which, array, position, kind), align=4)
+
+    def prefetch(self, which: int, array: Any, position: Any, kind: Any) -> None:
+        """Prefetch the cache line of an array's item, to read it soon."""
+        function = self.b.module.declare_intrinsic(
+            "llvm.prefetch", [_BYTES], ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
+        )
+        item = self.b.bitcast(self.address(which, array, position, kind), _BYTES)
+        self.b.call(function, [item, I32(0), I32(3), I32(1)])  # to be read, into every cache, data
 
     def store(self, value: Any, which: int, array: Any, position: Any) -> None:
         """Store a value or a vector into an array."""

@@ -15,14 +15,12 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from raybox.bvh.node import CHILD, EMPTY, WIDTH
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, splat, steps
-from raybox.compiler.simd_arrays import Memory, Register, bits, loop
+from raybox.compiler.simd_arrays import Register, bits, loop, on_stack
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
@@ -118,10 +116,7 @@ class Slots:
 
     def __init__(self, b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> None:
         self._nodes, self._row, self.octant = nodes, row, octant
-        self._planes, self.ends = (
-            Memory(b, item, cgutils.alloca_once(b, ir.ArrayType(item, size * WIDTH)))
-            for item, size in ((F32, 6), (I64, 1))
-        )
+        self._planes, self.ends = (on_stack(b, item, size * WIDTH) for item, size in ((F32, 6), (I64, 1)))
         planes = nodes.as_items(F32)
         sides = [side for axis in range(3) for side in sides_of(b, row, octant, axis)]
         for k, side in enumerate(sides):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 
 from raybox.compiler.decorators import device, entry, inlined, whole
 from raybox.compiler.intrinsics import vector_code
@@ -41,8 +40,8 @@ def _rank(b: Any, pairs: Any, hits: HitArrays, run: Any, to: Any) -> Any:
     """Copy the pairs run[0] <= c < run[1] to their places in a row at `to`; return how many tie."""
     begin, end = run
     number, ties = b.sub(end, begin), Register(b, I64(0))
-    with cgutils.for_range(b, number, intp=I64) as each:
-        c = b.add(begin, each.index)
+    with loop(b, number) as k:
+        c = b.add(begin, k)
         t, place = pairs.low.get(c), Register(b, to)
         with loop(b, number, _EIGHT) as at:
             others = pairs.low.load(b.add(begin, at), _EIGHT)
