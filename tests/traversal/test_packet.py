@@ -432,3 +432,34 @@ def test_times_that_round_to_one_float_are_ordered_in_packets(packet_calls):
     assert sum(len(set(row)) < len(row) for row in times) == 256
     assert sum(f.index > g.index for row in found for f, g in pairwise(row)) > 1000
     assert packet_calls
+
+
+def crossed(seed) -> Pairs:
+    """Return boxes in twos, and packets that enter both nearly at once, by planes of x and of y."""
+    rng, twos = np.random.default_rng(seed), 60
+    goals = np.column_stack([rng.uniform(-40, 40, (twos, 2)), 4.0 * np.arange(twos)])
+    lower = (goals[:, None] + [[0.0, -1.0, -1.0], [-1.0, 0.0, -1.0]]).reshape(-1, 3)
+    upper = (goals[:, None] + [[1.0, 0.5, 1.0], [0.5, 1.0, 1.0]]).reshape(-1, 3)
+    order = rng.permutation(2 * twos)
+    ways = np.repeat(rng.uniform([0.1, 0.1, -0.01], [1.0, 1.0, 0.01], (twos, 3)), LANES, axis=0)
+    moved = np.zeros((twos * LANES, 3))
+    moved[:, 0] = rng.uniform(-1, 1, twos * LANES) * np.ldexp(1.0, rng.integers(-25, -17, twos * LANES))
+    origins = np.repeat(goals, LANES, axis=0) + moved - ways * rng.uniform(2, 40)
+    n = len(origins)
+    return Pairs(origins, ways, np.zeros(n), np.full(n, INF), lower[order], upper[order])
+
+
+@pytest.mark.parametrize("seed", range(101, 105))
+def test_a_certain_hit_hides_no_box_that_may_come_first(seed, packet_calls):
+    """Near times are early by more on one axis than on another: what seems to come later may come first."""
+    pairs, counts = crossed(seed), Counter()
+    found = list(exact.along(*pairs))
+    for row in found:
+        both = len(row) == 2
+        counts["two" if both else "others"] += 1
+        counts["close"] += both and row[1].t - row[0].t < row[0].t * 2.0**-20
+        counts["lower index first"] += both and row[0].index < row[1].index
+    assert run_query("nearest", pairs) == truth("nearest", found)
+    assert packet_calls[0][0] == 0
+    assert counts["close"] > 200, counts
+    assert 300 < counts["lower index first"] < counts["two"] - 300, counts
