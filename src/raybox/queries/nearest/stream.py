@@ -96,7 +96,7 @@ def _record(recorder: NearestRecorder, job: Any, workspace: Any, count: int) -> 
         status = pairs.status[p]
         r, i = pairs.ray[p], pairs.item[p]
         j = state[r, RESULT]
-        if i == j:
+        if i == j:  # a certain hit: only its times were unknown
             times[r, 0], times[r, 1] = pairs.low[p], pairs.high[p]
             if status != HIT:
                 mark_undecided(workspace, r)
