@@ -142,3 +142,31 @@ def test_certain_hits_that_float64_leaves_undecided_are_ordered(seed):
     for row in found:
         counts[tuple(is_long[[f.index for f in row]].tolist())] += 1
     assert min(counts[True, False], counts[False, True]) > 10, counts
+
+
+def at_range_start(seed) -> Pairs:
+    """Return rays that begin in boxes, or less than a rounding error before them, in twos and threes."""
+    rng, n = np.random.default_rng(seed), 200
+    begin = rng.choice([-1.0, 0.0, *np.ldexp(1.0, [-60, -58, -57])], 30)
+    lower = np.column_stack([begin, np.repeat(np.arange(10.0), 3), np.zeros(30)])
+    order = rng.permutation(30)
+    origins = np.column_stack([np.full(n, -1000.0), rng.uniform(0.1, 9.9, n), rng.uniform(0.1, 0.9, n)])
+    sizes = np.array([3.0, 1.0, 1.0])
+    t_min = rng.choice([1000.0, 1000.0, 999.0], n)
+    ways = np.tile([1.0, 0.0, 0.0], (n, 1))
+    return Pairs(origins, ways, t_min, np.full(n, INF), lower[order], (lower + sizes)[order])
+
+
+@pytest.mark.parametrize("query", ["nearest", "first", "all"])
+@pytest.mark.parametrize("seed", range(120, 123))
+def test_first_contacts_that_round_to_the_start_of_the_range_are_in_exact_order(query, seed):
+    pairs, counts = at_range_start(seed), Counter()
+    found = list(exact.along(*pairs))
+    assert run_query(query, pairs) == truth(query, found)
+    for row, t_min in zip(found, pairs.t_min.tolist(), strict=True):
+        starts = [f for f in row if f.plain[1] == t_min]
+        counts["later"] += any(f.t > t_min for f in starts)
+        counts["tied"] += sum(f.t == t_min for f in starts) > 1
+        counts["unlike their indices"] += [f.index for f in starts] != sorted(f.index for f in starts)
+    assert min(counts.values()) > 10, counts
+    assert len(counts) == 3, counts
