@@ -463,3 +463,26 @@ def test_a_certain_hit_hides_no_box_that_may_come_first(seed, packet_calls):
     assert packet_calls[0][0] == 0
     assert counts["close"] > 200, counts
     assert 300 < counts["lower index first"] < counts["two"] - 300, counts
+
+
+def test_rays_that_begin_in_boxes_are_left_over_and_not_undecided(packet_calls, monkeypatch):
+    """Streams order what is hit where the range begins; the exact fallback would take far longer."""
+    undecided_counts, call = [], packet_batches.traverse_packets
+
+    def spy(job, span, order, *rest):
+        left = call(job, span, order, *rest)
+        undecided_counts.append(int(order.place[1]))
+        return left
+
+    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
+    pairs = stack()
+    lower, upper = (
+        np.append(pairs.lower, [[-9.0, -9.0, -2.0]], 0),
+        np.append(pairs.upper, [[9.0, 9.0, -0.5]], 0),
+    )
+    inside = pairs._replace(lower=lower, upper=upper)
+    found = list(exact.along(*inside))
+    assert run_query("all", inside) == truth("all", found)
+    assert all(row[0].t == 0.0 for row in found)
+    assert [left for left, _ in packet_calls] == [len(found)]
+    assert undecided_counts == [0]
