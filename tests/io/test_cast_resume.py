@@ -131,7 +131,7 @@ def test_another_command_is_refused(tmp_path, monkeypatch, how, text):
     rays, out = interrupted(tmp_path, monkeypatch)
     before = content(tmp_path)
     with pytest.raises(rb.FileFormatError) as caught:
-        rb.stream.cast(how.pop("scene", SCENE), rays, out, **{"chunk": 20, **how})
+        rb.stream.cast(**{"scene": SCENE, "rays": rays, "out": out, "chunk": 20, **how})
     assert text in str(caught.value)
     assert "another command has started it, in out.npy.raybox-part" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -269,7 +269,7 @@ class AllHits:
     def lengths(self) -> Floats:
         """The length in space of the path inside each box, within the ray's range.
 
-        (min(t_exit, t_max) - max(t_enter, t_min)) |d|: within 0.51 units in the last place of the exact
+        min(t_exit, t_max) - max(t_enter, t_min), times the direction's length: within 0.51 ulp of the exact
         product (1 below float64's normal numbers), the same bits on every machine.
         """
         rays = self._source.rays.rows()
