@@ -65,3 +65,15 @@ def log(cluster, tmp_path):
     cluster.register_plugin(Log(path))
     yield lambda: [line.split() for line in path.read_text().splitlines()]
     cluster.unregister_worker_plugin("log")
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Return a function that writes bytes or text to a file, and returns its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

@@ -31,18 +31,6 @@ from raybox.io.formats.mesh_parts import strip_triangles
 ORIGIN = (0.5, 0.25, 0.0)
 
 
-@pytest.fixture
-def put(tmp_path):
-    """Return a function that writes bytes or text to a file, and returns its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 def points(path):
     return contents(path).arrays["points"].tolist()
 

@@ -32,18 +32,6 @@ real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here
 NAMES = tuple(samples())
 
 
-@pytest.fixture
-def put(tmp_path):
-    """Return a function that writes bytes or text to a file, and returns its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 def refused(path, **options):
     """Return the text of the error of a file that must be refused: one line that begins with the file."""
     with pytest.raises(rb.FileFormatError) as caught:

@@ -15,12 +15,12 @@ from numba import types
 
 from raybox.compiler.decorators import allocating, device, inlined
 from raybox.compiler.intrinsics import prefetch, vector_code
-from raybox.compiler.simd import I32, I64, Lanes, greater, lesser
+from raybox.compiler.simd import I64, Lanes, greater, lesser
 from raybox.compiler.simd_arrays import loop
 from raybox.exact import bigint
 from raybox.exact.definition import Crossing, rounded
 from raybox.exact.predicate import order, sign, time
-from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient
+from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient, status_of, timed_status
 from raybox.primitives.exact_table import NO_WEIGHTS, ExactFunctions, FirstContact
 
 FILLS_BOXES = False
@@ -220,7 +220,7 @@ def _classify(b: Any, disks: Any, exact: Any, pairs: Any, number: Any) -> None:
         known = time.magnitude() < _HUGE
         misses = eight.d.equals(0.0) | (value < slack * -1.0) | (known & ((high < t_min) | (low > t_max)))
         hits = known & (value > slack) & (low > t_min) & (high < t_max)
-        pairs.status.store(misses.choose(hits.to(I32) * 0, hits.to(I32) * 2 - 1), at)
+        pairs.status.store(status_of(hits, misses), at)
         pairs.low.store(low, at)
         pairs.high.store(high, at)
 
@@ -236,7 +236,7 @@ def _first_contacts(b: Any, disks: Any, exact: Any, pairs: Any, number: Any) -> 
     with loop(b, number, LANES) as at:
         eight = _load(disks, exact, pairs, at)
         known, t = quotient(eight.plane, eight.o, eight.d, inverse_of(eight.d))
-        pairs.status.store(known.to(I32), at)
+        pairs.status.store(timed_status(known), at)
         pairs.low.store(t, at)
 
 
