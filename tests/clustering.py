@@ -41,6 +41,12 @@ def wait_until(condition, what, seconds=60):
         time.sleep(0.005)
 
 
+def worker_pids(client):
+    """Return the processes of the workers that answer: one that was killed may still be listed."""
+    found = client.run(os.getpid, on_error="return").values()
+    return [pid for pid in found if isinstance(pid, int)]
+
+
 def numbers_of(task):
     """Return the parts of a task, from the end of its key."""
     first, number = map(int, task.split(":"))

@@ -42,10 +42,10 @@ def local():
 @pytest.fixture
 def cluster(local):
     """Lend both workers, whatever the last test has done to them: one killed as it starts stays away."""
-    from clustering import wait_until
+    from clustering import wait_until, worker_pids
 
     def are_two():  # Client.wait_for_workers would race with LocalCluster's own list of workers
-        return len(local.nthreads()) >= 2
+        return len(worker_pids(local)) >= 2
 
     try:
         wait_until(are_two, "two workers are there", seconds=15)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import both, distributed, interrupted, numbers_of, started_parts, wait_until
+from clustering import both, distributed, interrupted, numbers_of, started_parts, wait_until, worker_pids
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import part_folder
 from raybox.io.chunked.chunks import Position
@@ -30,10 +30,10 @@ def many_rays(tmp_path, number=60_000):
 
 def kill(cluster, folder, parts_written, after=20, every=False):
     """Kill a worker, or all of them, as soon as `after` parts exist."""
-    before = dict(cluster.run(os.getpid))
+    before = worker_pids(cluster)
     wait_until(lambda: count_done(folder) >= after, f"{after} parts are written")
     parts_written.append(count_done(folder))
-    for pid in list(before.values())[: None if every else 1]:
+    for pid in before[: None if every else 1]:
         os.kill(pid, signal.SIGKILL)
 
 
@@ -72,7 +72,7 @@ def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, lo
     assert len(futures) == 6
     assert not {future.key for future in futures} & set(cluster.futures)
     lines = len(log())
-    for pid in cluster.run(os.getpid).values():
+    for pid in worker_pids(cluster):
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: [line for line in log()[lines:] if line[0] == "setup"], "a worker comes back")
     cluster.gather([cluster.submit(abs, number, pure=False) for number in range(8)])
@@ -102,7 +102,7 @@ class Killer:
 
     def __init__(self, client, at):
         self.client, self.at, self.calls = client, at, 0
-        self.pids = [*client.run(os.getpid).values()]
+        self.pids = worker_pids(client)
         self.run, self.register = client.run, client.register_plugin
 
     def patch(self, monkeypatch):

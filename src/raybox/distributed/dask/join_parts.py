@@ -16,7 +16,7 @@ import numpy as np
 from raybox.distributed.dask.part_folder import PART_SUFFIX, JoinedPart, PartInfo, joined_line
 from raybox.io.chunked import parquet_footer as footer
 from raybox.io.chunked.part_files import PartFile
-from raybox.io.chunked.result_columns import OutputSpec
+from raybox.io.chunked.result_columns import SLICE_ROWS, OutputSpec
 from raybox.io.chunked.writers import WRITERS
 
 
@@ -78,17 +78,21 @@ def _append_after_header(writer: Any, path: Path, info: PartInfo) -> None:
 
 def _append_row_groups(writer: Any, path: Path, info: PartInfo) -> None:
     """Append the row groups of a `.parquet` part, with offsets shifted in their footers."""
-    data: Any = np.memmap(path, np.uint8, "r", shape=(info.length,))
-    body, end = footer.split(memoryview(data))
+    with path.open("rb") as part:
+        body_length, end = footer.read_footer(part, info.length)
     output = writer.files["results"]
     writer.add_footer(footer.shift_offsets(end, output.length - len(footer.MAGIC)))
-    output.append_from(path, len(footer.MAGIC), len(body))
+    output.append_from(path, len(footer.MAGIC), body_length)
 
 
-def _append_rows(writer: Any, path: Path, _: PartInfo) -> None:
+def _append_rows(writer: Any, path: Path, info: PartInfo) -> None:
     """Append the rows of a `.npy` part to an output that stores columns apart."""
-    rows: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-    writer.add({name: rows[name] for name in rows.dtype.names})
+    with path.open("rb") as part:
+        np.lib.format.read_magic(part)
+        dtype = np.lib.format.read_array_header_1_0(part)[2]
+        for begin in range(0, info.rows, SLICE_ROWS):
+            rows: Any = np.fromfile(part, dtype, min(SLICE_ROWS, info.rows - begin))
+            writer.add({name: rows[name] for name in rows.dtype.names})
 
 
 _APPEND: dict[str, Callable[[Any, Path, PartInfo], None]] = {

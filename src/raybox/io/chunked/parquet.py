@@ -124,7 +124,7 @@ class _RowGroup:
 
     def footer(self) -> bytes:
         """Return the footer."""
-        return footer.split(memoryview(footer.MAGIC + self._tail))[1]
+        return footer.read_footer(io.BytesIO(self._tail), len(self._tail))[1]
 
     def tell(self) -> int:
         """Return how many bytes were written."""

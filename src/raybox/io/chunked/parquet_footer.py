@@ -9,7 +9,7 @@ Formats: Apache Parquet, ``parquet.thrift``; Apache Thrift, "Thrift Compact prot
 """
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 MAGIC = b"PAR1"
 _TAIL = 8  # the length of the footer, and the magic once more
@@ -34,11 +34,13 @@ Fields = dict[int, tuple[int, Any]]
 """A struct: of each field, its type and its value."""
 
 
-def split(file: memoryview) -> tuple[memoryview, bytes]:
-    """Return the bytes between the magic and the footer of a file, and the footer."""
-    size = int.from_bytes(file[-_TAIL:-4], "little")
-    end = len(file) - _TAIL - size
-    return file[len(MAGIC) : end], bytes(file[end:-_TAIL])
+def read_footer(file: BinaryIO, length: int) -> tuple[int, bytes]:
+    """Return the number of bytes between the magic and the footer of a file, and the footer."""
+    file.seek(length - _TAIL)
+    size = int.from_bytes(file.read(4), "little")
+    end = length - _TAIL - size
+    file.seek(end)
+    return end - len(MAGIC), file.read(size)
 
 
 def shift_offsets(footer: bytes, by: int) -> bytes:
