@@ -89,19 +89,31 @@ def test_points_of_tables(tmp_path, ending):
     check(tmp_path / "out.npz", SCENE.all(rb.Rays([0, 0, 2], POINTS - [0.0, 0.0, 2.0])))
 
 
-def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch):
-    """No more than CHUNK_HITS hits at a time, unless a single ray has more."""
-    monkeypatch.setattr(all_query, "CHUNK_HITS", 6)
-    results, all_method = [], rb.Scene.all
-    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: results.append(all_method(*a, **k)) or results[-1])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch, ordered):
+    """About CHUNK_HITS hits are in memory at a time, wherever rays hit much, and without counting all."""
+    monkeypatch.setattr(all_query, "CHUNK_HITS", 2000)
+    scene = rb.Scene(rb.Boxes([[k, -1, -1] for k in range(30)], [[k + 0.5, 1, 1] for k in range(30)]))
+    starts = np.random.default_rng(3).uniform(-1, 60, 9000)  # half of the rays miss, some hit all
+    rays = rb.Rays(np.c_[np.sort(starts) if ordered else starts, np.zeros((9000, 2))], [1, 0, 0])
+    runs, all_method = [], rb.Scene.all
+    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: runs.append(all_method(*a, **k)) or runs[-1])
+    path = put(tmp_path / "rays.npz", rays)
+    rb.stream.cast(scene, path, tmp_path / "out.parquet", query="all")
+    monkeypatch.undo()
+    wanted = scene.all(rays)
+    assert sum(len(found.offsets) - 1 for found in runs) <= 2 + 9000 * 65 / 64
+    sizes = [len(found.index) for found in runs]
+    assert len(wanted.index) > 60_000
+    assert len(sizes) > 30
+    assert max(sizes) < 4000
+    check(tmp_path / "out.parquet", wanted)
+
+
+def test_a_ray_with_too_many_hits_is_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_query, "CHUNK_HITS", 1)
     path = put(tmp_path / "rays.npz", RAYS)
     rb.stream.cast(SCENE, path, tmp_path / "out.parquet", query="all", chunk=50)
-    sizes = [(len(found), len(found.index)) for found in results[1:]]
-    assert sum(rays for rays, _ in sizes) == 103
-    assert all(hits <= 6 or rays == 1 for rays, hits in sizes)
-    assert max(hits for _, hits in sizes) > 6
-    assert len(sizes) > 10
-    monkeypatch.undo()
     check(tmp_path / "out.parquet", SCENE.all(RAYS))
 
 

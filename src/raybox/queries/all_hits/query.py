@@ -27,7 +27,8 @@ from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
 from raybox.validation import Ints
 
-CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once; those of a single ray stay together
+CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once, about; those of a ray stay together
+_STRETCH = 64  # rays whose hits are estimated by those of one
 
 
 def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResults:
@@ -62,9 +63,18 @@ class _AllParts:
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    for begin, end in _runs(scene.count(rays, workers=workers)):
+    for begin, end in _runs(_estimated_counts(scene, rays, workers)):
         hits = scene.all(rays[begin:end], workers=workers)
         yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
+
+
+def _estimated_counts(scene: Any, rays: Rays, workers: int) -> Ints:
+    """Return the number of hits of each ray, estimated by one ray of each stretch of rays."""
+    starts = np.arange(0, len(rays), _STRETCH)
+    lengths = np.minimum(len(rays) - starts, _STRETCH)
+    # not every 64th: rays of pictures and scanners repeat, and so would an error
+    tried = starts + np.random.default_rng(0).integers(lengths)
+    return np.repeat(np.diff(scene.all(rays[tried], workers=workers).offsets), lengths)
 
 
 def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
