@@ -11,7 +11,7 @@ import raybox as rb
 from aim import INF, Pairs, feature
 from raybox.bvh.build import build
 from raybox.compiler.decorators import FLAGS
-from raybox.queries.count import CountRecorder
+from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
@@ -159,5 +159,5 @@ def set_up(frame, rays, ids):
 def write_slabs(workspace, rows):
     """Write the slab coefficients and margins of packed rays."""
     for r in range(len(rows)):
-        load_single_ray(CountRecorder(()), workspace, r)
+        load_single_ray(OccludedRecorder(()), workspace, r)
         rows[r] = workspace.single

@@ -16,9 +16,8 @@ from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import tie_is_certain
 from raybox.queries.all_hits.recorder import AllHitsRecorder
-from raybox.queries.count import CountRecorder
-from raybox.queries.nearest.stream import BY, WITHIN, NearestRecorder
-from raybox.queries.occluded import OccludedRecorder
+from raybox.queries.nearest.stream import BY, WITHIN
+from raybox.queries.table import QUERIES
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.node_test import GROWTH, boxes, intersect_slots
 from raybox.traversal.protocol import add_candidate, record_certain
@@ -30,12 +29,13 @@ from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 from test_stream import EARLY, LATE
 
-RECORDERS = {
-    "count": CountRecorder(()),
-    "occluded": OccludedRecorder(()),
-    "nearest": NearestRecorder((), (), ()),
-}
 ROOM = 4096
+
+
+def recorder_of(query):
+    """Return the recorder of a query without arrays of results."""
+    recorder_class = next(iter(QUERIES[query].hooks.stream))
+    return recorder_class(*((),) * len(recorder_class._fields))
 
 
 def close(seed):
@@ -120,7 +120,7 @@ class Case:
 @pytest.mark.parametrize("name", SCENES)
 def test_certain_hits_are_counted_and_others_are_listed(name, intersect):
     case, counts = Case(name), Counter()
-    for items, rays, listed in case.intersect_nodes(intersect, RECORDERS["count"]):
+    for items, rays, listed in case.intersect_nodes(intersect, recorder_of("count")):
         for r in rays:
             hits = {i for i in items if i in case.hits[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
@@ -137,7 +137,7 @@ def test_certain_hits_are_counted_and_others_are_listed(name, intersect):
 @pytest.mark.parametrize("name", SCENES)
 def test_a_ray_ends_at_a_certain_hit(name, intersect):
     case, ended = Case(name), 0
-    for items, rays, listed in case.intersect_nodes(intersect, RECORDERS["occluded"]):
+    for items, rays, listed in case.intersect_nodes(intersect, recorder_of("occluded")):
         for r in rays:
             hits = [case.hits[r][i] for i in items if i in case.hits[r]]
             if case.workspace.state[r, RESULT] == 1:
@@ -155,7 +155,7 @@ def test_a_ray_ends_at_a_certain_hit(name, intersect):
 @pytest.mark.parametrize("name", SCENES)
 def test_the_nearest_certain_hit_is_before_all_unlisted_ones(name, intersect):
     case, counts = Case(name), Counter()
-    for items, rays, listed in case.intersect_nodes(intersect, RECORDERS["nearest"]):
+    for items, rays, listed in case.intersect_nodes(intersect, recorder_of("nearest")):
         for r in rays:
             hits = {i: case.hits[r][i] for i in items if i in case.hits[r]}
             left = {i for i, slot in items.items() if r in listed[slot]}
@@ -216,7 +216,7 @@ def test_planes_of_entry_are_unknown_at_edges(intersect, monkeypatch):
         lower, size = rng.uniform(-1, 1, (1, 3)), rng.uniform(0.1, 1, (1, 3))
         monkeypatch.setitem(SCENES, "box", lambda ends=(lower, lower + size): ends)
         case = Case("box")
-        for _, rays, _ in case.intersect_nodes(intersect, RECORDERS["nearest"]):
+        for _, rays, _ in case.intersect_nodes(intersect, recorder_of("nearest")):
             for r in (r for r in rays if case.workspace.state[r, RESULT] == 0):
                 claimed = check_plane(case, r, 0, case.hits[r][0])
                 second = near_planes(*rows_of(case, r, 0))[1][1] % 3 if claimed == "unknown" else claimed
@@ -263,13 +263,13 @@ def test_a_certain_hit_becomes_a_candidate_before_it_is_compared():
         [MISS_INDEX, 5, MISS_INDEX, MISS_INDEX],
     )
     number = add_candidates(
-        RECORDERS["nearest"], workspace, np.array([0, 1, 2, 2, 3]), np.array([7, 7, 7, 8, 7])
+        recorder_of("nearest"), workspace, np.array([0, 1, 2, 2, 3]), np.array([7, 7, 7, 8, 7])
     )
     got = list(
         zip(workspace.pairs.ray[:number].tolist(), workspace.pairs.item[:number].tolist(), strict=True)
     )
     assert got == [(0, 7), (1, 7), (2, 5), (2, 7), (2, 8), (3, 7)]
-    assert add_candidates(RECORDERS["count"], workspace, np.array([2]), np.array([9])) == 1
+    assert add_candidates(recorder_of("count"), workspace, np.array([2]), np.array([9])) == 1
 
 
 def test_the_growth_exceeds_all_relative_errors():

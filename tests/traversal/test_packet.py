@@ -16,7 +16,7 @@ from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import FLAGS
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
-from raybox.queries.count import CountRecorder
+from raybox.queries.occluded import OccludedRecorder
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.packet_setup import set_up_packet
@@ -76,7 +76,7 @@ def test_packets_lose_no_box_of_their_rays(name):
     memory, workspace = packet_batches.make_packets(LANES)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
     for at in range(0, len(given[0]), LANES):
-        octant = set_up_one(job, workspace, PacketRecorder(CountRecorder(()), *memory), at, 0)
+        octant = set_up_one(job, workspace, PacketRecorder(OccludedRecorder(()), *memory), at, 0)
         counts["unfit" if octant == UNFIT else "none" if octant == NO_OCTANT else "fit"] += 1
         if octant in (UNFIT, NO_OCTANT):
             continue

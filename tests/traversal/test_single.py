@@ -15,10 +15,7 @@ from raybox.bvh.node import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward
 from raybox.bvh.refit import refit
 from raybox.compiler.decorators import FLAGS
 from raybox.primitives.ray import get_ray
-from raybox.queries.count import ExactCount
-from raybox.queries.first.query import ExactFirst
-from raybox.queries.nearest.query import ExactNearest
-from raybox.queries.occluded import ExactOccluded
+from raybox.queries.table import QUERIES
 from raybox.traversal.single import Job, intersect_slots, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
@@ -226,13 +223,14 @@ def run_query(query, pairs):
     boxes = rb.Boxes(*pairs[4:])
     job = Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
     n, scratch = len(pairs.origins), make_scratch()
-    recorders = {
-        "nearest": ExactNearest(np.full(n, -1), np.full(n, INF)),
-        "occluded": ExactOccluded(np.zeros(n, np.bool_)),
-        "count": ExactCount(np.zeros(n, np.int64)),
-        "first": ExactFirst(np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
+    fields = {
+        "nearest": (np.full(n, -1), np.full(n, INF)),
+        "occluded": (np.zeros(n, np.bool_),),
+        "count": (np.zeros(n, np.int64),),
+        "first": (np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
     }
-    assert traverse_rays(job, (0, n), scratch, recorders[query]) == n
+    (recorder_class,) = QUERIES[query].hooks.exact
+    assert traverse_rays(job, (0, n), scratch, recorder_class(*fields[query])) == n
     return tuple(scratch.visited.tolist())
 
 
