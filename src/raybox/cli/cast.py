@@ -12,8 +12,27 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Mesh
     from raybox.io.chunked import Summary
 
-QUERIES = ("nearest", "occluded", "count", "all")
 INVALID = ("raise", "miss")
+
+
+class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """The name of a query that can be cast: one of the table of queries, imported where it is needed."""
+
+    name = "query"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; fail if there is no such query."""
+        return self._choice().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        """Return the names that begin so."""
+        return self._choice().shell_complete(ctx, param, incomplete)
+
+    @staticmethod
+    def _choice() -> Any:
+        from raybox.queries.table import file_queries
+
+        return click.Choice(file_queries())
 
 
 @click.command(short_help="Cast a file of rays into a scene, answers into a file.")
@@ -26,7 +45,12 @@ INVALID = ("raise", "miss")
     help="The answers' file (.parquet .npy .csv .npz .zarr), or - : CSV on stdout.",
 )
 @click.option(
-    "--query", type=click.Choice(QUERIES), default="nearest", show_default=True, help="What to ask."
+    "--query",
+    type=QueryName(),
+    metavar="QUERY",
+    default="nearest",
+    show_default=True,
+    help="What to compute: one of those above.",
 )
 @click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
