@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raybox.compiler.simd import F64, I64
+from raybox.compiler.simd import F64, I1, I64
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.struct_ref import StructRef, load_data, load_field, load_size
 
@@ -103,6 +103,12 @@ def smaller(b: Any, one: Any, other: Any) -> Any:
 def larger(b: Any, one: Any, other: Any) -> Any:
     """Return the greater number as `max` does."""
     return b.select(_is_less(b, one, other), other, one)
+
+
+@vector_code(types.int64)
+def lowest_bit(b: Any, mask: Any) -> Any:
+    """Return the number of the lowest set bit of a mask, which must not be 0."""
+    return b.cttz(mask, I1(1))
 
 
 @vector_code(types.void)

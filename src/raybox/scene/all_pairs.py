@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, entry, whole
-from raybox.compiler.simd_single import lowest_bit
+from raybox.compiler.intrinsics import lowest_bit
 from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY
-from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import inlined
+from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import InstanceRows
 from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
@@ -111,7 +111,7 @@ def traverse_instances(
         # Push the slots that the ray may hit, instances too.
         mask, base = intersect_node(nodes, node, slabs, stop, scratch), top
         while mask != 0:
-            slot = simd.lowest_bit(mask)
+            slot = lowest_bit(mask)
             mask &= mask - 1
             child = nodes[node, CHILD + slot]
             if child >= 0 or (child != EMPTY and is_allowed(allowed, child)):

@@ -35,7 +35,12 @@ def _backward(b: Any, octant: Any, axis: int) -> Any:
 
 def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
     """Return the places of the near and far planes on one axis, of a node or a row of so many boxes."""
-    up = b.mul(_backward(b, octant, axis), I64(3 * width))
+    return near_and_far(b, row, _backward(b, octant, axis), axis, width)
+
+
+def near_and_far(b: Any, row: Any, backward: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
+    """Return the same places for rays that run backward, 1, or forward, 0, on that axis."""
+    up = b.mul(backward, I64(3 * width))
     near = b.add(row, b.add(I64(axis * width), up))
     far = b.add(row, b.sub(I64((axis + 3) * width), up))
     return near, far

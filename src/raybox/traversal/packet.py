@@ -24,10 +24,9 @@ from numba import types
 
 from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import closing_over, device, dispatch, whole
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import lowest_bit, vector_code
 from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
 from raybox.compiler.simd_arrays import Register
-from raybox.compiler.simd_single import lowest_bit
 from raybox.primitives.table import prefetch_rows
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.packet_setup import end_packet

@@ -5,18 +5,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
-from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
+from raybox.compiler.intrinsics import lowest_bit, vector_code
+from raybox.compiler.simd import F32, I64, greater, lesser, splat
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import TABLE, finish_ray
+from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
 
-_LESS = np.float32(1.0 - 2.0**-22)
-_MORE = np.float32(1.0 + 2.0**-22)
+_LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
 
 
 @struct
@@ -50,33 +52,20 @@ def make_scratch() -> Scratch:
     )
 
 
-@inlined
-def _near_far(nodes: Any, row: int, axis: int, slabs: RaySlabs) -> tuple[Any, Any]:
-    """Return the times at which the ray crosses eight slots' near and far planes on one axis."""
-    low = row + axis * WIDTH
-    up = low + 3 * WIDTH
-    backward = slabs.backward[axis]
-    near = up if backward else low
-    far = low if backward else up
-    inverse = simd.splat(slabs.inverse[axis])
-    return (
-        simd.mul(simd.sub(simd.load(nodes, near), simd.splat(slabs.near[axis])), inverse),
-        simd.mul(simd.sub(simd.load(nodes, far), simd.splat(slabs.far[axis])), inverse),
-    )
-
-
-@inlined
-def intersect_slots(nodes: Any, row: int, slabs: RaySlabs, stop: Any, slots: Any) -> int:
+@vector_code(types.int64)
+def intersect_slots(b: Any, nodes: Any, row: Any, slabs: RaySlabs, stop: Any, slots: Any) -> Any:
     """Return a bit for each slot that the ray may hit before `stop`, and store their entry times."""
-    near_x, far_x = _near_far(nodes, row, 0, slabs)
-    near_y, far_y = _near_far(nodes, row, 1, slabs)
-    near_z, far_z = _near_far(nodes, row, 2, slabs)
-    near = simd.maximum(near_x, simd.maximum(near_y, simd.maximum(near_z, simd.splat(slabs.start))))
-    far = simd.minimum(far_x, simd.minimum(far_y, simd.minimum(far_z, simd.splat(stop))))
-    near = simd.minimum(simd.mul(near, simd.splat(_LESS)), simd.mul(near, simd.splat(_MORE)))
-    far = simd.maximum(simd.mul(far, simd.splat(_LESS)), simd.mul(far, simd.splat(_MORE)))
-    simd.store(slots, 0, near)
-    return simd.mask_le(near, far)
+    planes = nodes.as_items(F32)
+    near, far = splat(b, slabs.start, WIDTH), splat(b, stop, WIDTH)
+    for axis in range(2, -1, -1):
+        first, last = near_and_far(b, row, b.zext(slabs.backward[axis], I64), axis)
+        inverse = splat(b, slabs.inverse[axis], WIDTH)
+        near = greater((planes.load(first, WIDTH) - splat(b, slabs.near[axis], WIDTH)) * inverse, near)
+        far = lesser((planes.load(last, WIDTH) - splat(b, slabs.far[axis], WIDTH)) * inverse, far)
+    near = lesser(near * _LESS, near * _MORE)
+    far = greater(far * _LESS, far * _MORE)
+    slots.store(near, 0)
+    return (near <= far).mask()
 
 
 @inlined
@@ -146,7 +135,7 @@ def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any,
         # Resolve the leaves among its slots; push the inner nodes.
         mask, base = intersect_node(nodes, node, slabs, stop, scratch), top
         while mask != 0:
-            slot = simd.lowest_bit(mask)
+            slot = lowest_bit(mask)
             mask &= mask - 1
             child = nodes[node, CHILD + slot]
             if child >= 0:

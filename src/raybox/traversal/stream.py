@@ -11,9 +11,8 @@ Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 from typing import Any, NamedTuple
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
-from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import device, dispatch, inlined, whole
-from raybox.compiler.intrinsics import prefetch
+from raybox.compiler.intrinsics import lowest_bit, prefetch
 from raybox.primitives.table import classify, fills_boxes, prefetch_rows
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.child_order import drop_ended, intersect_slots, is_pruned, rank_slots
@@ -117,13 +116,13 @@ def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, 
     """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
     nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
     while certain != 0:
-        slot = simd.lowest_bit(certain)
+        slot = lowest_bit(certain)
         certain &= certain - 1
         if record_certain(recorder, job, workspace, (slots.node, slots.octant, slot), ray):
             left &= ~(1 << slot)
     count = _make_room(job, recorder, workspace, 2 * WIDTH)
     while left != 0:
-        slot = simd.lowest_bit(left)
+        slot = lowest_bit(left)
         left &= left - 1
         if not is_pruned(recorder, workspace, workspace.slots[slot], ray):
             item = whole(~nodes[slots.node, CHILD + slot])
@@ -157,7 +156,7 @@ def _traverse_single(
         inner = possible & ~leaves & (1 << WIDTH) - 1
         base = top
         while inner != 0:
-            slot = simd.lowest_bit(inner)
+            slot = lowest_bit(inner)
             inner &= inner - 1
             child = whole(nodes[node, CHILD + slot])
             for line in range(0, ROW, 16):
@@ -178,7 +177,7 @@ def _add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, _oc
         most += 2 * workspace.lengths[slot] * (mask >> slot & 1)
     count = _make_room(job, recorder, workspace, most)
     while mask != 0:
-        slot = simd.lowest_bit(mask)
+        slot = lowest_bit(mask)
         mask &= mask - 1
         item = whole(~nodes[node, CHILD + slot])
         prefetch_rows(job.rows, item)
