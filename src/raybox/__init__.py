@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raybox._version import __version__ as __version__
-from raybox.compiler.guarded_imports import guard_imports
+from raybox.compiler.float_environment import guard_imports
 
 if TYPE_CHECKING:
     from raybox import cluster as cluster

@@ -4,13 +4,19 @@ The proofs of raybox assume these modes. Other libraries change them for a whole
 denormal operands (DAZ) and results (FTZ) to zero, or another rounding direction. So public functions run
 `in_default_environment`, which tests the modes by arithmetic, in less than 0.1 us. Only where they differ are
 they set and, in the end, restored. Masks of exceptions stay the caller's. Internal functions need no guard.
+
+Modules of raybox are imported in the default environment too (`guard_imports`). They compute constants, and
+kernels are compiled with them. Python rounds literals in the modes of the thread that compiles a module, and
+stores the byte code.
 """
 
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from raybox.errors import RayboxError
@@ -109,6 +115,29 @@ def _guard_member(cls: type, name: str, member: Any) -> None:
         setattr(cls, name, type(member)(in_default_environment(member.__func__)))
     elif callable(member) and not isinstance(member, type):
         setattr(cls, name, in_default_environment(member))
+
+
+class _GuardedFinder:
+    """A finder of modules that guards their loaders."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of raybox; None for any other."""
+        if not name.startswith("raybox."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            guarded = in_default_environment(spec.loader.exec_module)
+            spec.loader.exec_module = guarded  # type: ignore[method-assign]
+        return spec
+
+
+def guard_imports() -> None:
+    """Guard all later imports of modules of raybox."""
+    if not any(isinstance(finder, _GuardedFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _GuardedFinder())
 
 
 class _Control(NamedTuple):
