@@ -11,7 +11,7 @@ from numba import types
 from aim import INF
 from raybox.compiler import simd, simd_arrays
 from raybox.compiler.decorators import FLAGS, entry
-from raybox.compiler.intrinsics import larger, smaller, vector_code
+from raybox.compiler.intrinsics import LanesType, larger, lowest_bit, smaller, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -26,8 +26,8 @@ from raybox.compiler.simd import (
     lesser,
     splat,
     steps,
-    transposed,
 )
+from raybox.compiler.simd_transpose import transposed
 from raybox.traversal import ray_keys
 
 loop = numba.njit(**(FLAGS | {"_nrt": True}))
@@ -49,6 +49,7 @@ def _operate(b, floats, wide, words, out, out64, out32):
                 splat(b, x.lane(3), 16),
                 x.shuffled(y, SHUFFLED),
             ),
+            *(-x, x.permuted(REPEATED), greater(z, LISTED) * LISTED, x.with_lane(9, y.lane(2))),
         ]
     ):
         out.store(row, 16 * k)
@@ -64,13 +65,15 @@ def _operate(b, floats, wide, words, out, out64, out32):
     i, j = words.load(0, 16), words.load(16, 16)
     numbers = Lanes(b, b.trunc(steps(b, I64(40), 16).value, i.to(I64).to(I32).value.type))
     for k, row in enumerate(
-        [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, i >> 3, (i < j).to(I32), (x.to(I32)), numbers]
+        [-i, i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, i >> 3, (i < j).to(I32), (x.to(I32)), numbers]
     ):
         out32.store(row, 16 * k)
     words.squeeze(i, x < y, I64(100))
     words.put(b.trunc((x < y).mask(), I32), 99)
 
 
+LISTED = [0.5 * k - 4.0 for k in range(16)]
+REPEATED = [3, 3, 15, 0, *range(4, 14), 0, 1]
 SHUFFLED = [31, 0, 16, 15, 1, 17, *range(2, 12)]
 
 
@@ -86,7 +89,7 @@ def test_operations_on_lanes_equal_those_of_numpy():
     w[0, 2:5], w[1, 2:5] = [NAN, 1.0, INF], [1.0, NAN, -INF]
     words = rng.integers(-1000, 1000, 128).astype(np.int32)
     i, j = words[:16].copy(), words[16:32].copy()
-    out, out64, out32 = np.zeros((29, 16), np.float32), np.zeros((16, 8)), np.zeros((11, 16), np.int32)
+    out, out64, out32 = np.zeros((33, 16), np.float32), np.zeros((16, 8)), np.zeros((12, 16), np.int32)
     with np.errstate(all="ignore"):
         operate(f, w, words, out, out64, out32)
         (x, y, z), (u, v) = f[:3], w[:2]
@@ -95,6 +98,9 @@ def test_operations_on_lanes_equal_those_of_numpy():
         want += [x / y - z * np.float32(2) + np.float32(1), np.where(x < y, x, 7), np.where(x >= y, 0, y)]
         want += [np.where((x == y) | ~(x <= y), y, x), f.ravel()[(7 * np.arange(16) + 3) % 48]]
         want += [f[0, [5] * 16], [2.5] * 16, x[[3] * 16], np.concatenate([x, y])[SHUFFLED]]
+        listed = np.array(LISTED, np.float32)
+        want += [-x, x[REPEATED], np.where(z > listed, z, listed) * listed, x.copy()]
+        want[-1][9] = y[2]
         want64 = [
             *w.T,
             np.where(u < v, u, v),
@@ -108,15 +114,76 @@ def test_operations_on_lanes_equal_those_of_numpy():
             np.where(u > v, u, v),
             i[:8].astype(np.int64).view(float),
         ]
-        want32 = [i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2, (i.view(np.uint32) >> 3).view(np.int32)]
+        want32 = [
+            -i,
+            i + j,
+            i - j,
+            i * 3,
+            i & 12,
+            i | j,
+            i ^ j,
+            i << 2,
+            (i.view(np.uint32) >> 3).view(np.int32),
+        ]
     want32 += [i < j, np.trunc(np.nan_to_num(x)), np.arange(40, 56)]
-    out32[9] = np.where(np.isnan(x), 0, out32[9])
+    out32[10] = np.where(np.isnan(x), 0, out32[10])
     for k, (got, row) in enumerate(zip([*out, *out64, *out32], [*want, *want64, *want32], strict=True)):
         np.testing.assert_array_equal(got, np.asarray(row).astype(got.dtype), err_msg=f"operation {k}")
     less = x < y
     np.testing.assert_array_equal(words[100 : 100 + less.sum()], i[less])
     assert np.signbit(out[19, 7]) == np.signbit(np.float32(0.0))  # the magnitude of -0.0
+    assert (x[7], np.signbit(out[29, 7])) == (0.0, False)  # -(-0.0)
     assert words[99] == sum(1 << k for k in np.flatnonzero(less).tolist())
+
+
+@vector_code(LanesType(F32, 4))
+def _four(_b, floats, place):
+    return floats.load(place, 4)
+
+
+@vector_code(LanesType(I32, 4))
+def _truncated(_b, four):
+    return four.to(I32)
+
+
+@vector_code(LanesType(F32, 4))
+def _sum(_b, four, numbers):
+    return four + numbers.to(F32)
+
+
+@vector_code(types.void)
+def _put_four(_b, floats, place, four):
+    floats.store(four, place)
+
+
+@loop
+def sum_fours(floats, out):
+    total = _four(floats, 0)
+    for k in range(4, floats.size, 4):
+        if floats[k] > 0.0:
+            total = _sum(total, _truncated(_four(floats, k)))
+    _put_four(out, 3, total)
+
+
+def test_vectors_stay_whole_from_one_function_to_another():
+    floats = np.random.default_rng(9).uniform(-99, 99, (50, 4)).astype(np.float32)
+    out, want = np.zeros(8, np.float32), floats[0].copy()
+    for four in floats[1:]:
+        want += np.trunc(four) * (four[0] > 0.0)
+    sum_fours(floats.ravel(), out)
+    np.testing.assert_array_equal(out, [0, 0, 0, *want, 0])
+    assert 10 < (floats[1:, 0] > 0.0).sum() < 40
+
+
+@entry
+def _lowest_bit(mask):
+    return lowest_bit(mask)
+
+
+def test_the_lowest_bit_is_that_of_python():
+    masks = [1 << k for k in range(63)] + [-(1 << 63), -1, 6, 0b1011000]
+    masks += np.random.default_rng(10).integers(1, 1 << 62, 50).tolist()
+    assert [_lowest_bit(mask) for mask in masks] == [(mask & -mask).bit_length() - 1 for mask in masks]
 
 
 MASKS = [

@@ -1,217 +1,183 @@
 """Bins of boxes on three axes at once, and the cut of least cost between two bins."""
 
+from __future__ import annotations
+
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from raybox.bvh.node import WIDTH
-from raybox.bvh.sah_rows import columns, half_area
-from raybox.compiler.simd_arrays import Register, loop
-from raybox.compiler.vector_build import (
-    BITS8,
-    CELL4,
-    F32,
-    I32,
-    I64,
-    INF,
-    LOW,
-    ROW8,
-    UP,
-    Code,
-    V,
-    cell_type,
-    constant,
-    corners,
-    op,
-    row_type,
-    vector_of,
-)
+from raybox.bvh.sah_rows import LOW, ROW_TYPE, UP, flat_index, half_area, row_at
+from raybox.compiler.intrinsics import LanesType, vector_code
+from raybox.compiler.simd import F32, I32, I64, Lanes, constant, greater, lesser, lined_up, splat
+from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.compiler.simd_transpose import eight_columns
 
 BINS = 16
 _SIDE = 4  # the constant part of the work of a side
-_FOUR = vector_of(F32, 4)
-_BITS16 = vector_of(I32, 16)
-_EMPTY = constant(ROW8, [-INF] * 7 + [0.0])
-_NO_BOXES = constant(CELL4, [0] * 4)
-_NONE = constant(CELL4, [-1] * 4)
+_GROUP = 16  # rows whose places along a curve are found together
+_CELLS = LanesType(I32, 4)  # a box's bins on three axes; the last lane is unused
 
 
-def _middle2(low: V, up: V) -> V:
+def _middle2(low: Lanes, up: Lanes) -> Lanes:
     """Return twice the middle of bounds; where one is infinite, the finite one."""
-    one = (low > -INF).then(low, up)
-    other = (up < INF).then(up, low)
-    both = one + other
-    return V(low.b, low.b.fcmp_ordered("ord", both.value, both.value)).then(both, 0.0)
+    both = (low > -np.inf).choose(low, up) + (up < np.inf).choose(up, low)
+    return both.equals(both).choose(both, 0.0)
 
 
-def _center2(row: V) -> V:
-    """Return twice the centre of a row's bounds."""
-    low, up = corners(row)
-    return _middle2(-low, up)
+def _center2(row: Lanes) -> Lanes:
+    """Return twice the centre of a row's bounds.
+
+    The numbers of a row become 0: they are denormal as float32, and arithmetic on those is slow.
+    """
+    zeros = constant(row.b, F32, row.count, 0.0)
+    return _middle2(-row.shuffled(zeros, [0, 1, 2, 8]), row.shuffled(zeros, [4, 5, 6, 8]))
 
 
-@op(row_type, row_type)
-def center(code: Code, row: Any) -> Any:
+@vector_code(ROW_TYPE)
+def center(_b: Any, row: Lanes) -> Lanes:
     """Return twice the centre of a box as a row: the bounds of a point."""
-    middle = _center2(code.v(row))
-    return (-middle).shuffle(range(8), middle).value
+    middle = _center2(row)
+    return (-middle).shuffled(middle, range(8))
 
 
-@op(row_type, row_type)
-def grid_over(code: Code, centers: Any) -> Any:
+@vector_code(ROW_TYPE)
+def grid_over(b: Any, centers: Lanes) -> Lanes:
     """Return (low x, y, z, _, bins per length x, y, z, _) for the bounds of doubled centres.
 
     An axis on which all centres (nearly) coincide has no bins: its ratio is 0.
     """
-    bounds = code.v(centers)
-    low = -bounds.shuffle(LOW)
-    length = bounds.shuffle(UP) - low
-    ratio = code.v(code.b.fdiv(constant(_FOUR, [float(BINS)] * 4), length.value))
-    fits = code.v(code.b.and_((ratio > 0.0).value, (ratio < INF).value))
-    return low.shuffle(range(8), fits.then(ratio, 0.0)).value
+    low = -centers.permuted(LOW)
+    ratio = constant(b, F32, 4, float(BINS)) / (centers.permuted(UP) - low)
+    return low.shuffled(((ratio > 0.0) & (ratio < np.inf)).choose(ratio, 0.0), range(8))
 
 
-@op(cell_type, row_type, row_type)
-def cell(code: Code, row: Any, grid: Any) -> Any:
+@vector_code(_CELLS)
+def cell(_b: Any, row: Lanes, grid: Lanes) -> Lanes:
     """Return the bin of a box on each of three axes."""
-    grid = code.v(grid)
-    place = (_center2(code.v(row)) - grid.shuffle(LOW)) * grid.shuffle(UP)
-    return code.b.fptosi(place.max(0.0).min(BINS - 1.0).value, CELL4)
+    place = (_center2(row) - grid.permuted(LOW)) * grid.permuted(UP)
+    return lesser(greater(place, 0.0), BINS - 1.0).to(I32)
 
 
-@op(types.void, None, cell_type, row_type)
-def add(code: Code, bins: Any, cells: Any, row: Any) -> None:
+@vector_code(types.void)
+def add(b: Any, bins: Memory, cells: Lanes, row: Lanes) -> None:
     """Count a box in its bin of each axis, and extend the bins' bounds; bins are rows (16, 3)."""
-    b, one = code.b, constant(BITS8, [0] * 7 + [1])
     for axis in range(3):
-        place = code.at(b.zext(code.v(cells).lane(axis), I64), 24, 8 * axis)
-        old = code.v(code.load(0, bins, place, ROW8))
-        counted = code.v(b.add(old.bits(BITS8).value, one)).bits(ROW8)
-        wider = old.max(code.v(row)).shuffle([0, 1, 2, 3, 4, 5, 6, 15], counted)
-        code.store(wider.value, 0, bins, place)
+        place = flat_index(b, b.zext(cells.lane(axis), I64), 24, 8 * axis)
+        old = bins.load(place, 8)
+        counted = (old.bits(I32) + ([0] * 7 + [1])).bits(F32)
+        bins.store(greater(old, row).shuffled(counted, [0, 1, 2, 3, 4, 5, 6, 15]), place)
 
 
-@op(types.void, None)
-def clear(code: Code, bins: Any) -> None:
+def _empty(b: Any) -> Lanes:
+    """Return the bounds of an empty bin; its count is 0."""
+    return constant(b, F32, 8, -np.inf).with_lane(7, F32(0.0))
+
+
+@vector_code(types.void)
+def clear(b: Any, bins: Memory) -> None:
     """Empty all bins."""
     for k in range(3 * BINS):
-        code.store(_EMPTY, 0, bins, I64(8 * k))
+        bins.store(_empty(b), 8 * k)
 
 
-@op(cell_type, types.int64)
-def limits(code: Code, cut: Any) -> Any:
+@vector_code(_CELLS)
+def limits(b: Any, cut: Any) -> Lanes:
     """Return the last bin of the left side on the axis of a cut (axis * 16 + bin), -1 on others."""
-    axis, last = code.b.lshr(cut, I64(4)), code.b.trunc(code.b.and_(cut, I64(15)), I32)
-    lasts = [code.b.select(code.b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
-    return code.vector(I32, [*lasts, I32(-1)]).value
+    axis, last = b.lshr(cut, I64(4)), b.trunc(b.and_(cut, I64(15)), I32)
+    lasts = [b.select(b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
+    return lined_up(b, [*lasts, I32(-1)])
 
 
-@op(types.int64, cell_type, cell_type)
-def is_left(code: Code, cells: Any, last: Any) -> Any:
+@vector_code(types.int64)
+def is_left(b: Any, cells: Lanes, last: Lanes) -> Any:
     """Return 1 for a box of the left side, else 0."""
-    return code.b.zext(code.v(code.b.icmp_signed("<=", cells, last)).any(), I64)
+    return b.zext((cells <= last).any(), I64)
 
 
 class _Sweep:
     """Bounds and counts of the bins from one end on, for three axes, in memory that becomes registers."""
 
-    def __init__(self, code: Code, bins: Any) -> None:
-        self.code, self.bins = code, bins
-        self.bounds = [Register(code.b, _EMPTY) for _ in range(3)]
-        self.count = Register(code.b, _NO_BOXES)
+    def __init__(self, b: Any, bins: Memory) -> None:
+        self.b, self.bins = b, bins
+        self.bounds = [Register(b, _empty(b).value) for _ in range(3)]
+        self.count = Register(b, constant(b, I32, 4, 0).value)
 
-    def reset(self) -> None:
-        for bounds in self.bounds:
-            bounds.value = _EMPTY
-        self.count.value = _NO_BOXES
-
-    def add(self, which: Any) -> V:
+    def add(self, which: Any) -> Lanes:
         """Add a bin of each axis; return the costs of these sides, infinite without boxes."""
-        code, b = self.code, self.code.b
-        areas, counts = [], []
+        b, areas, counts = self.b, [], []
         for axis in range(3):
-            row = code.v(code.load(0, self.bins, code.at(which, 24, 8 * axis), ROW8))
-            bounds = row.max(code.v(self.bounds[axis].value))
+            row = self.bins.load(flat_index(b, which, 24, 8 * axis), 8)
+            bounds = greater(row, self.bounds[axis].lanes)
             self.bounds[axis].value = bounds.value
             areas.append(half_area(bounds))
-            counts.append(row.bits(BITS8).lane(7))
-        total = b.add(self.count.value, code.vector(I32, [*counts, I32(0)]).value)
-        self.count.value = total
-        sums = [code.vector(F32, [part.lane(k) for part in areas] + [F32(0.0)]) for k in range(3)]
-        nodes = b.lshr(b.add(total, constant(CELL4, [WIDTH - 1] * 4)), constant(CELL4, [3] * 4))
-        work = b.add(b.add(total, nodes), constant(CELL4, [_SIDE] * 4))
-        price = (sums[0] + sums[1] + sums[2]) * code.v(b.sitofp(work, _FOUR))
-        return code.v(b.icmp_signed(">", total, _NO_BOXES)).then(price, INF)
+            counts.append(row.bits(I32).lane(7))
+        total = self.count.lanes + lined_up(b, [*counts, I32(0)])
+        self.count.value = total.value
+        sums = [lined_up(b, [part.lane(k) for part in areas] + [F32(0.0)]) for k in range(3)]
+        work = total + ((total + (WIDTH - 1)) >> 3) + _SIDE
+        price = (sums[0] + sums[1] + sums[2]) * work.to(F32)
+        return (total > 0).choose(price, np.inf)
 
 
-@op(types.int64, None, None)
-def cheapest(code: Code, bins: Any, scratch: Any) -> Any:
+@vector_code(types.int64)
+def cheapest(b: Any, bins: Memory, scratch: Memory) -> Any:
     """Return the cut of least cost (axis * 16 + last bin of the left side), -1 where there is none.
 
     Cost: the sum over both sides of surface area times work, which is the number of boxes, plus that of nodes
     that they fill, plus 4. With the boxes alone trees take 5 % more memory. `scratch` has 16 x 4 floats.
     """
-    b, sweep = code.b, _Sweep(code, bins)
-    best, cut = Register(b, constant(_FOUR, [INF] * 4)), Register(b, _NONE)
-
     # Sweep from the right, storing the cost of each right side.
-    sweep.reset()
+    sweep = _Sweep(b, bins)
     with loop(b, I64(BINS - 1)) as k:
         which = b.sub(I64(BINS - 1), k)
-        code.store(sweep.add(which).value, 1, scratch, code.at(which, 4))
+        scratch.store(sweep.add(which), flat_index(b, which, 4))
 
     # Sweep from the left for the cheapest pair of sides.
-    sweep.reset()
-    best.value, cut.value = constant(_FOUR, [INF] * 4), _NONE
+    sweep = _Sweep(b, bins)
+    best = Register(b, constant(b, F32, 4, np.inf).value)
+    cut = Register(b, constant(b, I32, 4, -1).value)
     with loop(b, I64(BINS - 1)) as k:
-        right = code.v(code.load(1, scratch, code.at(k, 4, 4), _FOUR))
-        both, so_far = sweep.add(k) + right, code.v(best.value)
-        better = both < so_far
-        best.value = better.then(both, so_far).value
-        here = code.vector(I32, [b.trunc(k, I32)] * 4)
-        cut.value = better.then(here, code.v(cut.value)).value
+        both = sweep.add(k) + scratch.load(flat_index(b, k, 4, 4), 4)
+        better = both < best.lanes
+        best.value = better.choose(both, best.lanes).value
+        cut.value = better.choose(splat(b, b.trunc(k, I32), 4), cut.lanes).value
 
     # Choose among the axes: of equal costs the first.
-    costs, cuts = code.v(best.value), code.v(cut.value)
-    price, choice = costs.lane(0), cuts.lane(0)
+    price, choice = best.lanes.lane(0), cut.lanes.lane(0)
     for axis in (1, 2):
-        wins = b.fcmp_ordered("<", costs.lane(axis), price)
-        price = b.select(wins, costs.lane(axis), price)
-        choice = b.select(wins, b.add(cuts.lane(axis), I32(BINS * axis)), choice)
+        wins = b.fcmp_ordered("<", best.lanes.lane(axis), price)
+        price = b.select(wins, best.lanes.lane(axis), price)
+        choice = b.select(wins, b.add(cut.lanes.lane(axis), I32(BINS * axis)), choice)
     return b.sext(choice, I64)
 
 
-def _cells(code: Code, rows: Any, grid: V) -> list[Any]:
+def _curve_cells(b: Any, rows: Memory, grid: Lanes) -> list[Lanes]:
     """Return the cells of the centres of 16 rows: one of 4096 on each axis."""
-    pairs = [[code.v(code.load(0, rows, I64(8 * k), ROW8)) for k in (one, one + 8)] for one in range(8)]
-    sides = columns([one.shuffle(range(16), other) for one, other in pairs])
+    sides = eight_columns([row_at(b, rows, I64(k)) for k in range(_GROUP)])
     cells = []
     for axis in range(3):
-        low, ratio = (grid.shuffle([axis + k] * 16) for k in (0, 4))
+        low, ratio = (grid.permuted([axis + k] * _GROUP) for k in (0, 4))
         place = (_middle2(-sides[axis], sides[4 + axis]) - low) * ratio
-        cells.append(code.b.fptosi(place.max(0.0).min(4095.0).value, _BITS16))
+        cells.append(lesser(greater(place, 0.0), 4095.0).to(I32))
     return cells
 
 
-@op(types.void, None, row_type, None, None)
-def along_curve(code: Code, rows: Any, grid: Any, table: Any, places: Any) -> None:
+@vector_code(types.void)
+def along_curve(b: Any, rows: Memory, grid: Lanes, table: Memory, places: Memory) -> None:
     """Write the places of the centres of 16 rows along a curve of 12 levels (`raybox.bvh.hilbert_curve`)."""
-    b, cells = code.b, _cells(code, rows, code.v(grid))
-
-    def all_of(number: int) -> Any:
-        return constant(_BITS16, [number] * 16)
+    cells = _curve_cells(b, rows, grid)
 
     # Two levels a step, two bits of each coordinate: the state gives the order of their cubes.
-    state, halves = all_of(0), [all_of(0), all_of(0)]
+    state = constant(b, I32, _GROUP, 0)
+    halves = [state, state]
     for turn in range(6):
         at = state
-        for cell, to in zip(cells, (4, 2, 0), strict=True):
-            two = b.and_(b.lshr(cell, all_of(10 - 2 * turn)), all_of(3))
-            at = b.or_(at, b.shl(two, all_of(to)))
-        indices = (b.zext(code.v(at).lane(k), I64) for k in range(16))
-        found = code.vector(I32, [code.load(2, table, place, I32) for place in indices]).value
-        halves[turn // 3] = b.or_(b.shl(halves[turn // 3], all_of(6)), b.and_(found, all_of(63)))
-        state = b.and_(found, all_of(~63))
-    wide = vector_of(I64, 16)
-    high, low = (b.zext(half, wide) for half in halves)
-    code.store(b.or_(b.shl(high, constant(wide, [18] * 16)), low), 3, places, I64(0))
+        for axis, to in enumerate((4, 2, 0)):
+            at = at | ((cells[axis] >> (10 - 2 * turn)) & 3) << to
+        found = table.gather([at.lane(k) for k in range(_GROUP)])
+        halves[turn // 3] = (halves[turn // 3] << 6) | (found & 63)
+        state = found & ~63
+    high, low = (half.to(I64) for half in halves)
+    places.store((high << 18) | low, 0)

@@ -5,178 +5,157 @@ union of two boxes is one maximum, and outward is up everywhere. Lanes 3 and 7 a
 number in the row of a box, the number of boxes in the row of a bin.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
-from raybox.compiler.vector_build import (
-    BITS8,
-    F32,
-    F64,
-    I1,
-    I32,
-    I64,
-    INF,
-    LOW,
-    ROW8,
-    UP,
-    Code,
-    V,
-    constant,
-    op,
-    row_type,
-)
+from raybox.compiler.intrinsics import LanesType, vector_code
+from raybox.compiler.simd import F32, F64, I1, I32, I64, Lanes, constant, greater, lesser, lined_up, splat
+from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.simd_transpose import transposed
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_build`)
+LOW, UP = range(4), range(4, 8)
+ROW_TYPE = LanesType(F32, 8)
 _SLACK = ULP + 2.0**-50  # float32's rounding, and that of the subtraction before it
-# Numbers in lanes 3 and 7 become 0.
-_UPPER_CLAMP = constant(ROW8, 2 * [CLAMP, CLAMP, CLAMP, 0.0])
-_LOWER_CLAMP = constant(ROW8, 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0])
+_UPPER_CLAMP = 2 * [CLAMP, CLAMP, CLAMP, 0.0]  # numbers in lanes 3 and 7 become 0
+_LOWER_CLAMP = 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0]
 
 
-@op(row_type, None, types.intp)
-def load(code: Code, rows: Any, i: Any) -> Any:
-    """Load row i of an array of 4-byte items."""
-    return code.load(0, rows, code.at(i, 8), ROW8)
+def flat_index(b: Any, index: Any, stride: int, offset: int = 0) -> Any:
+    """Return index * stride + offset."""
+    return b.add(b.mul(index, I64(stride)), I64(offset))
 
 
-@op(types.void, None, types.intp, row_type)
-def store(code: Code, rows: Any, i: Any, row: Any) -> None:
+def row_at(b: Any, rows: Memory, i: Any) -> Lanes:
+    """Return row i of an array of 4-byte items."""
+    return rows.as_items(F32).load(flat_index(b, i, 8), 8)
+
+
+@vector_code(ROW_TYPE)
+def load(b: Any, rows: Memory, i: Any) -> Lanes:
+    """Return row i of an array of 4-byte items."""
+    return row_at(b, rows, i)
+
+
+@vector_code(types.void)
+def store(b: Any, rows: Memory, i: Any, row: Lanes) -> None:
     """Store row i of an array of 4-byte items."""
-    code.store(row, 0, rows, code.at(i, 8))
+    rows.as_items(F32).store(row, flat_index(b, i, 8))
 
 
-@op(row_type)
-def nothing(code: Code) -> Any:
+@vector_code(ROW_TYPE)
+def nothing(b: Any) -> Lanes:
     """Return the bounds of no box."""
-    return constant(ROW8, [-INF] * 8)
+    return constant(b, F32, 8, -np.inf)
 
 
-@op(row_type, row_type, row_type)
-def union(code: Code, a: Any, b: Any) -> Any:
+@vector_code(ROW_TYPE)
+def union(_b: Any, one: Lanes, other: Lanes) -> Lanes:
     """Return the bounds of both."""
-    return code.v(a).max(code.v(b)).value
+    return greater(one, other)
 
 
-@op(row_type, row_type, row_type, types.int64)
-def union_if(code: Code, a: Any, b: Any, wanted: Any) -> Any:
-    """Return the bounds of both where wanted is 1, of a where it is 0."""
-    wider = code.v(a).max(code.v(b)).value
-    return code.b.select(code.b.trunc(wanted, I1), wider, a)
+@vector_code(ROW_TYPE)
+def union_if(b: Any, one: Lanes, other: Lanes, wanted: Any) -> Any:
+    """Return the bounds of both where wanted is 1, of the first where it is 0."""
+    return b.select(b.trunc(wanted, I1), greater(one, other).value, one.value)
 
 
-def half_area(row: V) -> V:
+def half_area(row: Lanes) -> Lanes:
     """Return (xy, yz, zx, _) of a row's bounds, clamped to finite sizes."""
-    planes = row.max(V(row.b, _LOWER_CLAMP)).min(V(row.b, _UPPER_CLAMP))
-    size = (planes.shuffle(LOW) + planes.shuffle(UP)).max(0.0)
-    return size * size.shuffle([1, 2, 0, 3])
+    planes = lesser(greater(row, _LOWER_CLAMP), _UPPER_CLAMP)
+    size = greater(planes.permuted(LOW) + planes.permuted(UP), 0.0)
+    return size * size.permuted([1, 2, 0, 3])
 
 
-def _sum3(code: Code, parts: V) -> Any:
-    return code.b.fadd(code.b.fadd(parts.lane(0), parts.lane(1)), parts.lane(2))
+def _sum_of_three(b: Any, parts: Lanes) -> Any:
+    return b.fadd(b.fadd(parts.lane(0), parts.lane(1)), parts.lane(2))
 
 
-@op(types.float32, row_type)
-def area(code: Code, row: Any) -> Any:
+@vector_code(types.float32)
+def area(b: Any, row: Lanes) -> Any:
     """Return half the surface area of a row's bounds, clamped to finite sizes."""
-    return _sum3(code, half_area(code.v(row)))
+    return _sum_of_three(b, half_area(row))
 
 
-@op(types.float32, row_type, row_type)
-def area_within(code: Code, row: Any, limits: Any) -> Any:
+@vector_code(types.float32)
+def area_within(b: Any, row: Lanes, limits: Lanes) -> Any:
     """Return half the surface area of the intersection of two rows' bounds, clamped to finite sizes."""
-    return _sum3(code, half_area(code.v(row).min(code.v(limits))))
+    return _sum_of_three(b, half_area(lesser(row, limits)))
 
 
-@op(types.int64, row_type)
-def number_of(code: Code, row: Any) -> Any:
+@vector_code(types.int64)
+def number_of(b: Any, row: Lanes) -> Any:
     """Return the box number of a row."""
-    return code.b.sext(code.v(row).bits(BITS8).lane(3), I64)
+    return b.sext(row.bits(I32).lane(3), I64)
 
 
-@op(row_type, None, None, types.intp, None, types.float64)
-def outward(code: Code, lower: Any, upper: Any, i: Any, center: Any, scale: Any) -> Any:
+@vector_code(ROW_TYPE)
+def outward(b: Any, lower: Memory, upper: Memory, i: Any, center: Memory, scale: Any) -> Lanes:
     """Return box i in tree coordinates, rounded outward as `raybox.bvh.node.outward_up` does."""
-    b, zero = code.b, [F64(0.0)]
+    zero = [F64(0.0)]
 
-    def corner(which: int, array: Any, place: Any) -> list[Any]:
-        return [b.load(code.address(which, array, code.at(place, 3, k), F64)) for k in range(3)]
+    def corner(array: Memory, at: Any) -> list[Any]:
+        return [array.get(flat_index(b, at, 3, k)) for k in range(3)] + zero
 
-    low, up, middle = corner(0, lower, i), corner(1, upper, i), corner(3, center, I64(0))
-    planes = code.vector(F64, low + zero + up + zero) - code.vector(F64, (middle + zero) * 2)
-    negated = -planes.shuffle(LOW)
-    shifted = negated.shuffle(range(8), planes.shuffle(UP)) * code.vector(F64, [scale] * 8)
+    planes = lined_up(b, corner(lower, i) + corner(upper, i)) - lined_up(b, corner(center, I64(0)) * 2)
+    shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * splat(b, scale, 8)
 
     # Round up, which is outward on every lane: an infinite size makes a NaN, replaced at once.
-    size = (shifted < 0.0).then(-shifted, shifted)
+    size = (shifted < 0.0).choose(-shifted, shifted)
     moved = shifted + (size * _SLACK + NUDGE)
-    moved = (shifted > FAR).then(INF, (shifted < -FAR).then(-FAR, moved))
-    row = code.v(b.fptrunc(moved.value, ROW8)).bits(BITS8)
-    return row.with_lane(3, b.trunc(i, I32)).with_lane(7, I32(0)).bits(ROW8).value
+    moved = (shifted > FAR).choose(np.inf, (shifted < -FAR).choose(-FAR, moved))
+    row = moved.to(F32).bits(I32)
+    return row.with_lane(3, b.trunc(i, I32)).with_lane(7, I32(0)).bits(F32)
 
 
-def columns(rows: list[V]) -> list[V]:
-    """Return the eight columns of eight rows; with 16 lanes, of two times eight rows."""
-    lanes = range(rows[0].value.type.count)
-    for step in (1, 2, 4):
-        low = [k + len(lanes) - step if k & step else k for k in lanes]
-        up = [k + len(lanes) if k & step else k + step for k in lanes]
-        rows = [
-            rows[k - step].shuffle(up, rows[k]) if k & step else rows[k].shuffle(low, rows[k + step])
-            for k in range(8)
-        ]
-    return rows
-
-
-@op(types.void, None, types.intp, types.intp, row_type, types.int64)
-def write_slot(code: Code, nodes: Any, node: Any, slot: Any, row: Any, child: Any) -> None:
+@vector_code(types.void)
+def write_slot(b: Any, nodes: Memory, node: Any, slot: Any, row: Lanes, child: Any) -> None:
     """Write a slot of a node: six planes, and its child."""
-    low, up = -code.v(row).shuffle(LOW), code.v(row).shuffle(UP)
-    values = [low.lane(k) for k in range(3)] + [up.lane(k) for k in range(3)]
-    for k, value in enumerate([*values, code.b.trunc(child, I32)]):
-        code.store(value, 0, nodes, code.b.add(code.at(node, ROW, WIDTH * k), slot))
+    planes, negated = nodes.as_items(F32), -row
+    values = [negated.lane(k) for k in range(3)] + [row.lane(k) for k in range(4, 7)]
+    for k, value in enumerate(values):
+        planes.put(value, b.add(flat_index(b, node, ROW, WIDTH * k), slot))
+    nodes.put(b.trunc(child, I32), b.add(flat_index(b, node, ROW, CHILD), slot))
 
 
-@op(row_type, None, types.intp, None, None, types.intp)
-def write_leaf(code: Code, nodes: Any, node: Any, rows: Any, keys: Any, at: Any) -> Any:
+@vector_code(ROW_TYPE)
+def write_leaf(b: Any, nodes: Memory, node: Any, rows: Memory, keys: Memory, at: Any) -> Lanes:
     """Write a node of eight boxes, whose rows are the low bits of keys[at:at + 8]; return its bounds."""
-    b = code.b
-    places = [
-        b.and_(code.load(3, keys, b.add(at, I64(k)), I64), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)
-    ]
-    boxes = [code.v(code.load(2, rows, code.at(place, 8), ROW8)) for place in places]
-    sides = columns(boxes)
-    numbers = code.v(b.not_(sides[3].bits(BITS8).value)).bits(ROW8)
-    for k, side in enumerate([-sides[0], -sides[1], -sides[2], *sides[4:7], numbers]):
-        code.store(side.value, 0, nodes, code.at(node, ROW, WIDTH * k))
+    numbers = [b.and_(keys.get(b.add(at, I64(k))), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)]
+    boxes = [row_at(b, rows, number) for number in numbers]
+    sides = transposed(boxes)
+    children = (~sides[3].bits(I32)).bits(F32)
+    for k, side in enumerate([-sides[0], -sides[1], -sides[2], *sides[4:7], children]):
+        nodes.as_items(F32).store(side, flat_index(b, node, ROW, WIDTH * k))
     while len(boxes) > 1:
-        boxes = [one.max(other) for one, other in zip(boxes[::2], boxes[1::2], strict=True)]
-    return boxes[0].value
+        boxes = [greater(one, other) for one, other in zip(boxes[::2], boxes[1::2], strict=True)]
+    return boxes[0]
 
 
-@op(row_type, None, types.intp)
-def node_bounds(code: Code, nodes: Any, node: Any) -> Any:
+@vector_code(ROW_TYPE)
+def node_bounds(b: Any, nodes: Memory, node: Any) -> Lanes:
     """Return the bounds of a node's eight slots as a row."""
     planes = []
     for k in range(6):
-        plane = code.v(code.load(0, nodes, code.at(node, ROW, WIDTH * k), ROW8))
-        plane = plane if k >= 3 else -plane
-        four = plane.shuffle(LOW).max(plane.shuffle(UP))
-        two = four.max(four.shuffle([2, 3, 2, 3]))
-        planes.append(two.max(two.shuffle([1, 1, 1, 1])).lane(0))
+        plane = nodes.as_items(F32).load(flat_index(b, node, ROW, WIDTH * k), WIDTH)
+        planes.append((plane if k >= 3 else -plane).greatest().lane(0))
     zero = [F32(0.0)]
-    return code.vector(F32, planes[:3] + zero + planes[3:] + zero).value
+    return lined_up(b, planes[:3] + zero + planes[3:] + zero)
 
 
-@op(types.void, None, None, None, types.intp)
-def fetch_boxes(code: Code, lower: Any, upper: Any, nodes: Any, node: Any) -> None:
+@vector_code(types.void)
+def fetch_boxes(b: Any, lower: Memory, upper: Memory, nodes: Memory, node: Any) -> None:
     """Prefetch the boxes in a node's slots."""
-    b = code.b
     for slot in range(WIDTH):
-        child = code.load(2, nodes, code.at(node, ROW, CHILD + slot), I32)
+        child = nodes.get(flat_index(b, node, ROW, CHILD + slot))
         is_box = b.and_(b.icmp_signed("<", child, I32(0)), b.icmp_signed("!=", child, I32(EMPTY)))
-        start = code.at(b.sext(b.select(is_box, b.not_(child), I32(0)), I64), 3)
-        for which, array in ((0, lower), (1, upper)):
-            code.prefetch(which, array, start, F64)
+        start = flat_index(b, b.sext(b.select(is_box, b.not_(child), I32(0)), I64), 3)
+        for array in (lower, upper):
+            array.prefetch(start)

@@ -9,6 +9,7 @@ from a ray in the plane of a face, then constrains nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -23,7 +24,10 @@ _ARITHMETIC = {True: ("fadd", "fsub", "fmul"), False: ("add", "sub", "mul")}
 
 
 class Lanes:
-    """An LLVM vector: arithmetic and comparisons by lane, with vectors or Python numbers."""
+    """An LLVM vector: arithmetic and comparisons by lane.
+
+    Operands are vectors, or Python numbers: one, or a list with one for each lane.
+    """
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.b = builder
@@ -35,7 +39,8 @@ class Lanes:
     def _of(self, other: Any) -> Any:
         if isinstance(other, Lanes):
             return other.value
-        return ir.Constant(self.value.type, [other] * self.count)
+        numbers = other if isinstance(other, list) else [other] * self.count
+        return ir.Constant(self.value.type, numbers)
 
     def _emit(self, name: str, *others: Any) -> Lanes:
         return Lanes(self.b, getattr(self.b, name)(self.value, *(self._of(o) for o in others)))
@@ -66,6 +71,9 @@ class Lanes:
 
     def __rshift__(self, bits: int) -> Lanes:
         return self._emit("lshr", bits)
+
+    def __neg__(self) -> Lanes:
+        return Lanes(self.b, self.b.fneg(self.value) if self.is_float else self.b.neg(self.value))
 
     def __invert__(self) -> Lanes:
         return Lanes(self.b, self.b.not_(self.value))
@@ -138,6 +146,10 @@ class Lanes:
         """Return one lane as a scalar LLVM value."""
         return self.b.extract_element(self.value, I32(k))
 
+    def with_lane(self, k: int, value: Any) -> Lanes:
+        """Return the vector with one lane replaced by a scalar LLVM value."""
+        return Lanes(self.b, self.b.insert_element(self.value, value, I32(k)))
+
     def mask(self) -> Any:
         """Return a mask as the bits of a 64-bit integer."""
         if self.count <= 8 or has("avx512f"):
@@ -154,20 +166,24 @@ class Lanes:
     def halves(self) -> tuple[Lanes, Lanes]:
         """Return the first and the second half of the lanes."""
         half = self.count // 2
-        low, high = (self.shuffled(self, list(range(k, k + half))) for k in (0, half))
+        low, high = (self.permuted(range(k, k + half)) for k in (0, half))
         return low, high
 
     def eights(self) -> list[Lanes]:
         """Return the lanes as vectors of eight."""
-        return [self.shuffled(self, list(range(k, k + 8))) for k in range(0, self.count, 8)]
+        return [self.permuted(range(k, k + 8)) for k in range(0, self.count, 8)]
 
-    def shuffled(self, other: Lanes, picks: list[int]) -> Lanes:
+    def shuffled(self, other: Lanes, picks: Sequence[int]) -> Lanes:
         """Return lanes of this vector and `other`, whose numbers follow this one's."""
         return Lanes(self.b, self.b.shuffle_vector(self.value, other.value, _numbers(picks)))
 
+    def permuted(self, picks: Sequence[int]) -> Lanes:
+        """Return lanes of this vector, each any number of times."""
+        return self.shuffled(self, picks)
 
-def _numbers(picks: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(I32, len(picks)), picks)
+
+def _numbers(picks: Sequence[int]) -> Any:
+    return ir.Constant(ir.VectorType(I32, len(picks)), list(picks))
 
 
 def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
@@ -193,12 +209,12 @@ def _of_three(name: str, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     return Lanes(x.b, x.b.call(function, [x.value, y.value, z.value]))
 
 
-def lesser(x: Lanes, y: Lanes) -> Lanes:
+def lesser(x: Lanes, y: Any) -> Lanes:
     """Return the lesser lanes; where one is NaN, y's."""
     return (x < y).choose(x, y)
 
 
-def greater(x: Lanes, y: Lanes) -> Lanes:
+def greater(x: Lanes, y: Any) -> Lanes:
     """Return the greater lanes; where one is NaN, y's."""
     return (x > y).choose(x, y)
 
@@ -218,10 +234,10 @@ def splat(builder: Any, value: Any, count: int) -> Lanes:
 
 def lined_up(builder: Any, values: list[Any]) -> Lanes:
     """Return a vector of scalar LLVM values."""
-    vector: Any = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+    vector = Lanes(builder, ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined))
     for k, value in enumerate(values):
-        vector = builder.insert_element(vector, value, I32(k))
-    return Lanes(builder, vector)
+        vector = vector.with_lane(k, value)
+    return vector
 
 
 def joined(parts: list[Lanes]) -> Lanes:
@@ -234,60 +250,7 @@ def joined(parts: list[Lanes]) -> Lanes:
 
 def steps(builder: Any, start: Any, count: int) -> Lanes:
     """Return start, start + 1, ... as 64-bit lanes."""
-    iota = ir.Constant(ir.VectorType(I64, count), list(range(count)))
-    return splat(builder, start, count) + Lanes(builder, iota)
-
-
-def transposed(rows: list[Lanes]) -> list[Lanes]:
-    """Return the columns of n vectors of n lanes, in n log2 n shuffles.
-
-    n is 8 or 16 for items of 4 bytes, 8 for items of 8 bytes.
-    """
-    count = rows[0].count
-    block = 16 // BYTES[rows[0].item]  # lanes in 16 bytes: shuffles within such a block are the cheapest
-    groups, step = [[row] for row in rows], 1
-    while step < block:
-        low = [q + k for q in range(0, count, block) for k in _interleaved(step, block, count)]
-        high = [k + block // 2 for k in low]
-        groups = [
-            [r.shuffled(s, picks) for r, s in zip(one, other, strict=True) for picks in (low, high)]
-            for one, other in zip(groups[::2], groups[1::2], strict=True)
-        ]
-        step *= 2
-    even = [k + n for n in (0, count) for q in range(0, count, 2 * block) for k in range(q, q + block)]
-    odd = [k + block for k in even]
-    return [column for blocks in _columns(groups, even, odd) for column in blocks]
-
-
-def eight_columns(rows: list[Lanes]) -> list[Lanes]:
-    """Return the columns of 8 or 16 vectors of eight 4-byte lanes.
-
-    This takes 24 or 32 shuffles.
-    """
-    if len(rows) == 2 * rows[0].count:  # pairs make 8 vectors of 16 lanes, for `transposed`
-        rows = [joined([rows[k], rows[k + 4]]) for k in (*range(4), *range(8, 12))]
-    return transposed(rows)
-
-
-def _columns(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list[list[Lanes]]:
-    """Return groups of columns, from 2 or 4 groups of vectors.
-
-    The vectors hold blocks of 2 or 4 columns.
-    """
-    pairs = list(zip(groups[::2], groups[1::2], strict=True))
-    halves = [
-        [[r.shuffled(s, picks) for r, s in zip(one, other, strict=True)] for one, other in pairs]
-        for picks in (even, odd)
-    ]
-    if len(pairs) == 1:
-        return [half[0] for half in halves]
-    (first, third), (second, fourth) = (_columns(half, even, odd) for half in halves)
-    return [first, second, third, fourth]
-
-
-def _interleaved(step: int, block: int, count: int) -> list[int]:
-    """Return the picks that interleave two vectors' first lanes by `step`, within a block."""
-    return [0, count, 1, count + 1] if step < block // 2 else [*range(step), *range(count, count + step)]
+    return splat(builder, start, count) + list(range(count))
 
 
 @cache

@@ -13,8 +13,9 @@ from numba import types
 
 from raybox.compiler.decorators import device, entry, exact_entry
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps, transposed
+from raybox.compiler.simd import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps
 from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.box_simd import contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX

@@ -17,8 +17,9 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser, transposed
+from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser
 from raybox.compiler.simd_arrays import Register, loop, while_any
+from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 LANES = 8

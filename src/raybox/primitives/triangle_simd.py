@@ -32,8 +32,9 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I64, Lanes, fused, greater, transposed
+from raybox.compiler.simd import I64, Lanes, fused, greater
 from raybox.compiler.simd_arrays import loop
+from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.box_simd import (
     LANES,
     Pairs,

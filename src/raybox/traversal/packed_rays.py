@@ -20,9 +20,9 @@ from raybox.compiler.simd import (
     greater,
     joined,
     lesser,
-    transposed,
 )
 from raybox.compiler.simd_arrays import loop
+from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
 from raybox.traversal.ray_setup import (

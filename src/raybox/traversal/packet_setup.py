@@ -55,9 +55,7 @@ def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> 
     for k in range(3):
         for side, away in enumerate((1.0, -1.0)):
             for part, lines in (((NEAR, FAR)[side], offset), ((STEEP, FLAT)[side], slope)):
-                workspace.packet_slabs.store(
-                    lines.shuffled(lines, [4 * side + k]) * away, b.add(row, I64(part + k))
-                )
+                workspace.packet_slabs.store(lines.permuted([4 * side + k]) * away, b.add(row, I64(part + k)))
     workspace.packet_slabs.store(constant(b, F32, 1, np.inf), b.add(row, I64(MARGIN)))
     end_packet(b, workspace, packet, rays.words.stop)
 
@@ -76,7 +74,7 @@ def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
             rough = words.slack * 4.0 + words.x[k].magnitude() * _ROUGH + NUDGE
             places.append(alive.choose(words.x[k] * -away - rough, np.inf))
     least = _least(places)
-    first, last = (least.shuffled(least, [3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
+    first, last = (least.permuted([3 * side + k for k in _AXES]).to(F64) for side in (0, 1))
     low, up = (frame.numbers.load(at, 4) for at in (LOW, HIGH))
     room = (up - low) * _EDGE + (low.magnitude() + up.magnitude()) * 2.0**-20 + _APART
     back: Any = None
@@ -98,7 +96,7 @@ def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
         at = place.to(F32)
         for offsets, slopes, away in ((own.near, own.steep, 1.0), (own.far, own.flat, -1.0)):
             for k in _AXES:
-                there = at.shuffled(at, [k] * LANES)
+                there = at.permuted([k] * LANES)
                 values.append(rays.alive.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
     first, last = (half.to(F64) for half in least.halves())
@@ -107,7 +105,7 @@ def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
 
 def _lines_below(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
     """Return lines through two values each, or below, rounded downward: what is added, and the slope."""
-    begin, end = (place.shuffled(place, [0, 1, 2, 3] * 2) for place in chord)
+    begin, end = (place.permuted([0, 1, 2, 3] * 2) for place in chord)
     slope = ((last - first) / (end - begin)).to(F32)
     steep = slope.to(F64)
     rough = first.magnitude() + last.magnitude()

@@ -69,7 +69,7 @@ def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
 
 def columns_of(rows: Lanes) -> list[Lanes]:
     """Return the columns of sixteen rows of three."""
-    return [rows.shuffled(rows, list(range(k, 3 * LANES, 3))) for k in range(3)]
+    return [rows.permuted(range(k, 3 * LANES, 3)) for k in range(3)]
 
 
 def load_columns(b: Any, vectors: Any, at: Any) -> list[Lanes]:
@@ -199,7 +199,7 @@ class _Sorter:
     def __init__(self, b: Any, numbers: Any) -> None:
         self.b = b
         three = numbers.load(CENTER, 4)
-        self.center = three.shuffled(three, list(range(3)) * LANES)
+        self.center = three.permuted(list(range(3)) * LANES)
         self.scale = numbers.splat(SCALE, 3 * LANES)
         self.unit = numbers.splat(SCALE, LANES)
         self.low, self.up, self.corner, self.each = (

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from numba import types
 
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, eight_columns, fused, greater, transposed
+from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater
 from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.simd_transpose import eight_columns, transposed
 from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP
 from raybox.traversal.workspace import SLAB_WORDS, PacketRecorder
 
@@ -124,8 +125,8 @@ def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients
     c, inverse = (packed_rays.load(b.add(base, I64(k)), 4) for k in (0, INVERSE))
     slack = packed_rays.splat(b.add(base, I64(SLACK)), 4)
     (error,) = _errors([c], [inverse], slack)
-    axes = [error.shuffled(error, [k]) for k in range(3)]
-    return expand([c], [inverse], slack), _margin(axes, slack.shuffled(slack, [0]))
+    axes = [error.permuted([k]) for k in range(3)]
+    return expand([c], [inverse], slack), _margin(axes, slack.permuted([0]))
 
 
 @vector_code(types.void)
