@@ -218,7 +218,7 @@ def _classify(b: Any, disks: Any, exact: Any, pairs: Any, number: Any) -> None:
         high = greater(time * (1.0 - _PAD), time * (1.0 + _PAD)) + _UNDERFLOW
         value, slack = _room(disks, exact, eight)
         known = time.magnitude() < _HUGE
-        misses = eight.d.equals(0.0) | (value < slack * -1.0) | (known & ((high < t_min) | (low > t_max)))
+        misses = eight.d.equals(0.0) | (value < -slack) | (known & ((high < t_min) | (low > t_max)))
         hits = known & (value > slack) & (low > t_min) & (high < t_max)
         pairs.status.store(status_of(hits, misses), at)
         pairs.low.store(low, at)

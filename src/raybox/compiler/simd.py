@@ -178,7 +178,7 @@ class Lanes:
         return Lanes(self.b, self.b.shuffle_vector(self.value, other.value, _numbers(picks)))
 
     def permuted(self, picks: Sequence[int]) -> Lanes:
-        """Return lanes of this vector, each any number of times."""
+        """Return lanes of this vector by their numbers, which may repeat."""
         return self.shuffled(self, picks)
 
 

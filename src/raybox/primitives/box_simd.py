@@ -213,7 +213,7 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
     e = (p - (s - back)) - (o + back)
     q = s / d
     # s - q d is a float (the remainder of a division), so only + e and the product round here
-    correction = (fused(q * -1.0, d, s) + e) * inverse
+    correction = (fused(-q, d, s) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
     size, step = s.magnitude(), d.magnitude()

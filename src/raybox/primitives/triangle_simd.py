@@ -78,11 +78,11 @@ def intersect_triangles(pairs: RayTriangles, culled: Any) -> Classified:
     o, d, t_min, t_max, corners = pairs
     a, b, c = (_minus(corner, o) for corner in corners)
     p, q = _cross(d, c), _cross(d, b)
-    volumes = _dot(b, p), _dot(a, p) * -1.0, _dot(a, q)
+    volumes = _dot(b, p), -_dot(a, p), _dot(a, q)
     size, step = _largest(*a, *b, *c), _largest(*d)
     slack = step * size * size * _OFF
     above = [volume > slack for volume in volumes]
-    below = [volume < slack * -1.0 for volume in volumes]
+    below = [volume < -slack for volume in volumes]
     front, back = above[0] & above[1] & above[2], below[0] & below[1] & below[2]
     some_above, some_below = above[0] | above[1] | above[2], below[0] | below[1] | below[2]
     culled_front = _everywhere(front, culled)
@@ -117,7 +117,7 @@ def _minus(p: Vector, q: Vector) -> Vector:
 
 
 def _cross(p: Vector, q: Vector) -> Vector:
-    return [fused(p[k - 2], q[k - 1], p[k - 1] * q[k - 2] * -1.0) for k in range(3)]
+    return [fused(p[k - 2], q[k - 1], -(p[k - 1] * q[k - 2])) for k in range(3)]
 
 
 def _dot(p: Vector, q: Vector) -> Lanes:
@@ -190,17 +190,17 @@ def _plus(x: Twofold, y: Twofold) -> Twofold:
 
 def _times(x: Twofold, y: Twofold) -> Twofold:
     p = x.head * y.head
-    e = fused(x.head, y.head, p * -1.0)
+    e = fused(x.head, y.head, -p)
     return _fast_sum(p, e + fused(x.head, y.tail, x.tail * y.head))
 
 
 def _negative(x: Twofold) -> Twofold:
-    return Twofold(x.head * -1.0, x.tail * -1.0)
+    return Twofold(-x.head, -x.tail)
 
 
 def _difference(p: Vector, q: Vector) -> list[Twofold]:
     """Return p - q, exactly."""
-    return [_sum(x, y * -1.0) for x, y in zip(p, q, strict=True)]
+    return [_sum(x, -y) for x, y in zip(p, q, strict=True)]
 
 
 def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
@@ -225,7 +225,7 @@ def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
     # The remainder of the first quotient is exact in its first two terms.
     q = num.head / den.head
     product = q * den.head
-    error = fused(q, den.head, product * -1.0)
+    error = fused(q, den.head, -product)
     rest = ((num.head - product) - error) + num.tail - q * den.tail
     correction = rest / den.head
     slack = (size + q.magnitude() * step) * off * 1.1 / width + correction.magnitude() * _ZIV

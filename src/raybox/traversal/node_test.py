@@ -219,11 +219,11 @@ def rank_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> Non
     for axis in range(3):
         near = planes.load(sides_of(b, row, octant, axis)[0], WIDTH)
         flip = splat(b, b.icmp_signed("!=", _backward(b, octant, axis), I64(0)), WIDTH)
-        total = total + flip.choose(near * -1.0, near)
+        total = total + flip.choose(-near, near)
     workspace.slots.store(total, I64(0))
 
 
 @vector_code(types.void)
 def rank_slots_fullest(b: Any, workspace: Any) -> None:
     """Store how many rays are in each slot's list, negated: the fullest is least."""
-    workspace.slots.store(workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32) * -1.0, I64(0))
+    workspace.slots.store(-workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32), I64(0))

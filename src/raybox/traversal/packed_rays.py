@@ -64,7 +64,7 @@ def pack_rays(clipped: ClippedRays) -> PackedRays:
     length = length + length.magnitude() * LATER + NUDGE
     start = clipped.start.to(F64)
     places = [fused(start, w, v) for v, w in zip(clipped.v, clipped.w, strict=True)]
-    c = [(at * slope.to(F64) * -1.0).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
+    c = [(-(at * slope.to(F64))).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
     slack = pack_slack(largest(clipped.place) * _ROUND + _LEAST, _ends_off(clipped, length))
     return PackedRays(c, clipped.inverse, slack, *_ends(clipped, length), x)

@@ -82,7 +82,7 @@ def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
         some = splat(b, (clipped.backward[axis] & alive).any(), 4)
         back = some if back is None else back.shuffled(some, [*range(k), 4, *range(k + 1, 4)])
     begin = back.choose(low - room, lesser(first, up - room))
-    end = back.choose(greater(last * -1.0, low + room), up + room)
+    end = back.choose(greater(-last, low + room), up + room)
     return _Chord(begin.to(F32).to(F64), end.to(F32).to(F64))
 
 

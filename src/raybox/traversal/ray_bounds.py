@@ -101,7 +101,7 @@ def _scale_direction(b: Any, d: list[Lanes], exponent: Any) -> _ScaledDirection:
     count = d[0].count
     longest = largest(d)
     power = longest.bits(I64) & (_POWER << _BITS)
-    scale = (power * -1 + ((2 * _BIAS - 1) << _BITS)).bits(F64)
+    scale = (-power + ((2 * _BIAS - 1) << _BITS)).bits(F64)
     unit = (power + splat(b, b.shl(b.add(exponent, I64(1)), I64(_BITS)), count)).bits(F64)
     power = (power >> _BITS).to(I32)
     size = power + splat(b, b.trunc(b.sub(exponent, I64(_BIAS - 1)), I32), count)
@@ -127,6 +127,6 @@ def _clip(
         one, other = below * inverse, above * inverse
         start = greater(moves.choose(lesser(one, other), -np.inf), start)
         stop = lesser(moves.choose(greater(one, other), np.inf), stop)
-        room = lesser(moves.choose(0.0, lesser(above, below * -1.0)), room)
+        room = lesser(moves.choose(0.0, lesser(above, -below)), room)
     start = start - start.magnitude() * _ROUGH - NUDGE
     return start, stop + stop.magnitude() * _ROUGH + NUDGE, room < 0.0
