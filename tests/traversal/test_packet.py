@@ -19,9 +19,9 @@ from raybox.queries.all_hits import run as all_run
 from raybox.queries.count import CountRecorder
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.ray_setup import LANES, STOP, frame_of
-from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import (
     MAX_PACKET_HITS,

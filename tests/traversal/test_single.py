@@ -19,7 +19,8 @@ from raybox.queries.count import ExactCount
 from raybox.queries.first.query import ExactFirst
 from raybox.queries.nearest.query import ExactNearest
 from raybox.queries.occluded import ExactOccluded
-from raybox.traversal.single import Job, intersect_slots, make_scratch, traverse_rays
+from raybox.traversal.job import Job
+from raybox.traversal.single import intersect_slots, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 

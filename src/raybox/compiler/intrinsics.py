@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from numba import types
 from numba.core import cgutils
@@ -23,8 +23,8 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator for functions (builder, *arguments) that emit LLVM code.
 
     The decorated function is callable from compiled code. Arrays arrive as `Memory`, numbers as scalar LLVM
-    values (integers in 64 bits), tuples as lists of them, named tuples as themselves, structs as `Fields`.
-    The function returns a value of the type `result`, or None for void.
+    values (integers in 64 bits), tuples as lists of them, structs and named tuples as
+    `Fields`. The function returns a value of the type `result`, or None for void.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -46,7 +46,13 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-class Fields:
+class Fields(Protocol):
+    """A struct or a named tuple in vector code, with the operands of `vector_code` as attributes."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+class StructFields:
     """A struct in memory, whose fields are loaded on access."""
 
     def __init__(self, context: Any, builder: Any, kind: StructRef, value: Any) -> None:
@@ -73,7 +79,7 @@ def _operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         array = context.make_array(kind)(context, builder, value)
         return Memory(builder, context.get_data_type(kind.dtype), array.data, array.nitems)
     if isinstance(kind, StructRef):
-        return Fields(context, builder, kind, value)
+        return StructFields(context, builder, kind, value)
     if isinstance(kind, types.BaseTuple):
         items = [builder.extract_value(value, k) for k in range(len(kind))]
         operands = [_operand(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]

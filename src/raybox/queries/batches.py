@@ -16,9 +16,9 @@ from raybox.compiler import huge_pages
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal.job import Job
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
-from raybox.traversal.single import Job
 from raybox.traversal.workspace import (
     NEXT,
     UNDECIDED_RAYS,

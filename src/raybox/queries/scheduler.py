@@ -14,7 +14,7 @@ from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorte
 from raybox.queries.per_ray import PerRay, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
-from raybox.traversal.single import Job
+from raybox.traversal.job import Job
 from raybox.validation import Ints
 
 # Bytes of nodes below which a tree is small, medium, large. The farther nodes come from, the more longer

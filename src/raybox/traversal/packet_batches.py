@@ -15,8 +15,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import larger, smaller
+from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
+from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
@@ -42,11 +44,12 @@ from raybox.traversal.workspace import (
     make_workspace,
     room_for,
 )
+from raybox.validation import Bools, Floats, Ints
 
 
 @device
 def resolve_undecided(
-    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup
+    packets: PacketRecorder, job: Job, order: Order, workspace: Workspace, group: PacketGroup
 ) -> None:
     """Resolve the undecided boxes of packets, update their rays' results, and list undecided rays."""
     count = whole(0)
@@ -65,7 +68,12 @@ def resolve_undecided(
 
 @device
 def write_packet_results(
-    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup, out: Any
+    packets: PacketRecorder,
+    job: Job,
+    order: Order,
+    workspace: Workspace,
+    group: PacketGroup,
+    out: Bools | Ints,
 ) -> None:
     """Resolve the undecided boxes of packets; write each hit ray's result + 1 to `out`.
 
@@ -88,7 +96,7 @@ def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
 
 @device
 def _add_candidates(
-    packets: PacketRecorder, rays: Any, workspace: Workspace, base: int, p: int, count: int
+    packets: PacketRecorder, rays: RayRows, workspace: Workspace, base: int, p: int, count: int
 ) -> int:
     """Add the undecided boxes of a packet's rays to the candidates; return how many there are now."""
     for lane in range(LANES):
@@ -122,7 +130,7 @@ _SAMPLES = 32
 
 
 @device
-def _is_coherent(rays: Any, numbers: Any, at: int) -> bool:
+def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
     """Return whether the sixteen rays from `at` on seem to make a packet, by four of them.
 
     They run into one octant and, at the centre of the scene, are no farther apart than a few boxes are long.
@@ -142,7 +150,7 @@ def _is_coherent(rays: Any, numbers: Any, at: int) -> bool:
 
 
 @entry
-def seem_coherent(rays: Any, numbers: Any, begin: int, end: int) -> bool:
+def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int) -> bool:
     """Return whether some of a few samples of rays seem to make packets."""
     for k in range(_SAMPLES):
         if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1)):
@@ -165,7 +173,7 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Workspace]:
 
 @entry
 def traverse_packets(
-    job: Any, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
+    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
 ) -> int:
     """Answer the packets among some rays; write the keys of the others, and return how many these are.
 
@@ -201,7 +209,7 @@ def traverse_packets(
 
 
 @device
-def _write_last_keys(job: Any, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
+def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
     """Write the keys of fewer than sixteen rays: with those of their neighbours."""
     base, begin, end = span
     first = larger(0, end - LANES)
@@ -211,12 +219,12 @@ def _write_last_keys(job: Any, order: Order, workspace: Workspace, span: tuple[i
 
 
 @device
-def _write_keys(job: Any, order: Order, base: int, at: int) -> None:
+def _write_keys(job: Job, order: Order, base: int, at: int) -> None:
     sort_keys(job.rays, job.frame, base + at, base + at + LANES, order.keys[at:])
 
 
 @device
-def _traverse_octants(job: Any, workspace: Workspace, recorder: PacketRecorder, packets: int) -> None:
+def _traverse_octants(job: Job, workspace: Workspace, recorder: PacketRecorder, packets: int) -> None:
     """Traverse the tree with packets, octant by octant."""
     for octant in range(8):
         number = whole(0)
@@ -229,7 +237,7 @@ def _traverse_octants(job: Any, workspace: Workspace, recorder: PacketRecorder, 
 
 
 @device
-def _key_deferred(job: Any, recorder: PacketRecorder, order: Order, base: int, packets: int) -> int:
+def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, base: int, packets: int) -> int:
     """Write the keys of deferred rays; return how many there are."""
     total = 0
     for p in range(packets):

@@ -22,9 +22,9 @@ from raybox.compiler.simd import Lanes
 from raybox.queries.batches import Plan, traverse_batch
 from raybox.queries.nearest.stream import CertainNearest
 from raybox.threads.chunks import chunk_runner
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks, StreamHooks, register
 from raybox.traversal.ray_setup import RESULT, STOP, frame_of
-from raybox.traversal.single import Job
 from raybox.traversal.workspace import Order, Span
 
 
