@@ -1,4 +1,4 @@
-"""`vector_code`, a decorator for functions that emit LLVM code, and the smallest of these.
+"""`vector_code`, a decorator for functions that emit LLVM code, and the simplest of these.
 
 Numba compiles such a function in a fraction of the time of equivalent Python.
 """
@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raybox.compiler.simd import F64, I64
+from raybox.compiler.simd import F64, I64, Builder, Scalar
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.struct_ref import StructRef, load_data, load_field, load_size
 
@@ -23,8 +23,8 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator for functions (builder, *arguments) that emit LLVM code.
 
     The decorated function is callable from compiled code. Arrays arrive as `Memory`, numbers as scalar LLVM
-    values (integers in 64 bits), tuples as lists of them, structs and named tuples as
-    `Fields`. The function returns a value of the type `result`, or None for void.
+    values (integers in 64 bits), tuples as lists of these, structs and named tuples as `Fields`. The function
+    returns a value of the type `result`, or None for void.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -74,7 +74,7 @@ class StructFields:
 
 
 def _operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return an argument as functions of `vector_code` get it."""
+    """Return an argument in the form that functions of `vector_code` receive."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         return Memory(builder, context.get_data_type(kind.dtype), array.data, array.nitems)
@@ -92,12 +92,12 @@ def _common(*kinds: Any) -> Any:
     return (types.float64 if types.float64 in kinds else types.int64)(*kinds)
 
 
-def _is_less(b: Any, one: Any, other: Any) -> Any:
+def _is_less(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     return (b.fcmp_ordered if one.type == F64 else b.icmp_signed)("<", one, other)
 
 
 @vector_code(_common)
-def smaller(b: Any, one: Any, other: Any) -> Any:
+def smaller(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     """Return the lesser number, as `min` does.
 
     Numba would compile `min` for each pair of types.
@@ -106,27 +106,27 @@ def smaller(b: Any, one: Any, other: Any) -> Any:
 
 
 @vector_code(_common)
-def larger(b: Any, one: Any, other: Any) -> Any:
+def larger(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     """Return the greater number as `max` does."""
     return b.select(_is_less(b, one, other), other, one)
 
 
 @vector_code(types.void)
-def prefetch(_b: Any, array: Any, place: Any) -> None:
+def prefetch(_b: Builder, array: Memory, place: Scalar) -> None:
     """Prefetch an array's item, by flat index, for reading."""
     array.prefetch(place)
 
 
 @vector_code(types.void)
-def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
+def prefetch_to_write(_b: Builder, array: Memory, place: Scalar) -> None:
     """Prefetch an array's item, by flat index, for writing."""
     array.prefetch(place, writing=True)
 
 
 @vector_code(types.void)
-def put_past(_b: Any, array: Any, place: Any, value: Any) -> None:
+def put_past(_b: Builder, array: Memory, place: Scalar, value: Scalar) -> None:
     """Store an array's item, by flat index, past the caches.
 
-    It is read much later.
+    For items that are read much later.
     """
     array.put_past(value, place)

@@ -6,7 +6,6 @@ the near face's time to the far face's. It hits the box if these ranges and its 
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ _UNDERFLOW = 1e-300
 _HUGE = 1e300
 
 
-def bounds(boxes: Any) -> tuple[Any, Any]:
+def bounds(boxes: BoxRows) -> tuple[Floats, Floats]:
     """Return the lower and upper corners of the boxes."""
     return boxes.lower, boxes.upper
 

@@ -5,8 +5,6 @@ sums are computed in double-double with an error bound; if that leaves the last 
 integers.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import allocating, device
@@ -15,9 +13,10 @@ from raybox.exact.bigint import Big, beyond, ratio, ratio_order
 from raybox.exact.double_double import Vector3
 from raybox.geometry import PlaneRows
 from raybox.primitives.ray import Ray
+from raybox.validation import Floats
 
 
-def bounds(planes: Any) -> tuple[Any, Any]:
+def bounds(planes: PlaneRows) -> tuple[Floats, Floats]:
     """Return the bounds of the planes: infinite, but flat where a plane is perpendicular to an axis."""
     lower, upper = np.full(planes.normals.shape, -np.inf), np.full(planes.normals.shape, np.inf)
     rows, axes = np.nonzero(planes.normals)

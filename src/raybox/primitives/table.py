@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
+from raybox.compiler.intrinsics import Fields
 from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows, InstanceRows, PlaneRows, Rows, TriangleRows
 from raybox.primitives import box, exact_table, instance, plane, triangle
@@ -33,18 +34,18 @@ def add(rows_class: type, module: ModuleType) -> None:
     exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)
 
 
-def bounds(rows: Any) -> tuple[Any, Any]:
+def bounds(rows: Rows) -> tuple[Floats, Floats]:
     """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
 
 
-def has_simd(rows: Any) -> bool:
+def has_simd(rows: Rows) -> bool:
     """Return whether many pairs with these primitives are classified at a time."""
     return hasattr(TABLE[type(rows)], "classify")
 
 
-def fills_boxes(rows: Any) -> bool:
+def fills_boxes(rows: Rows | Fields) -> bool:
     """Return whether a ray that hits the box of a primitive hits the primitive."""
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
 

@@ -10,7 +10,7 @@ Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Bent
 here with exact signs in place of a float32 fallback.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -47,7 +47,7 @@ _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its term
 _Big3: TypeAlias = tuple[Big, Big, Big]
 
 
-def bounds(mesh: Any) -> tuple[Any, Any]:
+def bounds(mesh: TriangleRows) -> tuple[Floats, Floats]:
     """Return the bounds of the triangles."""
     a, b, c = mesh.corners.transpose(1, 0, 2)
     lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)

@@ -55,7 +55,7 @@ def sides_of(b: Builder, row: Scalar, octant: Scalar, axis: int, width: int = WI
     return near, far
 
 
-def clip(planes: Any, slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
+def clip(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
     planes: the near and far planes of an axis. Ends come last: they change from slot to slot, and would be
@@ -154,7 +154,7 @@ class Slots:
 
 
 def intersect_lists_with(
-    make_hits: Any,
+    make_hits: Callable[[RayVector, Slots], Any],
     b: Builder,
     job: tuple[Fields, Memory],
     workspace: Fields,

@@ -46,14 +46,14 @@ Rays whose numbers are so large or small that floats might over- or underflow ar
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.simd import has
-from raybox.validation import Floats, Floats32
+from raybox.validation import Floats, Floats32, Ints32
 
 PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
@@ -98,7 +98,7 @@ def frame_of(tree: Tree) -> Frame:
     return make_frame(tree.center, tree.exponent, tree.root, _grain(tree.nodes))
 
 
-def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Frame:
+def make_frame(center: Floats, exponent: int, root: Floats, grain: float = 0.0) -> Frame:
     """Return the frame of boxes with these tree coordinates, and these bounds in them."""
     low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
     size = np.maximum(up - low, 2.0**-30)
@@ -107,7 +107,7 @@ def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Fra
     return Frame(np.concatenate(numbers), exponent)
 
 
-def _grain(nodes: Any) -> float:
+def _grain(nodes: Ints32) -> float:
     """Return how long boxes are: the median of the mean of three axes, of a few hundred boxes."""
     some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), _SAMPLE)).astype(np.int64)]
     children = some[:, CHILD:]

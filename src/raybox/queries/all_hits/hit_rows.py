@@ -31,7 +31,7 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
 )
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, Ints32
 
 _EIGHT = 8
 _SHORT = 64  # hits: longer rows are sorted
@@ -222,7 +222,7 @@ def copy_packet_rows(
 
 @entry
 def copy_rows(
-    span: tuple[int, int], rays: tuple[Ints, Ints, Ints], hits: HitArrays, index: Ints, t: Floats
+    span: tuple[int, int], rays: tuple[Ints32, Ints, Ints], hits: HitArrays, index: Ints, t: Floats
 ) -> None:
     """Copy the rows of rays order[p], begin <= p < end, to their places.
 
