@@ -23,7 +23,7 @@ _TAME_HIGH = 2.0**300
 def tame(x: float) -> bool:
     """Return whether products of up to three such values neither over- nor underflow.
 
-    Their tails included.
+    Nor do the tails of the products.
     """
     return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
 

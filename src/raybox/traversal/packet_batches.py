@@ -1,7 +1,7 @@
-"""Rays that come in packets: which rays make packets, and the loop that answers them.
+"""Packets of rays: which rays form packets, and the loop that traverses the tree with them.
 
 Neighbours that go nearly the same way, as in pictures and sweeps, are traversed sixteen at a time
-(`raybox.traversal.packet`); the others, and the few that are deferred, get the keys by which
+(`raybox.traversal.packet`); the others, and those that are deferred, get the keys by which
 `raybox.traversal.ray_groups` sorts them.
 
 Boxes that rays of packets keep undecided are resolved in float64, eight at a time, after the traversal. They
@@ -105,7 +105,7 @@ def _add_candidates(
             copy_ray(rays, base + packets.first[p] + lane, workspace.rays64, r)
             workspace.state[r, RESULT] = packets.state[p, RESULTS, lane]
             workspace.state[r, TIMED] = MISS_INDEX
-            # recording may end a ray, in units of a packed ray: without effect, none of these goes on
+            # recording may end a ray, in any units: none of these rays is traversed further
             workspace.packed_rays[r, STOP], workspace.power[r], workspace.shift[r] = np.inf, 0, 0.0
             for k in range(packets.state[p, UNDECIDED_BOXES, lane] + 1):
                 box = whole(packets.item[r * MAX_PACKET_HITS + k])
@@ -124,14 +124,14 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
                 list_undecided(order, packets.first[p] + lane)
 
 
-# boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
+# how many boxes a packet may be wide (10^3, 10^5, 10^6 boxes: at 6 to 8 as fast as streams)
 GRAINS = 5.0
 _SAMPLES = 32
 
 
 @device
 def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
-    """Return whether the sixteen rays from `at` on seem to make a packet, by four of them.
+    """Return whether the sixteen rays from `at` on seem to form a packet, by a test of four.
 
     They run into one octant and, at the centre of the scene, are no farther apart than a few boxes are long.
     """
@@ -151,7 +151,7 @@ def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
 
 @entry
 def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int) -> bool:
-    """Return whether some of a few samples of rays seem to make packets."""
+    """Return whether any of a few samples of rays seems to form a packet."""
     for k in range(_SAMPLES):
         if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1)):
             return True
@@ -175,9 +175,9 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Workspace]:
 def traverse_packets(
     job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
 ) -> int:
-    """Answer the packets among some rays; write the keys of the others, and return how many these are.
+    """Traverse with the packets among some rays; key the others, and return their number.
 
-    Goes on from ``order.place[NEXT]``. Where that is not the span's end afterwards, there was no room.
+    Continues at ``order.place[NEXT]``. Where that is not the span's end afterwards, there was no room.
     """
     base, _, end = span
     at, left, most = whole(order.place[NEXT]), whole(0), recorder.first.size
@@ -210,7 +210,7 @@ def traverse_packets(
 
 @device
 def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
-    """Write the keys of fewer than sixteen rays: with those of their neighbours."""
+    """Write the keys of fewer than sixteen rays, computed together with their neighbours'."""
     base, begin, end = span
     first = larger(0, end - LANES)
     sort_keys(job.rays, job.frame, base + first, base + first + LANES, workspace.lists)

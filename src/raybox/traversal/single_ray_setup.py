@@ -6,7 +6,7 @@ for a far plane o_far against it, by more than all rounding so far. So N = (b - 
 most T for near planes, and at least T for far ones, by 2^-100 or more. What float32 computes is
 ``fl(fl(b - o) * inv) = N (1 + e)``, abs(e) <= 3.01 * 2^-24 (two roundings, and inv's own), off by
 2^-149 where it underflows. `raybox.traversal.single` therefore takes near times smaller, and far
-times larger, by the factor 1 +- 2^-22 (`PAD`). A parent's planes lie outside its child's, and
+times larger, by the factor 1 +- 2^-22. A parent's planes lie outside its child's, and
 rounding is monotone: ``b <= b'  =>  fl(fl(b - o) * inv) <= fl(fl(b' - o) * inv)`` for inv > 0, so
 a parent never drops a ray that its child accepts.
 
@@ -30,8 +30,6 @@ _SMALLEST = 5e-324  # lost in any normal float
 _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
 SHARP = (0.0, 0.0, 0.0)
-
-
 _Singles: TypeAlias = tuple[np.float32, np.float32, np.float32]
 
 
@@ -52,7 +50,7 @@ class RaySlabs(NamedTuple):
 def latest(t: float, exponent: int, shift: float) -> np.float32:
     """Return a time in tree units, rounded up to float32.
 
-    The time was rounded once: -inf stands for all that overflows, and a denormal may be half of itself off.
+    The time was rounded once: -inf stands for all that overflows; a denormal may be off by half of itself.
     """
     x = scaled(max(t + _SMALLEST, -_LARGEST), exponent)
     if x < -FAR:
@@ -117,7 +115,7 @@ def _axis(v: tuple[float, float], slack: float, w: float, moves: bool, length: f
 def make_ray_slabs(tree: Tree, ray: Ray | Mover, blur: Vector3) -> tuple[bool, RaySlabs]:
     """Return whether the ray, or moving box, may hit anything, and its slabs.
 
-    blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
+    blur: on each axis, how far the exact ray may be from this one within its range; `SHARP`: they are equal.
     """
     o, p = extent(ray)
     d = ray.direction

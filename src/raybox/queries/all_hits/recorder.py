@@ -26,13 +26,13 @@ from raybox.validation import Ints
 
 @struct
 class AllHitsRecorder(NamedTuple):
-    """Everything that was hit: pairs in no order, then sorted ray by ray in `hits`."""
+    """All hits: pairs in no order, then sorted ray by ray in `hits`."""
 
     pairs: Pairs  # of one group; those of packets are written at once
-    size: Ints  # (2,): how many pairs, also past the end of their memory; how many hits are sorted
+    size: Ints  # (2,): how many pairs, with those that had no room; how many sorted hits
     starts: Ints  # (rays + 2,)
     hits: HitArrays  # of all groups so far, each ray's in one row
-    where: Ints  # for each ray: where its row begins (of a ray in a packet: PACKED less that)
+    where: Ints  # for each ray: where its row begins (for a ray in a packet: PACKED minus it)
     counts: Ints  # for each ray: how many hits its row has
 
 
@@ -57,7 +57,7 @@ def record(recorder: AllHitsRecorder, _job: Job, workspace: Workspace, count: in
 
 
 class CertainAllHits(CertainHits):
-    """Certain hits are pairs, but for boxes that may be hit where the range begins: those tie."""
+    """Records certain hits as pairs, but not boxes that may be hit where the range begins: those tie."""
 
     timed = False
     records_most = True
@@ -101,7 +101,7 @@ def has_unwritten(recorder: AllHitsRecorder) -> bool:
 
 def intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     """List certain hits of the rays of a packet; defer rays that may hit a box, or have too many hits."""
-    # what may be hit where the range begins ties with others there
+    # boxes that may be hit where the range begins tie there
     certain = is_certain(at.near, at.far, at.margin * 2.0) & (at.near > at.margin)
     certain = certain & (at.result < MAX_PACKET_HITS - 1)
     deferred = undecided(at.near, at.far, certain)
