@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 
 Floats: TypeAlias = NDArray[np.float64]
+Floats32: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
+Ints32: TypeAlias = NDArray[np.int32]
 Bools: TypeAlias = NDArray[np.bool_]
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)

@@ -269,6 +269,22 @@ def test_brute_force_in_numpy_agrees(scene, build):
         assert found.differ <= 1  # float32 may lose a grazing ray
 
 
+@pytest.mark.parametrize("count", [100, 3000])
+def test_the_float32_peer_returns_the_nearest_box(count):
+    """Boxes in a row, well apart, few rays and many; very short directions are not packed."""
+    lower = np.array([[4.0, 0.0, 0.0], [2.0, 0.0, 0.0], [6.0, 0.0, 0.0]])
+    run = raybox_scene.build_float32_only(rb.Boxes(lower, lower + 1), 2).run["nearest"]
+    origins = np.full((count, 3), 0.5) + np.outer(np.arange(count) % 4, [2.0, 0.0, 0.0])
+    for length in (1.0, 1e-30):
+        found = run(rb.Rays(origins, [length, 0.0, 0.0]))
+        want = np.tile([1, 1, 0, 2], count // 4)
+        np.testing.assert_array_equal(found.index, want)
+        reach = np.maximum(lower[want, 0] - origins[:, 0], 0.0)
+        np.testing.assert_allclose(found.t, reach / length, rtol=1e-5)
+    assert (run(rb.Rays(origins, [0.0, 1.0, 0.0])).index >= 0).sum() == count // 4 * 3
+    assert (run(rb.Rays(np.add(origins, [0.0, 9.0, 0.0]), [1.0, 0.0, 0.0])).index == -1).all()
+
+
 # Installed and missing peers
 
 

@@ -14,7 +14,8 @@ from raybox.bvh.refit import copy_nodes, refit_into
 from raybox.bvh.validate import check, cost
 from raybox.errors import RayboxError
 from raybox.queries.nearest.query import ExactNearest
-from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.traversal.job import Job
+from raybox.traversal.single import make_scratch, traverse_rays
 from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform
 from test_build_deep import levels
 from test_scene_update import assert_as_fresh, last_to_first, random_rays

@@ -188,10 +188,10 @@ def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache_folder() == tmp_path / ".cache" / "raybox"
 
-    def homeless():
+    def without_home():
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(Path, "home", without_home)
     assert cache_folder() is None
 
 
@@ -387,7 +387,7 @@ def test_a_module_edited_after_its_import_is_not_stored(engine):
     assert _count(engine) == "0 0\n"
 
 
-def test_kernels_that_no_file_shows_are_not_stored(engine):
+def test_kernels_without_a_file_are_not_stored(engine):
     closure = COUNT.replace("= disk\n", "= type('', (), {'crosses': disk.make(int(sys.argv[1]))})\n")
     assert [_count(engine, "import sys" + closure, str(n)) for n in (1, 2)] == ["10 0\n", "20 0\n"]
     prompt = f"import sys; sys.path.insert(0, {str(engine)!r})\n{ENGINE}\n{DISK}"
@@ -427,7 +427,7 @@ def test_damaged_and_foreign_code_is_compiled_anew_and_replaced(engine):
     assert int(damaged) > 15
 
 
-def test_processes_that_compile_at_once_all_answer_right(engine):
+def test_processes_that_compile_at_once_all_return_the_right_count(engine):
     (engine / "script.py").write_text(COUNT)
     command = [sys.executable, str(engine / "script.py")]
     where = os.environ | {"NUMBA_CACHE_DIR": str(engine / "cache")}

@@ -199,7 +199,7 @@ def test_wrong_headers_of_pcd_in_plain_words(put, old, new, expected):
     assert expected in refused(put("a.pcd", text.replace(old, new)), origin=ORIGIN)
 
 
-def test_points_alone_give_their_number(put):
+def test_pcd_without_width_is_read(put):
     assert len(points(put("a.pcd", pcd("ascii").replace(b"WIDTH 40\n", b"")))) == 40
 
 
@@ -299,7 +299,7 @@ def test_csv_with_comments_semicolons_and_capitals(put, text):
     assert [name.strip() for name in loaded.labels["name"]] == ["a", "b"]
 
 
-def test_what_csv_headers_were_before(put):
+def test_csv_headers_with_capitals_or_a_hash_are_columns(put):
     head = "#id,X,min_x,min_y,max_x,max_y,T_MIN,a;b\n"
     assert list(read(put("a.csv", head + "7,1,0,0,1,1,5,u\n")).labels) == ["#id", "X", "T_MIN", "a;b"]
     assert read(put("a.csv", "ID,MIN_X,min_y,max_x,max_y\n7,0,0,1,1\n")).ids == ["7"]

@@ -37,7 +37,8 @@ from raybox.queries.scheduler import run
 from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
-from raybox.traversal.ray_setup import LANES, PASSES, RESULT, both_at_range_start, mark_undecided
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT
+from raybox.traversal.ray_state import both_at_range_start, mark_undecided
 from raybox.traversal.workspace import (
     DEFERRED,
     RESULTS,

@@ -19,10 +19,10 @@ from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.nearest.stream import BY, WITHIN
 from raybox.queries.table import QUERIES
 from raybox.traversal.certain_hits import intersect_lists
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import GROWTH, boxes, intersect_slots
 from raybox.traversal.protocol import add_candidate, record_certain
 from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of
-from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
 from raybox.traversal.workspace import make_workspace

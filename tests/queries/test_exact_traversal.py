@@ -11,7 +11,8 @@ from compare import assert_hits
 from raybox.bvh.build import build
 from raybox.queries.all_hits.run import ExactAllHits
 from raybox.queries.hit_sorting import HitArrays
-from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.traversal.job import Job
+from raybox.traversal.single import make_scratch, traverse_rays
 from scenes import random_scene
 
 MAX = 1.7976931348623157e308

@@ -22,8 +22,8 @@ from raybox.queries.per_ray import select_rays
 from raybox.queries.table import QUERIES
 from raybox.threads import chunks
 from raybox.traversal import ray_groups
+from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import frame_of
-from raybox.traversal.single import Job
 from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
 

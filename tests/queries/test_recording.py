@@ -12,9 +12,9 @@ from ray_cases import loop
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.occluded import OccludedRecorder
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import record
 from raybox.traversal.ray_setup import PASSES, RESULT, STOP
-from raybox.traversal.single import Job
 from raybox.traversal.workspace import make_workspace
 from test_many_rays import run_query, truth
 

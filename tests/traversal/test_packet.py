@@ -19,14 +19,15 @@ from raybox.queries.all_hits import run as all_run
 from raybox.queries.occluded import OccludedRecorder
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.ray_setup import LANES, STOP, frame_of
-from raybox.traversal.single import Job
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import (
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
     NO_OCTANT,
+    UNDECIDED_RAYS,
     UNFIT,
     PacketRecorder,
     make_workspace,
@@ -172,6 +173,20 @@ def packet_calls(monkeypatch):
 
     monkeypatch.setattr(packet_batches, "traverse_packets", spy)
     return left_over
+
+
+@pytest.fixture
+def undecided_counts(packet_calls, monkeypatch):
+    """Record how many rays packets have left undecided, after each call."""
+    counts, call = [], packet_batches.traverse_packets
+
+    def spy(job, span, order, *rest):
+        left = call(job, span, order, *rest)
+        counts.append(int(order.place[UNDECIDED_RAYS]))
+        return left
+
+    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
+    return counts
 
 
 def last_workspace():
@@ -392,16 +407,8 @@ def test_more_undecided_boxes_than_are_resolved_at_a_time(query, packet_calls):
     assert packet_calls[0][0] == 0
 
 
-def test_undecided_boxes_go_to_the_exact_fallback(packet_calls, monkeypatch):
+def test_undecided_boxes_go_to_the_exact_fallback(packet_calls, undecided_counts):
     """Plates so close that error bounds of times overlap, and rays through edges."""
-    undecided_counts, call = [], packet_batches.traverse_packets
-
-    def spy(job, span, order, *rest):
-        left = call(job, span, order, *rest)
-        undecided_counts.append(int(order.place[1]))
-        return left
-
-    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
     pairs = plates(3, flat=True)
     pairs.lower[:3, 2] = pairs.upper[:3, 2] = 1.0 + 2.0**-52 * np.array([2, 0, 1])
     found = list(exact.along(*pairs))
@@ -465,16 +472,8 @@ def test_a_certain_hit_hides_no_box_that_may_come_first(seed, packet_calls):
     assert 300 < counts["lower index first"] < counts["two"] - 300, counts
 
 
-def test_rays_that_begin_in_boxes_are_left_over_and_not_undecided(packet_calls, monkeypatch):
+def test_rays_that_begin_in_boxes_are_left_over_and_not_undecided(packet_calls, undecided_counts):
     """Streams order what is hit where the range begins; the exact fallback would take far longer."""
-    undecided_counts, call = [], packet_batches.traverse_packets
-
-    def spy(job, span, order, *rest):
-        left = call(job, span, order, *rest)
-        undecided_counts.append(int(order.place[1]))
-        return left
-
-    monkeypatch.setattr(packet_batches, "traverse_packets", spy)
     pairs = stack()
     lower, upper = (
         np.append(pairs.lower, [[-9.0, -9.0, -2.0]], 0),

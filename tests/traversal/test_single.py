@@ -16,7 +16,8 @@ from raybox.bvh.refit import refit
 from raybox.compiler.decorators import FLAGS
 from raybox.primitives.ray import get_ray
 from raybox.queries.table import QUERIES
-from raybox.traversal.single import Job, intersect_slots, make_scratch, traverse_rays
+from raybox.traversal.job import Job
+from raybox.traversal.single import intersect_slots, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 

@@ -15,19 +15,11 @@ from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first.stream import FirstRecorder
 from raybox.traversal.certain_hits import intersect_lists
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
-from raybox.traversal.ray_setup import (
-    CELLS,
-    NOT_PACKED,
-    PASSES,
-    RESULT,
-    STOP,
-    TIMED,
-    frame_of,
-    latest_for,
-)
-from raybox.traversal.single import Job
+from raybox.traversal.ray_setup import CELLS, NOT_PACKED, PASSES, RESULT, STOP, TIMED, frame_of
+from raybox.traversal.ray_state import latest_for
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
 from raybox.traversal.workspace import make_workspace

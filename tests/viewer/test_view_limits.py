@@ -18,7 +18,7 @@ COUNTED = [name for name in samples() if not name.endswith((".ifc", ".json")) an
 
 
 def zeros_npz(rows):
-    """Write so many boxes of zeros, a thousandth of their size."""
+    """Return an archive of so many boxes of zeros, compressed to a thousandth of their size."""
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (rows, 3)})
     out = io.BytesIO()

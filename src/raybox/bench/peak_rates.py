@@ -72,7 +72,7 @@ def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
         row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))
         sides = [planes.load(b.add(row, I64(k * LANES)), LANES) for k in range(6)]
         stop = constant(b, F32, LANES, np.inf)
-        near, far = clip(lambda axis, of=sides: of[2 * axis : 2 * axis + 2], lines, stop)
+        near, far = clip(lambda axis: sides[2 * axis : 2 * axis + 2], lines, stop)
         count.value = b.add(count.value, b.ctpop((near <= far).mask()))
     return count.value
 

@@ -8,6 +8,7 @@ from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.node import CHILD, WIDTH
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import entry
+from raybox.validation import Floats, Floats32
 
 SAMPLE = 1024  # boxes; with four times as many a build takes 5 % longer
 
@@ -15,9 +16,9 @@ SAMPLE = 1024  # boxes; with four times as many a build takes 5 % longer
 class FramedBoxes(NamedTuple):
     """Boxes as given (float64, frozen), and the tree coordinates to convert them to."""
 
-    lower: Any
-    upper: Any
-    center: Any
+    lower: Floats
+    upper: Floats
+    center: Floats
     scale: float
 
 
@@ -75,7 +76,7 @@ def aligned(rows: int, words: int, kind: Any) -> Any:
 
 
 @entry
-def to_rows(boxes: FramedBoxes, begin: int, end: int, rows: Any, bounds: Any) -> None:
+def to_rows(boxes: FramedBoxes, begin: int, end: int, rows: Floats32, bounds: Floats32) -> None:
     """Write boxes begin:end as rows, and to `bounds` those of the boxes and of their centres."""
     whole = sah_rows.nothing()
     centers = sah_rows.nothing()

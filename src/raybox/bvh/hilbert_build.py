@@ -21,6 +21,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import entry
 from raybox.compiler.intrinsics import prefetch_to_write
 from raybox.compiler.struct_ref import struct
+from raybox.validation import Floats32, Ints, Ints32
 
 _SORT_CHUNK = 2**16  # boxes
 _AHEAD = 2  # rows of a bucket to prefetch: 25 % faster
@@ -33,13 +34,15 @@ _MOST_PREFIX_BITS = 11  # of a key prefix: its buckets are all written to at onc
 class Buckets(NamedTuple):
     """Scattered boxes: rows, keys, and a second array to sort the keys."""
 
-    rows: Any
-    keys: Any
-    spare: Any
+    rows: Floats32
+    keys: Ints
+    spare: Ints
 
 
 @entry
-def _scatter(boxes: FramedBoxes, places: Any, span: Any, shift: int, ends: Any, buckets: Buckets) -> None:
+def _scatter(
+    boxes: FramedBoxes, places: Ints, span: tuple[int, int], shift: int, ends: Ints, buckets: Buckets
+) -> None:
     """Scatter boxes into buckets by key prefix; `ends` are the next free rows of the buckets.
 
     The low bits of a key are the box's row, the others its place without the prefix.
@@ -57,7 +60,7 @@ def _scatter(boxes: FramedBoxes, places: Any, span: Any, shift: int, ends: Any, 
 
 
 @entry
-def _sort(buckets: Buckets, starts: Any, span: Any, counts: Any) -> None:
+def _sort(buckets: Buckets, starts: Ints, span: tuple[int, int], counts: Ints) -> None:
     """Sort the keys of buckets span[0]:span[1] digit by digit, alternating between two arrays."""
     passes = counts.shape[0]
     for h in range(span[0], span[1]):
@@ -125,7 +128,9 @@ _CHUNK = 2**13  # nodes
 
 
 @entry
-def _fill_leaves(nodes: Any, span: Any, first: int, above: int, rows: Any, keys: Any) -> None:
+def _fill_leaves(
+    nodes: Ints32, span: tuple[int, int], first: int, above: int, rows: Floats32, keys: Ints
+) -> None:
     """Write boxes to nodes span[0]:span[1] counted from `first`, and these to parents from `above` on."""
     for node in range(span[0], span[1]):
         at = node * WIDTH
@@ -145,7 +150,7 @@ def _fill_leaves(nodes: Any, span: Any, first: int, above: int, rows: Any, keys:
 
 
 @entry
-def _fill_level(nodes: Any, first: int, stop: int, above: int) -> None:
+def _fill_level(nodes: Ints32, first: int, stop: int, above: int) -> None:
     """Write nodes first:stop, in order, to the slots of their parents from `above` on."""
     for node in range(first, stop):
         parent = above + (node - first) // WIDTH
@@ -153,7 +158,7 @@ def _fill_level(nodes: Any, first: int, stop: int, above: int) -> None:
 
 
 @entry
-def _empty(nodes: Any, node: int) -> None:
+def _empty(nodes: Ints32, node: int) -> None:
     """Empty every slot of a node."""
     for slot in range(WIDTH):
         sah_rows.write_slot(nodes, node, slot, sah_rows.nothing(), EMPTY)

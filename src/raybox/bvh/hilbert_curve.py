@@ -15,6 +15,7 @@ from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.frame import SAMPLE, FramedBoxes, choose_frame, frozen
 from raybox.compiler.decorators import entry
 from raybox.compiler.struct_ref import struct
+from raybox.validation import Floats, Floats32, Ints, Ints32
 
 BITS = 33  # of a place along the curve
 _GROUP = 16  # boxes of one call of `along_curve`
@@ -54,10 +55,10 @@ def make_table() -> Any:
 class CurveWorkspace(NamedTuple):
     """The grid and table of a curve, and memory for 16 boxes."""
 
-    grid: Any
-    table: Any
-    rows: Any
-    places: Any
+    grid: Floats32
+    table: Ints32
+    rows: Floats32
+    places: Ints
 
 
 def make_curve_workspace(grid: Any) -> CurveWorkspace:
@@ -67,7 +68,12 @@ def make_curve_workspace(grid: Any) -> CurveWorkspace:
 
 @entry
 def find_places(
-    boxes: FramedBoxes, span: Any, workspace: CurveWorkspace, shift: int, places: Any, counts: Any
+    boxes: FramedBoxes,
+    span: tuple[int, int],
+    workspace: CurveWorkspace,
+    shift: int,
+    places: Ints,
+    counts: Ints,
 ) -> None:
     """Write each box's place along the curve; count boxes by place >> shift."""
     over = sah_rows.load(workspace.grid, 0)
@@ -102,9 +108,9 @@ def make_grid(boxes: FramedBoxes, reach: float) -> Any:
 class Curve(NamedTuple):
     """A Hilbert curve over boxes that need not be in memory."""
 
-    center: Any
+    center: Floats
     scale: float
-    grid: Any
+    grid: Floats32
 
     def places(self, lower: Any, upper: Any) -> Any:
         """Return the places of boxes along the curve: uint64 of 33 bits."""

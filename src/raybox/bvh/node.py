@@ -21,11 +21,12 @@ the top come first, then those of each part, its root first. No child of a part'
 so a part can be replaced (see `raybox.bvh.partial_rebuild`).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device
+from raybox.validation import Floats, Ints, Ints32
 
 WIDTH = 8
 ROW = 7 * WIDTH
@@ -41,16 +42,16 @@ NUDGE = 2.0**-100  # absolute outward slack: float32 underflow loses at most 2^-
 class Tree(NamedTuple):
     """A tree, as passed to kernels. All arrays are frozen."""
 
-    nodes: Any  # int32 (n, 56), see above
-    center: Any  # float64 (3,)
-    root: Any  # float64 (2, 3): bounds of everything, in tree coordinates
+    nodes: Ints32  # (n, 56), see above
+    center: Floats  # (3,)
+    root: Floats  # (2, 3): bounds of everything, in tree coordinates
     scale: float  # a power of two
     exponent: int  # of scale
-    parts: Any  # int64: the first row of each part, ascending; empty for a tree that has none
+    parts: Ints  # the first row of each part, ascending; empty for a tree that has none
 
 
 @device
-def outward_down(x: float) -> Any:
+def outward_down(x: float) -> np.float32:
     """Return a float32 below x by 2^-24 of x, and by more than underflow can lose."""
     if x > FAR:
         return np.float32(FAR)
@@ -60,6 +61,6 @@ def outward_down(x: float) -> Any:
 
 
 @device
-def outward_up(x: float) -> Any:
+def outward_up(x: float) -> np.float32:
     """Return a float32 above x; the mirror image of `outward_down`."""
     return -outward_down(-x)

@@ -14,6 +14,7 @@ from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree
 from raybox.compiler.decorators import entry
+from raybox.validation import Bools, Floats32, Ints32
 
 _CHUNK = 2**12  # nodes: 1 MB
 _AHEAD = 8  # nodes whose boxes are prefetched: a third faster
@@ -22,7 +23,7 @@ _LEAST = 1e-37  # the area of a root that has none
 
 
 @entry
-def _fill(boxes: FramedBoxes, nodes: Any, span: Any, done: Any, limits: Any) -> float:
+def _fill(boxes: FramedBoxes, nodes: Ints32, span: tuple[int, int], done: Bools, limits: Floats32) -> float:
     """Fill the slots of nodes span[0]:span[1], last first; return the area of nodes below those now done."""
     bulk = sah_rows.load(limits, 0)
     cost = 0.0
@@ -87,7 +88,7 @@ def fill(run_each: TaskRunner, boxes: FramedBoxes, nodes: Any, limits: Any) -> f
 
 
 @entry
-def area_of(nodes: Any, begin: int, end: int, limits: Any) -> float:
+def area_of(nodes: Ints32, begin: int, end: int, limits: Floats32) -> float:
     """Return the area, within limits, of nodes begin:end."""
     bulk = sah_rows.load(limits, 0)
     area = 0.0

@@ -14,6 +14,7 @@ from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, ROW, WIDTH
 from raybox.bvh.sah_build import SahWorkspace, make_workspace, split
 from raybox.compiler.decorators import device, entry
+from raybox.validation import Floats32, Ints32
 
 _ROUNDS = 2  # a third saves 0.2 %
 _NODE_COST = 0.5  # of a node, beside its area, in mean areas of binary nodes: 15 % less memory
@@ -24,13 +25,13 @@ _SEARCH_STACK = 4096  # entries
 class Halves(NamedTuple):
     """A binary tree: bounds (of a leaf: its box's row), area, and kin: left, right, parent (-1: none)."""
 
-    bounds: Any
-    area: Any
-    kin: Any
+    bounds: Floats32
+    area: Floats32
+    kin: Ints32
 
 
 @entry
-def _build_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
+def _build_halves(rows: Floats32, workspace: SahWorkspace, tree: Halves) -> None:
     """Build a binary tree over a part, by splits of least cost down to single boxes."""
     whole = sah_rows.nothing()
     for i in range(workspace.task[0, 0], workspace.task[0, 1]):
@@ -64,14 +65,14 @@ def _build_halves(rows: Any, workspace: SahWorkspace, tree: Halves) -> None:
 
 
 @device
-def _sibling(kin: Any, node: int) -> int:
+def _sibling(kin: Ints32, node: int) -> int:
     """Return the other child of a node's parent."""
     parent = kin[node, 2]
     return kin[parent, 0] + kin[parent, 1] - node
 
 
 @device
-def _find_sibling(tree: Halves, node: int, stack: Any, gains: Any) -> int:
+def _find_sibling(tree: Halves, node: int, stack: Ints32, gains: Floats32) -> int:
     """Return the node whose sibling a node should become to save the most area, or -1."""
     kin, area = tree.kin, tree.area
     row = sah_rows.load(tree.bounds, node)
@@ -125,7 +126,7 @@ def _update_bounds(tree: Halves, node: int) -> None:
 
 
 @device
-def _replace_child(kin: Any, parent: int, old: int, new: int) -> None:
+def _replace_child(kin: Ints32, parent: int, old: int, new: int) -> None:
     """Replace a child of a node."""
     side = 0 if kin[parent, 0] == old else 1
     kin[parent, side] = new
@@ -133,7 +134,7 @@ def _replace_child(kin: Any, parent: int, old: int, new: int) -> None:
 
 
 @entry
-def _move_nodes(tree: Halves, order: Any, stack: Any, gains: Any) -> None:
+def _move_nodes(tree: Halves, order: Ints32, stack: Ints32, gains: Floats32) -> None:
     """Reinsert nodes where they save area, in this order."""
     kin = tree.kin
     for k in range(order.size):
@@ -154,7 +155,7 @@ def _move_nodes(tree: Halves, order: Any, stack: Any, gains: Any) -> None:
 
 
 @device
-def _best_left_slots(costs: Any, left: int, right: int, slots: int) -> int:
+def _best_left_slots(costs: Floats32, left: int, right: int, slots: int) -> int:
     """Return how many of `slots` slots cost least for the left child."""
     best = 1
     for k in range(2, slots):
@@ -164,7 +165,7 @@ def _best_left_slots(costs: Any, left: int, right: int, slots: int) -> int:
 
 
 @device
-def _fill_costs(tree: Halves, costs: Any, order: Any) -> None:
+def _fill_costs(tree: Halves, costs: Floats32, order: Ints32) -> None:
     """Write costs[n, k]: the least sum of node areas for the boxes under n in up to k slots."""
     kin = tree.kin
 
@@ -194,7 +195,7 @@ def _fill_costs(tree: Halves, costs: Any, order: Any) -> None:
 
 
 @entry
-def _gather(tree: Halves, costs: Any, stack: Any, nodes: Any) -> Any:
+def _gather(tree: Halves, costs: Floats32, stack: Ints32, nodes: Ints32) -> tuple[int, int]:
     """Write nodes of eight slots; return (number of nodes, depth)."""
     kin = tree.kin
     _fill_costs(tree, costs, stack[:, 0])

@@ -18,6 +18,7 @@ from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, WIDTH
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.struct_ref import struct
+from raybox.validation import Floats32, Ints, Ints32
 
 SAH_DEPTH = 48
 
@@ -30,16 +31,16 @@ class SahWorkspace(NamedTuple):
     Parts of the current node: begin, end, area, bounds, and bounds of their centres.
     """
 
-    task: Any
-    task_centers: Any
-    state: Any  # tasks on the stack, nodes so far
-    begin: Any
-    end: Any
-    area: Any
-    bounds: Any
-    centers: Any
-    bins: Any
-    scratch: Any
+    task: Ints
+    task_centers: Floats32
+    state: Ints  # tasks on the stack, nodes so far
+    begin: Ints
+    end: Ints
+    area: Floats32
+    bounds: Floats32
+    centers: Floats32
+    bins: Floats32
+    scratch: Floats32
 
 
 def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspace:
@@ -77,7 +78,7 @@ def _choose(workspace: SahWorkspace, count: int, deep: bool) -> int:
 
 
 @device
-def split(rows: Any, workspace: SahWorkspace, p: int, count: int, deep: bool) -> None:
+def split(rows: Floats32, workspace: SahWorkspace, p: int, count: int, deep: bool) -> None:
     """Split part p in two, into itself and part `count`, at the least cost."""
     begin, end = workspace.begin[p], workspace.end[p]
     left = sah_rows.nothing()
@@ -157,7 +158,7 @@ def _open_small(workspace: SahWorkspace, count: int) -> int:
 
 
 @entry
-def build_nodes(rows: Any, workspace: SahWorkspace, nodes: Any) -> bool:
+def build_nodes(rows: Floats32, workspace: SahWorkspace, nodes: Ints32) -> bool:
     """Write nodes top down until there is no room for more; return whether all is done."""
     waiting = workspace.state[0]
     node_count = workspace.state[1]

@@ -14,6 +14,7 @@ from raybox.bvh.build_threads import INLINE, TaskRunner, chunks
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.sah_build import SAH_DEPTH
 from raybox.compiler.decorators import entry
+from raybox.validation import Floats32
 
 _CHUNK = 2**15  # boxes: 1 MB
 
@@ -24,12 +25,12 @@ class PartRows(NamedTuple):
     side: int
     begin: int
     end: int
-    bounds: Any
-    centers: Any
+    bounds: Floats32
+    centers: Floats32
 
 
 @entry
-def _fill_bins(rows: Any, begin: int, end: int, centers: Any, out: Any) -> None:
+def _fill_bins(rows: Floats32, begin: int, end: int, centers: Floats32, out: Floats32) -> None:
     """Sort boxes begin:end of a part into bins."""
     grid = sah_bins.grid_over(sah_rows.load(centers, 0))
     sah_bins.clear(out)
@@ -41,13 +42,15 @@ def _fill_bins(rows: Any, begin: int, end: int, centers: Any, out: Any) -> None:
 class _Sides(NamedTuple):
     """The array that the boxes of both sides of a cut move to, and the next row of each side."""
 
-    rows: Any
+    rows: Floats32
     left: int
     right: int
 
 
 @entry
-def _move(rows: Any, span: Any, centers: Any, cut: int, to: _Sides, out: Any) -> None:
+def _move(
+    rows: Floats32, span: tuple[int, int], centers: Floats32, cut: int, to: _Sides, out: Floats32
+) -> None:
     """Move boxes of a part to the rows of their sides; write the bounds of the sides' centres."""
     grid = sah_bins.grid_over(sah_rows.load(centers, 0))
     last = sah_bins.limits(cut)
@@ -71,7 +74,7 @@ def _move(rows: Any, span: Any, centers: Any, cut: int, to: _Sides, out: Any) ->
 
 
 @entry
-def _cheapest(table: Any, scratch: Any) -> int:
+def _cheapest(table: Floats32, scratch: Floats32) -> int:
     """Return the cut of least cost, -1 where there is none."""
     return sah_bins.cheapest(table, scratch)
 

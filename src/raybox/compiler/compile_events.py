@@ -1,4 +1,4 @@
-"""A call when Numba first compiles in this process."""
+"""Call a function when Numba first compiles in this process."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ class _FirstCompilation(event.Listener):
             self._announce()
 
     def on_end(self, event: Any) -> None:
-        """Do nothing, as Numba's interface allows."""
+        """Do nothing: Numba calls both methods."""
 
 
 def on_first_compilation(announce: Callable[[], None]) -> None:

@@ -19,6 +19,7 @@ from raybox.compiler.code_cache import CodeCache
 from raybox.compiler.code_origin import DISPATCHERS
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.linking import CalleeCompiler, EntryCompiler, LazyFunction
+from raybox.compiler.simd import Builder, Scalar
 from raybox.compiler.struct_ref import StructRef
 from raybox.errors import RayboxError
 
@@ -59,10 +60,10 @@ def closing_over(function: F, *parts: Any) -> F:
 
 
 @vector_code(types.int64)
-def whole(_b: Any, x: Any) -> Any:
+def whole(_b: Builder, x: Scalar) -> Scalar:
     """Return an integer in 64 bits.
 
-    So callees are compiled for one integer type alone.
+    With it, callees are compiled for one integer type alone.
     """
     return x
 

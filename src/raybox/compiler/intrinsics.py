@@ -1,4 +1,4 @@
-"""`vector_code`, a decorator for functions that emit LLVM code, and the smallest of these.
+"""`vector_code`, a decorator for functions that emit LLVM code, and the simplest of these.
 
 Numba compiles such a function in a fraction of the time of equivalent Python, which is about 0.1 s.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from raybox.compiler.simd import F64, I1, I64, Lanes, short
+from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, short
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.struct_ref import StructRef, load_data, load_field, load_size
 
@@ -39,8 +39,8 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator for functions (builder, *arguments) that emit LLVM code.
 
     The decorated function is callable from compiled code. Arrays arrive as `Memory`, numbers as scalar LLVM
-    values (integers in 64 bits), vectors as `Lanes`, tuples as lists of them, named tuples as themselves,
-    structs as `Fields`. The function returns a value of the type `result`, or None for void.
+    values (integers in 64 bits), vectors as `Lanes`, tuples as lists of these, structs and named tuples as
+    `Fields`. The function returns a value of the type `result`, or None for void.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -64,7 +64,13 @@ def vector_code(result: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-class Fields:
+class Fields(Protocol):
+    """A struct or a named tuple in vector code, with the operands of `vector_code` as attributes."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+class StructFields:
     """A struct in memory, whose fields are loaded on access."""
 
     def __init__(self, context: Any, builder: Any, kind: StructRef, value: Any) -> None:
@@ -86,14 +92,14 @@ class Fields:
 
 
 def _operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return an argument as functions of `vector_code` get it."""
+    """Return an argument in the form that functions of `vector_code` receive."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         return Memory(builder, context.get_data_type(kind.dtype), array.data, array.nitems)
     if isinstance(kind, LanesType):
         return Lanes(builder, value)
     if isinstance(kind, StructRef):
-        return Fields(context, builder, kind, value)
+        return StructFields(context, builder, kind, value)
     if isinstance(kind, types.BaseTuple):
         items = [builder.extract_value(value, k) for k in range(len(kind))]
         operands = [_operand(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]
@@ -106,12 +112,12 @@ def _common(*kinds: Any) -> Any:
     return (types.float64 if types.float64 in kinds else types.int64)(*kinds)
 
 
-def _is_less(b: Any, one: Any, other: Any) -> Any:
+def _is_less(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     return (b.fcmp_ordered if one.type == F64 else b.icmp_signed)("<", one, other)
 
 
 @vector_code(_common)
-def smaller(b: Any, one: Any, other: Any) -> Any:
+def smaller(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     """Return the lesser number, as `min` does.
 
     Numba would compile `min` for each pair of types.
@@ -120,7 +126,7 @@ def smaller(b: Any, one: Any, other: Any) -> Any:
 
 
 @vector_code(_common)
-def larger(b: Any, one: Any, other: Any) -> Any:
+def larger(b: Builder, one: Scalar, other: Scalar) -> Scalar:
     """Return the greater number as `max` does."""
     return b.select(_is_less(b, one, other), other, one)
 
@@ -132,21 +138,21 @@ def lowest_bit(b: Any, mask: Any) -> Any:
 
 
 @vector_code(types.void)
-def prefetch(_b: Any, array: Any, place: Any) -> None:
+def prefetch(_b: Builder, array: Memory, place: Scalar) -> None:
     """Prefetch an array's item, by flat index, for reading."""
     array.prefetch(place)
 
 
 @vector_code(types.void)
-def prefetch_to_write(_b: Any, array: Any, place: Any) -> None:
+def prefetch_to_write(_b: Builder, array: Memory, place: Scalar) -> None:
     """Prefetch an array's item, by flat index, for writing."""
     array.prefetch(place, writing=True)
 
 
 @vector_code(types.void)
-def put_past(_b: Any, array: Any, place: Any, value: Any) -> None:
+def put_past(_b: Builder, array: Memory, place: Scalar, value: Scalar) -> None:
     """Store an array's item, by flat index, past the caches.
 
-    It is read much later.
+    For items that are read much later.
     """
     array.put_past(value, place)

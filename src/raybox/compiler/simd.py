@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 
+Builder: TypeAlias = ir.IRBuilder
+Scalar: TypeAlias = ir.Value  # a number in vector code
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 BYTES = {I32: 4, I64: 8, F32: 4, F64: 8}

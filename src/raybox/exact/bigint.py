@@ -10,13 +10,15 @@ floats, and slow.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.decorators import allocating, apart, device
 from raybox.compiler.runtime import zero_words
 
+Limbs: TypeAlias = NDArray[np.uint64]
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
@@ -25,7 +27,7 @@ class Big(NamedTuple):
     """A signed big number, as the module's docstring defines it."""
 
     sign: int
-    limbs: Any
+    limbs: Limbs
     exponent: int
 
 
@@ -43,7 +45,7 @@ def from_float(x: float) -> Big:
 
 
 @allocating
-def _shifted(limbs: Any, bits: int, size: int) -> Any:
+def _shifted(limbs: Limbs, bits: int, size: int) -> Limbs:
     """Return limbs * 2^bits in a new array of `size` limbs.
 
     The size must be large enough.
@@ -59,7 +61,7 @@ def _shifted(limbs: Any, bits: int, size: int) -> Any:
 
 
 @allocating
-def _compare(a: Any, b: Any) -> int:
+def _compare(a: Limbs, b: Limbs) -> int:
     """Return the order of two magnitudes of equal size: -1, 0 or 1."""
     for k in range(a.size - 1, -1, -1):
         if a[k] != b[k]:
@@ -68,7 +70,7 @@ def _compare(a: Any, b: Any) -> int:
 
 
 @allocating
-def _add_magnitude(a: Any, b: Any) -> None:
+def _add_magnitude(a: Limbs, b: Limbs) -> None:
     """Add magnitude b to magnitude a in place.
 
     A is large enough for the carry.
@@ -81,7 +83,7 @@ def _add_magnitude(a: Any, b: Any) -> None:
 
 
 @allocating
-def _subtract_magnitude(a: Any, b: Any) -> None:
+def _subtract_magnitude(a: Limbs, b: Limbs) -> None:
     """Subtract magnitude b from the greater magnitude a in place."""
     borrow = np.uint64(0)
     for k in range(a.size):

@@ -11,9 +11,10 @@ bounds for basic building blocks of double-word arithmetic" (2^-104 and less; 2^
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.decorators import device, entry
 from raybox.exact.error_free import two_prod, two_sum
@@ -38,6 +39,11 @@ class DD(NamedTuple):
     slack: float
 
 
+Vector3: TypeAlias = tuple[float, float, float]
+DDVector3: TypeAlias = tuple[DD, DD, DD]
+_Floats: TypeAlias = NDArray[np.float64]
+
+
 @device
 def tame(x: float) -> bool:
     """Return whether products of up to three such numbers cannot under- or overflow."""
@@ -45,19 +51,19 @@ def tame(x: float) -> bool:
 
 
 @device
-def tame3(v: Any) -> bool:
+def tame3(v: Vector3) -> bool:
     """Return whether all three components of a vector are tame."""
     return tame(v[0]) and tame(v[1]) and tame(v[2])
 
 
 @device
-def is_small(v: Any) -> bool:
+def is_small(v: Vector3) -> bool:
     """Return whether all components of a vector are below TAME_HIGH."""
     return abs(v[0]) < TAME_HIGH and abs(v[1]) < TAME_HIGH and abs(v[2]) < TAME_HIGH
 
 
 @device
-def is_moderate(v: Any) -> bool:
+def is_moderate(v: Vector3) -> bool:
     """Return whether all components of a vector are tame, and below TAME_HIGH."""
     return tame3(v) and is_small(v)
 
@@ -127,7 +133,7 @@ def mul(a: DD, b: DD) -> DD:
 
 
 @device
-def dot(a: Any, b: Any) -> DD:
+def dot(a: Vector3, b: Vector3) -> DD:
     """Return the scalar product of two vectors of floats."""
     total = mul(lift(a[0]), lift(b[0]))
     total = add(total, mul(lift(a[1]), lift(b[1])))
@@ -135,19 +141,19 @@ def dot(a: Any, b: Any) -> DD:
 
 
 @device
-def lift3(v: Any) -> tuple[DD, DD, DD]:
+def lift3(v: Vector3) -> DDVector3:
     """Return a vector of floats as double-doubles."""
     return lift(v[0]), lift(v[1]), lift(v[2])
 
 
 @device
-def diff3(p: Any, o: Any) -> tuple[DD, DD, DD]:
+def diff3(p: Vector3, o: Vector3) -> DDVector3:
     """Return p - o of two vectors of floats, exactly."""
     return diff(p[0], o[0]), diff(p[1], o[1]), diff(p[2], o[2])
 
 
 @device
-def cross(p: Any, q: Any) -> tuple[DD, DD, DD]:
+def cross(p: DDVector3, q: DDVector3) -> DDVector3:
     """Return the vector product."""
     return (
         sub(mul(p[1], q[2]), mul(p[2], q[1])),
@@ -157,7 +163,7 @@ def cross(p: Any, q: Any) -> tuple[DD, DD, DD]:
 
 
 @device
-def inner(p: Any, q: Any) -> DD:
+def inner(p: DDVector3, q: DDVector3) -> DD:
     """Return the scalar product."""
     return add(add(mul(p[0], q[0]), mul(p[1], q[1])), mul(p[2], q[2]))
 
@@ -202,7 +208,7 @@ def divide(num: DD, den: DD) -> float:
 
 
 @device
-def unit(v: Any) -> tuple[float, float, float]:
+def unit(v: Vector3) -> Vector3:
     """Return a vector scaled to length 1, or the zero vector."""
     largest = max(abs(v[0]), abs(v[1]), abs(v[2]))
     if largest == 0.0:
@@ -216,7 +222,7 @@ _TOLERANCE = 2.0**-92  # of an entry: less than the error that `raybox.primitive
 
 
 @device
-def _write(num: DD, den: DD, high: Any, low: Any, place: Any) -> bool:
+def _write(num: DD, den: DD, high: _Floats, low: _Floats, place: tuple[int, int, int]) -> bool:
     """Write num/den as a sum of two floats.
 
     Return whether it is accurate.
@@ -236,7 +242,7 @@ def _write(num: DD, den: DD, high: Any, low: Any, place: Any) -> bool:
 
 
 @entry
-def invert(placed: Any, high: Any, low: Any, accurate: Any) -> None:
+def invert(placed: _Floats, high: _Floats, low: _Floats, accurate: NDArray[np.bool_]) -> None:
     """Write the inverse of each matrix's first three columns.
 
     placed: (M, 3, 4). high, low: (M, 3, 3), whose sum is the inverse. accurate: (M,) bool, whether the error

@@ -7,13 +7,12 @@ Predicates", section 2. Neither must overflow, and products must not underflow: 
 """
 
 import math
-from typing import Any
 
 from numba import types
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64
+from raybox.compiler.simd import F64, I64, Builder, Scalar
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _TAME_LOW = 2.0**-300
@@ -24,7 +23,7 @@ _TAME_HIGH = 2.0**300
 def tame(x: float) -> bool:
     """Return whether products of up to three such values neither over- nor underflow.
 
-    Their tails included.
+    Nor do the tails of the products.
     """
     return x == 0.0 or _TAME_LOW < abs(x) < _TAME_HIGH
 
@@ -51,13 +50,13 @@ def two_prod(a: float, b: float) -> tuple[float, float]:
 
 
 @vector_code(types.float64)
-def power_of_two(b: Any, exponent: Any) -> Any:
+def power_of_two(b: Builder, exponent: Scalar) -> Scalar:
     """Return 2^exponent, a normal float."""
     return b.bitcast(b.shl(b.add(exponent, I64(1023)), I64(52)), F64)
 
 
 @vector_code(types.int64)
-def _bits_of(b: Any, x: Any) -> Any:
+def _bits_of(b: Builder, x: Scalar) -> Scalar:
     return b.bitcast(x, I64)
 
 

@@ -7,7 +7,7 @@ from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.rays import Rays
-from raybox.geometry.rows import BoxRows, MovingBoxRows, PlaneRows, RayRows, TriangleRows
+from raybox.geometry.rows import BoxRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 
 Bounded = Boxes | Mesh
@@ -28,6 +28,7 @@ __all__ = [
     "Planes",
     "RayRows",
     "Rays",
+    "Rows",
     "TriangleRows",
     "around",
     "facing",

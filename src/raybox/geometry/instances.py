@@ -12,6 +12,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.mesh import Mesh
+from raybox.geometry.rows import Rows
 from raybox.geometry.transforms import around
 from raybox.validation import Bools, Floats
 
@@ -22,7 +23,7 @@ class InstanceRows(NamedTuple):
     A primitive's number is ``instance * size + row``.
     """
 
-    rows: Any
+    rows: Rows
     """rows of the geometry, for kernels"""
     tree: Any
     """tree of the geometry"""
@@ -55,8 +56,9 @@ def with_scratch(rows: Any, rays: int) -> Any:
     """
     if not isinstance(rows, InstanceRows):
         return rows
-    arrays = {name: array for name, array in rows.rows._asdict().items() if isinstance(array, np.ndarray)}
-    scratch = rows.rows._replace(**{name: np.empty((2, *array.shape[1:])) for name, array in arrays.items()})
+    inner: Any = rows.rows
+    arrays = {name: array for name, array in inner._asdict().items() if isinstance(array, np.ndarray)}
+    scratch = inner._replace(**{name: np.empty((2, *array.shape[1:])) for name, array in arrays.items()})
     undecided, undecided_rays = np.zeros(1, np.bool_), np.zeros(rays, np.bool_)
     return rows._replace(undecided=undecided, undecided_rays=undecided_rays, scratch=scratch)
 

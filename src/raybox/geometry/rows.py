@@ -1,10 +1,16 @@
 """The arrays of containers as kernels read them: read-only, C-ordered, of three coordinates."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from raybox.validation import Floats, freeze
+
+
+class Rows(Protocol):
+    """Arrays of any container: a `NamedTuple`, whose class chooses the kernels."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 class RayRows(NamedTuple):

@@ -6,16 +6,18 @@ the near face's time to the far face's. It hits the box if these ranges and its 
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import prefetch
+from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
+from raybox.geometry import BoxRows
 from raybox.primitives.box_planes import entry_times
 from raybox.primitives.box_simd import classify, first_contacts
-from raybox.primitives.ray import extent
+from raybox.primitives.ray import Mover, Ray, extent
+from raybox.validation import Floats
 
 __all__ = [
     "bounds",
@@ -38,13 +40,13 @@ _UNDERFLOW = 1e-300
 _HUGE = 1e300
 
 
-def bounds(boxes: Any) -> tuple[Any, Any]:
+def bounds(boxes: BoxRows) -> tuple[Floats, Floats]:
     """Return the lower and upper corners of the boxes."""
     return boxes.lower, boxes.upper
 
 
 @inlined
-def prefetch_rows(boxes: Any, i: int) -> None:
+def prefetch_rows(boxes: BoxRows, i: int) -> None:
     """Prefetch the corners of box i."""
     for end_of_row in (0, 2):
         prefetch(boxes.lower, 3 * i + end_of_row)
@@ -52,7 +54,7 @@ def prefetch_rows(boxes: Any, i: int) -> None:
 
 
 @device
-def tie_is_certain(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
+def tie_is_certain(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> bool:
     """Return whether a ray enters two boxes by one plane, for certain.
 
     exact: rows of rays, see `raybox.traversal.ray_setup`. Most ties are of this kind (walls in line, cells of
@@ -67,7 +69,7 @@ def tie_is_certain(boxes: Any, exact: Any, r: int, i: int, j: int) -> bool:
 
 
 @device
-def _entry_axis(boxes: Any, exact: Any, r: int, i: int) -> int:
+def _entry_axis(boxes: BoxRows, exact: Floats, r: int, i: int) -> int:
     """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
     best, latest, others = -1, -np.inf, exact[r, 6]
     for axis in range(3):
@@ -89,14 +91,14 @@ def _faces(lower: float, upper: float, d: float) -> tuple[float, float]:
 
 
 @device
-def _starts(ray: Any, k: int) -> tuple[float, float]:
+def _starts(ray: Ray | Mover, k: int) -> tuple[float, float]:
     """Return the coordinates that cross the near and the far plane: of a ray, its origin twice."""
     low, high = extent(ray)
     return (high[k], low[k]) if ray.direction[k] > 0.0 else (low[k], high[k])
 
 
 @device
-def _slab(lower: float, upper: float, ray: Any, k: int) -> tuple[float, float]:
+def _slab(lower: float, upper: float, ray: Ray | Mover, k: int) -> tuple[float, float]:
     """Return where the line enters and leaves one slab, rounded; a miss enters at +inf, leaves at -inf."""
     d = ray.direction[k]
     if d == 0.0:
@@ -120,7 +122,7 @@ def _up(t: float) -> float:
 
 
 @device
-def _hits_exact(lower: Any, upper: Any, ray: Any) -> bool:
+def _hits_exact(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> bool:
     """Return whether the slabs and the range have a time in common, exactly."""
     d = ray.direction
     for i in range(3):
@@ -146,14 +148,14 @@ def _hits_exact(lower: Any, upper: Any, ray: Any) -> bool:
 
 
 @device
-def _entry_order(one: tuple[int, float], other: tuple[int, float], ray: Any) -> int:
+def _entry_order(one: tuple[int, float], other: tuple[int, float], ray: Ray | Mover) -> int:
     """Compare the times of two near planes, (axis, plane) each, exactly."""
     (i, p), (j, q) = one, other
     return order(p, _starts(ray, i)[0], ray.direction[i], q, _starts(ray, j)[0], ray.direction[j])
 
 
 @device
-def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
+def entry(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[int, float]:
     """Return (axis, plane) of the face where the line enters a box that it hits, exactly.
 
     The lowest axis where several tie (an edge, a corner); (-1, -inf) where the line was always inside.
@@ -174,7 +176,7 @@ def entry(lower: Any, upper: Any, ray: Any) -> tuple[int, float]:
 
 
 @device
-def _overflows(lower: Any, upper: Any, ray: Any) -> bool:
+def _overflows(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> bool:
     """Return whether the rounded time of a finite plane is (nearly) infinite: no bound holds then."""
     for k in range(3):
         d = ray.direction[k]
@@ -186,12 +188,12 @@ def _overflows(lower: Any, upper: Any, ray: Any) -> bool:
 
 
 @device
-def _corner(rows: Any, i: int) -> tuple[float, float, float]:
+def _corner(rows: Floats, i: int) -> Vector3:
     return rows[i, 0], rows[i, 1], rows[i, 2]
 
 
 @device
-def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
+def intersect(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[bool, float]:
     """Return (hit, first contact rounded once) of box i; the ray's range is not empty."""
     lower = _corner(boxes.lower, i)
     upper = _corner(boxes.upper, i)
@@ -221,7 +223,7 @@ def intersect(boxes: Any, ray: Any, i: int) -> tuple[bool, float]:
 
 
 @device
-def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
+def tie(boxes: BoxRows, ray: Ray | Mover, i: int, j: int) -> int:
     """Compare first contacts with boxes i and j, both hit, exactly: -1, 0 or 1."""
     axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
@@ -233,19 +235,19 @@ def tie(boxes: Any, ray: Any, i: int, j: int) -> int:
 
 
 @device
-def _after_start(ray: Any, axis: int, plane: float) -> bool:
+def _after_start(ray: Ray | Mover, axis: int, plane: float) -> bool:
     """Return whether the line enters strictly after t_min."""
     return axis >= 0 and _beside_start(ray, axis, plane) > 0
 
 
 @device
-def _beside_start(ray: Any, axis: int, plane: float) -> int:
+def _beside_start(ray: Ray | Mover, axis: int, plane: float) -> int:
     """Compare the time of a near plane with t_min, exactly."""
     return order(plane, _starts(ray, axis)[0], ray.direction[axis], ray.t_min, 0.0, 1.0)
 
 
 @device
-def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
+def span(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves box i, which it hits: each rounded once."""
     near = -np.inf
     far = np.inf
@@ -259,7 +261,7 @@ def span(boxes: Any, ray: Any, i: int) -> tuple[float, float]:
 
 
 @device
-def against(axis: int, d: float) -> tuple[float, float, float]:
+def against(axis: int, d: float) -> Vector3:
     """Return the outward normal of the face of this axis that a direction enters by."""
     outward = -1.0 if d > 0.0 else 1.0
     return (
@@ -270,7 +272,7 @@ def against(axis: int, d: float) -> tuple[float, float, float]:
 
 
 @device
-def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
+def normal(boxes: BoxRows, ray: Ray | Mover, i: int) -> Vector3:
     """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
     axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     if axis < 0 or _beside_start(ray, axis, plane) < 0:
@@ -279,6 +281,6 @@ def normal(boxes: Any, ray: Any, i: int) -> tuple[float, float, float]:
 
 
 @device
-def weights(_boxes: Any, _ray: Any, _i: int) -> tuple[float, float]:
+def weights(_boxes: BoxRows, _ray: Ray | Mover, _i: int) -> tuple[float, float]:
     """Return NaN: a box has no barycentric coordinates."""
     return np.nan, np.nan

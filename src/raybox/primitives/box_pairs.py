@@ -6,19 +6,33 @@ Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`),
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import device, entry, exact_entry
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I32, I64, Lanes, constant, greater, lesser, splat, steps
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import (
+    F64,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    greater,
+    lesser,
+    splat,
+    steps,
+)
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_simd import contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
+from raybox.validation import Floats, Ints
 
 LANES = 8
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
@@ -29,13 +43,13 @@ _TAME = 2.0**400  # with numbers up to this size, no time over- or underflows
 class Work(NamedTuple):
     """Rays, boxes, their pairs, and memory."""
 
-    rays: Any
-    boxes: Any
+    rays: RayRows
+    boxes: BoxRows
     pairing: Pairing
-    tile: Any  # float64 (TILE,)
+    tile: Floats  # (TILE,)
 
 
-def make_work(rays: Any, boxes: Any, pairing: tuple[int, int, int, int]) -> Work:
+def make_work(rays: RayRows, boxes: BoxRows, pairing: tuple[int, int, int, int]) -> Work:
     """Return pairs for the kernels."""
     return Work(rays, boxes, Pairing(*pairing), np.empty(TILE))
 
@@ -100,7 +114,7 @@ def _time(ray: _Ray, pairs: _Classified) -> tuple[Lanes, Lanes]:
     return contact((pairs.plane, ray.o, ray.d, ray.inverse), pairs.near, ray.t_min)
 
 
-def _columns(memory: Any, place: Any) -> list[Lanes]:
+def _columns(memory: Memory, place: Scalar) -> list[Lanes]:
     """Load eight rows of three numbers, as their columns."""
     b = memory.b
     parts = [memory.load(b.add(place, I64(LANES * k)), LANES) for k in range(3)]
@@ -114,13 +128,15 @@ def _columns(memory: Any, place: Any) -> list[Lanes]:
 
 
 @vector_code(types.int64)
-def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -> Any:
+def _decide_run(
+    b: Builder, work: Fields, fixed: list[Scalar], first: list[Scalar], index: Memory, t: Memory
+) -> Scalar:
     """Decide a run of at least eight pairs; return how many stay undecided.
 
     `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: whether the ray, t_min,
     t_max and the box are the same in all of them: then they are in the tile.
     """
-    rays, boxes, _, tile = work
+    rays, boxes, tile = work.rays, work.boxes, work.tile
     ray, item, pair, number = first
     same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
     undecided = Register(b, I64(0))
@@ -129,27 +145,27 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
         last = b.sub(number, I64(LANES))
         at = b.select(b.icmp_signed("<", step, last), step, last)
 
-        def rows(memory: Any, same: Any, place: int, begin: Any) -> tuple[Any, Any]:
+        def rows(memory: Memory, same: Scalar, place: int, begin: Scalar) -> tuple[Memory, Scalar]:
             data = b.select(same, tile.at(place), memory.data)
             return Memory(b, F64, data), b.select(same, zero, begin)
 
-        def triples(memory: Any, same: Any, place: int, begin: Any) -> list[Lanes]:
+        def triples(memory: Memory, same: Scalar, place: int, begin: Scalar) -> list[Lanes]:
             chosen, start = rows(memory, same, place, begin)
             return _columns(chosen, b.mul(start, I64(3)))
 
         ray_at, item_at = b.add(ray, at), b.add(item, at)
-        low_t, low_at = rows(rays[2], same_low, 4 * _ROW, ray_at)
-        high_t, high_at = rows(rays[3], same_high, 4 * _ROW + LANES, ray_at)
-        d = triples(rays[1], same_ray, _ROW, ray_at)
+        low_t, low_at = rows(rays.t_min, same_low, 4 * _ROW, ray_at)
+        high_t, high_at = rows(rays.t_max, same_high, 4 * _ROW + LANES, ray_at)
+        d = triples(rays.directions, same_ray, _ROW, ray_at)
         one = _Ray(
-            triples(rays[0], same_ray, 0, ray_at),
+            triples(rays.origins, same_ray, 0, ray_at),
             d,
             [inverse_of(x) for x in d],
             low_t.load(low_at, LANES) + 0.0,
             high_t.load(high_at, LANES),
         )
-        lower = triples(boxes[0], same_box, 2 * _ROW, item_at)
-        upper = triples(boxes[1], same_box, 3 * _ROW, item_at)
+        lower = triples(boxes.lower, same_box, 2 * _ROW, item_at)
+        upper = triples(boxes.upper, same_box, 3 * _ROW, item_at)
         classified = _classify(one, lower, upper)
         hits = classified.status.equals(HIT)
         no_index = classified.status + (MISS_INDEX - MISS)  # UNDECIDED_INDEX likewise
@@ -168,30 +184,30 @@ def _decide_run(b: Any, work: Any, fixed: Any, first: Any, index: Any, t: Any) -
 
 
 @vector_code(types.void)
-def decide_listed(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def decide_listed(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     """Write the status of pairs that are listed, and first contacts to `low`.
 
     `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.primitives.box_simd.Pairs`.
     """
     with loop(b, number, LANES) as at:
-        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in numbers(b, pairs[0], at)])
-        items = [b.mul(item, I64(3)) for item in numbers(b, pairs[1], at)]
+        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in numbers(b, pairs.ray, at)])
+        items = [b.mul(item, I64(3)) for item in numbers(b, pairs.item, at)]
 
-        def triples(memory: Any, starts: list[Any]) -> list[Lanes]:
+        def triples(memory: Memory, starts: list[Scalar]) -> list[Lanes]:
             return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
 
         ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
-        classified = _classify(ray, triples(boxes[0], items), triples(boxes[1], items))
+        classified = _classify(ray, triples(boxes.lower, items), triples(boxes.upper, items))
         hits = classified.status.equals(HIT)
-        pairs[2].store(classified.status.to(I32), at)
+        pairs.status.store(classified.status.to(I32), at)
         with b.if_then(hits.any()):
             known, time = _time(ray, classified)
-            pairs[2].store((hits & ~known).choose(UNDECIDED, classified.status).to(I32), at)
-            pairs[3].store(time, at)
+            pairs.status.store((hits & ~known).choose(UNDECIDED, classified.status).to(I32), at)
+            pairs.low.store(time, at)
 
 
 @device
-def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
+def _fill(rays: RayRows, boxes: BoxRows, ray: int, item: int, tile: Floats) -> None:
     """Write to the tile one ray's origin, direction and range, and one box's corners, each eight times."""
     for k in range(LANES):
         for axis in range(3):
@@ -205,7 +221,7 @@ def _fill(rays: Any, boxes: Any, ray: int, item: int, tile: Any) -> None:
 
 
 @entry
-def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
+def decide_runs(work: Work, span: tuple[int, int], index: Ints, t: Floats) -> int:
     """Write index and first contact of pairs span[0] <= k < span[1]; return how many stay undecided."""
     rays, boxes, pairing, tile = work
     undecided = 0
@@ -229,7 +245,7 @@ def decide_runs(work: Work, span: Any, index: Any, t: Any) -> int:
 
 
 @exact_entry
-def decide_undecided(work: Work, undecided: Any, index: Any, t: Any) -> None:
+def decide_undecided(work: Work, undecided: Ints, index: Ints, t: Floats) -> None:
     """Decide pairs, given by number, exactly."""
     rays, boxes, pairing, _ = work
     for k in undecided:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I64, Lanes, splat
-from raybox.compiler.simd_arrays import loop
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
+from raybox.compiler.simd_arrays import Memory, loop
+from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
+from raybox.validation import Floats
 
 _UPPER = 3  # the first plane that is an upper one
 _WITHIN = 6  # no plane: the ray starts inside
@@ -18,7 +18,7 @@ _T_MIN = 6  # column of a ray's row
 
 
 @vector_code(types.void)
-def _entry_times(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _entry_times(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         soon = b.add(at, I64(AHEAD))
         with b.if_then(b.icmp_signed("<", soon, number)):
@@ -35,7 +35,7 @@ def _entry_times(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> Non
         pairs.low.store(within.choose(o, t), at)
 
 
-def _planes(b: Any, boxes: Any, pairs: Any, at: Any) -> tuple[Lanes, Lanes, Lanes]:
+def _planes(b: Builder, boxes: Fields, pairs: Fields, at: Scalar) -> tuple[Lanes, Lanes, Lanes]:
     """Return the places of eight planes, from the first lower corner on; their axes; where there is none."""
     primitives, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
@@ -46,7 +46,7 @@ def _planes(b: Any, boxes: Any, pairs: Any, at: Any) -> tuple[Lanes, Lanes, Lane
 
 
 @inlined
-def entry_times(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def entry_times(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write entry times of rays into boxes, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`.
 
     On entry each status is the number of the plane by which the ray enters: 0 to 2 lower ones, 3 to 5 upper

@@ -10,17 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser
-from raybox.compiler.simd_arrays import Register, loop, while_any
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import (
+    F64,
+    I1,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    fused,
+    greater,
+    lesser,
+)
+from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed
+from raybox.geometry import BoxRows
 from raybox.primitives.status import HIT, MISS, UNDECIDED
+from raybox.validation import Floats, Ints, Ints32
 
 LANES = 8
 _PAD = 2.0**-50
@@ -34,18 +48,19 @@ AHEAD = 24  # a box is prefetched so many pairs before: halves the time of a pai
 class Pairs(NamedTuple):
     """Pairs of a ray's row and a primitive, and their results; with room for 8 more."""
 
-    ray: Any  # int32
-    item: Any  # int32
-    status: Any  # int32: HIT, MISS or UNDECIDED
-    low: Any  # float64: bounds of the time of first contact
-    high: Any
-    source: Any  # int64: number of the ray among all
+    ray: Ints32
+    item: Ints32
+    status: Ints32  # HIT, MISS or UNDECIDED
+    low: Floats  # bounds of the time of first contact
+    high: Floats
+    source: Ints  # number of the ray among all
 
 
 def make_pairs(number: int) -> Pairs:
     """Return memory for so many pairs."""
-    kinds = (np.int32, np.int32, np.int32, np.float64, np.float64, np.int64)
-    return Pairs(*(np.empty(number + LANES, kind) for kind in kinds))
+    size = number + LANES
+    ray, item, status = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+    return Pairs(ray, item, status, np.empty(size), np.empty(size), np.empty(size, np.int64))
 
 
 class _Slabs(NamedTuple):
@@ -62,7 +77,9 @@ class _Slabs(NamedTuple):
     tame: Lanes  # whether no finite plane is so far that times might overflow
 
 
-def _intersect_slabs(b: Any, boxes: Any, exact: Any, rays: list[Any], primitives: list[Any]) -> _Slabs:
+def _intersect_slabs(
+    b: Builder, boxes: Fields, exact: Memory, rays: list[Scalar], primitives: list[Scalar]
+) -> _Slabs:
     """Return the times at which rays cross the planes of their boxes."""
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
     o, d = rows[:3], rows[3:6]
@@ -106,7 +123,7 @@ def timed_status(known: Lanes) -> Lanes:
     return known.to(I32) * (HIT - UNDECIDED) + UNDECIDED
 
 
-def numbers(b: Any, memory: Any, at: Any) -> list[Any]:
+def numbers(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
     """Load eight numbers as plain values of 64 bits."""
     # one load for each: a vector load would stall on the single stores just before
     numbers = [memory.get(b.add(at, I64(k))) for k in range(LANES)]
@@ -121,7 +138,7 @@ def fill_up(pairs: Pairs, number: int) -> None:
 
 
 @vector_code(types.void)
-def _classify(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _classify(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         near = greater(greater(slabs.near[0], slabs.near[1]), slabs.near[2])
@@ -138,14 +155,14 @@ def _classify(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
 
 
 @inlined
-def classify(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write the status of pairs of rays and boxes, and bounds of their first contacts."""
     fill_up(pairs, number)
     _classify(boxes, exact, pairs, number)
 
 
 @vector_code(types.void)
-def _first_contacts(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _first_contacts(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_prefetch, b, boxes))
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
@@ -154,7 +171,9 @@ def _first_contacts(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> 
         pairs.low.store(t, at)
 
 
-def look_ahead(b: Any, pairs: Any, at: Any, number: Any, prefetch_rows: Callable[[Any], None]) -> None:
+def look_ahead(
+    b: Builder, pairs: Fields, at: Scalar, number: Scalar, prefetch_rows: Callable[[Scalar], None]
+) -> None:
     """Prefetch eight primitives some pairs ahead."""
     soon = b.add(at, I64(AHEAD))
     with b.if_then(b.icmp_signed("<", soon, number)):
@@ -162,7 +181,7 @@ def look_ahead(b: Any, pairs: Any, at: Any, number: Any, prefetch_rows: Callable
             prefetch_rows(item)
 
 
-def _prefetch(b: Any, boxes: Any, item: Any) -> None:
+def _prefetch(b: Builder, boxes: Fields, item: Scalar) -> None:
     """Prefetch the corners of a box."""
     for corner in (boxes.lower, boxes.upper):
         corner.prefetch_row(b.mul(item, I64(3)))
@@ -224,7 +243,7 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
 
 
 @inlined
-def first_contacts(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts, rounded once, to `low`, and the status: `HIT`, or `UNDECIDED`."""
     fill_up(pairs, number)
     _first_contacts(boxes, exact, pairs, number)

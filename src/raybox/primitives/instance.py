@@ -6,43 +6,46 @@ decided in world coordinates (`raybox.primitives.instance_world`). If not, `inte
 """
 
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from raybox.compiler.decorators import device, dispatch_named, inlined
 from raybox.exact import double_double
-from raybox.geometry import BoxRows, TriangleRows
+from raybox.exact.double_double import Vector3
+from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
 from raybox.primitives import instance_box, instance_triangle, instance_world
 from raybox.primitives.instance_ray import InstanceRay, to_instance, world_ray
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, UNDECIDED
+from raybox.validation import Floats
 
 FILLS_BOXES = False
 _TABLE: dict[type, ModuleType] = {BoxRows: instance_box, TriangleRows: instance_triangle}
 
 
-def _decide(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[int, float]:
+def _decide(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[int, float]:
     """Return (status, first contact rounded once) for row i of the inner geometry."""
     raise NotImplementedError("compiled code only")
 
 
-def _tie(inner: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+def _tie(
+    inner: Rows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int
+) -> tuple[bool, int]:
     """Return (certain, order of the first contacts with rows i and j, both hit: -1, 0 or 1)."""
     raise NotImplementedError("compiled code only")
 
 
-def _span(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float]:
+def _span(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves row i, which it hits."""
     raise NotImplementedError("compiled code only")
 
 
-def _normal(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float, float]:
+def _normal(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> Vector3:
     """Return the normal at the first contact, in the instance's coordinates."""
     raise NotImplementedError("compiled code only")
 
 
-def _weights(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, float]:
+def _weights(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact."""
     raise NotImplementedError("compiled code only")
 
@@ -50,13 +53,13 @@ def _weights(inner: Any, rows: Any, local: InstanceRay, i: int) -> tuple[float, 
 dispatch_named((_decide, _tie, _span, _normal, _weights), _TABLE)
 
 
-def bounds(rows: Any) -> tuple[Any, Any]:
+def bounds(rows: InstanceRows) -> tuple[Floats, Floats]:
     """Return the bounds of the instances."""
     return rows.lower, rows.upper
 
 
 @inlined
-def intersect(rows: Any, ray: InstanceRay, number: int) -> tuple[bool, float]:
+def intersect(rows: InstanceRows, ray: InstanceRay, number: int) -> tuple[bool, float]:
     """Return (hit, first contact) of a primitive of the ray's instance; undecided pairs miss."""
     if ray.bounded:
         status, t = _decide(rows.rows, rows, ray, number - ray.base)
@@ -69,7 +72,7 @@ def intersect(rows: Any, ray: InstanceRay, number: int) -> tuple[bool, float]:
 
 
 @device
-def _is_same(placed: Any, one: int, other: int) -> bool:
+def _is_same(placed: Floats, one: int, other: int) -> bool:
     """Return whether two instances have the same matrix."""
     same = True
     for k in range(12):
@@ -78,7 +81,7 @@ def _is_same(placed: Any, one: int, other: int) -> bool:
 
 
 @device
-def tie(rows: Any, ray: Any, one: int, other: int) -> int:
+def tie(rows: InstanceRows, ray: Ray | InstanceRay, one: int, other: int) -> int:
     """Compare first contacts with two primitives, both hit, exactly: -1, 0 or 1."""
     i, j = one // rows.size, other // rows.size
     row_i, row_j = one - i * rows.size, other - j * rows.size
@@ -95,7 +98,7 @@ def tie(rows: Any, ray: Any, one: int, other: int) -> int:
 
 
 @device
-def span(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
+def span(rows: InstanceRows, ray: Ray, number: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it hits."""
     local = to_instance(rows, ray, number // rows.size)
     if not local.bounded:
@@ -107,7 +110,7 @@ def span(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
 
 
 @device
-def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
+def normal(rows: InstanceRows, ray: Ray, number: int) -> Vector3:
     """Return the unit normal at the first contact: the inner normal times the transposed inverse."""
     local = to_instance(rows, ray, number // rows.size)
     if not local.bounded:
@@ -126,14 +129,14 @@ def normal(rows: Any, ray: Ray, number: int) -> tuple[float, float, float]:
 
 
 @device
-def weights(rows: Any, ray: Ray, number: int) -> tuple[float, float]:
+def weights(rows: InstanceRows, ray: Ray, number: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact."""
     local = to_instance(rows, ray, number // rows.size)
     return _weights(rows.rows, rows, local, number - local.base) if local.bounded else (np.nan, np.nan)
 
 
 @device
-def finish_ray(rows: Any, k: int) -> None:
+def finish_ray(rows: InstanceRows, k: int) -> None:
     """Write whether anything about ray k is undecided."""
     rows.undecided_rays[k] = rows.undecided[0]
     rows.undecided[0] = False

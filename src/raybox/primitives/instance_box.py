@@ -5,16 +5,18 @@ reaches beyond a far one's of another axis (on the same axis, near is never afte
 is), and misses it for certain if one lies beyond. Between the two it is undecided.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.exact import double_double
-from raybox.exact.double_double import DD, is_small, with_underflow
+from raybox.exact.double_double import DD, Vector3, is_small, with_underflow
+from raybox.geometry import BoxRows, InstanceRows
 from raybox.primitives import box
 from raybox.primitives.instance_ray import InstanceRay, order, twofold_direction, twofold_origin
 from raybox.primitives.status import HIT, MISS, UNDECIDED
+from raybox.validation import Floats
 
 _TINY = 1e-300  # more than underflow can lose
 
@@ -29,12 +31,15 @@ class SlabBounds(NamedTuple):
 
 
 @device
-def _corner(rows: Any, i: int) -> tuple[float, float, float]:
+def _corner(rows: Floats, i: int) -> Vector3:
     return rows[i, 0], rows[i, 1], rows[i, 2]
 
 
+_Slabs3: TypeAlias = tuple[SlabBounds, SlabBounds, SlabBounds]
+
+
 @inlined
-def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> SlabBounds:
+def _slab(boxes: BoxRows, ray: InstanceRay, i: int, k: int) -> SlabBounds:
     """Return the bounds of the times of one axis."""
     low, up = boxes.lower[i, k], boxes.upper[i, k]
     o, d = ray.local_origin[k], ray.local_direction[k]
@@ -58,7 +63,7 @@ def _slab(boxes: Any, ray: InstanceRay, i: int, k: int) -> SlabBounds:
 
 
 @inlined
-def _slabs(boxes: Any, ray: InstanceRay, i: int) -> tuple[SlabBounds, SlabBounds, SlabBounds]:
+def _slabs(boxes: BoxRows, ray: InstanceRay, i: int) -> _Slabs3:
     return _slab(boxes, ray, i, 0), _slab(boxes, ray, i, 1), _slab(boxes, ray, i, 2)
 
 
@@ -79,27 +84,27 @@ def _classify(x: SlabBounds, y: SlabBounds, z: SlabBounds, low: float, high: flo
 
 
 @device
-def _plane(boxes: Any, ray: InstanceRay, i: int, k: int, far: bool) -> float:
+def _plane(boxes: BoxRows, ray: InstanceRay, i: int, k: int, far: bool) -> float:
     """Return the near or far plane of a slab."""
     return boxes.upper[i, k] if (ray.local_direction[k] > 0.0) == far else boxes.lower[i, k]
 
 
 @device
-def _ratio(rows: Any, ray: InstanceRay, plane: float, k: int) -> tuple[DD, DD]:
+def _ratio(rows: InstanceRows, ray: InstanceRay, plane: float, k: int) -> tuple[DD, DD]:
     """Return the time of a plane as a numerator and a denominator, in double-double."""
     num = double_double.sub(double_double.lift(plane), twofold_origin(rows, ray, ray.instance, k))
     return with_underflow(num), with_underflow(twofold_direction(rows, ray, ray.instance, k))
 
 
 @device
-def _time(rows: Any, ray: InstanceRay, plane: float, k: int) -> float:
+def _time(rows: InstanceRows, ray: InstanceRay, plane: float, k: int) -> float:
     """Return the time of a plane rounded once, or NaN."""
     num, den = _ratio(rows, ray, plane, k)
     return double_double.divide(num, den)
 
 
 @device
-def decide(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+def decide(boxes: BoxRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[int, float]:
     """Return (status, first contact rounded once)."""
     if not is_small(_corner(boxes.lower, i)) or not is_small(_corner(boxes.upper, i)):
         return UNDECIDED, np.nan
@@ -121,7 +126,7 @@ def _later(one: float, other: float) -> float:
 
 
 @device
-def _entry_time(boxes: Any, rows: Any, ray: InstanceRay, i: int, slabs: Any) -> float:
+def _entry_time(boxes: BoxRows, rows: InstanceRows, ray: InstanceRay, i: int, slabs: _Slabs3) -> float:
     """Return the time at which the line enters the last slab, rounded once, or NaN."""
     x, y, z = slabs
     bound = max(x.near_low, y.near_low, z.near_low)
@@ -134,7 +139,7 @@ def _entry_time(boxes: Any, rows: Any, ray: InstanceRay, i: int, slabs: Any) -> 
 
 
 @device
-def _entered_axis(slabs: Any) -> int:
+def _entered_axis(slabs: _Slabs3) -> int:
     """Return the axis whose slab is entered last for certain; -1 if several may be."""
     x, y, z = slabs
     if x.near_low > max(y.near_high, z.near_high):
@@ -145,7 +150,9 @@ def _entered_axis(slabs: Any) -> int:
 
 
 @device
-def tie(boxes: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+def tie(
+    boxes: BoxRows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int
+) -> tuple[bool, int]:
     """Return (certain, order of the first contacts with two boxes that are hit: -1, 0 or 1)."""
     slabs_i, slabs_j = _slabs(boxes, one, i), _slabs(boxes, other, j)
     high_i = max(slabs_i[0].near_high, slabs_i[1].near_high, slabs_i[2].near_high)
@@ -167,7 +174,7 @@ def tie(boxes: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: 
 
 
 @device
-def span(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+def span(boxes: BoxRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves box i, which it hits; NaN if undecided."""
     near, far = -np.inf, np.inf
     for k in range(3):
@@ -181,7 +188,7 @@ def span(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]
 
 
 @device
-def normal(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float, float]:
+def normal(boxes: BoxRows, rows: InstanceRows, ray: InstanceRay, i: int) -> Vector3:
     """Return the outward normal of the face entered, in the instance's coordinates; NaN if undecided."""
     slabs = _slabs(boxes, ray, i)
     x, y, z = slabs
@@ -194,6 +201,6 @@ def normal(boxes: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, floa
 
 
 @device
-def weights(_boxes: Any, _rows: Any, _local: InstanceRay, _i: int) -> tuple[float, float]:
+def weights(_boxes: BoxRows, _rows: InstanceRows, _local: InstanceRay, _i: int) -> tuple[float, float]:
     """Return NaN: a box has no barycentric coordinates."""
     return np.nan, np.nan

@@ -11,12 +11,14 @@ more sum in a caller. No product underflows, because an instance and a ray are `
 between 2^-200 and 2^60. If all terms are 0 (S = 0), the coordinate is 0, exactly.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from raybox.compiler.decorators import device
 from raybox.exact import double_double
-from raybox.exact.double_double import DD, is_moderate, with_underflow
-from raybox.primitives.ray import Ray
+from raybox.exact.double_double import DD, DDVector3, Vector3, is_moderate, with_underflow
+from raybox.geometry import InstanceRows
+from raybox.primitives.ray import Mover, Ray
+from raybox.validation import Floats
 
 _LOST = 2.0**-49
 _INVERSE = 2.0**-90  # relative to an entry of the inverse: above the error of high + low
@@ -25,34 +27,37 @@ _INVERSE = 2.0**-90  # relative to an entry of the inverse: above the error of h
 class InstanceRay(NamedTuple):
     """A ray, and its image in the coordinates of one instance."""
 
-    origin: Any
-    direction: Any
+    origin: Vector3
+    direction: Vector3
     t_min: float
     t_max: float
-    local_origin: Any
-    local_direction: Any
-    origin_error: Any  # of `local_origin`, on each axis, at most
-    direction_error: Any
+    local_origin: Vector3
+    local_direction: Vector3
+    origin_error: Vector3  # of `local_origin`, on each axis, at most
+    direction_error: Vector3
     instance: int
     base: int  # the number of the instance's first primitive
     bounded: bool  # whether the errors are bounded so
 
 
+AnyRay: TypeAlias = Ray | Mover | InstanceRay
+
+
 @device
-def world_ray(ray: Any) -> Ray:
+def world_ray(ray: Ray | InstanceRay) -> Ray:
     """Return the ray in world coordinates."""
     return Ray(ray.origin, ray.direction, ray.t_min, ray.t_max)
 
 
 @device
-def _image(inverse: Any, instance: int, k: int, v: Any) -> tuple[float, float]:
+def _image(inverse: Floats, instance: int, k: int, v: Vector3) -> tuple[float, float]:
     """Return one coordinate of inv(A) v in float64, and a bound of its error."""
     x, y, z = inverse[instance, k, 0] * v[0], inverse[instance, k, 1] * v[1], inverse[instance, k, 2] * v[2]
     return (x + y) + z, (abs(x) + abs(y) + abs(z)) * _LOST
 
 
 @device
-def to_instance(rows: Any, ray: Ray, instance: int) -> InstanceRay:
+def to_instance(rows: InstanceRows, ray: Ray, instance: int) -> InstanceRay:
     """Return a ray in the coordinates of an instance."""
     o, d, placed, high = ray.origin, ray.direction, rows.placed, rows.high
     v = o[0] - placed[instance, 0, 3], o[1] - placed[instance, 1, 3], o[2] - placed[instance, 2, 3]
@@ -78,13 +83,13 @@ def to_instance(rows: Any, ray: Ray, instance: int) -> InstanceRay:
 
 
 @device
-def _entry(rows: Any, instance: int, k: int, j: int) -> DD:
+def _entry(rows: InstanceRows, instance: int, k: int, j: int) -> DD:
     head = rows.high[instance, k, j]
     return DD(head, rows.low[instance, k, j], abs(head) * _INVERSE)
 
 
 @device
-def _twofold(rows: Any, instance: int, k: int, v: Any) -> DD:
+def _twofold(rows: InstanceRows, instance: int, k: int, v: DDVector3) -> DD:
     """Return one coordinate of inv(A) v in double-double."""
     x = double_double.mul(_entry(rows, instance, k, 0), v[0])
     y = double_double.mul(_entry(rows, instance, k, 1), v[1])
@@ -93,7 +98,7 @@ def _twofold(rows: Any, instance: int, k: int, v: Any) -> DD:
 
 
 @device
-def twofold_origin(rows: Any, ray: Any, instance: int, k: int) -> DD:
+def twofold_origin(rows: InstanceRows, ray: Ray | InstanceRay, instance: int, k: int) -> DD:
     """Return coordinate k of a ray's origin in an instance, in double-double."""
     placed, o = rows.placed, ray.origin
     b = placed[instance, 0, 3], placed[instance, 1, 3], placed[instance, 2, 3]
@@ -101,13 +106,13 @@ def twofold_origin(rows: Any, ray: Any, instance: int, k: int) -> DD:
 
 
 @device
-def twofold_direction(rows: Any, ray: Any, instance: int, k: int) -> DD:
+def twofold_direction(rows: InstanceRows, ray: Ray | InstanceRay, instance: int, k: int) -> DD:
     """Return coordinate k of a ray's direction in an instance, in double-double."""
     return _twofold(rows, instance, k, double_double.lift3(ray.direction))
 
 
 @device
-def twofold_ray(rows: Any, ray: Any, instance: int) -> tuple[Any, Any]:
+def twofold_ray(rows: InstanceRows, ray: Ray | InstanceRay, instance: int) -> tuple[DDVector3, DDVector3]:
     """Return a ray's origin and direction in an instance, in double-double."""
     origin = (
         twofold_origin(rows, ray, instance, 0),

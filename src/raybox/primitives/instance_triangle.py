@@ -5,14 +5,13 @@ As in `raybox.primitives.triangle`, but the ray has errors e of its origin and f
 3 e), with sums of absolute values for |p| and |q| and largest ones for the others.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.exact import double_double
-from raybox.exact.double_double import DD, is_small, with_underflow
+from raybox.exact.double_double import DD, DDVector3, Vector3, is_small, with_underflow
 from raybox.exact.predicate import sign
+from raybox.geometry import InstanceRows, TriangleRows
 from raybox.primitives import triangle
 from raybox.primitives.instance_ray import InstanceRay, order, twofold_ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
@@ -23,27 +22,27 @@ _UNCERTAIN = 2  # in place of a sign
 
 
 @device
-def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
+def _point(mesh: TriangleRows, i: int, k: int) -> Vector3:
     return mesh.corners[i, k, 0], mesh.corners[i, k, 1], mesh.corners[i, k, 2]
 
 
 @device
-def _minus(p: Any, o: Any) -> tuple[float, float, float]:
+def _minus(p: Vector3, o: Vector3) -> Vector3:
     return p[0] - o[0], p[1] - o[1], p[2] - o[2]
 
 
 @device
-def _length1(p: Any) -> float:
+def _length1(p: Vector3) -> float:
     return abs(p[0]) + abs(p[1]) + abs(p[2])
 
 
 @device
-def _largest(p: Any) -> float:
+def _largest(p: Vector3) -> float:
     return max(abs(p[0]), abs(p[1]), abs(p[2]))
 
 
 @device
-def _side(p: Any, q: Any, ray: InstanceRay) -> int:
+def _side(p: Vector3, q: Vector3, ray: InstanceRay) -> int:
     """Return the sign of d . (p x q), or `_UNCERTAIN`."""
     d = ray.local_direction
     value = (
@@ -60,7 +59,7 @@ def _side(p: Any, q: Any, ray: InstanceRay) -> int:
 
 
 @device
-def _classify(mesh: Any, ray: InstanceRay, i: int) -> int:
+def _classify(mesh: TriangleRows, ray: InstanceRay, i: int) -> int:
     """Return the status of the line and the triangle, back faces culled or not."""
     a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
     if not (is_small(a) and is_small(b) and is_small(c)):
@@ -75,7 +74,7 @@ def _classify(mesh: Any, ray: InstanceRay, i: int) -> int:
 
 
 @device
-def _ratio(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[DD, DD]:
+def _ratio(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[DD, DD]:
     """Return the crossing time as a numerator and a denominator, in double-double."""
     a = _point(mesh, i, 0)
     n = double_double.cross(
@@ -88,7 +87,7 @@ def _ratio(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[DD, DD]:
 
 
 @device
-def _difference(p: Any, o: Any) -> tuple[DD, DD, DD]:
+def _difference(p: Vector3, o: DDVector3) -> DDVector3:
     """Return p - o of floats and double-doubles."""
     return (
         double_double.sub(double_double.lift(p[0]), o[0]),
@@ -98,13 +97,13 @@ def _difference(p: Any, o: Any) -> tuple[DD, DD, DD]:
 
 
 @device
-def _time(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> float:
+def _time(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> float:
     num, den = _ratio(mesh, rows, ray, i)
     return double_double.divide(num, den)
 
 
 @device
-def decide(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+def decide(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[int, float]:
     """Return (status, first contact rounded once)."""
     status = _classify(mesh, ray, i)
     if status != HIT:
@@ -116,7 +115,9 @@ def decide(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
 
 
 @device
-def tie(mesh: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: int) -> tuple[bool, int]:
+def tie(
+    mesh: TriangleRows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int
+) -> tuple[bool, int]:
     """Return (certain, order of the first contacts with two triangles that are hit: -1, 0 or 1)."""
     num_i, den_i = _ratio(mesh, rows, one, i)
     num_j, den_j = _ratio(mesh, rows, other, j)
@@ -129,20 +130,20 @@ def tie(mesh: Any, rows: Any, one: InstanceRay, i: int, other: InstanceRay, j: i
 
 
 @device
-def span(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+def span(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return the crossing time twice: a triangle has no inside; NaN if undecided."""
     t = _time(mesh, rows, ray, i)
     return t, t
 
 
 @device
-def normal(mesh: Any, _rows: Any, _local: InstanceRay, i: int) -> tuple[float, float, float]:
+def normal(mesh: TriangleRows, _rows: InstanceRows, _local: InstanceRay, i: int) -> Vector3:
     """Return the geometric normal, in the instance's coordinates."""
     return triangle.normal(mesh, _local, i)
 
 
 @device
-def weights(mesh: Any, rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+def weights(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return the weights of the second and third corner, each rounded once; NaN if undecided."""
     o, d = twofold_ray(rows, ray, ray.instance)
     a, b, c = (

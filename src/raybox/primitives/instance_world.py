@@ -12,18 +12,19 @@ import numpy as np
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named
 from raybox.exact import double_double
-from raybox.exact.double_double import is_moderate
-from raybox.geometry import BoxRows, TriangleRows
+from raybox.exact.double_double import Vector3, is_moderate
+from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
 from raybox.primitives import box, triangle
 from raybox.primitives.instance_ray import InstanceRay, world_ray
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
+from raybox.validation import Floats
 
 _MODULES = {BoxRows: box, TriangleRows: triangle}
 
 
 @device
-def _image(rows: Any, instance: int, k: int, point: Any) -> tuple[bool, float]:
+def _image(rows: InstanceRows, instance: int, k: int, point: Vector3) -> tuple[bool, float]:
     """Return (whether it is a float, coordinate k of a tame point's image)."""
     m = rows.placed
     x, y, z = (
@@ -38,7 +39,7 @@ def _image(rows: Any, instance: int, k: int, point: Any) -> tuple[bool, float]:
 
 
 @device
-def _write_image(rows: Any, instance: int, point: Any, out: Any) -> bool:
+def _write_image(rows: InstanceRows, instance: int, point: Vector3, out: Floats) -> bool:
     """Write a point's image under a tame matrix; return whether it is three floats."""
     if not is_moderate(point):
         return False
@@ -49,7 +50,7 @@ def _write_image(rows: Any, instance: int, point: Any, out: Any) -> bool:
 
 
 @device
-def _keeps_axes(rows: Any, instance: int) -> bool:
+def _keeps_axes(rows: InstanceRows, instance: int) -> bool:
     """Return whether each axis maps to an axis; no matrix is singular."""
     count = 0
     for k in range(9):
@@ -58,7 +59,7 @@ def _keeps_axes(rows: Any, instance: int) -> bool:
 
 
 @device
-def _keeps_each_axis(rows: Any, instance: int) -> bool:
+def _keeps_each_axis(rows: InstanceRows, instance: int) -> bool:
     """Return whether each axis maps to itself."""
     m = rows.placed
     return (
@@ -70,7 +71,7 @@ def _keeps_each_axis(rows: Any, instance: int) -> bool:
 
 
 @device
-def _orientation(rows: Any, instance: int) -> int:
+def _orientation(rows: InstanceRows, instance: int) -> int:
     """Return the sign of the determinant: -1 for a reflection; 0 if uncertain."""
     m = rows.placed
     x, y, z = (
@@ -84,13 +85,13 @@ def _orientation(rows: Any, instance: int) -> int:
     return 1 if det.head > 0.0 else -1
 
 
-def _to_world(inner: Any, rows: Any, instance: int, i: int, place: int) -> bool:
+def _to_world(inner: Rows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
     """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
     raise NotImplementedError("compiled code only")
 
 
 @device
-def _box_to_world(inner: BoxRows, rows: Any, instance: int, i: int, place: int) -> bool:
+def _box_to_world(inner: BoxRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
     lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]
     if not (
@@ -105,7 +106,7 @@ def _box_to_world(inner: BoxRows, rows: Any, instance: int, i: int, place: int) 
 
 
 @device
-def _triangle_to_world(inner: TriangleRows, rows: Any, instance: int, i: int, place: int) -> bool:
+def _triangle_to_world(inner: TriangleRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
     corners, orientation = inner.corners, _orientation(rows, instance)
     for k in range(3):
         to = k if orientation > 0 or k == 0 else 3 - k  # a reflection swaps two corners
@@ -119,19 +120,19 @@ _TO_WORLD: dict[type, Any] = {BoxRows: _box_to_world, TriangleRows: _triangle_to
 dispatch(_to_world, _TO_WORLD.get)
 
 
-def _intersect(room: Any, ray: Ray, i: int) -> tuple[bool, float]:
+def _intersect(room: Rows, ray: Ray, i: int) -> tuple[bool, float]:
     raise NotImplementedError("compiled code only")
 
 
-def _tie(room: Any, ray: Ray, i: int, j: int) -> int:
+def _tie(room: Rows, ray: Ray, i: int, j: int) -> int:
     raise NotImplementedError("compiled code only")
 
 
-def _span(room: Any, ray: Ray, i: int) -> tuple[float, float]:
+def _span(room: Rows, ray: Ray, i: int) -> tuple[float, float]:
     raise NotImplementedError("compiled code only")
 
 
-def _normal(room: Any, ray: Ray, i: int) -> tuple[float, float, float]:
+def _normal(room: Rows, ray: Ray, i: int) -> Vector3:
     raise NotImplementedError("compiled code only")
 
 
@@ -139,7 +140,7 @@ dispatch_named((_intersect, _tie, _span, _normal), _MODULES)
 
 
 @device
-def intersect(rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
+def intersect(rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[int, float]:
     """Return (status, first contact); undecided if the image is not exact."""
     if not _to_world(rows.rows, rows, ray.instance, i, 0):
         return UNDECIDED, np.nan
@@ -148,7 +149,9 @@ def intersect(rows: Any, ray: InstanceRay, i: int) -> tuple[int, float]:
 
 
 @device
-def tie(rows: Any, ray: Ray, instances: tuple[int, int], primitives: tuple[int, int]) -> tuple[bool, int]:
+def tie(
+    rows: InstanceRows, ray: Ray, instances: tuple[int, int], primitives: tuple[int, int]
+) -> tuple[bool, int]:
     """Return (certain, order of the first contacts with two primitives, both hit: -1, 0 or 1)."""
     for place in range(2):
         if not _to_world(rows.rows, rows, instances[place], primitives[place], place):
@@ -157,7 +160,7 @@ def tie(rows: Any, ray: Ray, instances: tuple[int, int], primitives: tuple[int, 
 
 
 @device
-def span(rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
+def span(rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it hits, or NaN."""
     if not _to_world(rows.rows, rows, ray.instance, i, 0):
         return np.nan, np.nan
@@ -165,7 +168,7 @@ def span(rows: Any, ray: InstanceRay, i: int) -> tuple[float, float]:
 
 
 @device
-def normal(rows: Any, ray: InstanceRay, i: int) -> tuple[float, float, float]:
+def normal(rows: InstanceRows, ray: InstanceRay, i: int) -> Vector3:
     """Return the unit normal at the first contact, or NaN; an edge belongs to the instance's first axis."""
     if not (_keeps_each_axis(rows, ray.instance) and _to_world(rows.rows, rows, ray.instance, i, 0)):
         return np.nan, np.nan, np.nan

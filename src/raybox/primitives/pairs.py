@@ -4,13 +4,15 @@ Pair k of a call is ray ``(k // inner) * row + (k % inner) * column`` with primi
 ``(k % inner) * step``: every broadcast of rays against rows, without a list of pairs.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, exact_entry, inlined
+from raybox.geometry import MovingBoxRows, RayRows, Rows
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import intersect, normal, span, weights
+from raybox.validation import Floats, Ints
 
 
 class Pairing(NamedTuple):
@@ -29,7 +31,9 @@ def ray_of(pairing: Pairing, k: int) -> int:
 
 
 @inlined
-def decide_pair(rays: Any, rows: Any, pairing: Pairing, k: int, index: Any, t: Any) -> None:
+def decide_pair(
+    rays: RayRows | MovingBoxRows, rows: Rows, pairing: Pairing, k: int, index: Ints, t: Floats
+) -> None:
     """Write index (-1: miss) and first contact of pair k."""
     ray = get_ray(rays, ray_of(pairing, k))
     i = (k % pairing.inner) * pairing.step
@@ -43,14 +47,23 @@ def decide_pair(rays: Any, rows: Any, pairing: Pairing, k: int, index: Any, t: A
 
 
 @exact_entry
-def intersect_pairs(rays: Any, rows: Any, pairing: Pairing, span_of: Any, index: Any, t: Any) -> None:
+def intersect_pairs(
+    rays: RayRows | MovingBoxRows,
+    rows: Rows,
+    pairing: Pairing,
+    span_of: tuple[int, int],
+    index: Ints,
+    t: Floats,
+) -> None:
     """Write index (-1: miss) and first contact of the pairs span_of[0] <= k < span_of[1]."""
     for k in range(span_of[0], span_of[1]):
         decide_pair(rays, rows, pairing, k, index, t)
 
 
 @exact_entry
-def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit: Any) -> None:
+def spans_of(
+    rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
+) -> None:
     """Write where each line enters and leaves the primitive that it hits; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:
@@ -61,7 +74,7 @@ def spans_of(rays: Any, rows: Any, ray_of: Any, index: Any, t_enter: Any, t_exit
 
 
 @exact_entry
-def normals_of(rays: Any, rows: Any, ray_of: Any, index: Any, normals: Any) -> None:
+def normals_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, normals: Floats) -> None:
     """Write the unit normal at each first contact; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:
@@ -71,7 +84,7 @@ def normals_of(rays: Any, rows: Any, ray_of: Any, index: Any, normals: Any) -> N
 
 
 @exact_entry
-def weights_of(rays: Any, rows: Any, ray_of: Any, index: Any, uv: Any) -> None:
+def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, uv: Floats) -> None:
     """Write the barycentric weights at each first contact; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:

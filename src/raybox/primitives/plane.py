@@ -5,17 +5,18 @@ sums are computed in double-double with an error bound; if that leaves the last 
 integers.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import allocating, device
 from raybox.exact import bigint, double_double
 from raybox.exact.bigint import Big, beyond, ratio, ratio_order
+from raybox.exact.double_double import Vector3
+from raybox.geometry import PlaneRows
 from raybox.primitives.ray import Ray
+from raybox.validation import Floats
 
 
-def bounds(planes: Any) -> tuple[Any, Any]:
+def bounds(planes: PlaneRows) -> tuple[Floats, Floats]:
     """Return the bounds of the planes: infinite, but flat where a plane is perpendicular to an axis."""
     lower, upper = np.full(planes.normals.shape, -np.inf), np.full(planes.normals.shape, np.inf)
     rows, axes = np.nonzero(planes.normals)
@@ -29,7 +30,7 @@ def bounds(planes: Any) -> tuple[Any, Any]:
 
 
 @allocating
-def _ratio(planes: Any, ray: Ray, i: int) -> tuple[Big, Big]:
+def _ratio(planes: PlaneRows, ray: Ray, i: int) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""
     num = bigint.from_float(planes.offsets[i])
     den = bigint.from_float(0.0)
@@ -41,7 +42,7 @@ def _ratio(planes: Any, ray: Ray, i: int) -> tuple[Big, Big]:
 
 
 @allocating
-def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
+def _crossing(planes: PlaneRows, ray: Ray, i: int) -> tuple[int, float]:
     """Return (sign of n . d, time of the crossing), the time NaN for sign 0."""
     offset = planes.offsets[i]
     n = (planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2])
@@ -63,7 +64,7 @@ def _crossing(planes: Any, ray: Ray, i: int) -> tuple[int, float]:
 
 
 @allocating
-def _in_range(planes: Any, ray: Ray, i: int, t: float) -> bool:
+def _in_range(planes: PlaneRows, ray: Ray, i: int, t: float) -> bool:
     """Return whether t_min <= t <= t_max, exactly, given t rounded once."""
     if ray.t_min < t < ray.t_max:
         return True
@@ -76,7 +77,7 @@ def _in_range(planes: Any, ray: Ray, i: int, t: float) -> bool:
 
 
 @device
-def intersect(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
+def intersect(planes: PlaneRows, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (hit, time rounded once) of plane i; the ray's range is not empty."""
     side, t = _crossing(planes, ray, i)
     if side == 0 or (planes.cull_back and side > 0) or not _in_range(planes, ray, i, t):
@@ -85,32 +86,32 @@ def intersect(planes: Any, ray: Ray, i: int) -> tuple[bool, float]:
 
 
 @device
-def tie(planes: Any, ray: Ray, i: int, j: int) -> int:
+def tie(planes: PlaneRows, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of planes i and j exactly: -1, 0 or 1."""
     return _tie_exact(planes, ray, i, j)
 
 
 @allocating
-def _tie_exact(planes: Any, ray: Ray, i: int, j: int) -> int:
+def _tie_exact(planes: PlaneRows, ray: Ray, i: int, j: int) -> int:
     num_i, den_i = _ratio(planes, ray, i)
     num_j, den_j = _ratio(planes, ray, j)
     return ratio_order(num_i, den_i, num_j, den_j)
 
 
 @device
-def span(planes: Any, ray: Ray, i: int) -> tuple[float, float]:
+def span(planes: PlaneRows, ray: Ray, i: int) -> tuple[float, float]:
     """Return the crossing time twice: a plane has no inside."""
     t = _crossing(planes, ray, i)[1]
     return t, t
 
 
 @device
-def normal(planes: Any, _ray: Ray, i: int) -> tuple[float, float, float]:
+def normal(planes: PlaneRows, _ray: Ray, i: int) -> Vector3:
     """Return the plane's normal, of length 1."""
     return double_double.unit((planes.normals[i, 0], planes.normals[i, 1], planes.normals[i, 2]))
 
 
 @device
-def weights(_planes: Any, _ray: Ray, _i: int) -> tuple[float, float]:
+def weights(_planes: PlaneRows, _ray: Ray, _i: int) -> tuple[float, float]:
     """Return NaN: a plane has no barycentric coordinates."""
     return np.nan, np.nan

@@ -5,19 +5,20 @@ lower planes, and `low` for its upper ones. So kernels of boxes use the `extent`
 origin twice.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from raybox.compiler.decorators import device, dispatch
+from raybox.exact.double_double import Vector3
 from raybox.geometry import MovingBoxRows, RayRows
 
 
 class Ray(NamedTuple):
     """The points o + t d with t_min <= t <= t_max; origin, direction: tuples of three."""
 
-    origin: Any
-    direction: Any
+    origin: Vector3
+    direction: Vector3
     t_min: float
     t_max: float
 
@@ -25,9 +26,9 @@ class Ray(NamedTuple):
 class Mover(NamedTuple):
     """The boxes from low + t d to high + t d with t_min <= t <= t_max; low, high: tuples of three."""
 
-    low: Any
-    high: Any
-    direction: Any
+    low: Vector3
+    high: Vector3
+    direction: Vector3
     t_min: float
     t_max: float
 
@@ -56,22 +57,30 @@ def _get_mover(movers: MovingBoxRows, i: int) -> Mover:
     )
 
 
-def get_ray(rays: Any, i: int) -> Any:
+@overload
+def get_ray(rays: RayRows, i: int) -> Ray: ...
+
+
+@overload
+def get_ray(rays: MovingBoxRows, i: int) -> Mover: ...
+
+
+def get_ray(rays: RayRows | MovingBoxRows, i: int) -> Ray | Mover:
     """Return ray (or moving box) i of its rows; a range of one row is that of every ray."""
     raise NotImplementedError("compiled code only")
 
 
 @device
-def _of_ray(ray: Ray) -> Any:
+def _of_ray(ray: Ray) -> tuple[Vector3, Vector3]:
     return ray.origin, ray.origin
 
 
 @device
-def _of_mover(mover: Mover) -> Any:
+def _of_mover(mover: Mover) -> tuple[Vector3, Vector3]:
     return mover.low, mover.high
 
 
-def extent(ray: Any) -> Any:
+def extent(ray: Ray | Mover) -> tuple[Vector3, Vector3]:
     """Return the lower and the upper corner of a ray (its origin twice) or moving box."""
     raise NotImplementedError("compiled code only")
 
@@ -81,6 +90,6 @@ dispatch(extent, {Ray: _of_ray, Mover: _of_mover}.get)
 
 
 @device
-def is_empty(ray: Any) -> bool:
+def is_empty(ray: Ray | Mover) -> bool:
     """Return whether no real t is in the range; such a ray's other numbers may be NaN."""
     return not (ray.t_min <= ray.t_max and ray.t_min < np.inf and ray.t_max > -np.inf)

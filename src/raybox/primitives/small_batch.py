@@ -1,11 +1,10 @@
 """Small batches of pairs in integers: the same bits as the kernels', without Numba."""
 
 import sys
-from typing import Any
 
 from raybox.exact import definition
 from raybox.exact.definition import Ratio, Ray1
-from raybox.geometry import RayRows
+from raybox.geometry import RayRows, Rows
 from raybox.primitives.exact_table import TABLE, ExactFunctions, FirstContact
 
 MAX_PAIRS = 16  # about 10 us each
@@ -20,7 +19,7 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
     return Ray1(tuple(origin), tuple(direction), float(low), float(high))
 
 
-def is_small(rows: Any, pairs: int) -> bool:
+def is_small(rows: Rows, pairs: int) -> bool:
     """Return whether this many pairs with these rows are decided here."""
     return pairs <= max_pairs() and TABLE.get(type(rows)) is not None
 
@@ -30,13 +29,13 @@ def max_pairs() -> int:
     return MAX_PAIRS if "numba" in sys.modules else _MAX_PAIRS_UNLOADED
 
 
-def first_contact(rows: Any, ray: Ray1, i: int) -> FirstContact | None:
+def first_contact(rows: Rows, ray: Ray1, i: int) -> FirstContact | None:
     """Return the first contact of a ray with primitive i, or None."""
     functions = _functions_of(rows)
     return functions.contact(rows, ray, i, functions.points(rows, i))
 
 
-def exact_time(rows: Any, ray: Ray1, i: int) -> Ratio | None:
+def exact_time(rows: Rows, ray: Ray1, i: int) -> Ratio | None:
     """Return the exact time of the first contact with primitive i, or None."""
     functions = _functions_of(rows)
     return functions.time(rows, ray, i, functions.points(rows, i))
@@ -47,7 +46,7 @@ def compare_contacts(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
     return definition.order(one[0], other[0]) or one[1] - other[1]
 
 
-def _functions_of(rows: Any) -> ExactFunctions:
+def _functions_of(rows: Rows) -> ExactFunctions:
     functions = TABLE[type(rows)]
     assert functions is not None  # as scenes of several geometries check
     return functions

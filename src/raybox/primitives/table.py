@@ -8,10 +8,13 @@ from types import ModuleType
 from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
-from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
+from raybox.compiler.intrinsics import Fields
+from raybox.exact.double_double import Vector3
+from raybox.geometry import BoxRows, InstanceRows, PlaneRows, Rows, TriangleRows
 from raybox.primitives import box, exact_table, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
-from raybox.primitives.ray import Ray
+from raybox.primitives.instance_ray import AnyRay
+from raybox.validation import Floats
 
 TABLE: dict[type, ModuleType] = {
     BoxRows: box,
@@ -31,23 +34,23 @@ def add(rows_class: type, module: ModuleType) -> None:
     exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)
 
 
-def bounds(rows: Any) -> tuple[Any, Any]:
+def bounds(rows: Rows) -> tuple[Floats, Floats]:
     """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
 
 
-def has_simd(rows: Any) -> bool:
+def has_simd(rows: Rows) -> bool:
     """Return whether many pairs with these primitives are classified at a time."""
     return hasattr(TABLE[type(rows)], "classify")
 
 
-def fills_boxes(rows: Any) -> bool:
+def fills_boxes(rows: Rows | Fields) -> bool:
     """Return whether a ray that hits the box of a primitive hits the primitive."""
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
 
 
-def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
+def intersect(rows: Rows, ray: AnyRay, i: int) -> tuple[bool, float]:
     """Return (hit, first contact rounded once) of primitive i; the ray's range is not empty.
 
     ray: a `Ray`; for instances, a `raybox.primitives.instance_ray.InstanceRay`.
@@ -55,12 +58,12 @@ def intersect(rows: Any, ray: Ray, i: int) -> tuple[bool, float]:
     raise NotImplementedError("compiled code only")
 
 
-def prefetch_rows(rows: Any, i: int) -> None:
+def prefetch_rows(rows: Rows, i: int) -> None:
     """Prefetch the numbers of primitive i."""
     raise NotImplementedError("compiled code only")
 
 
-def classify(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write the status of pairs, and bounds of their first contacts to `low` and `high`.
 
     exact: rows of rays, see `raybox.traversal.ray_setup`.
@@ -68,53 +71,53 @@ def classify(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
-def first_contacts(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`."""
     raise NotImplementedError("compiled code only")
 
 
-def entry_times(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def entry_times(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
     raise NotImplementedError("compiled code only")
 
 
-def tie_is_certain(rows: Any, exact: Any, r: int, i: int, j: int) -> bool:
+def tie_is_certain(rows: Rows, exact: Floats, r: int, i: int, j: int) -> bool:
     """Return whether the first contacts with primitives i and j, both hit, are equal for certain."""
     raise NotImplementedError("compiled code only")
 
 
-def tie(rows: Any, ray: Ray, i: int, j: int) -> int:
+def tie(rows: Rows, ray: AnyRay, i: int, j: int) -> int:
     """Compare first contacts with primitives i and j, both hit, exactly: -1, 0 or 1."""
     raise NotImplementedError("compiled code only")
 
 
-def span(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
+def span(rows: Rows, ray: AnyRay, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves primitive i, which it hits."""
     raise NotImplementedError("compiled code only")
 
 
-def normal(rows: Any, ray: Ray, i: int) -> tuple[float, float, float]:
+def normal(rows: Rows, ray: AnyRay, i: int) -> Vector3:
     """Return the unit normal at the first contact."""
     raise NotImplementedError("compiled code only")
 
 
-def weights(rows: Any, ray: Ray, i: int) -> tuple[float, float]:
+def weights(rows: Rows, ray: AnyRay, i: int) -> tuple[float, float]:
     """Return the barycentric weights at the first contact."""
     raise NotImplementedError("compiled code only")
 
 
-def finish_ray(rows: Any, k: int) -> None:
+def finish_ray(rows: Rows, k: int) -> None:
     """Finish ray k: instances write whether it is undecided, other rows write nothing."""
     raise NotImplementedError("compiled code only")
 
 
 @device
-def _nothing(_rows: Any, _k: int) -> None:
+def _nothing(_rows: Rows, _k: int) -> None:
     pass
 
 
 @device
-def _no_times(_rows: Any, _exact: Any, _pairs: Pairs, _number: int) -> None:
+def _no_times(_rows: Rows, _exact: Floats, _pairs: Pairs, _number: int) -> None:
     pass
 
 

@@ -10,7 +10,7 @@ Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Bent
 here with exact signs in place of a float32 fallback.
 """
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from raybox.compiler.decorators import allocating, device
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact import bigint, double_double
 from raybox.exact.bigint import Big, beyond, ratio, ratio_order
-from raybox.exact.double_double import DD
+from raybox.exact.double_double import DD, Vector3
 from raybox.exact.predicate import sign
+from raybox.geometry import TriangleRows
+from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import Ray
 from raybox.primitives.triangle_simd import classify, first_contacts
+from raybox.validation import Floats
 
 __all__ = [
     "bounds",
@@ -41,7 +44,10 @@ _UNCERTAIN = 2  # in place of a sign
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 
 
-def bounds(mesh: Any) -> tuple[Any, Any]:
+_Big3: TypeAlias = tuple[Big, Big, Big]
+
+
+def bounds(mesh: TriangleRows) -> tuple[Floats, Floats]:
     """Return the bounds of the triangles."""
     a, b, c = mesh.corners.transpose(1, 0, 2)
     lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
@@ -50,14 +56,14 @@ def bounds(mesh: Any) -> tuple[Any, Any]:
 
 
 @device
-def prefetch_rows(mesh: Any, i: int) -> None:
+def prefetch_rows(mesh: TriangleRows, i: int) -> None:
     """Prefetch the corners of triangle i."""
     prefetch(mesh.corners, 9 * i)
     prefetch(mesh.corners, 9 * i + 8)
 
 
 @device
-def tie_is_certain(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
+def tie_is_certain(mesh: TriangleRows, _exact: Floats, _r: int, i: int, j: int) -> bool:
     """Return whether two triangles have the same corners."""
     same = True
     for k in range(3):
@@ -66,7 +72,7 @@ def tie_is_certain(mesh: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
 
 
 @device
-def _volume_sign(p: Any, q: Any, o: Any, d: Any) -> int:
+def _volume_sign(p: Vector3, q: Vector3, o: Vector3, d: Vector3) -> int:
     """Return the sign of d . ((p - o) x (q - o)) or `_UNCERTAIN`."""
     px, py, pz = p[0] - o[0], p[1] - o[1], p[2] - o[2]
     qx, qy, qz = q[0] - o[0], q[1] - o[1], q[2] - o[2]
@@ -80,7 +86,7 @@ def _volume_sign(p: Any, q: Any, o: Any, d: Any) -> int:
 
 
 @allocating
-def _big_dot_cross(d: Any, p: Any, q: Any) -> Big:
+def _big_dot_cross(d: _Big3, p: _Big3, q: _Big3) -> Big:
     """Return d . (p x q) of three tuples of integers."""
     total = bigint.mul(d[0], bigint.sub(bigint.mul(p[1], q[2]), bigint.mul(p[2], q[1])))
     total = bigint.add(total, bigint.mul(d[1], bigint.sub(bigint.mul(p[2], q[0]), bigint.mul(p[0], q[2]))))
@@ -88,12 +94,12 @@ def _big_dot_cross(d: Any, p: Any, q: Any) -> Big:
 
 
 @allocating
-def _big_diff(p: Any, o: Any) -> tuple[Big, Big, Big]:
+def _big_diff(p: Vector3, o: Vector3) -> _Big3:
     return bigint.difference(p[0], o[0]), bigint.difference(p[1], o[1]), bigint.difference(p[2], o[2])
 
 
 @allocating
-def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
+def _big_volume(p: Vector3, q: Vector3, ray: Ray) -> Big:
     """Return d . ((p - o) x (q - o)), exactly."""
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
@@ -101,7 +107,7 @@ def _big_volume(p: Any, q: Any, ray: Ray) -> Big:
 
 
 @allocating
-def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
+def _side(p: Vector3, q: Vector3, ray: Ray, safe: bool) -> int:
     """Return the sign of d . ((p - o) x (q - o)), exactly."""
     filtered = _volume_sign(p, q, ray.origin, ray.direction)
     if filtered != _UNCERTAIN and safe:
@@ -115,18 +121,18 @@ def _side(p: Any, q: Any, ray: Ray, safe: bool) -> int:
 
 
 @device
-def _point(mesh: Any, i: int, k: int) -> tuple[float, float, float]:
+def _point(mesh: TriangleRows, i: int, k: int) -> Vector3:
     return mesh.corners[i, k, 0], mesh.corners[i, k, 1], mesh.corners[i, k, 2]
 
 
 @device
-def _safe(a: Any, b: Any, c: Any, ray: Ray) -> bool:
+def _safe(a: Vector3, b: Vector3, c: Vector3, ray: Ray) -> bool:
     corners = double_double.tame3(a) and double_double.is_moderate(b) and double_double.is_moderate(c)
     return corners and double_double.tame3(ray.origin) and double_double.is_moderate(ray.direction)
 
 
 @allocating
-def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
+def _ratio(a: Vector3, b: Vector3, c: Vector3, ray: Ray) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
@@ -136,7 +142,7 @@ def _ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[Big, Big]:
 
 
 @device
-def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
+def _dd_ratio(a: Vector3, b: Vector3, c: Vector3, ray: Ray) -> tuple[DD, DD]:
     """Return the crossing time as a numerator and a denominator."""
     n = double_double.cross(double_double.diff3(b, a), double_double.diff3(c, a))
     return double_double.inner(double_double.diff3(a, ray.origin), n), double_double.inner(
@@ -145,7 +151,7 @@ def _dd_ratio(a: Any, b: Any, c: Any, ray: Ray) -> tuple[DD, DD]:
 
 
 @device
-def _is_time(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+def _is_time(a: Vector3, b: Vector3, c: Vector3, ray: Ray, t: float) -> bool:
     """Return whether the crossing time is t exactly, for certain in double-double."""
     if not (_safe(a, b, c, ray) and double_double.tame(t)):
         return False
@@ -155,7 +161,7 @@ def _is_time(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
 
 
 @allocating
-def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
+def _crossing(a: Vector3, b: Vector3, c: Vector3, ray: Ray, safe: bool) -> float:
     """Return the time of the crossing with the triangle's plane, rounded once."""
     if safe:
         t = double_double.divide(*_dd_ratio(a, b, c, ray))
@@ -166,7 +172,7 @@ def _crossing(a: Any, b: Any, c: Any, ray: Ray, safe: bool) -> float:
 
 
 @device
-def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
+def intersect(mesh: TriangleRows, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (hit, time rounded once) of triangle i; the ray's range is not empty."""
     a = _point(mesh, i, 0)
     b = _point(mesh, i, 1)
@@ -189,7 +195,7 @@ def intersect(mesh: Any, ray: Ray, i: int) -> tuple[bool, float]:
 
 
 @allocating
-def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
+def _in_range(a: Vector3, b: Vector3, c: Vector3, ray: Ray, t: float) -> bool:
     """Return whether t_min <= t <= t_max, exactly; t rounded once equals one of them."""
     if _is_time(a, b, c, ray, t):
         return True
@@ -200,18 +206,18 @@ def _in_range(a: Any, b: Any, c: Any, ray: Ray, t: float) -> bool:
 
 
 @device
-def _is_time_of(mesh: Any, ray: Ray, i: int, t: float) -> bool:
+def _is_time_of(mesh: TriangleRows, ray: Ray, i: int, t: float) -> bool:
     return _is_time(_point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2), ray, t)
 
 
 @device
-def tie(mesh: Any, ray: Ray, i: int, j: int) -> int:
+def tie(mesh: TriangleRows, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of triangles i and j, both hit, exactly: -1, 0 or 1."""
     return _tie_exact(mesh, ray, i, j)
 
 
 @allocating
-def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
+def _tie_exact(mesh: TriangleRows, ray: Ray, i: int, j: int) -> int:
     t = span(mesh, ray, i)[0]
     if _is_time_of(mesh, ray, i, t) and _is_time_of(mesh, ray, j, t):
         return 0
@@ -221,7 +227,7 @@ def _tie_exact(mesh: Any, ray: Ray, i: int, j: int) -> int:
 
 
 @device
-def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+def span(mesh: TriangleRows, ray: Ray, i: int) -> tuple[float, float]:
     """Return the crossing time twice: a triangle has no inside."""
     a = _point(mesh, i, 0)
     b = _point(mesh, i, 1)
@@ -231,7 +237,7 @@ def span(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
 
 
 @device
-def normal(mesh: Any, _ray: Any, i: int) -> tuple[float, float, float]:
+def normal(mesh: TriangleRows, _ray: Ray | InstanceRay, i: int) -> Vector3:
     """Return the geometric normal (b - a) x (c - a), of length 1."""
     a = _point(mesh, i, 0)
     ab = double_double.unit(_halved_diff(_point(mesh, i, 1), a))
@@ -244,7 +250,7 @@ def normal(mesh: Any, _ray: Any, i: int) -> tuple[float, float, float]:
 
 
 @allocating
-def _cross_exact(p: Any, q: Any) -> tuple[float, float, float]:
+def _cross_exact(p: Vector3, q: Vector3) -> Vector3:
     """Return p x q, each part rounded once."""
     one = bigint.from_float(1.0)
     zero = (0.0, 0.0, 0.0)
@@ -256,19 +262,19 @@ def _cross_exact(p: Any, q: Any) -> tuple[float, float, float]:
 
 
 @device
-def _halved_diff(p: Any, o: Any) -> tuple[float, float, float]:
+def _halved_diff(p: Vector3, o: Vector3) -> Vector3:
     """Return (p - o)/2, which cannot overflow."""
     return 0.5 * p[0] - 0.5 * o[0], 0.5 * p[1] - 0.5 * o[1], 0.5 * p[2] - 0.5 * o[2]
 
 
 @device
-def weights(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+def weights(mesh: TriangleRows, ray: Ray, i: int) -> tuple[float, float]:
     """Return the barycentric weights of the second and third corner, each rounded once."""
     return _weights_exact(mesh, ray, i)
 
 
 @allocating
-def _weights_exact(mesh: Any, ray: Ray, i: int) -> tuple[float, float]:
+def _weights_exact(mesh: TriangleRows, ray: Ray, i: int) -> tuple[float, float]:
     a = _point(mesh, i, 0)
     b = _point(mesh, i, 1)
     c = _point(mesh, i, 2)

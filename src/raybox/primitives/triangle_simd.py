@@ -26,15 +26,16 @@ abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominato
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I64, Lanes, fused, greater
-from raybox.compiler.simd_arrays import loop
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar, fused, greater
+from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.geometry import TriangleRows
 from raybox.primitives.box_simd import (
     LANES,
     Pairs,
@@ -44,6 +45,7 @@ from raybox.primitives.box_simd import (
     status_of,
     timed_status,
 )
+from raybox.validation import Floats
 
 _OFF = 2.0**-47
 _OFF_TWOFOLD = 2.0**-95
@@ -73,7 +75,7 @@ class Classified(NamedTuple):
     high: Lanes
 
 
-def intersect_triangles(pairs: RayTriangles, culled: Any) -> Classified:
+def intersect_triangles(pairs: RayTriangles, culled: Scalar) -> Classified:
     """Return the certain hits and misses. culled: whether back faces are culled."""
     o, d, t_min, t_max, corners = pairs
     a, b, c = (_minus(corner, o) for corner in corners)
@@ -104,7 +106,7 @@ def intersect_triangles(pairs: RayTriangles, culled: Any) -> Classified:
     )
 
 
-def _everywhere(like: Lanes, bit: Any) -> Lanes:
+def _everywhere(like: Lanes, bit: Scalar) -> Lanes:
     """Return one bit in all lanes."""
     b = like.b
     kind = like.value.type
@@ -136,7 +138,7 @@ def _is_tame(size: Lanes) -> Lanes:
     return (size > 1 / _TAME) & (size < _TAME)
 
 
-def _load(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> RayTriangles:
+def _load(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, at: Scalar) -> RayTriangles:
     """Load eight pairs."""
     rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
     rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
@@ -147,7 +149,7 @@ def _load(b: Any, mesh: Any, exact: Any, pairs: Any, at: Any) -> RayTriangles:
 
 
 @vector_code(types.void)
-def _classify(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _classify(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         classified = intersect_triangles(_load(b, mesh, exact, pairs, at), mesh.cull_back)
         pairs.status.store(status_of(classified.hits, classified.misses), at)
@@ -156,7 +158,7 @@ def _classify(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
 
 
 @inlined
-def classify(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def classify(mesh: TriangleRows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write the status of pairs of rays and triangles, and bounds of their first contacts."""
     fill_up(pairs, number)
     _classify(mesh, exact, pairs, number)
@@ -235,7 +237,7 @@ def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
 
 
 @vector_code(types.void)
-def _first_contacts(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> None:
+def _first_contacts(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_prefetch, b, mesh))
         known, time = _time_of(_load(b, mesh, exact, pairs, at))
@@ -243,7 +245,7 @@ def _first_contacts(b: Any, mesh: Any, exact: Any, pairs: Any, number: Any) -> N
         pairs.low.store(time, at)
 
 
-def _prefetch(b: Any, mesh: Any, item: Any) -> None:
+def _prefetch(b: Builder, mesh: Fields, item: Scalar) -> None:
     """Prefetch the corners of a triangle."""
     place = b.mul(item, I64(9))
     for number in (0, 8):
@@ -251,7 +253,7 @@ def _prefetch(b: Any, mesh: Any, item: Any) -> None:
 
 
 @inlined
-def first_contacts(mesh: Any, exact: Any, pairs: Pairs, number: int) -> None:
+def first_contacts(mesh: TriangleRows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`."""
     fill_up(pairs, number)
     _first_contacts(mesh, exact, pairs, number)

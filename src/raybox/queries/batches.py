@@ -1,8 +1,8 @@
 """Many rays at once, up to a million: sorted, then traversed by all threads.
 
-Rays that enter the scene at one place and go one way are traversed together, and the more there are to choose
-from, the longer their lists: so threads sort all of a batch, not each its own part of it (with sixteen
-threads lists would be as short as a sixteenth of the rays makes: half as fast).
+Rays that enter the scene at one place in one direction are traversed together. The more rays are sorted at
+once, the longer their lists. So all threads sort one batch, not each its own part of it, which with sixteen
+threads takes twice as long.
 """
 
 import os
@@ -16,9 +16,9 @@ from raybox.compiler import huge_pages
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal.job import Job
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
-from raybox.traversal.single import Job
 from raybox.traversal.workspace import (
     NEXT,
     UNDECIDED_RAYS,
@@ -28,21 +28,21 @@ from raybox.traversal.workspace import (
     Workspace,
     make_workspace,
 )
-from raybox.validation import Ints
+from raybox.validation import Ints, Ints32
 
 T = TypeVar("T")
 
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
-_LEAST = 64  # rays that recorders have room for
+_LEAST = 64  # rays that a recorder has room for, at least
 _GROUPS_EACH = 4  # groups for each thread, at least, where groups are wide
-_AT_ONCE = 1 << 15  # rays that one thread scatters before another is there
+_AT_ONCE = 1 << 15  # fewer rays are scattered by one thread, before another would start
 _SHARED = 2  # groups for each thread, at least, where rays are few
-_NARROW = 512  # rays: but no group is of fewer
-_PACKET_CHUNK = 1 << 13  # rays that a thread answers in packets at a time, at least
+_NARROW = 512  # rays of a group, at least
+_PACKET_CHUNK = 1 << 13  # rays among which a thread looks for packets at a time, at least
 _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
-_MAX_FREE = max(4, os.cpu_count() or 1)  # memories of one size that a pool stores
+_MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
@@ -53,9 +53,9 @@ class Plan(NamedTuple):
     recorder: Callable[[int], Any]  # for groups of up to so many rays
     write_misses: Callable[[int, int], None]  # of the rays begin <= k < end
     group_width: int = 1  # groups are of up to so many times as many rays, a power of two
-    grow: Any = None  # (recorder, factor) -> one with room for so many times what it has to hold by now
-    release: Any = None  # recorder -> one whose scratch memory is given back
-    packet_recorder: Any = None  # of so many rays in packets; None: no packets are looked for
+    grow: Any = None  # (recorder, factor) -> one with room for so many times the hits so far
+    release: Any = None  # recorder -> one without its scratch memory, which is stored for reuse
+    packet_recorder: Any = None  # for so many rays in packets; None: packets are not looked for
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
 
@@ -79,7 +79,7 @@ class Traversed(NamedTuple):
     """What threads recorded of a batch, and its order; rays have numbers from the batch's first on."""
 
     streams: list[StreamPart]
-    order: Any  # int32
+    order: Ints32
     undecided: Ints
     packets: list[PacketPart]
 
@@ -168,7 +168,7 @@ def _group_size(plan: Plan, starts: Ints, threads: int) -> int:
 
 
 def _sort(job: Job, span: tuple[int, int], plan: Plan, order: Order, run: Run) -> list[_Keyed]:
-    """Put the rays of a batch in order, less those that come in packets, which are answered."""
+    """Traverse with the packets of a batch, and sort its other rays."""
     packets = (
         plan.packet_recorder is not None
         and fills_boxes(job.rows)
@@ -194,7 +194,7 @@ def _key(job: Job, span: Span, plan: Plan, order: Order, past: bool) -> _Keyed:
 
 
 def _key_packets(job: Job, span: Span, plan: Plan, order: Order, past: bool) -> _Keyed:
-    """Answer those of some rays that come in packets; list the others by their keys."""
+    """Traverse with the packets among some rays; list the others by their keys."""
     order, left, packets = _part_of(order, span), 0, []
     size = GROUP * plan.packet_width
     memory, workspace = _PACKETS.take(size)
@@ -214,7 +214,7 @@ def _scatter(keyed: list[_Keyed], order: Order, run: Run) -> None:
     """Put rays in the order of their keys; of one key, those listed first come first."""
     starts, ends = order.starts[:-1], order.starts[1:]
     order.starts[:] = 0
-    for part in keyed:  # from how many there are to where they begin
+    for part in keyed:  # counts become the places where each part's rays begin
         ends += part.counts
         np.subtract(ends, part.counts, out=part.counts)
     np.cumsum(ends, out=ends)
@@ -233,7 +233,7 @@ def _scatter(keyed: list[_Keyed], order: Order, run: Run) -> None:
 
 
 def _traverse_sorted(job: Job, span: Span, plan: Plan, order: Order, size: int) -> StreamPart:
-    """Answer rays that are in order, from one place to another, in groups of so many."""
+    """Traverse with a part of the sorted rays, in groups of up to `size`."""
     order, recorder = _part_of(order, span), plan.recorder(size)
     workspace = _WORKSPACES.take(size)
     there = _with_rows(workspace, order)
@@ -245,7 +245,7 @@ def _traverse_sorted(job: Job, span: Span, plan: Plan, order: Order, size: int) 
 
 
 def _with_rows(workspace: Workspace, order: Order) -> Workspace:
-    """Return a workspace that finds the rays of an order."""
+    """Return a workspace with the rows of an order."""
     return workspace._replace(rows=order.rows, where=order.where)
 
 
@@ -254,7 +254,7 @@ def _released(recorder: Any, plan: Plan) -> Any:
 
 
 def _part_of(order: Order, span: Span) -> Order:
-    """Return the order with undecided rays, and a place, of one thread's own."""
+    """Return the order with memory of one thread: its undecided rays, and its place."""
     place = _PLACES.take()
     place[NEXT], place[UNDECIDED_RAYS] = span.begin, 0
     return order._replace(undecided=order.undecided[span.begin : span.end], place=place)

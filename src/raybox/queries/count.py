@@ -10,10 +10,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
-from raybox.compiler.simd import I32, Lanes, constant
+from raybox.compiler.simd import I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import intersect
@@ -23,12 +23,22 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import write_packet_results
 from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
-from raybox.traversal.ray_setup import PASSES, RESULT, mark_undecided
-from raybox.traversal.workspace import DEFERRED, Order, PacketGroup, PacketRecorder, Span, list_undecided
+from raybox.traversal.ray_setup import PASSES, RESULT
+from raybox.traversal.ray_state import mark_undecided
+from raybox.traversal.workspace import (
+    DEFERRED,
+    Order,
+    PacketGroup,
+    PacketRecorder,
+    Span,
+    Workspace,
+    list_undecided,
+)
 from raybox.validation import Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
@@ -44,20 +54,20 @@ class CountResults(NamedTuple):
 class CountRecorder(NamedTuple):
     """How many were hit: RESULT + 1."""
 
-    count: Any
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
 class ExactCount(NamedTuple):
     """How many were hit, in the single-ray traversal: of all rays, or of one."""
 
-    count: Any
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
 # In the stream traversal.
 
 
 @device
-def _record(_recorder: CountRecorder, _job: Any, workspace: Any, count: int) -> None:
+def _record(_recorder: CountRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     state = workspace.state
     for p in range(count):
         r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
@@ -77,7 +87,7 @@ class _CertainCount(CertainHits):
         super().__init__(*about)
         self.count = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
-    def record(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         certain = is_certain(near, far, self.rays.room)
         self.count.value = (self.count.lanes + certain.to(I32)).value
         return undecided(near, far, certain)
@@ -90,13 +100,17 @@ class _CertainCount(CertainHits):
 
 
 @device
-def _record_certain(_recorder: CountRecorder, _job: Any, workspace: Any, _spot: Any, r: int) -> bool:
+def _record_certain(
+    _recorder: CountRecorder, _job: Job, workspace: Workspace, _spot: tuple[int, int, int], r: int
+) -> bool:
     workspace.state[r, RESULT] += 1
     return True
 
 
 @device
-def _write_results(recorder: CountRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: CountRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     for r in range(end - begin):
         prefetch_to_write(recorder.count, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
@@ -111,7 +125,7 @@ def _write_results(recorder: CountRecorder, _job: Any, order: Order, workspace: 
 # In the packet traversal.
 
 
-def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     certain = is_certain(at.near, at.far, at.margin * 2.0)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
     return deferred.choose(PASSES, at.stop), deferred.choose(DEFERRED, at.result + certain.to(I32))
@@ -121,9 +135,9 @@ def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 def _write_packets(
     recorder: CountRecorder,
     packets: PacketRecorder,
-    job: Any,
+    job: Job,
     order: Order,
-    workspace: Any,
+    workspace: Workspace,
     group: PacketGroup,
 ) -> None:
     write_packet_results(packets, job, order, workspace, group, recorder.count)
@@ -143,7 +157,7 @@ def _start(recorder: ExactCount, k: int) -> ExactCount:
 
 
 @inlined
-def _resolve(recorder: ExactCount, rows: Any, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactCount, rows: Rows, ray: Ray, i: int) -> float:
     if intersect(rows, ray, i)[0]:
         recorder.count[0] += 1
     return np.inf

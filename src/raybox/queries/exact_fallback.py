@@ -8,17 +8,19 @@ tree returns the candidates; `raybox.primitives.small_batch` decides.
 from collections.abc import Iterator
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import entry, inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
-from raybox.geometry import InstanceRows
+from raybox.geometry import InstanceRows, Rows
 from raybox.primitives import small_batch
+from raybox.primitives.instance_ray import AnyRay
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import REGISTERED, ExactHooks
-from raybox.traversal.single import Job, Scratch, make_scratch, traverse
+from raybox.traversal.single import Scratch, make_scratch, traverse
 from raybox.validation import Floats, Ints
 
 _ROOM = 256
@@ -27,12 +29,12 @@ _ROOM = 256
 class Candidates(NamedTuple):
     """All primitives that a ray may hit; count[0] counts on past the end of the array."""
 
-    index: Any
-    count: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
 @inlined
-def _add(recorder: Candidates, _rows: Any, _ray: Any, i: int) -> float:
+def _add(recorder: Candidates, _rows: Rows, _ray: AnyRay, i: int) -> float:
     place = recorder.count[0]
     if place < recorder.index.size:
         recorder.index[place] = i

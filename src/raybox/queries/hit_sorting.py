@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, dispatch
+from raybox.geometry import Rows
 from raybox.primitives.ray import Ray
 from raybox.primitives.table import tie
+from raybox.validation import Floats, Ints
 
 _RUN = 8  # shorter runs are sorted by insertion
 
@@ -14,21 +16,28 @@ _RUN = 8  # shorter runs are sorted by insertion
 class HitArrays(NamedTuple):
     """Memory for hits of many rays, and as much again for sorting them."""
 
-    index: Any
-    t: Any
-    spare_index: Any
-    spare_t: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+    spare_index: Ints
+    spare_t: Floats
 
 
 def make_hit_arrays(size: int) -> HitArrays:
     """Make memory for so many hits."""
-    return HitArrays(*(np.empty(size, kind) for kind in (np.int64, np.float64) * 2))
+    return HitArrays(np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64), np.empty(size))
 
 
 class ByTime(NamedTuple):
     """Order by time, then by number."""
 
     dummy: int
+
+
+class Exactly(NamedTuple):
+    """Order one ray's hits by exact time, then by index."""
+
+    rows: Rows
+    ray: Ray
 
 
 @device
@@ -39,7 +48,7 @@ def _before_by_time(_how: ByTime, one: tuple[int, float], other: tuple[int, floa
 ORDERS: dict[type, Any] = {ByTime: _before_by_time}
 
 
-def before(how: Any, one: tuple[int, float], other: tuple[int, float]) -> bool:
+def before(how: ByTime | Exactly, one: tuple[int, float], other: tuple[int, float]) -> bool:
     """Return whether one hit (index, t) comes before another, by the order that `how` stands for."""
     raise NotImplementedError("compiled code only")
 
@@ -48,7 +57,7 @@ dispatch(before, ORDERS.get)
 
 
 @device
-def sort(how: Any, hits: HitArrays, start: int, stop: int) -> None:
+def sort(how: ByTime | Exactly, hits: HitArrays, start: int, stop: int) -> None:
     """Sort the hits start <= k < stop."""
     index, t = hits.index, hits.t
     for begin in range(start, stop, _RUN):
@@ -69,7 +78,7 @@ def sort(how: Any, hits: HitArrays, start: int, stop: int) -> None:
 
 
 @device
-def _merge(how: Any, hits: HitArrays, bounds: tuple[int, int, int]) -> None:
+def _merge(how: ByTime | Exactly, hits: HitArrays, bounds: tuple[int, int, int]) -> None:
     """Merge two neighbouring sorted runs, through the spare memory."""
     index, t = hits.index, hits.t
     begin, middle, end = bounds
@@ -88,15 +97,8 @@ def _merge(how: Any, hits: HitArrays, bounds: tuple[int, int, int]) -> None:
             j += 1
 
 
-class Exactly(NamedTuple):
-    """Order one ray's hits by exact time, then by index."""
-
-    rows: Any
-    ray: Ray
-
-
 @device
-def is_before(rows: Any, ray: Ray, one: tuple[int, float], other: tuple[int, float]) -> bool:
+def is_before(rows: Rows, ray: Ray, one: tuple[int, float], other: tuple[int, float]) -> bool:
     """Return whether the first of two hits (index, t) comes first: exactly, by index where they tie."""
     i, t_i = one
     j, t_j = other

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import exact_entry
-from raybox.geometry import RayRows
+from raybox.geometry import RayRows, Rows
 from raybox.primitives import small_batch
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import tie
@@ -128,13 +128,13 @@ def comes_earlier(rays: RayRows, best: PartHits, other: PartHits) -> Any:
     order[:, 0], order[:, 1] = first, count + first
     order[best.index > other.index] = order[best.index > other.index, ::-1]
     flat = order.reshape(-1)
-    runs = 2 * first[:, None] + [0, 2]
+    runs = 2 * first[:, None] + np.array([0, 2])
     _sort_equal_times(rays, join_hits([best, other]).rows, best.ray, runs, flat)
     return flat[::2] >= count
 
 
 @exact_entry
-def _sort_equal_times(rays: Any, rows: Any, ray_of: Any, runs: Any, order: Any) -> None:
+def _sort_equal_times(rays: RayRows, rows: Rows, ray_of: Ints, runs: Ints, order: Ints) -> None:
     """Sort the hits order[begin:end] of each run by exact time; true ties stay as they are.
 
     runs: (R, 2), begin and end; ray_of: each run's ray; hit c is with row c of `rows`.

@@ -10,10 +10,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
-from raybox.compiler.simd import F32, I32, Lanes, constant
+from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import intersect
@@ -23,6 +23,7 @@ from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import write_packet_results
@@ -34,6 +35,7 @@ from raybox.traversal.workspace import (
     PacketGroup,
     PacketRecorder,
     Span,
+    Workspace,
     list_undecided,
 )
 from raybox.validation import Bools, Ints
@@ -51,20 +53,20 @@ class OccludedResults(NamedTuple):
 class OccludedRecorder(NamedTuple):
     """Whether anything was hit: RESULT is 1."""
 
-    hit: Any
+    hit: Bools
 
 
 class ExactOccluded(NamedTuple):
     """Whether anything was hit, in the single-ray traversal: of all rays, or of one."""
 
-    hit: Any
+    hit: Bools
 
 
 # In the stream traversal.
 
 
 @device
-def _record(_recorder: OccludedRecorder, _job: Any, workspace: Any, count: int) -> None:
+def _record(_recorder: OccludedRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     state = workspace.state
     for p in range(count):
         r, status = workspace.pairs.ray[p], workspace.pairs.status[p]
@@ -85,7 +87,7 @@ class _CertainOccluded(CertainHits):
         super().__init__(*about)
         self.ended = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
-    def record(self, _slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         certain = is_certain(near, far, self.rays.room)
         self.rays.stop.value = certain.choose(PASSES, self.rays.stop.lanes).value
         self.ended.value = certain.choose(1, self.ended.lanes).value
@@ -97,14 +99,18 @@ class _CertainOccluded(CertainHits):
 
 
 @device
-def _record_certain(_recorder: OccludedRecorder, _job: Any, workspace: Any, _spot: Any, r: int) -> bool:
+def _record_certain(
+    _recorder: OccludedRecorder, _job: Job, workspace: Workspace, _spot: tuple[int, int, int], r: int
+) -> bool:
     workspace.state[r, RESULT] = 1
     workspace.packed_rays[r, STOP] = PASSES
     return True
 
 
 @device
-def _write_results(recorder: OccludedRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: OccludedRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     for r in range(end - begin):
         prefetch_to_write(recorder.hit, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
@@ -119,7 +125,7 @@ def _write_results(recorder: OccludedRecorder, _job: Any, order: Order, workspac
 # In the packet traversal.
 
 
-def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     certain = is_certain(at.near, at.far, at.margin * 2.0)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))  # a later box may decide it
     result = certain.choose(constant(b, I32, LANES, 1), deferred.choose(DEFERRED, at.result))
@@ -130,9 +136,9 @@ def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 def _write_packets(
     recorder: OccludedRecorder,
     packets: PacketRecorder,
-    job: Any,
+    job: Job,
     order: Order,
-    workspace: Any,
+    workspace: Workspace,
     group: PacketGroup,
 ) -> None:
     write_packet_results(packets, job, order, workspace, group, recorder.hit)
@@ -152,7 +158,7 @@ def _start(recorder: ExactOccluded, k: int) -> ExactOccluded:
 
 
 @inlined
-def _resolve(recorder: ExactOccluded, rows: Any, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactOccluded, rows: Rows, ray: Ray, i: int) -> float:
     if intersect(rows, ray, i)[0]:
         recorder.hit[0] = True
         return np.nan

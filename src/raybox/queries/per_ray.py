@@ -9,7 +9,8 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
-from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.traversal.job import Job
+from raybox.traversal.single import make_scratch, traverse_rays
 from raybox.validation import Ints
 
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays

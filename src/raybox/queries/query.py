@@ -12,8 +12,8 @@ import numpy as np
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.traversal.single import Job
 from raybox.validation import Floats, Ints
 
 Results = Any

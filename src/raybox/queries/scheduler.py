@@ -14,26 +14,26 @@ from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorte
 from raybox.queries.per_ray import PerRay, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
-from raybox.traversal.single import Job
+from raybox.traversal.job import Job
 from raybox.validation import Ints
 
-# Bytes of nodes below which a tree is small, medium, large. The farther nodes come from, the more longer
-# lists are worth, most where no ray ends early (10^6 boxes, 16 times over 4: `count` 0.73, but `all` 1.05).
+# Bytes of nodes below which a tree is small, medium, large. Wider groups pay where nodes come from far
+# memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
-PACKET_WIDTH = 4  # for packets: at 16, what two threads know of them does not fit the cache they share
+PACKET_WIDTH = 4  # at 16, the packets of two threads do not fit into the cache that these share
 
 
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
     """Return the results of a query for all rays of a job."""
     if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
-        if workers != -1:  # whose number of cores costs a system call
+        if workers != -1:  # -1 is valid, and to count the cores costs a system call
             check_workers(workers)
         return _run_small(per_ray, job, options)
     return _run_many(per_ray, job, options, workers, progress)
 
 
 def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
-    """Return the results of a small batch without a thread pool, which would cost one ray a third."""
+    """Return the results of a small batch without a thread pool: one ray would take a third longer."""
     if not job.frame:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     total = len(job.rays.origins)

@@ -27,8 +27,8 @@ from raybox.geometry import (
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd
 from raybox.threads.chunks import check_workers
+from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
-from raybox.traversal.single import Job
 from raybox.validation import Bools, Floats, freeze
 
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances

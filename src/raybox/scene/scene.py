@@ -24,7 +24,7 @@ from raybox.validation import Floats
 class Scene(QueryMethods):
     """Geometry that rays may hit, built once and queried many times.
 
-    Every result is exact: that of rational arithmetic on the very numbers given. A tree in float32 finds
+    Every result is exact: it equals that of rational arithmetic on the given numbers. A tree in float32 finds
     candidates, and its bounds are padded so that it loses none; float64 with an exact fallback decides.
     Touching is a hit. Results depend neither on threads, nor on the order of the rays, nor on how the
     tree was built. Several threads may run queries at once.
@@ -93,13 +93,13 @@ class Scene(QueryMethods):
         return partial(Scene, quality=self._quality), (list(made) if self._is_list else made,)
 
     def update(self, geometry: Geometry | list[Geometry]) -> None:
-        """Move the scene's boxes (or vertices): the same rows elsewhere, results as of a new scene.
+        """Move the scene's boxes (or vertices); results are those of a new scene.
 
         The tree is refitted, which costs a fraction of a build. If boxes have moved so far across each other
         that its cost (see `stats`) has grown to 1.4 times that after the build, its poor parts are rebuilt;
         the whole tree is, if half of it is poor, if parts do not suffice, or if the scene is small. Queries
         that run in other threads return results for the boxes at the time when they started, without
-        waiting. From the first update on there is memory for a second tree. Earlier hits do not change.
+        waiting. The first update allocates memory for a second tree. Earlier hits do not change.
 
         Parameters
         ----------

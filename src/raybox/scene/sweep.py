@@ -93,7 +93,8 @@ def sweep(
 def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
     """Return the first contact of each moving box; see `sweep`."""
     from raybox.queries.nearest.query import ExactNearest
-    from raybox.traversal.single import Job, make_scratch, traverse_rays
+    from raybox.traversal.job import Job
+    from raybox.traversal.single import make_scratch, traverse_rays
 
     part, _ = state_of(scene)
     allowed = validation.mask(where, len(part.geometry))

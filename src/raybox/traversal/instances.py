@@ -8,7 +8,6 @@ around the instance. So no primitive is lost.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import InstanceRows
 from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.protocol import resolve
 from raybox.traversal.single import (
     TRAVERSALS,
-    Job,
     Scratch,
     earlier,
     intersect_node,
@@ -48,7 +47,7 @@ def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
 
 
 @inlined
-def _range(rows: Any, ray: InstanceRay, limit: float) -> tuple[float, float]:
+def _range(rows: InstanceRows, ray: InstanceRay, limit: float) -> tuple[float, float]:
     """Return the range of times in which a hit of an instance matters."""
     o, d, i = ray.origin, ray.direction, ray.instance
     if not ray.bounded:
@@ -67,7 +66,7 @@ def _error(origin_error: float, direction_error: float, longest: float) -> float
 
 
 @inlined
-def _enter(rows: Any, ray: InstanceRay, limit: float, recorder: Any, scratch: Scratch) -> float:
+def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorder, scratch: Scratch) -> float:
     """Resolve the primitives of one instance that the ray may hit; see `traverse_tree`."""
     begin, end = _range(rows, ray, limit)
     if not begin <= end:
@@ -88,7 +87,7 @@ def _enter(rows: Any, ray: InstanceRay, limit: float, recorder: Any, scratch: Sc
 
 @inlined
 def traverse_instances(
-    rows: Any, job: Job, slabs: RaySlabs, ray: Ray, recorder: Any, scratch: Scratch
+    rows: InstanceRows, job: Job, slabs: RaySlabs, ray: Ray, recorder: Recorder, scratch: Scratch
 ) -> float:
     """Resolve the primitives of every allowed instance whose box the ray may hit; see `traverse_tree`."""
     nodes, allowed = job.tree.nodes, job.allowed

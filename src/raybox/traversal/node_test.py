@@ -11,6 +11,7 @@ all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,9 +19,22 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, WIDTH
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, splat, steps
-from raybox.compiler.simd_arrays import Register, bits, loop, on_stack
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import (
+    F32,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    fused,
+    greater,
+    lesser,
+    splat,
+    steps,
+)
+from raybox.compiler.simd_arrays import Memory, Register, bits, loop, on_stack
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
@@ -28,12 +42,12 @@ GROWTH = 1.0 + 1.5 * 2.0**-20
 _TAME = 2.0**50  # planes beyond were moved by an unknown distance
 
 
-def _backward(b: Any, octant: Any, axis: int) -> Any:
+def _backward(b: Builder, octant: Scalar, axis: int) -> Scalar:
     """Return 1 where rays of an octant run towards smaller coordinates on an axis, else 0."""
     return b.and_(b.lshr(octant, I64(axis)), I64(1))
 
 
-def sides_of(b: Any, row: Any, octant: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
+def sides_of(b: Builder, row: Scalar, octant: Scalar, axis: int, width: int = WIDTH) -> tuple[Scalar, Scalar]:
     """Return the places of the near and far planes on one axis, of a node or a row of so many boxes."""
     return near_and_far(b, row, _backward(b, octant, axis), axis, width)
 
@@ -46,7 +60,7 @@ def near_and_far(b: Any, row: Any, backward: Any, axis: int, width: int = WIDTH)
     return near, far
 
 
-def clip(planes: Any, slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
+def clip(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes.
 
     planes: the near and far planes of an axis. Ends come last: they change from slot to slot, and would be
@@ -60,7 +74,7 @@ def clip(planes: Any, slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lane
     return near, lesser(far, stop)
 
 
-def valid(b: Any, at: Any, number: Any, count: int = LANES) -> Lanes:
+def valid(b: Builder, at: Scalar, number: Scalar, count: int = LANES) -> Lanes:
     """Return which lanes from `at` on belong to a list."""
     left = b.trunc(b.sub(number, at), I32)
     return steps(b, I64(0), count).to(I32) < splat(b, left, count)
@@ -90,7 +104,9 @@ def reach(near: Lanes, margin: Lanes) -> Lanes:
 class RayVector:
     """Rays of a list that are tested at a node together: coefficients, ends and margins."""
 
-    def __init__(self, b: Any, recorder: Any, workspace: Any, begin: Any, at: Any, number: Any) -> None:
+    def __init__(
+        self, b: Builder, recorder: Fields, workspace: Fields, begin: Scalar, at: Scalar, number: Scalar
+    ) -> None:
         self.b = b
         self.begin = b.add(begin, at)
         self.count = at_a_time()
@@ -99,7 +115,7 @@ class RayVector:
         self.room = self.margin + self.margin
         self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
 
-    def intersect_slots(self, slots: Slots, slot: Any) -> tuple[Lanes, Lanes]:
+    def intersect_slots(self, slots: Slots, slot: Scalar) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; those that may hit it enter first."""
 
         def planes_of(axis: int) -> list[Lanes]:
@@ -107,7 +123,7 @@ class RayVector:
 
         return clip(planes_of, self.coefficients, self.stop.lanes)
 
-    def enlist(self, workspace: Any, slots: Slots, slot: Any, near: Lanes | None, some: Lanes) -> None:
+    def enlist(self, workspace: Fields, slots: Slots, slot: Scalar, near: Lanes | None, some: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""
         to = slots.ends.get(slot)
         workspace.lists.squeeze(self.rays, some, to)
@@ -119,7 +135,7 @@ class RayVector:
 class Slots:
     """A node's slots, copied to the stack: found from one register, where there would be nine."""
 
-    def __init__(self, b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> None:
+    def __init__(self, b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar) -> None:
         self._nodes, self._row, self.octant = nodes, row, octant
         self._planes, self.ends = (on_stack(b, item, size * WIDTH) for item, size in ((F32, 6), (I64, 1)))
         planes = nodes.as_items(F32)
@@ -128,21 +144,28 @@ class Slots:
             self._planes.store(planes.load(side, WIDTH), k * WIDTH)
         self.ends.store(workspace.starts.load(0, WIDTH) + workspace.lengths.load(0, WIDTH), 0)
 
-    def plane(self, number: int, slot: Any, count: int) -> Lanes:
+    def plane(self, number: int, slot: Scalar, count: int) -> Lanes:
         """Return a plane of a slot's: near x, far x, near y and so on."""
         return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
 
-    def item(self, slot: Any) -> Any:
+    def item(self, slot: Scalar) -> Scalar:
         """Return the index of the box in a slot."""
         b = self._planes.b
         return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
 
-    def close(self, workspace: Any) -> None:
+    def close(self, workspace: Fields) -> None:
         """Write how long the lists are now."""
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
 
 
-def intersect_lists_with(make_hits: Any, b: Any, job: Any, workspace: Any, node: Any, span: Any) -> None:
+def intersect_lists_with(
+    make_hits: Callable[[RayVector, Slots], Any],
+    b: Builder,
+    job: tuple[Fields, Memory],
+    workspace: Fields,
+    node: list[Scalar],
+    span: list[Scalar],
+) -> None:
     """Write to the lists of a node's slots the rays of a list that may hit them, and when.
 
     job: (recorder, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that is a
@@ -168,19 +191,21 @@ def intersect_lists_with(make_hits: Any, b: Any, job: Any, workspace: Any, node:
 
 
 @vector_code(types.int64)
-def used(b: Any, nodes: Any, row: Any) -> Any:
+def used(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
     """Return a bit for each slot that is not free."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) > EMPTY).mask()
 
 
 @vector_code(types.int64)
-def boxes(b: Any, nodes: Any, row: Any) -> Any:
+def boxes(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
     """Return a bit for each slot that is a box."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
 
 
 @vector_code(types.int64)
-def intersect_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
+def intersect_slots(
+    b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
+) -> Scalar:
     """Return a bit for each slot that the single ray may hit before its end, and store their entry times.
 
     Another eight bits say which of them it hits for certain, as far as they are boxes. The ray was loaded by
@@ -190,12 +215,20 @@ def intersect_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, r
 
 
 @vector_code(types.int64)
-def intersect_slots_longest(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any, ray: Any) -> Any:
+def intersect_slots_longest(
+    b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
+) -> Scalar:
     """Do as `intersect_slots`, but store how long the ray is in each slot, negated: the longest is least."""
     return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, far: near - far)
 
 
-def _intersect(b: Any, nodes: Any, workspace: Any, at: tuple[Any, Any, Any], order: Any) -> Any:
+def _intersect(
+    b: Builder,
+    nodes: Memory,
+    workspace: Fields,
+    at: tuple[Scalar, Scalar, Scalar],
+    order: Callable[[Lanes, Lanes], Lanes],
+) -> Scalar:
     """Test a node's slots against the single ray; store the `order` of its entry and exit times."""
     row, octant, ray = at
     planes = nodes.as_items(F32)
@@ -212,7 +245,7 @@ def _intersect(b: Any, nodes: Any, workspace: Any, at: tuple[Any, Any, Any], ord
 
 
 @vector_code(types.void)
-def rank_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> None:
+def rank_slots(b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar) -> None:
     """Store how far along the octant's diagonal each slot begins."""
     planes = nodes.as_items(F32)
     total = constant(b, F32, WIDTH, 0.0)
@@ -224,6 +257,6 @@ def rank_slots(b: Any, nodes: Any, workspace: Any, row: Any, octant: Any) -> Non
 
 
 @vector_code(types.void)
-def rank_slots_fullest(b: Any, workspace: Any) -> None:
+def rank_slots_fullest(b: Builder, workspace: Fields) -> None:
     """Store how many rays are in each slot's list, negated: the fullest is least."""
     workspace.slots.store(-workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32), I64(0))

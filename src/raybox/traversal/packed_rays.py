@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
 from raybox.bvh.node import NUDGE
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
     I1,
     I32,
     I64,
+    Builder,
     Lanes,
+    Scalar,
     constant,
     fused,
     greater,
     joined,
     lesser,
 )
-from raybox.compiler.simd_arrays import loop
+from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
@@ -90,7 +92,9 @@ def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
 
 
 @vector_code(types.void)
-def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place: Any) -> None:
+def set_up_rays(
+    b: Builder, frame: Fields, workspace: Fields, rows: Memory, where: Memory, place: list[Scalar]
+) -> None:
     """Pack the rays in rows[where[k]], begin <= k < end, and copy them in float64.
 
     place: (begin, end), or with whether the float64 copies are left to `load_float64`.
@@ -118,7 +122,7 @@ def set_up_rays(b: Any, frame: Any, workspace: Any, rows: Any, where: Any, place
 
 
 @vector_code(types.void)
-def load_float64(b: Any, workspace: Any, number: Any) -> None:
+def load_float64(b: Builder, workspace: Fields, number: Scalar) -> None:
     """Copy the rays of so many candidates in float64, where `set_up_rays` has left that out."""
     first = workspace.work.get(FIRST)
     with loop(b, number) as p:
@@ -127,14 +131,14 @@ def load_float64(b: Any, workspace: Any, number: Any) -> None:
         workspace.rays64.store(row, b.mul(r, I64(NUMBERS)))
 
 
-def _places(b: Any, begin: Any, end: Any, count: int) -> list[Any]:
+def _places(b: Builder, begin: Scalar, end: Scalar, count: int) -> list[Scalar]:
     """Return the numbers of `count` rays from begin on; past the end, the last one again."""
     last = b.sub(end, I64(1))
     lanes = [b.add(begin, I64(k)) for k in range(count)]
     return [b.select(b.icmp_signed("<", p, last), p, last) for p in lanes]
 
 
-def _row(b: Any, number: Any) -> Any:
+def _row(b: Builder, number: Scalar) -> Scalar:
     return b.mul(b.sext(number, I64), I64(NUMBERS))
 
 
@@ -145,7 +149,7 @@ def _columns_of(rows: list[Lanes]) -> Float64Rays:
     return Float64Rays(columns[:3], columns[3:6], columns[6], columns[7])
 
 
-def store_float64(b: Any, given: Float64Rays, at: Any, rays64: Any) -> None:
+def store_float64(b: Builder, given: Float64Rays, at: Scalar, rays64: Memory) -> None:
     """Store sixteen rays as rows of origin, direction, t_min, t_max."""
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     eights = zip(*(column.eights() for column in columns), strict=True)

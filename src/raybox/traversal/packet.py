@@ -24,10 +24,11 @@ from numba import types
 
 from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import closing_over, device, dispatch, whole
-from raybox.compiler.intrinsics import lowest_bit, vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
+from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code
+from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Register
 from raybox.primitives.table import prefetch_rows
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.packet_setup import end_packet
 from raybox.traversal.protocol import REGISTERED, StreamHooks, ends_rays, prefetches_boxes
@@ -40,6 +41,7 @@ from raybox.traversal.workspace import (
     RESULTS,
     UNDECIDED_BOXES,
     PacketRecorder,
+    Workspace,
 )
 
 _BLOCK = COLUMNS * LANES
@@ -53,18 +55,18 @@ class PacketAtBox(NamedTuple):
     margin: Lanes
     stop: Lanes
     result: Lanes  # of each ray, so far
-    item: Any  # the box
-    packets: PacketRecorder
-    packet: Any
+    item: Scalar  # the box
+    packets: Fields  # of the `PacketRecorder`
+    packet: Scalar
 
-    def add_to_lists(self, b: Any, some: Lanes, last: Lanes) -> None:
+    def add_to_lists(self, b: Builder, some: Lanes, last: Lanes) -> None:
         """Add the box to the lists of some of the rays, as number `last` of each."""
         ray = steps(b, b.mul(self.packet, I64(LANES)), LANES)
         places = ray * MAX_PACKET_HITS + last.to(I64)
         self.packets.item.scatter(splat(b, self.item, LANES), some, places)
 
 
-def add_undecided(b: Any, at: PacketAtBox, undecided: Lanes) -> Lanes:
+def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
     """Keep a box undecided for some of the rays; return those that keep enough already."""
     left = Register(b, constant(b, I32, LANES, 0).value)
     with b.if_then(undecided.any()):
@@ -84,7 +86,9 @@ def _intersection(decide: Any) -> Any:
     """Return the compiled function that tests a packet against a box, and records by `decide`."""
 
     @vector_code(types.void)
-    def write(b: Any, packets: Any, job: Any, workspace: Any, spot: Any, packet: Any) -> None:
+    def write(
+        b: Builder, packets: Fields, job: Fields, workspace: Fields, spot: list[Scalar], packet: Scalar
+    ) -> None:
         row, octant, slot = spot
         planes, base = job.tree.nodes.as_items(F32), b.mul(packet, I64(_BLOCK))
 
@@ -108,7 +112,12 @@ def _intersection(decide: Any) -> Any:
 
     @device
     def intersect(
-        _recorder: Any, packets: PacketRecorder, job: Any, workspace: Any, spot: Any, packet: int
+        _recorder: Recorder,
+        packets: PacketRecorder,
+        job: Job,
+        workspace: Workspace,
+        spot: tuple[int, int, int],
+        packet: int,
     ) -> None:
         write(packets, job, workspace, spot, packet)
 
@@ -116,7 +125,12 @@ def _intersection(decide: Any) -> Any:
 
 
 def intersect_box(
-    recorder: Any, packets: PacketRecorder, job: Any, workspace: Any, spot: Any, packet: int
+    recorder: Recorder,
+    packets: PacketRecorder,
+    job: Job,
+    workspace: Workspace,
+    spot: tuple[int, int, int],
+    packet: int,
 ) -> None:
     """Test a packet's rays against a box. spot: the row of its node, octant, slot; recorder: the inner."""
     raise NotImplementedError("compiled code only")
@@ -130,9 +144,18 @@ def _intersection_of(kind: type) -> Any:
 dispatch(intersect_box, _intersection_of)
 
 
+class LeafSlots(NamedTuple):
+    """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
+
+    node: int
+    octant: int
+    possible: int
+    certain: int
+
+
 @device
 def intersect_packet_lists(
-    recorder: PacketRecorder, job: Any, workspace: Any, node: int, octant: int, mask: int
+    recorder: PacketRecorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int
 ) -> None:
     """Test the packets of the lists of some slots of a node against the boxes in these slots."""
     while mask != 0:
@@ -147,9 +170,9 @@ def intersect_packet_lists(
 
 @device
 def intersect_single_packet(
-    recorder: PacketRecorder, job: Any, workspace: Any, slots: Any, packet: int
+    recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
 ) -> None:
-    """Test one packet against the boxes in some slots of a node (`raybox.traversal.stream.LeafSlots`)."""
+    """Test one packet against the boxes in some slots of a node."""
     node, octant, mask = slots.node, slots.octant, slots.possible
     while mask != 0:
         slot = lowest_bit(mask)

@@ -1,7 +1,7 @@
-"""Rays that come in packets: which rays make packets, and the loop that answers them.
+"""Packets of rays: which rays form packets, and the loop that traverses the tree with them.
 
 Neighbours that go nearly the same way, as in pictures and sweeps, are traversed sixteen at a time
-(`raybox.traversal.packet`); the others, and the few that are deferred, get the keys by which
+(`raybox.traversal.packet`); the others, and those that are deferred, get the keys by which
 `raybox.traversal.ray_groups` sorts them.
 
 Boxes that rays of packets keep undecided are resolved in float64, eight at a time, after the traversal. They
@@ -15,8 +15,10 @@ import numpy as np
 
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import larger, smaller
+from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
+from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
@@ -42,11 +44,12 @@ from raybox.traversal.workspace import (
     make_workspace,
     room_for,
 )
+from raybox.validation import Bools, Floats, Ints
 
 
 @device
 def resolve_undecided(
-    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup
+    packets: PacketRecorder, job: Job, order: Order, workspace: Workspace, group: PacketGroup
 ) -> None:
     """Resolve the undecided boxes of packets, update their rays' results, and list undecided rays."""
     count = whole(0)
@@ -65,7 +68,12 @@ def resolve_undecided(
 
 @device
 def write_packet_results(
-    packets: PacketRecorder, job: Any, order: Order, workspace: Workspace, group: PacketGroup, out: Any
+    packets: PacketRecorder,
+    job: Job,
+    order: Order,
+    workspace: Workspace,
+    group: PacketGroup,
+    out: Bools | Ints,
 ) -> None:
     """Resolve the undecided boxes of packets; write each hit ray's result + 1 to `out`.
 
@@ -88,7 +96,7 @@ def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
 
 @device
 def _add_candidates(
-    packets: PacketRecorder, rays: Any, workspace: Workspace, base: int, p: int, count: int
+    packets: PacketRecorder, rays: RayRows, workspace: Workspace, base: int, p: int, count: int
 ) -> int:
     """Add the undecided boxes of a packet's rays to the candidates; return how many there are now."""
     for lane in range(LANES):
@@ -97,7 +105,7 @@ def _add_candidates(
             copy_ray(rays, base + packets.first[p] + lane, workspace.rays64, r)
             workspace.state[r, RESULT] = packets.state[p, RESULTS, lane]
             workspace.state[r, TIMED] = MISS_INDEX
-            # recording may end a ray, in units of a packed ray: without effect, none of these goes on
+            # recording may end a ray, in any units: none of these rays is traversed further
             workspace.packed_rays[r, STOP], workspace.power[r], workspace.shift[r] = np.inf, 0, 0.0
             for k in range(packets.state[p, UNDECIDED_BOXES, lane] + 1):
                 box = whole(packets.item[r * MAX_PACKET_HITS + k])
@@ -116,14 +124,14 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
                 list_undecided(order, packets.first[p] + lane)
 
 
-# boxes that a packet may be wide (measured at 10^3, 10^5, 10^6 boxes: level with streams at 6 to 8)
+# how many boxes a packet may be wide (10^3, 10^5, 10^6 boxes: at 6 to 8 as fast as streams)
 GRAINS = 5.0
 _SAMPLES = 32
 
 
 @device
-def _is_coherent(rays: Any, numbers: Any, at: int) -> bool:
-    """Return whether the sixteen rays from `at` on seem to make a packet, by four of them.
+def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
+    """Return whether the sixteen rays from `at` on seem to form a packet, by a test of four.
 
     They run into one octant and, at the centre of the scene, are no farther apart than a few boxes are long.
     """
@@ -142,8 +150,8 @@ def _is_coherent(rays: Any, numbers: Any, at: int) -> bool:
 
 
 @entry
-def seem_coherent(rays: Any, numbers: Any, begin: int, end: int) -> bool:
-    """Return whether some of a few samples of rays seem to make packets."""
+def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int) -> bool:
+    """Return whether any of a few samples of rays seems to form a packet."""
     for k in range(_SAMPLES):
         if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1)):
             return True
@@ -165,11 +173,11 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Workspace]:
 
 @entry
 def traverse_packets(
-    job: Any, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
+    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
 ) -> int:
-    """Answer the packets among some rays; write the keys of the others, and return how many these are.
+    """Traverse with the packets among some rays; key the others, and return their number.
 
-    Goes on from ``order.place[NEXT]``. Where that is not the span's end afterwards, there was no room.
+    Continues at ``order.place[NEXT]``. Where that is not the span's end afterwards, there was no room.
     """
     base, _, end = span
     at, left, most = whole(order.place[NEXT]), whole(0), recorder.first.size
@@ -201,8 +209,8 @@ def traverse_packets(
 
 
 @device
-def _write_last_keys(job: Any, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
-    """Write the keys of fewer than sixteen rays: with those of their neighbours."""
+def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
+    """Write the keys of fewer than sixteen rays, computed together with their neighbours'."""
     base, begin, end = span
     first = larger(0, end - LANES)
     sort_keys(job.rays, job.frame, base + first, base + first + LANES, workspace.lists)
@@ -211,12 +219,12 @@ def _write_last_keys(job: Any, order: Order, workspace: Workspace, span: tuple[i
 
 
 @device
-def _write_keys(job: Any, order: Order, base: int, at: int) -> None:
+def _write_keys(job: Job, order: Order, base: int, at: int) -> None:
     sort_keys(job.rays, job.frame, base + at, base + at + LANES, order.keys[at:])
 
 
 @device
-def _traverse_octants(job: Any, workspace: Workspace, recorder: PacketRecorder, packets: int) -> None:
+def _traverse_octants(job: Job, workspace: Workspace, recorder: PacketRecorder, packets: int) -> None:
     """Traverse the tree with packets, octant by octant."""
     for octant in range(8):
         number = whole(0)
@@ -229,7 +237,7 @@ def _traverse_octants(job: Any, workspace: Workspace, recorder: PacketRecorder, 
 
 
 @device
-def _key_deferred(job: Any, recorder: PacketRecorder, order: Order, base: int, packets: int) -> int:
+def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, base: int, packets: int) -> int:
     """Write the keys of deferred rays; return how many there are."""
     total = 0
     for p in range(packets):

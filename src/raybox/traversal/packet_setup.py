@@ -13,8 +13,21 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.node import NUDGE
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, F64, I32, I64, Lanes, constant, fused, greater, lesser, splat
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    fused,
+    greater,
+    lesser,
+    splat,
+)
 from raybox.compiler.simd_arrays import Register
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays, store_float64
@@ -47,7 +60,7 @@ class _Chord(NamedTuple):
     end: Lanes
 
 
-def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> None:
+def bound(b: Builder, frame: Fields, workspace: Fields, rays: PacketRays, packet: Scalar) -> None:
     """Write the slab coefficients of a packet, and where it ends."""
     row = b.mul(packet, I64(SLAB_WORDS))
     chord = _span(b, frame, rays)
@@ -60,12 +73,12 @@ def bound(b: Any, frame: Any, workspace: Any, rays: PacketRays, packet: Any) -> 
     end_packet(b, workspace, packet, rays.words.stop)
 
 
-def end_packet(b: Any, workspace: Any, packet: Any, stops: Lanes) -> None:
+def end_packet(b: Builder, workspace: Fields, packet: Scalar, stops: Lanes) -> None:
     """Write where a packet ends: with the last of its rays."""
     workspace.packed_rays.store(stops.greatest(), b.add(b.mul(packet, I64(PACKED_WORDS)), I64(STOP)))
 
 
-def _span(b: Any, frame: Any, rays: PacketRays) -> _Chord:
+def _span(b: Builder, frame: Fields, rays: PacketRays) -> _Chord:
     """Return between which planes lies all that the rays may hit."""
     words, clipped, alive = rays
     places = []
@@ -129,7 +142,9 @@ _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 
 @vector_code(types.int64)
-def set_up_packet(b: Any, job: Any, workspace: Any, recorder: Any, at: Any, packet: Any) -> Any:
+def set_up_packet(
+    b: Builder, job: Fields, workspace: Fields, recorder: Fields, at: Scalar, packet: Scalar
+) -> Scalar:
     """Make a packet of the rays from `at` on; return their octant, NO_OCTANT or UNFIT."""
     clipped, given = _load_sixteen(b, job, at)
     octant = Register(b, I64(NO_OCTANT))
@@ -139,8 +154,13 @@ def set_up_packet(b: Any, job: Any, workspace: Any, recorder: Any, at: Any, pack
 
 
 def _set_up(
-    b: Any, job: Any, workspace: Any, recorder: Any, rays: tuple[ClippedRays, Float64Rays], packet: Any
-) -> Any:
+    b: Builder,
+    job: Fields,
+    workspace: Fields,
+    recorder: Fields,
+    rays: tuple[ClippedRays, Float64Rays],
+    packet: Scalar,
+) -> Scalar:
     """Make a packet of rays of which some may hit something; return their octant or UNFIT."""
     clipped, given = rays
     words = pack_rays(clipped)
@@ -169,7 +189,7 @@ def _set_up(
     return b.select(fit, octant, I64(UNFIT))
 
 
-def _load_sixteen(b: Any, job: Any, at: Any) -> Any:
+def _load_sixteen(b: Builder, job: Fields, at: Scalar) -> tuple[ClippedRays, Float64Rays]:
     """Load sixteen neighbouring rays: whole vectors, transposed by shuffles."""
     o, d = (load_columns(b, v, at) for v in (job.rays.origins, job.rays.directions))
     ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]

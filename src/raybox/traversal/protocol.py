@@ -12,29 +12,35 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from raybox.compiler.decorators import device, dispatch, no, yes
+from raybox.geometry import Rows
+from raybox.primitives.instance_ray import AnyRay
+from raybox.traversal.job import Job, Recorder
+from raybox.traversal.workspace import Order, PacketGroup, PacketRecorder, Span, Workspace
 
 
 @device
-def add_pair(_recorder: Any, workspace: Any, count: int, ray: int, primitive: int) -> int:
+def add_pair(_recorder: Recorder, workspace: Workspace, count: int, ray: int, primitive: int) -> int:
     """Add a ray and a primitive to the candidates; return how many there are now."""
     workspace.pairs.ray[count], workspace.pairs.item[count] = ray, primitive
     return count + 1
 
 
 @device
-def record_none(_recorder: Any, _job: Any, _workspace: Any, _spot: Any, _ray: int) -> bool:
+def record_none(
+    _recorder: Recorder, _job: Job, _workspace: Workspace, _spot: tuple[int, int, int], _ray: int
+) -> bool:
     """Record no certain hit: every box is a candidate."""
     return False
 
 
 @device
-def always_room(_recorder: Any, _rays: int) -> bool:
+def always_room(_recorder: Recorder, _rays: int) -> bool:
     """Return that there is room for the results of any number of rays."""
     return True
 
 
 @device
-def always_finished(_recorder: Any, _state: Any, _job: Any, _k: int) -> bool:
+def always_finished(_recorder: Recorder, _state: Recorder, _job: Job, _k: int) -> bool:
     """Return that there was room for a ray's result, which is written already."""
     return True
 
@@ -109,12 +115,12 @@ def register(hooks: Hooks) -> None:
     REGISTERED.exact.update(hooks.exact)
 
 
-def record(recorder: Any, job: Any, workspace: Any, count: int) -> None:
+def record(recorder: Recorder, job: Job, workspace: Workspace, count: int) -> None:
     """Record the candidates of a workspace, which were resolved; never guess: see `mark_undecided`."""
     raise NotImplementedError("compiled code only")
 
 
-def write_results(recorder: Any, job: Any, order: Any, workspace: Any, group: Any) -> bool:
+def write_results(recorder: Recorder, job: Job, order: Order, workspace: Workspace, group: Span) -> bool:
     """Write the results of a group and list its undecided rays; return whether there was room.
 
     group: the first ray of the batch, and where in the order the group begins and ends.
@@ -122,12 +128,14 @@ def write_results(recorder: Any, job: Any, order: Any, workspace: Any, group: An
     raise NotImplementedError("compiled code only")
 
 
-def add_candidate(recorder: Any, workspace: Any, count: int, ray: int, primitive: int) -> int:
+def add_candidate(recorder: Recorder, workspace: Workspace, count: int, ray: int, primitive: int) -> int:
     """Add a ray and a primitive to the candidates; return how many there are now."""
     raise NotImplementedError("compiled code only")
 
 
-def record_certain(recorder: Any, job: Any, workspace: Any, spot: Any, ray: int) -> bool:
+def record_certain(
+    recorder: Recorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], ray: int
+) -> bool:
     """Record that a ray hits the box in a slot for certain; return whether that is all there is to do.
 
     spot: node, octant, slot.
@@ -135,57 +143,64 @@ def record_certain(recorder: Any, job: Any, workspace: Any, spot: Any, ray: int)
     raise NotImplementedError("compiled code only")
 
 
-def ends_rays(recorder: Any) -> bool:
+def ends_rays(recorder: Recorder) -> bool:
     """Return whether rays may end before they have hit everything."""
     raise NotImplementedError("compiled code only")
 
 
-def defers_float64(recorder: Any) -> bool:
+def defers_float64(recorder: Recorder) -> bool:
     """Return whether float64 copies of rays are made on demand."""
     raise NotImplementedError("compiled code only")
 
 
-def has_unwritten(recorder: Any) -> bool:
+def has_unwritten(recorder: Recorder) -> bool:
     """Return whether a group was traversed whose results had no room."""
     raise NotImplementedError("compiled code only")
 
 
-def write_packets(recorder: Any, packets: Any, job: Any, order: Any, workspace: Any, place: Any) -> None:
+def write_packets(
+    recorder: Recorder,
+    packets: PacketRecorder,
+    job: Job,
+    order: Order,
+    workspace: Workspace,
+    place: PacketGroup,
+) -> None:
     """Write the results of so many packets. place: the first ray of the batch, and how many packets."""
     raise NotImplementedError("compiled code only")
 
 
-def write_misses(recorder: Any, begin: int, end: int) -> None:
+def write_misses(recorder: Recorder, begin: int, end: int) -> None:
     """Write the results of rays that hit nothing: group by group, while they are in a core's cache."""
     raise NotImplementedError("compiled code only")
 
 
-def has_room(recorder: Any, rays: int) -> bool:
+def has_room(recorder: Recorder, rays: int) -> bool:
     """Return whether there is room for the results of so many rays in packets."""
     raise NotImplementedError("compiled code only")
 
 
-def prefetches_boxes(recorder: Any) -> bool:
+def prefetches_boxes(recorder: Recorder) -> bool:
     """Return whether boxes that packets are tested against are read soon after."""
     raise NotImplementedError("compiled code only")
 
 
-def needs_rays64(recorder: Any) -> bool:
+def needs_rays64(recorder: Recorder) -> bool:
     """Return whether float64 copies of all rays in packets are needed."""
     raise NotImplementedError("compiled code only")
 
 
-def resolve(recorder: Any, rows: Any, ray: Any, i: int) -> float:
+def resolve(recorder: Recorder, rows: Rows, ray: AnyRay, i: int) -> float:
     """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
     raise NotImplementedError("compiled code only")
 
 
-def start(recorder: Any, k: int) -> Any:
+def start(recorder: Recorder, k: int) -> Recorder:
     """Return the state of ray k, which has hit nothing yet."""
     raise NotImplementedError("compiled code only")
 
 
-def finish(recorder: Any, state: Any, job: Any, k: int) -> bool:
+def finish(recorder: Recorder, state: Recorder, job: Job, k: int) -> bool:
     """Write the result of ray k; return False if there was no room."""
     raise NotImplementedError("compiled code only")
 

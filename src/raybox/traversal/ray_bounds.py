@@ -7,12 +7,14 @@ so that a time of entry or exit is off by 5u of itself, of which `_ROUGH` is 8u.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.node import FAR, NUDGE
-from raybox.compiler.simd import F32, F64, I32, I64, Lanes, constant, greater, lesser, splat
+from raybox.compiler.intrinsics import Fields
+from raybox.compiler.simd import F32, F64, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser, splat
+from raybox.compiler.simd_arrays import Memory
 from raybox.traversal.ray_setup import CENTER, HIGH, LOW, REACH, SCALE
 
 SINGLE = 2.0**-22  # four times what float32 rounds off
@@ -61,7 +63,7 @@ class _ScaledDirection(NamedTuple):
     tame: Lanes
 
 
-def clip_rays(b: Any, given: Float64Rays, frame: Any) -> ClippedRays:
+def clip_rays(b: Builder, given: Float64Rays, frame: Fields) -> ClippedRays:
     """Return rays in tree coordinates, clipped to the bounds of all boxes."""
     numbers, count = frame.numbers, given.t_min.count
     v = [
@@ -96,7 +98,7 @@ def largest(axes: list[Lanes]) -> Lanes:
     return greater(x, greater(y, z))
 
 
-def _scale_direction(b: Any, d: list[Lanes], exponent: Any) -> _ScaledDirection:
+def _scale_direction(b: Builder, d: list[Lanes], exponent: Scalar) -> _ScaledDirection:
     """Scale directions so that the longest part is in [1/2, 1); exact, except parts below `_STEADY`."""
     count = d[0].count
     longest = largest(d)
@@ -110,7 +112,7 @@ def _scale_direction(b: Any, d: list[Lanes], exponent: Any) -> _ScaledDirection:
 
 
 def _clip(
-    numbers: Any, rays: tuple[list[Lanes], list[Lanes], list[Lanes]], ends: tuple[Lanes, Lanes]
+    numbers: Memory, rays: tuple[list[Lanes], list[Lanes], list[Lanes]], ends: tuple[Lanes, Lanes]
 ) -> tuple[Lanes, Lanes, Lanes]:
     """Clip ranges to the bounds of all boxes, outward; return also which rays stand still beside them.
 

@@ -5,16 +5,16 @@ by their keys, `scatter` puts them where those with their key belong, and `trave
 tree with a part of the sorted rays.
 """
 
-from typing import Any
-
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, LANES, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
 from raybox.traversal.workspace import FIRST, NEXT, UNDECIDED_RAYS, Order, Span, Workspace
+from raybox.validation import Ints, Ints32
 
 SMALL_BATCH = 1024  # so many rays are not worth sorting: that costs as much as traversing with some 500
 CACHED_RAYS = 1024  # rays that a core's first cache holds
@@ -23,20 +23,20 @@ _AHEAD = 16  # places are prefetched so many rays before: halves the time of sca
 
 
 @device
-def _set_up(job: Any, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
+def _set_up(job: Job, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
     """Pack the rays of a group: emitted once, called twice."""
     workspace.work[FIRST] = span.begin
     set_up_rays(job.frame, workspace, order.rows, order.where, (span.begin, span.end, deferred))
 
 
 @device
-def _traverse(job: Any, recorder: Any, workspace: Workspace, octant: int, number: int) -> None:
+def _traverse(job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int) -> None:
     """Traverse the tree with the first list: emitted once, called twice."""
     traverse_stream(job, recorder, workspace, octant, number)
 
 
 @device
-def _write(recorder: Any, job: Any, order: Order, workspace: Workspace, span: Span) -> bool:
+def _write(recorder: Recorder, job: Job, order: Order, workspace: Workspace, span: Span) -> bool:
     """Write a group's results: compiled once, for an entry and for a device function."""
     resolve_waiting(job, recorder, workspace)
     return write_results(recorder, job, order, workspace, span)
@@ -50,7 +50,7 @@ def _list_all(workspace: Workspace, number: int) -> None:
 
 
 @entry
-def list_keys(job: Any, span: Span, order: Order, counts: Any, keys: Any, past: bool) -> int:
+def list_keys(job: Job, span: Span, order: Order, counts: Ints, keys: Ints32, past: bool) -> int:
     """List the keys of rays, less those that hit nothing, copy these rays, count each key; return how many.
 
     Their keys, numbers and rows begin at `span.begin`. keys: room for those of CACHED_RAYS rays and 16 more;
@@ -76,7 +76,7 @@ def list_keys(job: Any, span: Span, order: Order, counts: Any, keys: Any, past: 
 
 
 @entry
-def scatter(span: Any, order: Order, places: Any) -> None:
+def scatter(span: tuple[int, int], order: Order, places: Ints) -> None:
     """Put the rays begin <= row < end of the list in order; places: where the next ray of each key goes."""
     for row in range(span[0], span[1]):
         soon = places[order.keys[smaller(row + _AHEAD, span[1] - 1)]]
@@ -90,7 +90,7 @@ def scatter(span: Any, order: Order, places: Any) -> None:
 
 @entry
 def traverse_groups(
-    job: Any, span: Span, order: Order, workspace: Workspace, recorder: Any, size: int
+    job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder, size: int
 ) -> bool:
     """Record the results of sorted rays, in groups of up to `size`; return False if there was no room.
 
@@ -116,7 +116,7 @@ def traverse_groups(
 
 
 @device
-def _traverse_unsorted(job: Any, span: Span, order: Order, workspace: Workspace, recorder: Any) -> bool:
+def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder) -> bool:
     """Record the results of rays one by one, in their own order; return False if there was no room."""
     base, begin, end = span
     if has_unwritten(recorder):

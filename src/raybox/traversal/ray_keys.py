@@ -7,21 +7,21 @@ nothing, or are not packed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
 from raybox.bvh.node import NUDGE
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
     I1,
     I32,
     I64,
+    Builder,
     Lanes,
+    Scalar,
     constant,
     greater,
     has,
@@ -30,7 +30,7 @@ from raybox.compiler.simd import (
     lined_up,
     steps,
 )
-from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.traversal.ray_setup import (
     CELLS,
     CELLS_A_UNIT,
@@ -42,6 +42,7 @@ from raybox.traversal.ray_setup import (
     NUMBERS,
     SCALE,
 )
+from raybox.validation import Ints, Ints32
 
 SINGLE_RAY_KEY = 8 * CELLS**3  # the key of rays that go one by one, each decision exact
 MISS_KEY = SINGLE_RAY_KEY + 1  # the key of rays that hit nothing
@@ -52,7 +53,7 @@ _AHEAD = 176  # rays that are prefetched: 4 KB of origins
 _LINE = 8  # numbers in a cache line
 
 
-def bounds_in_a_row(b: Any, bound: Any, at: Any) -> Lanes:
+def bounds_in_a_row(b: Builder, bound: Memory, at: Scalar) -> Lanes:
     """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
     with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
         with many:
@@ -72,7 +73,7 @@ def columns_of(rows: Lanes) -> list[Lanes]:
     return [rows.permuted(range(k, 3 * LANES, 3)) for k in range(3)]
 
 
-def load_columns(b: Any, vectors: Any, at: Any) -> list[Lanes]:
+def load_columns(b: Builder, vectors: Memory, at: Scalar) -> list[Lanes]:
     """Load sixteen neighbouring vectors, axis by axis."""
     row = b.mul(at, I64(3))
     if has("avx512f"):
@@ -81,7 +82,7 @@ def load_columns(b: Any, vectors: Any, at: Any) -> list[Lanes]:
     return [joined(list(parts)) for parts in zip(*fours, strict=True)]
 
 
-def _load_four(b: Any, vectors: Any, row: Any) -> list[Lanes]:
+def _load_four(b: Builder, vectors: Memory, row: Scalar) -> list[Lanes]:
     """Load four, by shuffles that AVX2 has: of longer ones LLVM goes lane by lane there."""
     one, two, three = (vectors.load(b.add(row, I64(4 * k)), 4) for k in range(3))
     picks = [0, 1, 6, 7]
@@ -90,7 +91,7 @@ def _load_four(b: Any, vectors: Any, row: Any) -> list[Lanes]:
 
 
 @device
-def sort_by(keys: Any, number: int, starts: Any, order: Any) -> None:
+def sort_by(keys: Ints32, number: int, starts: Ints, order: Ints32) -> None:
     """Write so many rays in the order of their keys, and where each key begins.
 
     Key k has starts[k] <= place < starts[k + 1]; there is room in starts for two more than the largest key.
@@ -109,7 +110,7 @@ def sort_by(keys: Any, number: int, starts: Any, order: Any) -> None:
 
 
 @vector_code(types.void)
-def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) -> None:
+def sort_keys(b: Builder, rays: Fields, frame: Fields, begin: Scalar, end: Scalar, keys: Memory) -> None:
     """Write the keys of the rays begin <= k < end: octant and cell of entry, or one of the keys above.
 
     keys[0] is that of ray begin. There are 16 rays at least.
@@ -123,7 +124,7 @@ def sort_keys(b: Any, rays: Any, frame: Any, begin: Any, end: Any, keys: Any) ->
         keys.store(sorter.key(rays, b.add(begin, at)), at)
 
 
-def _prefetch_rays(b: Any, rays: Any, at: Any) -> None:
+def _prefetch_rays(b: Builder, rays: Fields, at: Scalar) -> None:
     """Prefetch sixteen rays to come: a core by itself fetches too few lines at once."""
     row = b.mul(b.add(at, I64(_AHEAD)), I64(3))
     for vectors in (rays.origins, rays.directions):
@@ -132,7 +133,9 @@ def _prefetch_rays(b: Any, rays: Any, at: Any) -> None:
 
 
 @vector_code(types.int64)
-def keep_keys(b: Any, keys: Any, span: Any, row: Any, listed: Any, numbers: Any) -> Any:
+def keep_keys(
+    b: Builder, keys: Memory, span: list[Scalar], row: Scalar, listed: Memory, numbers: Memory
+) -> Scalar:
     """List the keys and numbers of the rays begin <= k < end that may hit anything; return where they end.
 
     span: (begin, end); keys[0] is that of ray begin. The lists go on from `row`, and `listed` may be the
@@ -157,7 +160,9 @@ def keep_keys(b: Any, keys: Any, span: Any, row: Any, listed: Any, numbers: Any)
 
 
 @vector_code(types.void)
-def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) -> None:
+def copy_rays(
+    b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: list[Scalar], rows: Memory
+) -> None:
     """Copy the rays base + numbers[row], begin <= row < end, to rows. span: (begin, end), or with `past`.
 
     A row is a cache line: one fetch, where an origin and a direction lie in two or three, among those of rays
@@ -177,12 +182,12 @@ def copy_rays(b: Any, rays: Any, base: Any, numbers: Any, span: Any, rows: Any) 
 
 
 @vector_code(types.void)
-def copy_ray(b: Any, rays: Any, ray: Any, rows: Any, row: Any) -> None:
+def copy_ray(b: Builder, rays: Fields, ray: Scalar, rows: Memory, row: Scalar) -> None:
     """Copy one ray to a row."""
     rows.store(_row_of(b, rays, ray), b.mul(row, I64(NUMBERS)))
 
 
-def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
+def _row_of(b: Builder, rays: Fields, ray: Scalar) -> Lanes:
     """Return the row of a ray: origin, direction, t_min, t_max."""
     first = b.mul(ray, I64(3))
     ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
@@ -196,7 +201,7 @@ def _row_of(b: Any, rays: Any, ray: Any) -> Lanes:
 class _Sorter:
     """The numbers of a frame that keys are made of, in float32."""
 
-    def __init__(self, b: Any, numbers: Any) -> None:
+    def __init__(self, b: Builder, numbers: Memory) -> None:
         self.b = b
         three = numbers.load(CENTER, 4)
         self.center = three.permuted(list(range(3)) * LANES)
@@ -207,7 +212,7 @@ class _Sorter:
             for begin in (LOW, HIGH, CORNER, CELLS_A_UNIT)
         )
 
-    def key(self, rays: Any, at: Any) -> Lanes:
+    def key(self, rays: Fields, at: Scalar) -> Lanes:
         """Return the keys of rays from `at` on."""
         b, row = self.b, self.b.mul(at, I64(3))
         o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))

@@ -46,16 +46,14 @@ Rays whose numbers are so large or small that floats might over- or underflow ar
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, WIDTH, Tree
+from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.compiler.decorators import device, whole
-from raybox.compiler.intrinsics import larger
 from raybox.compiler.simd import has
-from raybox.exact.error_free import power_of_two
-from raybox.primitives.status import UNDECIDED_INDEX
+from raybox.validation import Floats, Floats32, Ints32
 
 PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
@@ -82,7 +80,7 @@ def at_a_time() -> int:
 class Frame(NamedTuple):
     """Tree coordinates as vector code reads them, and the grid by which rays are sorted."""
 
-    numbers: Any  # float64 (18,), see `CENTER` and so on
+    numbers: Floats  # (18,), see `CENTER` and so on
     exponent: int
 
 
@@ -100,7 +98,7 @@ def frame_of(tree: Tree) -> Frame:
     return make_frame(tree.center, tree.exponent, tree.root, _grain(tree.nodes))
 
 
-def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Frame:
+def make_frame(center: Floats, exponent: int, root: Floats, grain: float = 0.0) -> Frame:
     """Return the frame of boxes with these tree coordinates, and these bounds in them."""
     low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
     size = np.maximum(up - low, 2.0**-30)
@@ -109,7 +107,7 @@ def make_frame(center: Any, exponent: int, root: Any, grain: float = 0.0) -> Fra
     return Frame(np.concatenate(numbers), exponent)
 
 
-def _grain(nodes: Any) -> float:
+def _grain(nodes: Ints32) -> float:
     """Return how long boxes are: the median of the mean of three axes, of a few hundred boxes."""
     some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), _SAMPLE)).astype(np.int64)]
     children = some[:, CHILD:]
@@ -120,41 +118,9 @@ def _grain(nodes: Any) -> float:
 
 
 @device
-def octant_of(packed_rays: Any, r: int) -> int:
+def octant_of(packed_rays: Floats32, r: int) -> int:
     """Return the octant that a packed ray runs into."""
     octant = whole(0)
     for axis in range(3):
         octant |= int(packed_rays[r, INVERSE + axis] < 0.0) << axis
     return octant
-
-
-_ROUND = 2.0**-50
-
-
-@device
-def mark_undecided(workspace: Any, ray: int) -> None:
-    """Leave a ray to the exact fallback."""
-    workspace.state[ray, RESULT] = UNDECIDED_INDEX
-    workspace.packed_rays[ray, STOP] = PASSES
-
-
-@device
-def latest_for(workspace: Any, ray: int, t: float) -> Any:
-    """Return a time in the units of a packed ray, rounded up to float32, and not before its beginning."""
-    x = t * power_of_two(workspace.power[ray])
-    shift = np.float64(workspace.shift[ray])
-    y = x - shift + (abs(x) + abs(shift)) * _ROUND
-    return np.float32(larger(y + (abs(y) * LATER + NUDGE), 0.0))
-
-
-@device
-def end_at(workspace: Any, ray: int, t: float) -> None:
-    """End a ray at t, if it does not end sooner: nothing after it matters."""
-    late = latest_for(workspace, ray, t)
-    workspace.packed_rays[ray, STOP] = min(workspace.packed_rays[ray, STOP], late)
-
-
-@device
-def both_at_range_start(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Return whether two times, each given by its bounds, are both the beginning of the ray's range."""
-    return one[0] == one[1] and other[0] == other[1] and one[0] == other[0]

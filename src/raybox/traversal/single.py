@@ -7,39 +7,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
+from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, vector_code
-from raybox.compiler.simd import F32, I64, greater, lesser, splat
-from raybox.compiler.struct_ref import struct
+from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, splat
+from raybox.compiler.simd_arrays import Memory
+from raybox.geometry import Rows
+from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import TABLE, finish_ray
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
+from raybox.traversal.workspace import Workspace
+from raybox.validation import Bools, Floats32, Ints, Ints32
 
 _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
-
-
-@struct
-class Job(NamedTuple):
-    """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
-
-    tree: Tree
-    rows: Any
-    rays: Any
-    allowed: Any  # bool for each primitive, or empty: all
-    frame: Any = None  # the `Frame` of the tree, for primitives with vector code
-    base: int = 0  # the index of row 0
 
 
 class Scratch(NamedTuple):
     """Memory of a traversal, made once for many rays."""
 
-    node: Any  # int32: the stack
-    time: Any  # float32: entry times of the nodes of the stack
-    slots: Any  # float32: entry times of a node's slots
-    visited: Any  # int64: how many nodes were tested, and how many primitives were resolved
+    node: Ints32  # the stack
+    time: Floats32  # entry times of the nodes of the stack
+    slots: Floats32  # entry times of a node's slots
+    visited: Ints  # how many nodes were tested, and how many primitives were resolved
 
 
 def make_scratch() -> Scratch:
@@ -53,7 +46,9 @@ def make_scratch() -> Scratch:
 
 
 @vector_code(types.int64)
-def intersect_slots(b: Any, nodes: Any, row: Any, slabs: RaySlabs, stop: Any, slots: Any) -> Any:
+def intersect_slots(
+    b: Builder, nodes: Memory, row: Scalar, slabs: RaySlabs, stop: Scalar, slots: Memory
+) -> Scalar:
     """Return a bit for each slot that the ray may hit before `stop`, and store their entry times."""
     planes = nodes.as_items(F32)
     near, far = splat(b, slabs.start, WIDTH), splat(b, stop, WIDTH)
@@ -69,7 +64,7 @@ def intersect_slots(b: Any, nodes: Any, row: Any, slabs: RaySlabs, stop: Any, sl
 
 
 @inlined
-def push(scratch: Any, base: int, top: int, node: int, time: Any) -> int:
+def push(scratch: Scratch | Workspace, base: int, top: int, node: int, time: float) -> int:
     """Push a node so that the nearest of those above `base` is on top; return the new top.
 
     scratch: anything with the arrays `node` and `time`.
@@ -93,20 +88,20 @@ def push_root(scratch: Scratch, slabs: RaySlabs) -> int:
 
 
 @inlined
-def intersect_node(nodes: Any, node: int, slabs: RaySlabs, stop: Any, scratch: Scratch) -> int:
+def intersect_node(nodes: Ints32, node: int, slabs: RaySlabs, stop: np.float32, scratch: Scratch) -> int:
     """Return a bit for each slot of a node that the ray may hit before `stop`; see `intersect_slots`."""
     scratch.visited[0] += 1
     return intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
 
 
 @inlined
-def is_allowed(allowed: Any, leaf: int) -> bool:
+def is_allowed(allowed: Bools, leaf: int) -> bool:
     """Return whether the primitive of a leaf may be hit."""
     return allowed.size == 0 or allowed[~leaf]
 
 
 @inlined
-def earlier(limit: float, time: float, stop: Any, slabs: RaySlabs) -> tuple[float, Any]:
+def earlier(limit: float, time: float, stop: np.float32, slabs: RaySlabs) -> tuple[float, np.float32]:
     """Return the earlier of two times after which no hit matters, and where the ray then ends.
 
     stop: where it ends by `limit`, in tree coordinates.
@@ -117,7 +112,9 @@ def earlier(limit: float, time: float, stop: Any, slabs: RaySlabs) -> tuple[floa
 
 
 @inlined
-def traverse_tree(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
+def traverse_tree(
+    rows: Rows, job: Job, slabs: RaySlabs, ray: AnyRay, recorder: Recorder, scratch: Scratch
+) -> float:
     """Resolve every allowed primitive whose box the ray may hit, nearest first, until none matters.
 
     Return the time after which no other hit matters; NaN: none matters at all.
@@ -153,7 +150,9 @@ TRAVERSALS: dict[type, Callable[..., Any]] = {}
 """Traversals by class of rows; `traverse_tree` is that of all others."""
 
 
-def traverse_rows(rows: Any, job: Job, slabs: RaySlabs, ray: Any, recorder: Any, scratch: Scratch) -> float:
+def traverse_rows(
+    rows: Rows, job: Job, slabs: RaySlabs, ray: AnyRay, recorder: Recorder, scratch: Scratch
+) -> float:
     """Traverse the tree of a job, as its class of rows requires; see `traverse_tree`."""
     raise NotImplementedError("compiled code only")
 
@@ -168,7 +167,7 @@ dispatch(traverse_rows, _traversal_of, inline=True)
 
 
 @inlined
-def traverse(job: Job, k: int, recorder: Any, scratch: Scratch) -> None:
+def traverse(job: Job, k: int, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed primitive whose box ray k may hit, nearest first, until none matters."""
     ray = get_ray(job.rays, k)
     if is_empty(ray):
@@ -179,7 +178,7 @@ def traverse(job: Job, k: int, recorder: Any, scratch: Scratch) -> None:
 
 
 @exact_entry
-def traverse_rays(job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
+def traverse_rays(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Recorder) -> int:
     """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
     for k in range(span[0], span[1]):
         state = start(recorder, k)

@@ -6,7 +6,7 @@ for a far plane o_far against it, by more than all rounding so far. So N = (b - 
 most T for near planes, and at least T for far ones, by 2^-100 or more. What float32 computes is
 ``fl(fl(b - o) * inv) = N (1 + e)``, abs(e) <= 3.01 * 2^-24 (two roundings, and inv's own), off by
 2^-149 where it underflows. `raybox.traversal.single` therefore takes near times smaller, and far
-times larger, by the factor 1 +- 2^-22 (`PAD`). A parent's planes lie outside its child's, and
+times larger, by the factor 1 +- 2^-22. A parent's planes lie outside its child's, and
 rounding is monotone: ``b <= b'  =>  fl(fl(b - o) * inv) <= fl(fl(b' - o) * inv)`` for inv > 0, so
 a parent never drops a ray that its child accepts.
 
@@ -14,14 +14,15 @@ Axes along which the ray (nearly) stands still have inv = inf: the times are the
 for a slab round the origin. ``0 * inf`` is NaN, which constrains nothing.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from raybox.bvh.node import FAR, Tree, outward_down, outward_up
 from raybox.compiler.decorators import device, inlined
+from raybox.exact.double_double import Vector3
 from raybox.exact.error_free import exponent_of, scaled
-from raybox.primitives.ray import extent
+from raybox.primitives.ray import Mover, Ray, extent
 
 _SLOW = 2.0**-60  # direction parts below this share of the largest: the ray stands still
 _ROUND = 2.0**-50
@@ -29,26 +30,27 @@ _SMALLEST = 5e-324  # lost in any normal float
 _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
 SHARP = (0.0, 0.0, 0.0)
+_Singles: TypeAlias = tuple[np.float32, np.float32, np.float32]
 
 
 class RaySlabs(NamedTuple):
     """What the node test reads of a ray; its times are t * 2^exponent - shift."""
 
-    near: Any  # origins for near planes, one for each axis
-    far: Any  # origins for far planes
-    inverse: Any
-    backward: Any  # whether the ray runs towards smaller coordinates
-    start: Any  # the range, in tree units, rounded outward
-    stop: Any
+    near: _Singles  # origins for near planes, one for each axis
+    far: _Singles  # origins for far planes
+    inverse: _Singles
+    backward: tuple[np.bool_, np.bool_, np.bool_]  # whether the ray runs towards smaller coordinates
+    start: np.float32  # the range, in tree units, rounded outward
+    stop: np.float32
     exponent: int
     shift: float
 
 
 @device
-def latest(t: float, exponent: int, shift: float) -> Any:
+def latest(t: float, exponent: int, shift: float) -> np.float32:
     """Return a time in tree units, rounded up to float32.
 
-    The time was rounded once: -inf stands for all that overflows, and a denormal may be half of itself off.
+    The time was rounded once: -inf stands for all that overflows; a denormal may be off by half of itself.
     """
     x = scaled(max(t + _SMALLEST, -_LARGEST), exponent)
     if x < -FAR:
@@ -57,7 +59,7 @@ def latest(t: float, exponent: int, shift: float) -> Any:
 
 
 @device
-def _place(low: float, high: float, center: float, scale: float) -> tuple[Any, float]:
+def _place(low: float, high: float, center: float, scale: float) -> tuple[tuple[float, float], float]:
     """Return both ends of what moves in tree coordinates, and their error bound."""
     x = (low - center) * scale
     y = (high - center) * scale
@@ -65,12 +67,14 @@ def _place(low: float, high: float, center: float, scale: float) -> tuple[Any, f
 
 
 @device
-def _farther(v: Any) -> float:
+def _farther(v: tuple[float, float]) -> float:
     return max(abs(v[0]), abs(v[1]))
 
 
 @inlined
-def _clip(v: Any, slack: float, w: float, moves: bool, bounds: tuple[float, float]) -> tuple[float, float]:
+def _clip(
+    v: tuple[float, float], slack: float, w: float, moves: bool, bounds: tuple[float, float]
+) -> tuple[float, float]:
     """Return times on one axis before and after which the ray is certainly outside of bounds."""
     low, up = bounds
     if not moves and (v[1] + slack < low or v[0] - slack > up):
@@ -86,12 +90,12 @@ def _clip(v: Any, slack: float, w: float, moves: bool, bounds: tuple[float, floa
 
 
 @inlined
-def _near(v: Any) -> bool:
+def _near(v: tuple[float, float]) -> bool:
     return abs(v[0]) < FAR and abs(v[1]) < FAR
 
 
 @inlined
-def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[Any, Any, Any]:
+def _axis(v: tuple[float, float], slack: float, w: float, moves: bool, length: float) -> _Singles:
     """Return (origin for near planes, for far planes, inverse) of one axis; see the module docstring."""
     if abs(w) < _SLOW:
         if moves:
@@ -108,10 +112,10 @@ def _axis(v: Any, slack: float, w: float, moves: bool, length: float) -> tuple[A
 
 
 @inlined
-def make_ray_slabs(tree: Tree, ray: Any, blur: Any) -> tuple[bool, RaySlabs]:
+def make_ray_slabs(tree: Tree, ray: Ray | Mover, blur: Vector3) -> tuple[bool, RaySlabs]:
     """Return whether the ray, or moving box, may hit anything, and its slabs.
 
-    blur: on each axis, how far beside itself the ray may be while its range lasts; `SHARP` for not at all.
+    blur: on each axis, how far the exact ray may be from this one within its range; `SHARP`: they are equal.
     """
     o, p = extent(ray)
     d = ray.direction

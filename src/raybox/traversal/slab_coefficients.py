@@ -11,12 +11,22 @@ only the end. See `raybox.traversal.ray_setup` for why no box is lost. A row is 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import (
+    F32,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    fused,
+    greater,
+)
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import eight_columns, transposed
 from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP
@@ -96,7 +106,7 @@ def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:
     ]
 
 
-def load_rays(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
+def load_rays(b: Builder, recorder: Fields, workspace: Fields, rays: Lanes) -> LoadedRays:
     """Return the coefficients, ends and margins of rays, or of packets."""
     if isinstance(recorder, PacketRecorder):
         words = []
@@ -109,18 +119,18 @@ def load_rays(b: Any, recorder: Any, workspace: Any, rays: Lanes) -> LoadedRays:
     return LoadedRays(expand(*slabs), words[STOP], margin_of(*slabs))
 
 
-def stops_of(b: Any, workspace: Any, rays: Lanes) -> Lanes:
+def stops_of(b: Builder, workspace: Fields, rays: Lanes) -> Lanes:
     """Return where rays, or packets, end."""
     stops: Lanes = workspace.packed_rays.gather([b.add(place, I64(STOP)) for place in rows_of(b, rays)])
     return stops
 
 
-def rows_of(b: Any, rays: Lanes, words: int = PACKED_WORDS) -> list[Any]:
+def rows_of(b: Builder, rays: Lanes, words: int = PACKED_WORDS) -> list[Scalar]:
     """Return the places of packed rays, or of rows of so many words."""
     return [b.mul(b.sext(rays.lane(k), I64), I64(words)) for k in range(rays.count)]
 
 
-def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients, Lanes]:
+def expand_row(b: Builder, packed_rays: Memory, base: Scalar) -> tuple[SlabCoefficients, Lanes]:
     """Return a ray's coefficients, axes side by side in four lanes, and its margin; base: its place."""
     c, inverse = (packed_rays.load(b.add(base, I64(k)), 4) for k in (0, INVERSE))
     slack = packed_rays.splat(b.add(base, I64(SLACK)), 4)
@@ -130,7 +140,7 @@ def expand_row(b: Any, packed_rays: Memory, base: Any) -> tuple[SlabCoefficients
 
 
 @vector_code(types.void)
-def load_single_ray(b: Any, recorder: Any, workspace: Any, ray: Any) -> None:
+def load_single_ray(b: Builder, recorder: Fields, workspace: Fields, ray: Scalar) -> None:
     """Write the coefficients and the margin of the single ray, or packet, that goes on."""
     if isinstance(recorder, PacketRecorder):
         workspace.single.store(workspace.packet_slabs.load(b.mul(ray, I64(SLAB_WORDS)), SLAB_WORDS), I64(0))
@@ -141,7 +151,7 @@ def load_single_ray(b: Any, recorder: Any, workspace: Any, ray: Any) -> None:
     workspace.single.store(margin, I64(MARGIN))
 
 
-def single_ray(workspace: Any, count: int) -> tuple[SlabCoefficients, Lanes]:
+def single_ray(workspace: Fields, count: int) -> tuple[SlabCoefficients, Lanes]:
     """Return the coefficients and the margin of the single ray, in every lane."""
     words = [workspace.single.splat(I64(k), count) for k in range(MARGIN + 1)]
     return coefficients_of(words), words[MARGIN]

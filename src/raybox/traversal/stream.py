@@ -8,7 +8,7 @@ slots become candidates; inner nodes wait with their lists, near ones first (or 
 Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.decorators import device, dispatch, inlined, whole
@@ -16,9 +16,10 @@ from raybox.compiler.intrinsics import lowest_bit, prefetch
 from raybox.primitives.table import classify, fills_boxes, prefetch_rows
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.child_order import drop_ended, intersect_slots, is_pruned, rank_slots
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import boxes, used
 from raybox.traversal.packed_rays import load_float64
-from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet
+from raybox.traversal.packet import LeafSlots, intersect_packet_lists, intersect_single_packet
 from raybox.traversal.protocol import add_candidate, defers_float64, ends_rays, record, record_certain
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.single import push
@@ -38,17 +39,8 @@ FULL = 8  # candidates that are resolved at a time
 SHORT = 2  # lists up to this long go on ray by ray
 
 
-class LeafSlots(NamedTuple):
-    """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
-
-    node: int
-    octant: int
-    possible: int
-    certain: int
-
-
 @inlined
-def _allowed(job: Any, node: int, mask: int) -> int:
+def _allowed(job: Job, node: int, mask: int) -> int:
     """Drop from a node's boxes those that `where` excludes."""
     if job.allowed.size > 0:
         for slot in range(WIDTH):
@@ -58,13 +50,13 @@ def _allowed(job: Any, node: int, mask: int) -> int:
 
 
 @device
-def float64_is_deferred(job: Any, recorder: Any) -> bool:
+def float64_is_deferred(job: Job, recorder: Recorder) -> bool:
     """Return whether float64 copies of rays are made on demand, by `load_float64`."""
     return defers_float64(recorder) and fills_boxes(job.rows)
 
 
 @device
-def resolve_candidates(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+def resolve_candidates(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates in float64, and record them."""
     workspace.work[PAIRS] += count
     classify(job.rows, workspace.rays64, workspace.pairs, count)
@@ -72,7 +64,7 @@ def resolve_candidates(job: Any, recorder: Any, workspace: Workspace, count: int
 
 
 @device
-def _resolve(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+def _resolve(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates whose rays may have no float64 copy yet."""
     if float64_is_deferred(job, recorder):
         load_float64(workspace, count)
@@ -80,7 +72,7 @@ def _resolve(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
 
 
 @device
-def _resolve_full(job: Any, recorder: Any, workspace: Workspace, count: int) -> None:
+def _resolve_full(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates, eight at a time; the rest waits for more.
 
     A vector of one pair takes as long as one of eight. Boxes do not wait: certain hits are recorded at once,
@@ -96,7 +88,7 @@ def _resolve_full(job: Any, recorder: Any, workspace: Workspace, count: int) -> 
 
 
 @device
-def resolve_waiting(job: Any, recorder: Any, workspace: Workspace) -> None:
+def resolve_waiting(job: Job, recorder: Recorder, workspace: Workspace) -> None:
     """Resolve the candidates that wait."""
     if workspace.work[WAITING] > 0:
         _resolve(job, recorder, workspace, workspace.work[WAITING])
@@ -104,7 +96,7 @@ def resolve_waiting(job: Any, recorder: Any, workspace: Workspace) -> None:
 
 
 @device
-def _make_room(job: Any, recorder: Any, workspace: Workspace, count: int) -> int:
+def _make_room(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> int:
     """Return how many candidates wait; resolve them first if there is no room for so many more."""
     if workspace.work[WAITING] + count + FULL > workspace.pairs.ray.size:
         resolve_waiting(job, recorder, workspace)
@@ -112,7 +104,7 @@ def _make_room(job: Any, recorder: Any, workspace: Workspace, count: int) -> int
 
 
 @device
-def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
+def _add_boxes(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
     nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
     while certain != 0:
@@ -135,7 +127,7 @@ def _add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, 
 
 @inlined
 def _traverse_single(
-    job: Any, recorder: Any, workspace: Workspace, octant: int, start: int, ray: int
+    job: Job, recorder: Recorder, workspace: Workspace, octant: int, start: int, ray: int
 ) -> None:
     """Traverse the tree below a node with one ray."""
     nodes = job.tree.nodes
@@ -169,7 +161,9 @@ def _traverse_single(
 
 
 @device
-def _add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, _octant: int, mask: int) -> None:
+def _add_box_lists(
+    recorder: Recorder, job: Job, workspace: Workspace, node: int, _octant: int, mask: int
+) -> None:
     """Make the boxes in some slots of a node candidates of the rays of their lists."""
     nodes = job.tree.nodes
     most = whole(0)
@@ -190,12 +184,14 @@ def _add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, _oc
     _resolve_full(job, recorder, workspace, count)
 
 
-def add_box_lists(recorder: Any, job: Any, workspace: Workspace, node: int, octant: int, mask: int) -> None:
+def add_box_lists(
+    recorder: Recorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int
+) -> None:
     """Test the rays of the lists of some slots of a node against the boxes in these slots."""
     raise NotImplementedError("compiled code only")
 
 
-def add_boxes(recorder: Any, job: Any, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
+def add_boxes(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Test one ray against the boxes in some slots of a node."""
     raise NotImplementedError("compiled code only")
 
@@ -210,7 +206,7 @@ dispatch(add_boxes, _chosen(intersect_single_packet, _add_boxes), inline=True)
 
 
 @inlined
-def traverse_stream(job: Any, recorder: Any, workspace: Workspace, octant: int, number: int) -> None:
+def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int) -> None:
     """Record every allowed primitive that the rays of the first list, so many, may hit."""
     nodes, lists, pending = job.tree.nodes, workspace.lists, workspace.pending
     pad(lists, lists[0], number)

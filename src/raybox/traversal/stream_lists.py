@@ -1,22 +1,21 @@
 """The lists of rays at a node's slots: opened, counted, and pushed on the stack."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import types
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, splat, steps
-from raybox.compiler.simd_arrays import Register, bits, loop, while_any
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, splat, steps
+from raybox.compiler.simd_arrays import Memory, Register, bits, loop, while_any
 from raybox.traversal.node_test import valid
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.slab_coefficients import stops_of
 
 
 @vector_code(types.void)
-def open_lists(b: Any, workspace: Any, free: Any, room: Any) -> None:
+def open_lists(b: Builder, workspace: Fields, free: Scalar, room: Scalar) -> None:
     """Begin an empty list for each slot of a node, from `free` on."""
     slots = steps(b, I64(0), WIDTH)
     workspace.starts.store(slots * splat(b, room, WIDTH) + splat(b, free, WIDTH), I64(0))
@@ -24,24 +23,26 @@ def open_lists(b: Any, workspace: Any, free: Any, room: Any) -> None:
 
 
 @vector_code(types.int64)
-def occupied(b: Any, lengths: Any) -> Any:
+def occupied(b: Builder, lengths: Memory) -> Scalar:
     """Return a bit for each slot whose list is not empty."""
     return (lengths.load(I64(0), WIDTH) > 0).mask()
 
 
 @vector_code(types.int64)
-def drop_ended(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
+def drop_ended(b: Builder, workspace: Fields, begin: Scalar, end: Scalar) -> Scalar:
     """Drop the rays of a list that end before its slot; return where the list ends."""
     return _drop(b, workspace, (begin, end), lambda here: workspace.times.load(here, LANES))
 
 
 @vector_code(types.int64)
-def drop_ended_open(b: Any, workspace: Any, begin: Any, end: Any) -> Any:
+def drop_ended_open(b: Builder, workspace: Fields, begin: Scalar, end: Scalar) -> Scalar:
     """Drop the rays of a list that have ended by now; return where the list ends."""
     return _drop(b, workspace, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
 
 
-def _drop(b: Any, workspace: Any, span: tuple[Any, Any], times_of: Callable[[Any], Lanes]) -> Any:
+def _drop(
+    b: Builder, workspace: Fields, span: tuple[Scalar, Scalar], times_of: Callable[[Scalar], Lanes]
+) -> Scalar:
     begin, end = span
     left = Register(b, begin)
     number = b.sub(end, begin)
@@ -56,13 +57,15 @@ def _drop(b: Any, workspace: Any, span: tuple[Any, Any], times_of: Callable[[Any
 
 
 @vector_code(types.void)
-def pad(b: Any, lists: Any, ray: Any, end: Any) -> None:
+def pad(b: Builder, lists: Memory, ray: Scalar, end: Scalar) -> None:
     """Write a ray's number 16 times past the end of a list: vectors then have rays in every lane."""
     lists.store(splat(b, b.trunc(ray, I32), LANES), end)
 
 
 @vector_code(types.int64)
-def push_lists(b: Any, nodes: Any, workspace: Any, node: Any, above: Any, near_first: Any) -> Any:
+def push_lists(
+    b: Builder, nodes: Memory, workspace: Fields, node: Scalar, above: list[Scalar], near_first: Scalar
+) -> Scalar:
     """Push a node's children with their lists, and prefetch them; return where the stack ends.
 
     above: where the stack ends, where memory is free, a bit for each slot; near_first: whether the nearest
@@ -87,7 +90,9 @@ def push_lists(b: Any, nodes: Any, workspace: Any, node: Any, above: Any, near_f
     return top.value
 
 
-def _make_way(b: Any, workspace: Any, span: tuple[Any, Any], time: Any, near_first: Any) -> Any:
+def _make_way(
+    b: Builder, workspace: Fields, span: tuple[Scalar, Scalar], time: Scalar, near_first: Scalar
+) -> Scalar:
     """Move what is nearer one place up; return the place that is free now. span: of the stack."""
     base, top = span
     place = Register(b, top)
@@ -112,7 +117,7 @@ def _make_way(b: Any, workspace: Any, span: tuple[Any, Any], time: Any, near_fir
 
 
 @vector_code(types.int64)
-def pair_up(b: Any, workspace: Any, slot: Any, item: Any, found: Any) -> Any:
+def pair_up(b: Builder, workspace: Fields, slot: Scalar, item: Scalar, found: Scalar) -> Scalar:
     """Add the rays of a slot's list, each with a primitive, to the candidates; return how many there are."""
     begin, length = workspace.starts.get(slot), workspace.lengths.get(slot)
     items = splat(b, b.trunc(item, I32), WIDTH)

@@ -4,7 +4,7 @@
 a group, sixteen rays each that stay together. `Workspace` has all else.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
+from raybox.traversal.job import Recorder
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
+from raybox.validation import Floats, Floats32, Ints, Ints32
 
 NEXT, UNDECIDED_RAYS = 0, 1  # places in `Order.place`: where the next group begins; how many are undecided
 
@@ -22,14 +24,14 @@ NEXT, UNDECIDED_RAYS = 0, 1  # places in `Order.place`: where the next group beg
 class Order(NamedTuple):
     """Rays from a base on by key: that of ray base + order[k] has starts[key] <= k < starts[key + 1]."""
 
-    keys: Any  # int32 (rays + 16,): of those that may hit anything, as threads list them
-    numbers: Any  # int32 (rays + 16,): which rays these are, from the base on
-    rows: Any  # float64 (rays + 16, 8): their origins, directions, t_min and t_max
-    order: Any  # int32 (rays + 16,)
-    where: Any  # int32 (rays + 16,): in which row ray base + order[k] is
-    starts: Any  # int64 (MISS_KEY + 1,); none for few rays, which are in no order
-    undecided: Any  # int32: numbers from the base of undecided rays; room for all rays
-    place: Any  # int64 (2,): NEXT and UNDECIDED_RAYS
+    keys: Ints32  # (rays + 16,): of those that may hit anything, as threads list them
+    numbers: Ints32  # (rays + 16,): which rays these are, from the base on
+    rows: Floats  # (rays + 16, 8): their origins, directions, t_min and t_max
+    order: Ints32  # (rays + 16,)
+    where: Ints32  # (rays + 16,): in which row ray base + order[k] is
+    starts: Ints  # (MISS_KEY + 1,); none for few rays, which are in no order
+    undecided: Ints32  # numbers from the base of undecided rays; room for all rays
+    place: Ints  # (2,): NEXT and UNDECIDED_RAYS
 
 
 class Span(NamedTuple):
@@ -66,13 +68,13 @@ NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these ra
 class PacketRecorder(NamedTuple):
     """The recorder of a query, and the rays of packets; see `raybox.traversal.packet`."""
 
-    inner: Any  # the recorder of the query
-    words: Any  # float32 (packets, COLUMNS, 16): packed rays and results, column by column
-    state: Any  # the same memory as int32
-    first: Any  # int32 (packets,): the first ray of each, from the base of the span
-    octant: Any  # int32 (packets,)
-    item: Any  # int32 (packets * 16 * MAX_PACKET_HITS + 16,): boxes of each ray: hit, or undecided
-    undecided: Any  # int32 (packets,): 1 where a ray keeps an undecided box
+    inner: Recorder  # the recorder of the query
+    words: Floats32  # (packets, COLUMNS, 16): packed rays and results, column by column
+    state: Ints32  # the same memory as int32
+    first: Ints32  # (packets,): the first ray of each, from the base of the span
+    octant: Ints32  # (packets,)
+    item: Ints32  # (packets * 16 * MAX_PACKET_HITS + 16,): boxes of each ray: hit, or undecided
+    undecided: Ints32  # (packets,): 1 where a ray keeps an undecided box
 
 
 PENDING = MAX_DEPTH * WIDTH
@@ -84,25 +86,25 @@ _ROOM = 64  # lists of all rays that `lists` has room for; a traversal that need
 class Workspace(NamedTuple):
     """The rays of a group, their state, the candidates, and the stack of a traversal."""
 
-    packed_rays: Any  # float32 (rays + 16, 8): see `raybox.traversal.ray_setup`
-    state: Any  # int32 (rays + 16, 2): RESULT and TIMED
-    rays64: Any  # float64 (rays + 16, 8): origin, direction, t_min and t_max, or made on demand
-    power: Any  # int32 (rays + 16,): the times of a packed ray are t * 2^power - shift
-    shift: Any  # float32 (rays + 16,)
+    packed_rays: Floats32  # (rays + 16, 8): see `raybox.traversal.ray_setup`
+    state: Ints32  # (rays + 16, 2): RESULT and TIMED
+    rays64: Floats  # (rays + 16, 8): origin, direction, t_min and t_max, or made on demand
+    power: Ints32  # (rays + 16,): the times of a packed ray are t * 2^power - shift
+    shift: Floats32  # (rays + 16,)
     pairs: Pairs  # candidates
-    lists: Any  # int32: lists of rays
-    times: Any  # float32: when each ray of a list enters the slot that the list is for
-    starts: Any  # int64 (8,): where each slot's list begins
-    lengths: Any  # int64 (8,): and how long it is
-    pending: Any  # int64 (PENDING, 4): the stack: node, begin and end of its list, where memory is free
-    node: Any  # int32 (STACK,): the stack of a single ray
-    time: Any  # float32 (STACK,)
-    slots: Any  # float32 (8,): of a node's slots: entry times, or which come first
-    work: Any  # int64 (8,): counters, FIRST and WAITING
-    single: Any  # float32 (16,): slab coefficients of a single ray
-    packet_slabs: Any  # float32 (packets + 16, 16): slab coefficients of packets
-    rows: Any  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
-    where: Any
+    lists: Ints32  # lists of rays
+    times: Floats32  # when each ray of a list enters the slot that the list is for
+    starts: Ints  # (8,): where each slot's list begins
+    lengths: Ints  # (8,): and how long it is
+    pending: Ints  # (PENDING, 4): the stack: node, begin and end of its list, where memory is free
+    node: Ints32  # (STACK,): the stack of a single ray
+    time: Floats32  # (STACK,)
+    slots: Floats32  # (8,): of a node's slots: entry times, or which come first
+    work: Ints  # (8,): counters, FIRST and WAITING
+    single: Floats32  # (16,): slab coefficients of a single ray
+    packet_slabs: Floats32  # (packets + 16, 16): slab coefficients of packets
+    rows: Floats  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
+    where: Ints32
 
 
 LIST_TESTS, SINGLE_TESTS, PAIRS, NODE_TESTS = 0, 1, 2, 3

@@ -18,38 +18,41 @@ from raybox.bench.peers.common import Engine
 from raybox.bvh.build import build as build_tree
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
-from raybox.compiler.simd import Lanes
-from raybox.queries.batches import Plan, traverse_batch
+from raybox.compiler.simd import Lanes, Scalar
+from raybox.queries.nearest.query import PER_RAY, NearestResults
 from raybox.queries.nearest.stream import CertainNearest
-from raybox.threads.chunks import chunk_runner
+from raybox.queries.scheduler import run
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks, StreamHooks, register
 from raybox.traversal.ray_setup import RESULT, STOP, frame_of
-from raybox.traversal.single import Job
-from raybox.traversal.workspace import Order, Span
+from raybox.traversal.workspace import Order, Span, Workspace
+from raybox.validation import Floats, Ints
 
 
 class CandidateRecorder(NamedTuple):
     """The nearest box in float32: RESULT is its index, STOP its time."""
 
-    index: Any
-    t: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
 
 
 class _FirstCandidate(CertainNearest):
     """Records every box that may be hit and is no farther than the first so far."""
 
-    def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         hit = near <= far
         self.rays.stop.value = hit.choose(near, self.rays.stop.lanes).value
         self.put(slot, hit)
         return hit & ~hit
 
-    def write_plane(self, ray: Any, slot: Any) -> None:
+    def write_plane(self, ray: Scalar, slot: Scalar) -> None:
         pass
 
 
 @device
-def _record_certain(_recorder: CandidateRecorder, job: Any, workspace: Any, spot: Any, r: int) -> bool:
+def _record_certain(
+    _recorder: CandidateRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
+) -> bool:
     node, _, slot = spot
     if workspace.slots[slot] <= workspace.packed_rays[r, STOP]:
         workspace.state[r, RESULT] = ~job.tree.nodes[node, CHILD + slot]
@@ -58,13 +61,15 @@ def _record_certain(_recorder: CandidateRecorder, job: Any, workspace: Any, spot
 
 
 @device
-def _record(_recorder: CandidateRecorder, _job: Any, workspace: Any, count: int) -> None:
+def _record(_recorder: CandidateRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     for p in range(count):
         workspace.state[workspace.pairs.ray[p], RESULT] = workspace.pairs.item[p]
 
 
 @device
-def _write_results(recorder: CandidateRecorder, _job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: CandidateRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     for r in range(end - begin):
         i = workspace.state[r, RESULT]
@@ -77,11 +82,6 @@ def _write_results(recorder: CandidateRecorder, _job: Any, order: Order, workspa
     return True
 
 
-def plan(index: Any, t: Any) -> Plan:
-    """Return the plan of a traversal that writes to index and t, which contain misses."""
-    return Plan(lambda _size: CandidateRecorder(index, t), write_misses=lambda _begin, _end: None)
-
-
 _HOOKS = StreamHooks(
     record=_record,
     write_results=_write_results,
@@ -90,6 +90,9 @@ _HOOKS = StreamHooks(
     defers_float64=True,
 )
 register(Hooks({CandidateRecorder: _HOOKS}, {}, {}))
+_PER_RAY = PER_RAY._replace(
+    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=False
+)
 
 
 def form(boxes: BoxSet) -> rb.Boxes:
@@ -113,17 +116,13 @@ def build_float32_only(boxes: rb.Boxes, threads: int) -> Engine:
     rows, everything = boxes.rows(), np.empty(0, np.bool_)
     everything.flags.writeable = False
     tree = build_tree(*rows, threads=threads)
+    frame = frame_of(tree)
 
-    def nearest(rays: rb.Rays) -> Any:
-        index, t = np.full(len(rays), -1), np.full(len(rays), np.inf)
-        job = Job(tree, rows, rays.rows(), everything, frame_of(tree))
-
-        recorder_plan = plan(index, t)
-        with (
-            chunk_runner(len(rays), workers=threads) as run,
-            traverse_batch(job, (0, len(rays)), recorder_plan, run),
-        ):
-            return index, t
+    def nearest(rays: rb.Rays) -> NearestResults:
+        found: NearestResults = run(
+            _PER_RAY, Job(tree, rows, rays.rows(), everything, frame), None, threads, False
+        )
+        return found
 
     return Engine(prepare=rays_of, run={"nearest": nearest}, read={"nearest": lambda found: found})
 

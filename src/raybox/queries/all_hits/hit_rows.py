@@ -6,18 +6,19 @@ at once, and no branch is mispredicted (insertion took a quarter of the loop).
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
 from raybox.compiler.decorators import device, entry, inlined, whole
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I32, I64, constant, splat, steps
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F64, I32, I64, Builder, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Register, loop
+from raybox.geometry import Rows
+from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
 from raybox.queries.all_hits.recorder import PACKED, PAIRS, SORTED, AllHitsRecorder
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
+from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
 from raybox.traversal.workspace import (
     COLUMNS,
@@ -30,13 +31,14 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
 )
+from raybox.validation import Floats, Ints, Ints32
 
 _EIGHT = 8
 _SHORT = 64  # hits: longer rows are sorted
 
 
 @vector_code(types.int64)
-def _rank(b: Any, pairs: Any, hits: HitArrays, run: Any, to: Any) -> Any:
+def _rank(b: Builder, pairs: Fields, hits: Fields, run: list[Scalar], to: Scalar) -> Scalar:
     """Copy the pairs run[0] <= c < run[1] to their places in a row at `to`; return how many tie."""
     begin, end = run
     number, ties = b.sub(end, begin), Register(b, I64(0))
@@ -56,7 +58,7 @@ def _rank(b: Any, pairs: Any, hits: HitArrays, run: Any, to: Any) -> Any:
 
 @device
 def _write_row(
-    recorder: AllHitsRecorder, job: Any, workspace: Workspace, pairs: Any, run: tuple[int, int, int]
+    recorder: AllHitsRecorder, job: Job, workspace: Workspace, pairs: Pairs, run: tuple[int, int, int]
 ) -> bool:
     """Write the row of ray r, of the timed pairs begin <= c < end; return False if the ray is undecided.
 
@@ -79,7 +81,7 @@ def _write_row(
 
 
 @inlined
-def _may_tie(rows: Any, hits: Any, first: int, stop: int, ray: Any) -> bool:
+def _may_tie(rows: Rows, hits: HitArrays, first: int, stop: int, ray: tuple[Floats, int]) -> bool:
     """Return whether two sorted hits may have the same time but for rounding, and are no certain tie."""
     rays64, r = ray
     for c in range(first + 1, stop):
@@ -92,7 +94,7 @@ def _may_tie(rows: Any, hits: Any, first: int, stop: int, ray: Any) -> bool:
 
 @device
 def write_results(
-    recorder: AllHitsRecorder, job: Any, order: Order, workspace: Workspace, group: Span
+    recorder: AllHitsRecorder, job: Job, order: Order, workspace: Workspace, group: Span
 ) -> bool:
     """Write the rows of a group of rays; return False if there is no room."""
     base, begin, end = group
@@ -140,7 +142,7 @@ def _group_by_ray(recorder: AllHitsRecorder, workspace: Workspace, rays: int) ->
 def write_packets(
     recorder: AllHitsRecorder,
     packets: PacketRecorder,
-    job: Any,
+    job: Job,
     order: Order,
     workspace: Workspace,
     group: PacketGroup,
@@ -156,7 +158,7 @@ def write_packets(
 
 
 @vector_code(types.int64)
-def _list_pairs(b: Any, packets: PacketRecorder, workspace: Any, packet: Any, found: Any) -> Any:
+def _list_pairs(b: Builder, packets: Fields, workspace: Fields, packet: Scalar, found: Scalar) -> Scalar:
     """Make pairs of what a packet's rays hit, ray by ray, from `found` on; return how many there are now."""
     end, pairs = Register(b, found), workspace.pairs
     first = b.mul(packet, I64(LANES))
@@ -178,7 +180,7 @@ def _list_pairs(b: Any, packets: PacketRecorder, workspace: Any, packet: Any, fo
 def _write_packet_rows(
     recorder: AllHitsRecorder,
     packets: PacketRecorder,
-    job: Any,
+    job: Job,
     order: Order,
     workspace: Workspace,
     group: Span,
@@ -199,7 +201,9 @@ def _write_packet_rows(
 
 
 @entry
-def copy_packet_rows(span: Any, rays: Any, hits: Any, index: Any, t: Any) -> None:
+def copy_packet_rows(
+    span: tuple[int, int], rays: tuple[Ints, Ints], hits: HitArrays, index: Ints, t: Floats
+) -> None:
     """Copy the rows of rays in packets, begin <= k < end, to their places; see `copy_rows`."""
     where, offsets = rays
     k = span[0]
@@ -217,7 +221,9 @@ def copy_packet_rows(span: Any, rays: Any, hits: Any, index: Any, t: Any) -> Non
 
 
 @entry
-def copy_rows(span: Any, rays: Any, hits: Any, index: Any, t: Any) -> None:
+def copy_rows(
+    span: tuple[int, int], rays: tuple[Ints32, Ints, Ints], hits: HitArrays, index: Ints, t: Floats
+) -> None:
     """Copy the rows of rays order[p], begin <= p < end, to their places.
 
     rays: their order; where each one's row is in `hits`, or -1 if it is not there; and where it belongs.

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
-from raybox.compiler.simd import F64, I32, I64, Lanes, constant, splat
+from raybox.compiler.simd import F64, I32, I64, Builder, Lanes, Scalar, constant, splat
 from raybox.compiler.struct_ref import struct
+from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED
+from raybox.queries.hit_sorting import HitArrays
 from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox
-from raybox.traversal.ray_setup import LANES, PASSES, mark_undecided
+from raybox.traversal.ray_setup import LANES, PASSES
+from raybox.traversal.ray_state import mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
-from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS
+from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS, Workspace
+from raybox.validation import Ints
 
 
 @struct
 class AllHitsRecorder(NamedTuple):
-    """Everything that was hit: pairs in no order, then sorted ray by ray in `hits`."""
+    """All hits: pairs in no order, then sorted ray by ray in `hits`."""
 
-    pairs: Any  # of one group; those of packets are written at once
-    size: Any  # int64 (2,): how many pairs, also past the end of their memory; how many hits are sorted
-    starts: Any  # int64 (rays + 2,)
-    hits: Any  # HitArrays: of all groups so far, each ray's in one row
-    where: Any  # for each ray: where its row begins (of a ray in a packet: PACKED less that)
-    counts: Any  # for each ray: how many hits its row has
+    pairs: Pairs  # of one group; those of packets are written at once
+    size: Ints  # (2,): how many pairs, with those that had no room; how many sorted hits
+    starts: Ints  # (rays + 2,)
+    hits: HitArrays  # of all groups so far, each ray's in one row
+    where: Ints  # for each ray: where its row begins (for a ray in a packet: PACKED minus it)
+    counts: Ints  # for each ray: how many hits its row has
 
 
 PAIRS, SORTED = 0, 1  # places in `AllHitsRecorder.size`
@@ -36,7 +41,7 @@ PACKED = -2  # where rows of rays in packets begin, counted down from here
 
 
 @device
-def record(recorder: AllHitsRecorder, _job: Any, workspace: Any, count: int) -> None:
+def record(recorder: AllHitsRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     """Add the hits among resolved candidates to the pairs."""
     found, pairs = workspace.pairs, recorder.pairs
     size = recorder.size[PAIRS]
@@ -52,12 +57,12 @@ def record(recorder: AllHitsRecorder, _job: Any, workspace: Any, count: int) -> 
 
 
 class CertainAllHits(CertainHits):
-    """Certain hits are pairs, but for boxes that may be hit where the range begins: those tie."""
+    """Records certain hits as pairs, but not boxes that may be hit where the range begins: those tie."""
 
     timed = False
     records_most = True
 
-    def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Add certain hits to the pairs."""
         b, pairs = self.b, self.recorder.pairs
         later = (near > self.rays.margin).choose(near, np.inf)
@@ -73,7 +78,9 @@ class CertainAllHits(CertainHits):
 
 
 @device
-def record_certain(recorder: AllHitsRecorder, job: Any, workspace: Any, spot: Any, r: int) -> bool:
+def record_certain(
+    recorder: AllHitsRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
+) -> bool:
     """Add a certain hit of one ray to the pairs."""
     node, _, slot = spot
     if not workspace.slots[slot] > workspace.single[MARGIN]:
@@ -92,9 +99,9 @@ def has_unwritten(recorder: AllHitsRecorder) -> bool:
     return recorder.size[PAIRS] > 0
 
 
-def intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+def intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     """List certain hits of the rays of a packet; defer rays that may hit a box, or have too many hits."""
-    # what may be hit where the range begins ties with others there
+    # boxes that may be hit where the range begins tie there
     certain = is_certain(at.near, at.far, at.margin * 2.0) & (at.near > at.margin)
     certain = certain & (at.result < MAX_PACKET_HITS - 1)
     deferred = undecided(at.near, at.far, certain)

@@ -1,12 +1,13 @@
 """`all` on one geometry: hits are recorded in rows, one for each ray, then copied to their places."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
+from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.ray import Ray, get_ray
 from raybox.primitives.table import intersect
@@ -18,9 +19,10 @@ from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import batches_of, group_width
 from raybox.threads.chunks import Run, chunk_runner, uncounted
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.ray_setup import LANES
-from raybox.traversal.single import Job, make_scratch, traverse_rays
+from raybox.traversal.single import make_scratch, traverse_rays
 from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
@@ -30,6 +32,7 @@ _MOST = 1 << 20  # pairs: memory for more is not reused
 _SPARE = 1.1  # times as much room as seems to be needed
 _PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
 _PAIRS: list[Pairs] = []
+_NO_PAIRS = make_pairs(0)
 
 
 class AllResults(NamedTuple):
@@ -52,9 +55,9 @@ class ExactAllHits(NamedTuple):
     """Hits in the single-ray traversal: of all rays, from used[0] on, or of one; count[0] of one so far."""
 
     hits: HitArrays
-    count: Any
-    used: Any
-    counts: Any
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
+    used: Ints
+    counts: Ints
 
 
 @device
@@ -64,7 +67,7 @@ def _start(recorder: ExactAllHits, _k: int) -> ExactAllHits:
 
 
 @inlined
-def _resolve(recorder: ExactAllHits, rows: Any, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactAllHits, rows: Rows, ray: Ray, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     if hit:
         place = recorder.used[0] + recorder.count[0]
@@ -76,7 +79,7 @@ def _resolve(recorder: ExactAllHits, rows: Any, ray: Ray, i: int) -> float:
 
 
 @device
-def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Any, k: int) -> bool:
+def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Job, k: int) -> bool:
     """Sort the hits of a ray; return False if they had no room."""
     used, count = recorder.used[0], recorder.count[0]
     if used + count > recorder.hits.index.size:
@@ -109,7 +112,7 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
     """Return every hit of a batch of rays."""
     count = len(job.rays.origins)
     where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
-    none, no_starts = make_pairs(0), np.empty(0, np.int64)
+    no_starts = np.empty(0, np.int64)
 
     def recorder(size: int) -> AllHitsRecorder:
         pairs = _PAIRS.pop() if _PAIRS else make_pairs(8 * size)
@@ -118,7 +121,7 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
 
     def packet_recorder(size: int) -> AllHitsRecorder:
         hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
-        return AllHitsRecorder(none, np.zeros(2, np.int64), no_starts, hits, where, counts)
+        return AllHitsRecorder(_NO_PAIRS, np.zeros(2, np.int64), no_starts, hits, where, counts)
 
     plan = Plan(
         recorder,
@@ -234,4 +237,4 @@ def _released(recorder: AllHitsRecorder) -> AllHitsRecorder:
     """Store the memory for the pairs of a group for the next query."""
     if recorder.pairs.ray.size <= _MOST and len(_PAIRS) < _PACKET_GROUPS:
         _PAIRS.append(recorder.pairs)
-    return recorder._replace(pairs=None)
+    return recorder._replace(pairs=_NO_PAIRS)

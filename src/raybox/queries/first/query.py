@@ -10,7 +10,7 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
@@ -55,9 +55,9 @@ class FirstResults(NamedTuple):
 class ExactFirst(NamedTuple):
     """The nearest hits in the single-ray traversal: of all rays, or of one, count[0] of them so far."""
 
-    index: Any
-    t: Any
-    count: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
 # In the single-ray traversal.
@@ -70,7 +70,7 @@ def _start(recorder: ExactFirst, k: int) -> ExactFirst:
 
 
 @inlined
-def _resolve(recorder: ExactFirst, rows: Any, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactFirst, rows: Rows, ray: Ray, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     size = recorder.index.size
     if hit:

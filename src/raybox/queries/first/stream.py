@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
-from raybox.traversal.ray_setup import RESULT, both_at_range_start, end_at, mark_undecided
-from raybox.traversal.workspace import Order, Span, list_undecided
+from raybox.traversal.ray_setup import RESULT
+from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
+from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
+from raybox.validation import Floats, Ints, Ints32
 
 _AT_ONCE = 1024  # hits timed by one call: eight are one vector, and a call has 200 words to pass
 
@@ -19,15 +22,15 @@ _AT_ONCE = 1024  # hits timed by one call: eight are one vector, and a call has 
 class FirstRecorder(NamedTuple):
     """The nearest hits of each ray, RESULT + 1 of them so far, in order."""
 
-    item: Any  # int32 (rays, k)
-    low: Any  # float64 (rays, k): bounds of each one's time
-    high: Any
-    index: Any  # the results of all rays, as for t
-    t: Any
+    item: Ints32  # (rays, k)
+    low: Floats  # (rays, k): bounds of each one's time
+    high: Floats
+    index: Ints  # type: ignore[assignment]  # not the method of tuples; the results of all rays, as for t
+    t: Floats
 
 
 @device
-def _record(recorder: FirstRecorder, job: Any, workspace: Any, count: int) -> None:
+def _record(recorder: FirstRecorder, job: Job, workspace: Workspace, count: int) -> None:
     pairs, state = workspace.pairs, workspace.state
     for p in range(count):
         r = int(pairs.ray[p])
@@ -52,7 +55,9 @@ def _record(recorder: FirstRecorder, job: Any, workspace: Any, count: int) -> No
 
 
 @inlined
-def _place_of(recorder: FirstRecorder, job: Any, workspace: Any, pair: tuple[int, int], count: int) -> int:
+def _place_of(
+    recorder: FirstRecorder, job: Job, workspace: Workspace, pair: tuple[int, int], count: int
+) -> int:
     """Return where a pair comes among a ray's hits so far; -1 where float64 cannot tell."""
     p, r = pair
     pairs, place = workspace.pairs, count
@@ -72,7 +77,7 @@ def _place_of(recorder: FirstRecorder, job: Any, workspace: Any, pair: tuple[int
 
 
 @device
-def _write_hits(recorder: FirstRecorder, job: Any, workspace: Any, found: int) -> None:
+def _write_hits(recorder: FirstRecorder, job: Job, workspace: Workspace, found: int) -> None:
     """Write the listed hits to their places in all results; mark undecided rays."""
     pairs, width = workspace.pairs, recorder.index.shape[1]
     first_contacts(job.rows, workspace.rays64, pairs, found)
@@ -85,7 +90,9 @@ def _write_hits(recorder: FirstRecorder, job: Any, workspace: Any, found: int) -
 
 
 @device
-def _write_results(recorder: FirstRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: FirstRecorder, job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     pairs, state = workspace.pairs, workspace.state
     found = whole(0)

@@ -1,22 +1,21 @@
 """`nearest` in the packet traversal."""
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import device
-from raybox.compiler.simd import Lanes, splat
+from raybox.compiler.simd import Builder, Lanes, splat
 from raybox.primitives.status import MISS_INDEX
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided
 from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_setup import LANES, PASSES
-from raybox.traversal.workspace import DEFERRED, RESULTS, Order, PacketGroup, PacketRecorder
+from raybox.traversal.workspace import DEFERRED, RESULTS, Order, PacketGroup, PacketRecorder, Workspace
 
 
-def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     late = reach(at.near, at.margin)
     certain = is_certain(late, at.far, at.margin)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
@@ -28,9 +27,9 @@ def _intersect_box(b: Any, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 def _write_packets(
     recorder: NearestRecorder,
     packets: PacketRecorder,
-    job: Any,
+    job: Job,
     order: Order,
-    workspace: Any,
+    workspace: Workspace,
     group: PacketGroup,
 ) -> None:
     pairs, found = workspace.pairs, 0

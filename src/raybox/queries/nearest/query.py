@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, entry, inlined
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
@@ -30,11 +30,11 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.protocol import ExactHooks, Hooks
-from raybox.validation import Floats, Ints
+from raybox.validation import Bools, Floats, Ints
 
 
 @entry
-def points_of(origins: Any, directions: Any, t: Any, hit: Any, points: Any) -> int:
+def points_of(origins: Floats, directions: Floats, t: Floats, hit: Bools, points: tuple[Floats, ...]) -> int:
     """Write the points of first hits side by side; return how many there are.
 
     points: an array for each axis, in a tuple, over which loops are unrolled (two thirds of the time). A
@@ -61,8 +61,8 @@ class NearestResults(NamedTuple):
 class ExactNearest(NamedTuple):
     """The first hit in the single-ray traversal: of all rays, or of one."""
 
-    index: Any
-    t: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
 
 
 @device
@@ -71,7 +71,7 @@ def _start(recorder: ExactNearest, k: int) -> ExactNearest:
 
 
 @inlined
-def _resolve(recorder: ExactNearest, rows: Any, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactNearest, rows: Rows, ray: Ray, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     j = recorder.index[0]
     if hit and (j < 0 or is_before(rows, ray, (i, t), (j, recorder.t[0]))):

@@ -19,32 +19,40 @@ from numba import types
 
 from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import device, whole
-from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller, vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, lined_up, splat
-from raybox.compiler.simd_arrays import Register, bits
+from raybox.compiler.intrinsics import Fields, larger, prefetch_to_write, smaller, vector_code
+from raybox.compiler.simd import (
+    F32,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    fused,
+    greater,
+    lesser,
+    lined_up,
+    splat,
+)
+from raybox.compiler.simd_arrays import Memory, Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.table import entry_times, first_contacts, tie_is_certain
 from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.job import Job
 from raybox.traversal.node_test import GROWTH, is_certain, reach, sides_of, undecided
 from raybox.traversal.protocol import StreamHooks
-from raybox.traversal.ray_setup import (
-    PACKED_WORDS,
-    RESULT,
-    STOP,
-    TIMED,
-    both_at_range_start,
-    end_at,
-    mark_undecided,
-)
+from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STOP, TIMED
+from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN, expand_row
-from raybox.traversal.workspace import Order, Span, list_undecided
+from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
+from raybox.validation import Floats, Ints
 
 BY = MISS_INDEX - 1  # minus the number of a plane: 0 to 2 are lower planes, 3 to 5 upper ones
 WITHIN = BY - 6  # the ray starts inside the box
 
 
-def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: Any) -> Any:
+def entered_by(b: Builder, packed_rays: Memory, ray: Scalar, planes: list[Scalar], octant: Scalar) -> Scalar:
     """Return BY minus the number of the plane of entry, WITHIN, or MISS_INDEX where neither is proven.
 
     planes: the near planes of the box's slot.
@@ -65,7 +73,7 @@ def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: An
 
 
 @vector_code(types.int32)
-def plane_entered(b: Any, nodes: Any, workspace: Any, spot: Any, ray: Any) -> Any:
+def plane_entered(b: Builder, nodes: Memory, workspace: Fields, spot: list[Scalar], ray: Scalar) -> Scalar:
     """Return `entered_by` of a slot and a ray; spot: row of the node, octant, slot."""
     row, octant, slot = spot
     planes = nodes.as_items(F32)
@@ -84,13 +92,13 @@ class NearestRecorder(NamedTuple):
     the box is entered, if that is known (`raybox.queries.nearest.stream`).
     """
 
-    times: Any  # float64 (rays, 2)
-    index: Any  # the results of all rays, as for t
-    t: Any
+    times: Floats  # (rays, 2)
+    index: Ints  # type: ignore[assignment]  # not the method of tuples; the results of all rays, as for t
+    t: Floats
 
 
 @device
-def _record(recorder: NearestRecorder, job: Any, workspace: Any, count: int) -> None:
+def _record(recorder: NearestRecorder, job: Job, workspace: Workspace, count: int) -> None:
     pairs, state, times = workspace.pairs, workspace.state, recorder.times
     for p in range(count):
         status = pairs.status[p]
@@ -122,7 +130,7 @@ def _record(recorder: NearestRecorder, job: Any, workspace: Any, count: int) -> 
 
 
 @device
-def _add_candidate(_recorder: NearestRecorder, workspace: Any, count: int, r: int, i: int) -> int:
+def _add_candidate(_recorder: NearestRecorder, workspace: Workspace, count: int, r: int, i: int) -> int:
     """Add a candidate; before it, a certain hit that has no time yet."""
     j = workspace.state[r, RESULT]
     if j >= 0 and j != workspace.state[r, TIMED]:
@@ -145,7 +153,7 @@ class CertainNearest(CertainHits):
         super().__init__(*about)
         self.slot = Register(self.b, constant(self.b, I32, self.rays.count, MISS_INDEX).value)
 
-    def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Record the rays for which the box is certainly before all others so far."""
         margin = self.rays.margin
         stop = reach(near, margin)
@@ -154,7 +162,7 @@ class CertainNearest(CertainHits):
         self.put(slot, certain)
         return undecided(near, far, certain)
 
-    def put(self, slot: Any, certain: Lanes) -> None:
+    def put(self, slot: Scalar, certain: Lanes) -> None:
         """Keep the slot of those rays for which it is certain."""
         number = splat(self.b, self.b.trunc(slot, I32), self.rays.count)
         self.slot.value = certain.choose(number, self.slot.lanes).value
@@ -168,7 +176,7 @@ class CertainNearest(CertainHits):
             self.write(ray, self.slots.item(slot), self.b.extract_element(stops, lane))
             self.write_plane(ray, slot)
 
-    def write_plane(self, ray: Any, slot: Any) -> None:
+    def write_plane(self, ray: Scalar, slot: Scalar) -> None:
         """Write by which plane a ray enters its box: about one ray in a box, so one by one."""
         planes = [self.slots.plane(2 * axis, slot, 1).lane(0) for axis in range(3)]
         plane = entered_by(self.b, self.workspace.packed_rays, ray, planes, self.slots.octant)
@@ -176,13 +184,15 @@ class CertainNearest(CertainHits):
 
 
 @device
-def _reach(near: float, margin: float) -> Any:
+def _reach(near: np.float32, margin: np.float32) -> np.float32:
     """Return a time by which a ray has certainly entered a box, as `node_test.reach` does."""
     return near * np.float32(GROWTH) + margin
 
 
 @device
-def _record_certain(_recorder: NearestRecorder, job: Any, workspace: Any, spot: Any, r: int) -> bool:
+def _record_certain(
+    _recorder: NearestRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
+) -> bool:
     node, octant, slot = spot
     near, stop, margin = workspace.slots[slot], workspace.packed_rays[r, STOP], workspace.single[MARGIN]
     late = _reach(near, margin)
@@ -195,7 +205,9 @@ def _record_certain(_recorder: NearestRecorder, job: Any, workspace: Any, spot: 
 
 
 @device
-def _write_results(recorder: NearestRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: NearestRecorder, job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     pairs, state, where = workspace.pairs, workspace.state, order.where[begin:]
     found, others = whole(0), whole(0)
@@ -222,7 +234,12 @@ def _write_results(recorder: NearestRecorder, job: Any, order: Order, workspace:
 
 @device
 def write_hits(
-    recorder: NearestRecorder, job: Any, order: Order, rays64: Any, workspace: Any, place: tuple[int, int]
+    recorder: NearestRecorder,
+    job: Job,
+    order: Order,
+    rays64: Floats,
+    workspace: Workspace,
+    place: tuple[int, int],
 ) -> None:
     """Write the hits of rays that certainly hit something. place: the batch's first ray, how many pairs."""
     first_contacts(job.rows, rays64, workspace.pairs, place[1])
@@ -230,7 +247,9 @@ def write_hits(
 
 
 @device
-def _write_timed(recorder: NearestRecorder, order: Order, workspace: Any, base: int, found: int) -> None:
+def _write_timed(
+    recorder: NearestRecorder, order: Order, workspace: Workspace, base: int, found: int
+) -> None:
     """Write the hits of pairs whose times are known, and list the other rays as undecided."""
     pairs = workspace.pairs
     for p in range(found):
