@@ -275,14 +275,15 @@ def test_the_float32_peer_returns_the_nearest_box(count):
     lower = np.array([[4.0, 0.0, 0.0], [2.0, 0.0, 0.0], [6.0, 0.0, 0.0]])
     run = raybox_scene.build_float32_only(rb.Boxes(lower, lower + 1), 2).run["nearest"]
     origins = np.full((count, 3), 0.5) + np.outer(np.arange(count) % 4, [2.0, 0.0, 0.0])
+    along, aside = np.array([[1.0, 0.01, 0.02], [0.01, 1.0, 0.02]])
     for length in (1.0, 1e-30):
-        found = run(rb.Rays(origins, [length, 0.0, 0.0]))
+        found = run(rb.Rays(origins, along * length))
         want = np.tile([1, 1, 0, 2], count // 4)
         np.testing.assert_array_equal(found.index, want)
         reach = np.maximum(lower[want, 0] - origins[:, 0], 0.0)
-        np.testing.assert_allclose(found.t, reach / length, rtol=1e-5)
-    assert (run(rb.Rays(origins, [0.0, 1.0, 0.0])).index >= 0).sum() == count // 4 * 3
-    assert (run(rb.Rays(np.add(origins, [0.0, 9.0, 0.0]), [1.0, 0.0, 0.0])).index == -1).all()
+        np.testing.assert_allclose(found.t * length, reach, rtol=1e-5, atol=1e-6)
+    assert (run(rb.Rays(origins, aside)).index >= 0).sum() == count // 4 * 3
+    assert (run(rb.Rays(np.add(origins, [0.0, 9.0, 0.0]), along)).index == -1).all()
 
 
 # Installed and missing peers
