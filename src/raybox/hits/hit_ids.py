@@ -117,9 +117,13 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
     ray_of, number = hits
     left: Bools = number >= 0
     if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
-        from raybox.primitives import pairs
+        from raybox.primitives import box_spans, pairs
 
-        getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+        eight_by_eight = (
+            loop == "spans_of" and isinstance(rows, BoxRows) and not isinstance(rays, MovingBoxes)
+        )
+        write = box_spans.write_spans if eight_by_eight else getattr(pairs, loop)
+        write(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
         if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)

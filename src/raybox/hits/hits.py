@@ -272,10 +272,7 @@ class AllHits:
         min(t_exit, t_max) - max(t_enter, t_min), times the direction's length: within 0.51 ulp of the exact
         product (1 below float64's normal numbers), the same bits on every machine.
         """
-        rays = self._source.rays.rows()
-        low, high = (np.broadcast_to(t, len(rays.origins))[self.ray] for t in (rays.t_min, rays.t_max))
-        near, far = np.maximum(self.t_enter, low), np.minimum(self.t_exit, high)
-        return _frozen(path_lengths(near, far, rays.directions, self.ray))
+        return _frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
