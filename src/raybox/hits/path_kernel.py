@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import entry, inlined
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64, Lanes, constant, greater, lesser, square_root
-from raybox.compiler.simd_arrays import loop
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, greater, lesser, square_root
+from raybox.compiler.simd_arrays import Memory, loop
+from raybox.geometry import RayRows
 from raybox.hits import path_lengths
 from raybox.hits.path_lengths import HIGH, LOW, NEAR_OVERFLOW, SPLITTER
+from raybox.validation import Floats, Ints
 
 LANES = 8
 path_length = inlined(path_lengths.path_length)
 
 
 @entry
-def write_lengths(rays: Any, ray_of: Any, t_enter: Any, t_exit: Any, lengths: Any) -> None:
+def write_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats, lengths: Floats) -> None:
     """Write the length of each path from t_enter to t_exit within the range of its ray."""
     eights = lengths.size // LANES * LANES
     _write_usual_lengths(rays, ray_of, (t_enter, t_exit), lengths, eights)
@@ -33,7 +33,9 @@ def write_lengths(rays: Any, ray_of: Any, t_enter: Any, t_exit: Any, lengths: An
 
 
 @vector_code(types.void)
-def _write_usual_lengths(b: Any, rays: Any, ray_of: Any, times: Any, lengths: Any, number: Any) -> None:
+def _write_usual_lengths(
+    b: Builder, rays: Fields, ray_of: Memory, times: list[Memory], lengths: Memory, number: Scalar
+) -> None:
     """Write a multiple of eight lengths; NaN where numbers are so large or small that they must be scaled.
 
     The operations are those of `path_length` without its scales.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import exact_entry
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I1, I64, Lanes, constant
-from raybox.compiler.simd_arrays import loop
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
+from raybox.compiler.simd_arrays import Memory, loop
+from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
 from raybox.primitives.box_simd import AHEAD, LANES, contact, inverse_of, is_tame_divisor
 from raybox.primitives.ray import get_ray
+from raybox.validation import Floats, Ints
 
 
 @exact_entry
-def write_spans(rays: Any, boxes: Any, ray_of: Any, index: Any, t_enter: Any, t_exit: Any) -> None:
+def write_spans(
+    rays: RayRows, boxes: BoxRows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
+) -> None:
     """Write where each line enters and leaves the box that it hits; NaN for a miss."""
     eights = index.size // LANES * LANES if boxes.lower.size else 0
     _write_certain_spans(rays, boxes, (ray_of, index), (t_enter, t_exit), eights)
@@ -29,7 +31,9 @@ def write_spans(rays: Any, boxes: Any, ray_of: Any, index: Any, t_enter: Any, t_
 
 
 @vector_code(types.void)
-def _write_certain_spans(b: Any, rays: Any, boxes: Any, hits: Any, out: Any, number: Any) -> None:
+def _write_certain_spans(
+    b: Builder, rays: Fields, boxes: Fields, hits: list[Memory], out: list[Memory], number: Scalar
+) -> None:
     """Write the spans of a multiple of eight hits; NaN where float64 cannot round them for certain."""
     ray_of, index = hits
     with loop(b, number, LANES) as at:
@@ -43,13 +47,15 @@ def _write_certain_spans(b: Any, rays: Any, boxes: Any, hits: Any, out: Any, num
             memory.store(known.choose(times, np.nan), at)
 
 
-def _rows(b: Any, memory: Any, at: Any) -> list[Any]:
+def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
     """Return the places of the rows of three numbers whose numbers are eight items; row 0 for a miss."""
     numbers = (memory.get(b.add(at, I64(k))) for k in range(LANES))
     return [b.mul(b.select(b.icmp_signed("<", n, I64(0)), I64(0), n), I64(3)) for n in numbers]
 
 
-def _spans(b: Any, rays: Any, boxes: Any, ray_rows: list[Any], box_rows: list[Any]) -> tuple[Lanes, ...]:
+def _spans(
+    b: Builder, rays: Fields, boxes: Fields, ray_rows: list[Scalar], box_rows: list[Scalar]
+) -> tuple[Lanes, Lanes, Lanes]:
     """Return whether both times are known, and where lines enter and leave boxes."""
     origins, directions, lower, upper = (
         [memory.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
