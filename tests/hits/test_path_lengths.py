@@ -4,16 +4,25 @@ import math
 import sys
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.hits.path_kernel import write_lengths
+from raybox.compiler.decorators import FLAGS
+from raybox.geometry import RayRows
+from raybox.hits.path_kernel import _write_usual_lengths, write_lengths
 from raybox.hits.path_lengths import path_length, path_lengths
 
 # Exponents: moderate, any, denormal, at both ends of float64, and around the limits of the scaling
 EXPONENTS = [(-3, 3), (-1074, 1023), (-1074, -1000), (1000, 1023), (-402, -398), (498, 502), (-600, 600)]
 PATHS = 3000
+
+
+@numba.njit(**(FLAGS | {"_nrt": True}))
+def write_usual(rays, ray_of, near, far, lengths):
+    """Write the lengths that need no scale, NaN for others."""
+    _write_usual_lengths(rays, ray_of, (near, far), lengths, lengths.size)
 
 
 def floats(random, size):
@@ -52,14 +61,34 @@ def test_lengths_are_within_the_bound_of_the_exact_product(paths):
         assert abs(Fraction(length) - exact) <= Fraction(bound) * Fraction(math.ulp(float(exact)))
 
 
-def test_compiled_code_and_python_return_the_same_bits(paths):
+@pytest.mark.parametrize("limited", [False, True])
+def test_compiled_code_and_python_return_the_same_bits(paths, limited):
     near, far, directions = paths
-    lengths, rays = np.empty(PATHS), np.arange(PATHS)
-    write_lengths(near, far, directions, rays, lengths)
-    at_once = path_lengths(near, far, directions, rays)
+    lengths, ray_of = np.empty(PATHS), np.arange(PATHS)
+    endless, middle = np.array([-math.inf]), near / 2 + far / 2
+    t_min, t_max = (middle, far) if limited else (endless, -endless)
+    rays = RayRows(np.zeros((PATHS, 3)), directions, t_min, t_max)
+    write_lengths(rays, ray_of, near, far, lengths)
+    at_once = path_lengths(rays, ray_of, near, far)
     np.testing.assert_array_equal(lengths.view(np.int64), at_once.view(np.int64))
-    one_by_one = [path_lengths(near[[k]], far[[k]], directions, rays[[k]])[0] for k in range(PATHS)]
+    begin = np.maximum(near, middle) if limited else near
+    wanted = [
+        path_length(*path) for path in zip(*(x.tolist() for x in (begin, far, directions)), strict=True)
+    ]
+    np.testing.assert_array_equal(lengths, wanted)
+    one_by_one = [path_lengths(rays, ray_of[[k]], near[[k]], far[[k]])[0] for k in range(PATHS)]
     np.testing.assert_array_equal(lengths.view(np.int64), np.array(one_by_one).view(np.int64))
+
+
+def test_most_ordinary_lengths_are_computed_eight_at_a_time(paths):
+    near, far, directions = paths
+    usual, lengths = np.empty(PATHS), np.empty(PATHS)
+    rays = RayRows(np.zeros((PATHS, 3)), directions, np.array([-math.inf]), np.array([math.inf]))
+    write_usual(rays, np.arange(PATHS), near, far, usual)
+    write_lengths(rays, np.arange(PATHS), near, far, lengths)
+    known = ~np.isnan(usual)
+    assert PATHS / 20 < known.sum() < PATHS
+    np.testing.assert_array_equal(usual[known], lengths[known])
 
 
 @pytest.mark.parametrize(

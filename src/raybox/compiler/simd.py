@@ -195,20 +195,27 @@ def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
 
 def fused(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """Return x * y + z, rounded once."""
-    return _of_three("fma", x, y, z)
+    return _call("fma", x, y, z)
 
 
 def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """Return x * y + z, rounded once or twice, whichever is faster."""
-    return _of_three("fmuladd", x, y, z)
+    return _call("fmuladd", x, y, z)
 
 
-def _of_three(name: str, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+def square_root(x: Lanes) -> Lanes:
+    """Return the square root, rounded once; NaN below 0."""
+    return _call("sqrt", x)
+
+
+def _call(name: str, *operands: Lanes) -> Lanes:
+    """Return the result of an LLVM intrinsic of vectors of one type."""
+    x = operands[0]
     kind = x.value.type
     function = cgutils.get_or_insert_function(
-        x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.{name}.v{x.count}{short(x.item)}"
+        x.b.module, ir.FunctionType(kind, [kind] * len(operands)), f"llvm.{name}.v{x.count}{short(x.item)}"
     )
-    return Lanes(x.b, x.b.call(function, [x.value, y.value, z.value]))
+    return Lanes(x.b, x.b.call(function, [operand.value for operand in operands]))
 
 
 def lesser(x: Lanes, y: Any) -> Lanes:

@@ -1,5 +1,6 @@
 """Results of queries: `Hits`, `AllHits` and `RayHits`, with ids and images."""
 
-from raybox.hits.hits import AllHits, Hits, RayHits
+from raybox.hits.all_hits import AllHits, RayHits
+from raybox.hits.hits import Hits
 
 __all__ = ["AllHits", "Hits", "RayHits"]

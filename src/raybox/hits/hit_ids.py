@@ -5,7 +5,7 @@ through those of the next. In `Instances` it counts through the first instance's
 one's. -1 is a miss.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, with_scratch
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact
 from raybox.validation import Bools, Floats, Ints, freeze
+
+A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 class PrimitiveIds(NamedTuple):
@@ -32,6 +34,7 @@ class Source(NamedTuple):
     row: int = 1
     column: int = 0
     picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
+    sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
 
     def ray_of(self, size: int) -> Ints:
         """Return the number of each hit's ray."""
@@ -41,8 +44,8 @@ class Source(NamedTuple):
     def geometry_of(self, hit_id: Ints) -> Ints:
         """Return the geometry's number for each hit id; -1 for a miss."""
         if len(self.parts) == 1:
-            return _frozen(np.minimum(hit_id, 0))
-        return _frozen(np.searchsorted(self.starts, hit_id, side="right") - 1)
+            return frozen(np.minimum(hit_id, 0))
+        return frozen(np.searchsorted(self.starts, hit_id, side="right") - 1)
 
     def primitives_of(self, hit_id: Ints) -> PrimitiveIds:
         """Return index and primitive for each hit id."""
@@ -53,7 +56,7 @@ class Source(NamedTuple):
         for k, rows in enumerate(self.parts):
             own = geometry == k
             index[own], primitive[own] = _index_and_primitive(rows, hit_id[own] - self.starts[k])
-        return PrimitiveIds(_frozen(index), _frozen(primitive))
+        return PrimitiveIds(frozen(index), frozen(primitive))
 
 
 def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
@@ -62,13 +65,14 @@ def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
         return PrimitiveIds(hit_id, hit_id)
     size = max(1, rows.size)
     missed = hit_id < 0
-    return PrimitiveIds(_frozen(hit_id // size), _frozen(np.where(missed, -1, hit_id % size)))
+    return PrimitiveIds(frozen(hit_id // size), frozen(np.where(missed, -1, hit_id % size)))
 
 
-def _frozen(values: Any) -> Ints:
-    array = np.asarray(values)  # NumPy returns a scalar for a single ray
+def frozen(values: A) -> A:
+    """Return an array, read-only."""
+    array: Any = np.asarray(values)  # NumPy returns a scalar for a single ray
     freeze(array)
-    return array
+    return array  # type: ignore[no-any-return]
 
 
 def restored(kind: Any, source: Source, *arrays: Any) -> Any:
@@ -117,9 +121,13 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
     ray_of, number = hits
     left: Bools = number >= 0
     if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
-        from raybox.primitives import pairs
+        from raybox.primitives import box_spans, pairs
 
-        getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+        eight_by_eight = (
+            loop == "spans_of" and isinstance(rows, BoxRows) and not isinstance(rays, MovingBoxes)
+        )
+        write = box_spans.write_spans if eight_by_eight else getattr(pairs, loop)
+        write(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
         if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
             return
         left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)

@@ -1,18 +1,15 @@
-"""Results of queries: `Hits`, one hit for each ray; `AllHits`, all hits of all rays."""
+"""`Hits`, the result of queries that return one hit for each ray."""
 
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.hits.hit_ids import PrimitiveIds, Source, derive, restored, spans
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
-from raybox.hits.path_lengths import path_lengths
 from raybox.validation import Bools, Floats, Ints, freeze
-
-A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @final
@@ -79,7 +76,7 @@ class Hits:
     @cached_property
     def hit(self) -> Bools:
         """Whether each ray hits anything."""
-        return _frozen(self._hit_id >= 0)
+        return frozen(self._hit_id >= 0)
 
     @property
     def _ray_of(self) -> Ints:
@@ -116,7 +113,7 @@ class Hits:
         # a ray of zero direction is its origin, at any t
         with np.errstate(invalid="ignore", over="ignore"):
             points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
-        return _frozen(points.reshape(*self.shape, rays.ndim_space))
+        return frozen(points.reshape(*self.shape, rays.ndim_space))
 
     @cached_property
     def normals(self) -> Floats:
@@ -131,7 +128,7 @@ class Hits:
         normals = np.full((self._hit_id.size, 3), np.nan)
         derive(self._source, self._ray_of, self._hit_id.reshape(-1), "normals_of", normals)
         dims = self._source.rays.ndim_space
-        return _frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
+        return frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
 
     @cached_property
     def uv(self) -> Floats:
@@ -141,7 +138,7 @@ class Hits:
         """
         uv = np.full((self._hit_id.size, 2), np.nan)
         derive(self._source, self._ray_of, self._hit_id.reshape(-1), "weights_of", uv)
-        return _frozen(uv.reshape(*self.shape, 2))
+        return frozen(uv.reshape(*self.shape, 2))
 
     def image(self, kind: str = "depth") -> Bytes:
         """Return a picture of hits of shape (height, width), a pixel for each.
@@ -184,117 +181,3 @@ class Hits:
         if kind == "normal":
             return of_normals(self.normals, self.hit)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
-
-
-class RayHits(NamedTuple):
-    """All hits of one ray, nearest first: arrays of equal length."""
-
-    index: Ints  # type: ignore[assignment]  # hides the method of tuples
-    t: Floats
-    t_enter: Floats
-    t_exit: Floats
-    lengths: Floats
-    geometry: Ints
-    primitive: Ints
-
-
-@final
-@guard_class("__init__", "offsets", "index", "primitive", "t", "t_enter", "t_exit")
-class AllHits:
-    """All hits of all rays, in compressed rows: ray i has ``offsets[i]`` to ``offsets[i + 1]``.
-
-    Rays are numbered flat, in C order, whatever their shape. Each ray's hits are sorted by exact
-    (t, index). Fields are those of `Hits`.
-    """
-
-    def __init__(self, offsets: Ints, hit_id: Ints, t: Floats, source: Source) -> None:
-        freeze(offsets, hit_id, t)
-        self._offsets, self._hit_id, self._t, self._source = offsets, hit_id, t, source
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (AllHits, self._source, self._offsets, self._hit_id, self._t)
-
-    @cached_property
-    def _primitives(self) -> PrimitiveIds:
-        return self._source.primitives_of(self._hit_id)
-
-    @property
-    def offsets(self) -> Ints:
-        """First hit of each ray, shape (N + 1,)."""
-        return self._offsets
-
-    @property
-    def index(self) -> Ints:
-        """Row of each hit. For `Instances`, the instance."""
-        return self._primitives.index
-
-    @property
-    def primitive(self) -> Ints:
-        """Row of the geometry of `Instances` of each hit; otherwise `index`."""
-        return self._primitives.primitive
-
-    @cached_property
-    def geometry(self) -> Ints:
-        """Number of the geometry of each hit.
-
-        0 in a scene of one.
-        """
-        return self._source.geometry_of(self._hit_id)
-
-    @property
-    def t(self) -> Floats:
-        """First contact on the ray: at or after t_min."""
-        return self._t
-
-    @cached_property
-    def ray(self) -> Ints:
-        """Flat number of each hit's ray."""
-        return _frozen(np.repeat(np.arange(len(self._offsets) - 1, dtype=np.int64), np.diff(self._offsets)))
-
-    @cached_property
-    def _spans(self) -> tuple[Floats, Floats]:
-        return spans(self._source, self.ray, self._hit_id)
-
-    @property
-    def t_enter(self) -> Floats:
-        """The t at which the whole line enters the primitive, unclamped."""
-        return self._spans[0]
-
-    @property
-    def t_exit(self) -> Floats:
-        """The t at which the whole line leaves the primitive, unclamped."""
-        return self._spans[1]
-
-    @cached_property
-    def lengths(self) -> Floats:
-        """The length in space of the path inside each box, within the ray's range.
-
-        min(t_exit, t_max) - max(t_enter, t_min), times the direction's length: within 0.51 ulp of the exact
-        product (1 below float64's normal numbers), the same bits on every machine.
-        """
-        rays = self._source.rays.rows()
-        low, high = (np.broadcast_to(t, len(rays.origins))[self.ray] for t in (rays.t_min, rays.t_max))
-        near, far = np.maximum(self.t_enter, low), np.minimum(self.t_exit, high)
-        return _frozen(path_lengths(near, far, rays.directions, self.ray))
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __getitem__(self, ray: Any) -> RayHits:
-        """Return the hits of one ray.
-
-        ray: its flat number, or its index in the rays' shape.
-        """
-        shape = self._source.rays.shape
-        flat = int(np.ravel_multi_index(ray, shape)) if isinstance(ray, tuple) else range(len(self))[ray]
-        part = slice(self._offsets[flat], self._offsets[flat + 1])
-        names = RayHits._fields
-        return RayHits(*(getattr(self, name)[part] for name in names))
-
-    def __repr__(self) -> str:
-        return f"AllHits({len(self)} rays, {len(self._hit_id)} hits)"
-
-
-def _frozen(array: A) -> A:
-    freeze(array)
-    return array

@@ -7,26 +7,32 @@ from math import inf, sqrt
 
 import numpy as np
 
+from raybox.geometry import RayRows
 from raybox.primitives import small_batch
 from raybox.validation import Floats, Ints
 
-_SPLITTER = 134217729.0  # 2^27 + 1: cuts a float into two of 26 bits, whose products are exact (Dekker 1971)
+SPLITTER = 134217729.0  # 2^27 + 1: cuts a float into two of 26 bits, whose products are exact (Dekker 1971)
 # Between these limits squares and products, their last bits included, neither over- nor underflow.
-_LOW, _HIGH = 2.0**-400, 2.0**500
-_NEAR_OVERFLOW = 2.0**1000
+LOW, HIGH = 2.0**-400, 2.0**500
+NEAR_OVERFLOW = 2.0**1000
 _UP, _DOWN = 2.0**600, 2.0**-600
 
 
-def path_lengths(near: Floats, far: Floats, directions: Floats, ray_of: Ints) -> Floats:
-    """Return `path_length` of each path; path k is of ray ray_of[k]."""
-    lengths = np.empty(near.size)
-    if near.size > small_batch.max_pairs():
+def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -> Floats:
+    """Return the length of each path from t_enter to t_exit within its ray's range.
+
+    Path k is of ray ray_of[k].
+    """
+    lengths = np.empty(t_enter.size)
+    if t_enter.size > small_batch.max_pairs():
         from raybox.hits.path_kernel import write_lengths
 
-        write_lengths(near, far, directions, ray_of, lengths)
+        write_lengths(rays, ray_of, t_enter, t_exit, lengths)
         return lengths
-    for k, (begin, end, r) in enumerate(zip(near.tolist(), far.tolist(), ray_of.tolist(), strict=True)):
-        lengths[k] = path_length(begin, end, tuple(directions[r].tolist()))
+    t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
+    ends = np.maximum(t_enter, t_min).tolist(), np.minimum(t_exit, t_max).tolist()
+    for k, (near, far, r) in enumerate(zip(*ends, ray_of.tolist(), strict=True)):
+        lengths[k] = path_length(near, far, tuple(rays.directions[r].tolist()))
     return lengths
 
 
@@ -43,13 +49,13 @@ def path_length(near: float, far: float, direction: tuple[float, float, float]) 
         return 0.0
     if abs(near) == inf or abs(far) == inf or near != near or far != far:
         return far - near
-    scale = _DOWN if largest > _HIGH else _UP if largest < _LOW else 1.0
+    scale = _DOWN if largest > HIGH else _UP if largest < LOW else 1.0
     x, y, z = x * scale, y * scale, z * scale
     root = sqrt(x * x + y * y + z * z)
     # x^2 + y^2 + z^2 - root^2 as total + rest: each square is a float and its tail
     total = rest = 0.0
     for factor, sign in ((root, -1.0), (x, 1.0), (y, 1.0), (z, 1.0)):
-        high = _SPLITTER * factor
+        high = SPLITTER * factor
         high = high - (high - factor)
         low = factor - high
         square = factor * factor
@@ -60,15 +66,15 @@ def path_length(near: float, far: float, direction: tuple[float, float, float]) 
         total = added
     correction = (total + rest) / (2.0 * root)
     # the difference as span + tail
-    shrink = _DOWN if max(abs(near), abs(far)) > _NEAR_OVERFLOW else 1.0
+    shrink = _DOWN if max(abs(near), abs(far)) > NEAR_OVERFLOW else 1.0
     near, far = near * shrink, far * shrink
     span = far - near
     part = span - far
     tail = (far - (span - part)) - (near + part)
-    grow = _DOWN if span > _HIGH else _UP if span < _LOW else 1.0
+    grow = _DOWN if span > HIGH else _UP if span < LOW else 1.0
     span, tail = span * grow, tail * grow
     # their product
-    high, root_high = _SPLITTER * span, _SPLITTER * root
+    high, root_high = SPLITTER * span, SPLITTER * root
     high, root_high = high - (high - span), root_high - (root_high - root)
     low, root_low = span - high, root - root_high
     length = span * root

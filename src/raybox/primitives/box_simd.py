@@ -235,11 +235,17 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
     correction = (fused(-q, d, s) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
-    size, step = s.magnitude(), d.magnitude()
-    tame = (size < _TAME) & ((size > 1 / _TAME) | size.equals(0.0)) & (step < _TAME) & (step > 1 / _TAME)
+    size = s.magnitude()
+    tame = (size < _TAME) & ((size > 1 / _TAME) | size.equals(0.0)) & is_tame_divisor(d)
     endless = p.magnitude().equals(np.inf)
     known = (tame & t.equals(q + (correction + slack))) | endless
     return known, endless.choose(s / d, t) + 0.0
+
+
+def is_tame_divisor(d: Lanes) -> Lanes:
+    """Return whether parts of directions are neither 0 nor so large or small that times might be lost."""
+    size = d.magnitude()
+    return (size < _TAME) & (size > 1 / _TAME)
 
 
 @inlined

@@ -52,7 +52,8 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     contacts.sort(key=cmp_to_key(small_batch.compare_contacts))
     index = np.array([i for _, i in contacts], np.int64)
     t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
-    return AllHits(np.array([0, index.size], np.int64), index, t, Source(ray.reshape(1), (rows,)))
+    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),))
+    return AllHits(np.array([0, index.size], np.int64), index, t, source)
 
 
 def _bounds(rows: BoxRows | TriangleRows) -> tuple[Floats, Floats]:

@@ -172,7 +172,8 @@ class Scene(QueryMethods):
         chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
         jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
         starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
-        return Request(jobs, starts), Source(rays, tuple([part.rows for part in made]), starts)
+        rows, sizes = zip(*((part.rows, len(part.geometry)) for part in made), strict=True)
+        return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes)
 
 
 def check_rays(rays: Any, dimension: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
 from raybox.errors import InvalidInput
-from raybox.hits.hits import AllHits
+from raybox.hits import AllHits
 from raybox.io import manifest, scene_files
 from raybox.io.checked_json import folder_error
 from raybox.io.manifest import Layout, Manifest

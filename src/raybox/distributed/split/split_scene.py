@@ -251,7 +251,8 @@ class SplitScene(QueryMethods):
         arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
-        return query.present(results, rays.shape, Source(rays, (rows,), picked=True), options)
+        source = Source(rays, (rows,), picked=True, sizes=(len(self),))
+        return query.present(results, rays.shape, source, options)
 
     def _visit_parts(
         self,

@@ -1,0 +1,44 @@
+"""All hits of rays as a sparse matrix of SciPy."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from raybox.errors import InvalidInput, RayboxError
+from raybox.validation import Floats
+
+FIELDS = ("lengths", "t", "t_enter", "t_exit")
+
+
+def sparse_matrix(hits: Any, values: Any, sizes: tuple[int, ...]) -> Any:
+    """Return a `csr_array` of hits; see `AllHits.to_sparse`.
+
+    sizes: how many columns each geometry has.
+    """
+    if find_spec("scipy") is None:
+        raise RayboxError("to_sparse needs SciPy, which is not installed; run: pip install 'raybox[sparse]'")
+    numbers = _entries(hits, values)
+    starts = np.array([*accumulate(sizes[:-1], initial=0)], np.int64)
+    columns = hits.index + starts[hits.geometry] if len(sizes) > 1 else hits.index
+    shape = (len(hits), sum(sizes))
+    matrix = import_module("scipy.sparse").csr_array((numbers, columns.copy(), hits.offsets.copy()), shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _entries(hits: Any, values: Any) -> Floats:
+    """Return a new array of one number for each hit; raise `InvalidInput` if there is none."""
+    if isinstance(values, str):
+        if values not in FIELDS:
+            raise InvalidInput(f"values must be one of {', '.join(FIELDS)}, or an array; got {values!r}.")
+        return np.array(getattr(hits, values))
+    numbers = np.array(values, np.float64)
+    if numbers.shape != hits.t.shape:
+        raise InvalidInput(
+            f"values must be one number for each of the {len(hits.t):,} hits; got shape {numbers.shape}. "
+            "Pick those of each hit by its index: numbers[hits.index]."
+        )
+    return numbers

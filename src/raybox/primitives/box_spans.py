@@ -1,0 +1,86 @@
+"""Where lines enter and leave the boxes that they hit, eight hits at a time, each time rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from raybox.compiler.decorators import exact_entry
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
+from raybox.compiler.simd_arrays import Memory, loop
+from raybox.geometry import BoxRows, RayRows
+from raybox.primitives.box import span
+from raybox.primitives.box_simd import AHEAD, LANES, contact, inverse_of, is_tame_divisor
+from raybox.primitives.ray import get_ray
+from raybox.validation import Floats, Ints
+
+
+@exact_entry
+def write_spans(
+    rays: RayRows, boxes: BoxRows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
+) -> None:
+    """Write where each line enters and leaves the box that it hits; NaN for a miss."""
+    eights = index.size // LANES * LANES if boxes.lower.size else 0
+    _write_certain_spans(rays, boxes, (ray_of, index), (t_enter, t_exit), eights)
+    for k in range(index.size):
+        if index[k] < 0:
+            t_enter[k] = t_exit[k] = np.nan
+        elif k >= eights or np.isnan(t_enter[k]):
+            t_enter[k], t_exit[k] = span(boxes, get_ray(rays, ray_of[k]), index[k])
+
+
+@vector_code(types.void)
+def _write_certain_spans(
+    b: Builder, rays: Fields, boxes: Fields, hits: list[Memory], out: list[Memory], number: Scalar
+) -> None:
+    """Write the spans of a multiple of eight hits; NaN where float64 cannot round them for certain."""
+    ray_of, index = hits
+    with loop(b, number, LANES) as at:
+        soon = b.add(at, I64(AHEAD))
+        with b.if_then(b.icmp_signed("<", soon, number)):
+            for row in _rows(b, index, soon):
+                boxes.lower.prefetch_row(row)
+                boxes.upper.prefetch_row(row)
+        known, enter, leave = _spans(b, rays, boxes, _rows(b, ray_of, at), _rows(b, index, at))
+        for times, memory in zip((enter, leave), out, strict=True):
+            memory.store(known.choose(times, np.nan), at)
+
+
+def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
+    """Return the places of the rows of three numbers whose numbers are eight items; row 0 for a miss."""
+    numbers = (memory.get(b.add(at, I64(k))) for k in range(LANES))
+    return [b.mul(b.select(b.icmp_signed("<", n, I64(0)), I64(0), n), I64(3)) for n in numbers]
+
+
+def _spans(
+    b: Builder, rays: Fields, boxes: Fields, ray_rows: list[Scalar], box_rows: list[Scalar]
+) -> tuple[Lanes, Lanes, Lanes]:
+    """Return whether both times are known, and where lines enter and leave boxes."""
+    origins, directions, lower, upper = (
+        [memory.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
+        for memory, rows in (
+            (rays.origins, ray_rows),
+            (rays.directions, ray_rows),
+            (boxes.lower, box_rows),
+            (boxes.upper, box_rows),
+        )
+    )
+    known, endless = constant(b, I1, LANES, 1), constant(b, F64, LANES, -np.inf)
+    sides: tuple[list[list[Lanes]], list[list[Lanes]]] = ([], [])
+    for o, d, low, up in zip(origins, directions, lower, upper, strict=True):
+        inverse = inverse_of(d)
+        backward = inverse < 0.0
+        near, far = backward.choose(up, low), backward.choose(low, up)
+        # to leave is to enter against the direction
+        for side, plane, sign in zip(sides, (near, far), (1.0, -1.0), strict=True):
+            t = (plane - o) * (inverse * sign)
+            side.append([plane, o, d * sign, inverse * sign, (t > -np.inf).choose(t, -np.inf)])
+        known = known & (is_tame_divisor(d) | d.equals(0.0))
+    found = []
+    for side in sides:
+        *numbers, times = (list(column) for column in zip(*side, strict=True))
+        certain, t = contact(tuple(numbers), times, endless)
+        known = known & certain
+        found.append(t)
+    return known, found[0], found[1] * -1.0 + 0.0
