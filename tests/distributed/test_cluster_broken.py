@@ -332,15 +332,37 @@ def test_another_command_is_refused(cluster, tmp_path):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
         assert text in str(caught.value)
     fcntl = pytest.importorskip("fcntl")
-    manifest = part_folder.MANIFEST
     folder = out.with_name(out.name + ".raybox-parts")
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="is in use by another process"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    (folder / manifest).write_text("{")
-    with pytest.raises(rb.FileFormatError, match=r"has a job\.json that cannot be read; rename or remove it"):
-        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+
+
+def test_a_damaged_manifest_is_refused(cluster, tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
+    interrupted(cluster, rays, out)
+    folder = out.with_name(out.name + ".raybox-parts")
+    path, ids = folder / part_folder.MANIFEST, folder / "scene" / "ids.json"
+    data = path.read_bytes()
+    size = b'"bytes": %d' % rays.stat().st_size
+    damaged = {
+        "no JSON": b"{",
+        "cut off": data[:-1],
+        "the size of the rays": data.replace(size, size[:-1] + b"%d" % (size[-1] == ord("0"))),
+        "the query": data.replace(b'"nearest"', b'"count"'),
+        "another file": ids.read_bytes(),
+        "no bytes": b"",
+    }
+    assert data not in damaged.values()
+    text = r"-parts: has a job\.json that cannot be read, or is damaged; rename or remove it, or give another"
+    for content in damaged.values():
+        path.write_bytes(content)
+        with pytest.raises(rb.FileFormatError, match=text):
+            rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+        assert path.read_bytes() == content
+    path.write_bytes(data)
+    assert both(cluster, rays, "npy")[1].resumed >= 60
 
 
 # Unusable clusters

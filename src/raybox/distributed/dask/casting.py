@@ -19,7 +19,8 @@ from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, p
 from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
-from raybox.io.chunked import checksums, output_folder, pipeline
+from raybox.io import checksums
+from raybox.io.chunked import output_folder, pipeline
 from raybox.io.chunked.casting import (
     Summary,
     check_arguments,

@@ -30,8 +30,8 @@ from raybox.distributed.dask.part_folder import (
 )
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
-from raybox.io import scene_files
-from raybox.io.chunked import checksums, chunks
+from raybox.io import checksums, scene_files
+from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_query

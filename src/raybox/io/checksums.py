@@ -23,12 +23,14 @@ def of_arrays(*arrays: NDArray[Any]) -> str:
     return state.hexdigest()
 
 
+def blake2b_of(data: bytes) -> str:
+    """Return the BLAKE2b checksum of bytes, in hexadecimal digits."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
 def of_text(*texts: str) -> str:
     """Return the checksum of texts."""
-    state = blake2b(digest_size=16)
-    for text in texts:
-        state.update(f"{len(text)}:{text}".encode())
-    return state.hexdigest()
+    return blake2b_of("".join(f"{len(text)}:{text}" for text in texts).encode())
 
 
 def of_facts(facts: dict[str, Any]) -> str:
@@ -65,7 +67,7 @@ def content_facts(path: Path) -> Facts:
     with path.open("rb") as file:
         head = file.read(_END_BYTES)
         file.seek(max(0, stat.st_size - _END_BYTES))
-        ends = blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
+        ends = blake2b_of(head + file.read(_END_BYTES))
     return {"bytes": stat.st_size, "modified": stat.st_mtime_ns, "ends": ends}
 
 
