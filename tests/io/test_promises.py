@@ -12,9 +12,10 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import pcd, samples
 from raybox.cli import main
-from raybox.io.chunked import parquet_footer, part_files, stages
+from raybox.io.chunked import part_files, stages
 from raybox.io.chunked.journal import Journal
-from streaming import BOXES, RAYS, SCENE, interrupted, pq
+from raybox.io.formats import parquet_footer
+from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
 from streaming import put as put_rays
 
 HEAD = "origin_x,origin_y,direction_x,direction_y"
@@ -52,6 +53,37 @@ def test_a_row_group_whose_count_is_damaged(tmp_path, count):
     path.write_bytes(parquet_footer.MAGIC + body + tail)
     for text in refusals(path):
         assert f"footer: promises 103 rows, its row groups {80 + count}" in text
+
+
+@pytest.mark.parametrize("name", ["t_min", "t_max", "id"])
+def test_an_optional_column_whose_name_is_damaged(tmp_path, name):
+    path, content = tmp_path / "table.parquet", BOXES if name == "id" else RAYS
+    rb.save(path, content, **({"ids": IDS} if name == "id" else {}))
+    data, plain = path.read_bytes(), 0
+    at = data.index(name.encode(), data.index(b"min_x" if name == "id" else b"origin_x"))
+    for bit in range(8 * len(name)):
+        changed = bytearray(data)
+        changed[at + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        if name == "id":
+            with pytest.raises(rb.FileFormatError) as caught:
+                rb.load(path)
+            texts = [str(caught.value)]
+        else:
+            texts = refusals(path)
+        plain += f"footer: its row groups hold a column {name}, its schema does not; copy" in texts[-1]
+    assert plain >= 6 * len(name)  # others are no UTF-8
+
+
+def test_other_columns_whose_names_are_nearly_those_of_rays(tmp_path):
+    path = tmp_path / "rays.parquet"
+    rb.save(path, RAYS)
+    table = pq.read_table(path).rename_columns({"t_min": "t_mix", "t_max": "tmax"})
+    text = ["t_min", "t_max", "id"] + ["t_min"] * (len(RAYS) - 3)
+    pq.write_table(table.append_column("note", [text]).append_column("list", [[[1.0]] * len(RAYS)]), path)
+    assert (rb.load(path).t_min == 0).all()
+    assert np.isinf(rb.load(path).t_max).all()
+    assert rb.stream.cast(SCENE, path, tmp_path / "out.npy").rays == len(RAYS)
 
 
 @pytest.mark.parametrize("shape", [(-103, 6), (103, -6), (-103, -6), (102, 6), (104, 6)])
