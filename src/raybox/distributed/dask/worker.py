@@ -166,6 +166,7 @@ def write_parts(job: WorkerJob, parts: Sequence[PartTask]) -> list[PartInfo | Fa
         if results and (isinstance(results[-1], Failure) or job.token not in _LOADED):
             break
         results.append(_try_part(job, part))
+    _unload_if_removed(job)
     return results
 
 
@@ -188,6 +189,16 @@ def rays_checksum(job: WorkerJob, position: Position) -> str | None:
             return checksum
     except (RayboxError, StopIteration):  # the latter: no ray is there
         return None
+    finally:
+        _unload_if_removed(job)
+
+
+def _unload_if_removed(job: WorkerJob) -> None:
+    """Remove a job from this process if its plugin is gone: a task that starts late loads the job again."""
+    from distributed import get_worker
+
+    if plugin_name(job) not in get_worker().plugins:
+        unload_job(job.token)
 
 
 @contextmanager
@@ -271,19 +282,31 @@ def missing_paths(paths: list[Path]) -> list[Path]:
     return [path for path in paths if not os.path.exists(path)]
 
 
+def plugin_name(job: WorkerJob) -> str:
+    """Return the name of the plugin that loads a job."""
+    return f"raybox-{job.token}"
+
+
 def make_plugin(job: WorkerJob) -> Any:
     """Return a plugin that loads a job on workers when they join, and removes it."""
     from distributed import WorkerPlugin
 
     class JobPlugin(WorkerPlugin):  # type: ignore[misc]
-        name = f"raybox-{job.token}"
+        name = plugin_name(job)
+        is_loaded = is_removed = False
 
         async def setup(self, worker: Any) -> None:
             await asyncio.to_thread(load_job, job, worker.state.nthreads)
-            worker_timers.slow_down(worker)
+            self.is_loaded = True
+            if self.is_removed:  # while the job was loading: `teardown` is not called again
+                unload_job(job.token)
+            else:
+                worker_timers.slow_down(worker)
 
         def teardown(self, worker: Any) -> None:
-            worker_timers.restore(worker)
+            self.is_removed = True
+            if self.is_loaded:
+                worker_timers.restore(worker)
             unload_job(job.token)
 
     return JobPlugin()
