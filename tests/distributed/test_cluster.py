@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import raybox as rb
 from clustering import Log, both, distributed
 from raybox.cli import main
-from raybox.distributed.dask import worker_timers
+from raybox.distributed.dask import job_plugin, worker, worker_timers
 from raybox.io.chunked import QUERIES
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, ids_for, put, results_of
 from waiting import wait_until
@@ -153,18 +153,19 @@ class Timer:
 
 def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch):
     """The plugin of a worker that joins late is removed before it is set up."""
-    module, loading, removed = sys.modules["raybox.distributed.dask.worker"], Event(), Event()
+    loaded, loading, removed = {}, Event(), Event()
+    job = worker.WorkerJob("token", *[None] * 11)
 
     def load(job, threads):
         loading.set()
         assert removed.wait(60)
-        module._LOADED[job.token] = job
+        loaded[job.token] = job
 
-    monkeypatch.setattr(module, "load_job", load)
-    monkeypatch.setattr(module, "_LOADED", {})
+    monkeypatch.setattr(job_plugin, "load_job", load)
+    monkeypatch.setattr(worker, "_LOADED", loaded)
     timer = Timer(10)
     dask_worker = SimpleNamespace(state=SimpleNamespace(nthreads=1), periodic_callbacks={"tick": timer})
-    plugin = module.make_plugin(module.WorkerJob("token", *[None] * 11))
+    plugin = job_plugin.make_plugin(job)
 
     async def join_and_leave():
         joining = asyncio.create_task(plugin.setup(dask_worker))
@@ -174,14 +175,14 @@ def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch):
         await joining
 
     asyncio.run(join_and_leave())
-    assert not module._LOADED
+    assert not loaded
     assert timer.callback_time == 10
-    plugin = module.make_plugin(module.WorkerJob("token", *[None] * 11))
+    plugin = job_plugin.make_plugin(job)
     asyncio.run(plugin.setup(dask_worker))
-    assert list(module._LOADED) == ["token"]
+    assert list(loaded) == ["token"]
     assert timer.callback_time == 500
     plugin.teardown(dask_worker)
-    assert not module._LOADED
+    assert not loaded
     assert timer.callback_time == 10
 
 

@@ -1,11 +1,10 @@
 """What runs on workers: load a scene, cast chunks of rays, each into a part of its own.
 
-A plugin loads the scene when a worker joins, or joins again. Its arrays are mapped from files, so that
-workers of one machine share the memory. Of a worker's threads, one at a time runs the query, with as many
-threads of raybox as the worker has; a few others read the next chunk, or write the last one.
+A plugin (`job_plugin`) loads the scene when a worker joins, or joins again. Its arrays are mapped from files,
+so that workers of one machine share the memory. Of a worker's threads, one at a time runs the query, with as
+many threads of raybox as the worker has; a few others read the next chunk, or write the last one.
 """
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
 from raybox.compiler.float_environment import in_default_environment
-from raybox.distributed.dask import job_files, worker_timers
+from raybox.distributed.dask import job_files
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_files import SplitPlace
 from raybox.distributed.dask.part_folder import (
@@ -285,28 +284,3 @@ def missing_paths(paths: list[Path]) -> list[Path]:
 def plugin_name(job: WorkerJob) -> str:
     """Return the name of the plugin that loads a job."""
     return f"raybox-{job.token}"
-
-
-def make_plugin(job: WorkerJob) -> Any:
-    """Return a plugin that loads a job on workers when they join, and removes it."""
-    from distributed import WorkerPlugin
-
-    class JobPlugin(WorkerPlugin):  # type: ignore[misc]
-        name = plugin_name(job)
-        is_loaded = is_removed = False
-
-        async def setup(self, worker: Any) -> None:
-            await asyncio.to_thread(load_job, job, worker.state.nthreads)
-            self.is_loaded = True
-            if self.is_removed:  # while the job was loading: `teardown` is not called again
-                unload_job(job.token)
-            else:
-                worker_timers.slow_down(worker)
-
-        def teardown(self, worker: Any) -> None:
-            self.is_removed = True
-            if self.is_loaded:
-                worker_timers.restore(worker)
-            unload_job(job.token)
-
-    return JobPlugin()
