@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 _END_BYTES = 1 << 16  # read at each end of a file
+_blake2b = partial(blake2b, digest_size=16)
 
 Facts = dict[str, Any]
 
 
 def of_arrays(*arrays: NDArray[Any]) -> str:
     """Return the checksum of arrays."""
-    state = blake2b(digest_size=16)
+    state = _blake2b()
     for array in arrays:
         state.update(repr(array.shape).encode())
         state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -25,12 +27,15 @@ def of_arrays(*arrays: NDArray[Any]) -> str:
 
 def blake2b_of(data: bytes) -> str:
     """Return the BLAKE2b checksum of bytes, in hexadecimal digits."""
-    return blake2b(data, digest_size=16).hexdigest()
+    return _blake2b(data).hexdigest()
 
 
 def of_text(*texts: str) -> str:
     """Return the checksum of texts."""
-    return blake2b_of("".join(f"{len(text)}:{text}" for text in texts).encode())
+    state = _blake2b()
+    for text in texts:
+        state.update(f"{len(text)}:{text}".encode())
+    return state.hexdigest()
 
 
 def of_facts(facts: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ ENCODINGS = ("ascii", "binary", "binary_compressed")
 _SIZES = struct.Struct("<II")  # in front of compressed data: their size, and the size of what they stand for
 _COUNTS = ("POINTS", "WIDTH", "HEIGHT")
 _MOST_LINES = 32  # of a header
-_PADDING = b"\0"  # PCL 1.8 and older append zeros, up to a page
+_PADDING = b"\0"  # versions of PCL append zeros, up to a page
 
 
 class Field(NamedTuple):
