@@ -217,7 +217,7 @@ def results_of_many(case):
 
 @pytest.mark.parametrize("scale", [TINY, 1.0])
 def test_a_million_rays_in_every_mode(scale, monkeypatch):
-    """Threads of the pool start in the modes of the caller."""
+    """New threads of the pool start during each call."""
     case = Case(scale, MILLION)
     plain = bits(results_of_many(case))
     index = np.frombuffer(plain["nearest 2"], np.int64)
