@@ -31,25 +31,31 @@ FLAGS = [
 
 @contextlib.contextmanager
 def killed_after(seconds, process):
-    """Kill a process and its group after a time, and in any case at the end."""
+    """Kill a process and its group after a time and at the end; yield a function that sets the time."""
+    watchdogs = []
 
     def kill():
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
-    watchdog = threading.Timer(seconds, kill)
-    watchdog.start()
+    def kill_after(seconds):
+        for watchdog in watchdogs:
+            watchdog.cancel()
+        watchdogs.append(threading.Timer(seconds, kill))
+        watchdogs[-1].start()
+
+    kill_after(seconds)
     try:
-        yield
+        yield kill_after
     finally:
-        watchdog.cancel()
+        watchdogs[-1].cancel()
         kill()
         process.wait()
 
 
 @contextlib.contextmanager
 def chromium(seconds):
-    """Start a browser, and kill it after so many seconds; calls that wait then raise."""
+    """Start a browser, and kill it so many seconds after it answers; calls that wait then raise."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
@@ -57,12 +63,14 @@ def chromium(seconds):
         process = subprocess.Popen(
             [*command, "about:blank"], stderr=subprocess.PIPE, text=True, start_new_session=True
         )
-        with killed_after(seconds, process):
+        with killed_after(TIMEOUT, process) as kill_after:
             addresses = (re.search(r"listening on (ws://\S+)", line) for line in process.stderr)
             address = next(found[1] for found in addresses if found)
             threading.Thread(target=process.stderr.read, daemon=True).start()
             with sync_playwright() as run:
-                yield run.chromium.connect_over_cdp(address, timeout=1000 * TIMEOUT)
+                browser = run.chromium.connect_over_cdp(address, timeout=1000 * TIMEOUT)
+                kill_after(seconds)
+                yield browser
 
 
 @contextlib.contextmanager

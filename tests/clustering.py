@@ -1,7 +1,6 @@
 """Shared by tests of rb.cluster: casts by workers and by one process, interrupted casts, a log of tasks."""
 
 import os
-import time
 
 import pytest
 
@@ -31,14 +30,6 @@ class Log(distributed.WorkerPlugin):
     def write(self, *words):
         with open(self.path, "a") as file:
             print(*words, file=file)
-
-
-def wait_until(condition, what, seconds=60):
-    """Wait until a condition holds, or fail."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.005)
 
 
 def worker_pids(client):

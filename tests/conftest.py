@@ -42,7 +42,8 @@ def local():
 @pytest.fixture
 def cluster(local):
     """Lend both workers, whatever the last test has done to them: one killed as it starts stays away."""
-    from clustering import wait_until, worker_pids
+    from clustering import worker_pids
+    from waiting import wait_until
 
     def are_two():  # Client.wait_for_workers would race with LocalCluster's own list of workers
         return len(worker_pids(local)) >= 2

@@ -203,6 +203,37 @@ def test_many_rays_on_several_threads(name):
     assert (hits.index >= 0).any()
 
 
+MILLION = 1_000_000
+
+
+def results_of_many(case):
+    """Yield results of a million rays on two threads, and those of the first ray."""
+    rays, scene = rb.Rays(case.origins, case.directions), rb.Scene(rb.Boxes(case.lower, case.upper))
+    for some, workers in ((rays, 2), (rays[0], 1)):
+        hits = scene.nearest(some, workers=workers)
+        yield from ((f"nearest {workers}", hits.index), (f"t {workers}", hits.t))
+        yield f"count {workers}", scene.count(some, workers=workers)
+
+
+@pytest.mark.parametrize("scale", [TINY, 1.0])
+def test_a_million_rays_in_every_mode(scale, monkeypatch):
+    """New threads of the pool start during each call."""
+    case = Case(scale, MILLION)
+    plain = bits(results_of_many(case))
+    index = np.frombuffer(plain["nearest 2"], np.int64)
+    assert len(index) == MILLION
+    assert (index >= 0).sum() > 50_000
+    assert (index < 0).sum() > 50_000
+    for name in ("FTZ and DAZ", "down", "up", "towards zero", "FTZ, DAZ, up"):
+        pools = {}
+        monkeypatch.setattr(pool, "_POOLS", pools)
+        with modes(name) as word:
+            found = bits(results_of_many(case))
+            assert control_word() == word
+        assert pools, "no thread was started"
+        assert {what: found[what] == plain[what] for what in plain} == dict.fromkeys(plain, True), name
+
+
 @every_mode
 def test_unit_boxes_and_denormal_directions(name):
     """The ray is above y = 0 where it reaches the boxes; with its direction flushed, it touches the first."""

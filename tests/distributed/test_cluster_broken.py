@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import both, distributed, interrupted, numbers_of, started_parts, wait_until, worker_pids
+from clustering import both, distributed, interrupted, numbers_of, started_parts, worker_pids
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import part_folder
 from raybox.io.chunked.chunks import Position
 from raybox.io.formats.common import ReadOptions
 from streaming import BOXES, IDS, RAYS, SCENE, put
+from waiting import wait_until
 
 # Workers die
 
@@ -102,8 +103,13 @@ class Killer:
 
     def __init__(self, client, at):
         self.client, self.at, self.calls = client, at, 0
-        self.pids = worker_pids(client)
+        self.pids = []
+        wait_until(self.has_two_workers, "two workers answer: one that was killed before may be starting")
         self.run, self.register = client.run, client.register_plugin
+
+    def has_two_workers(self):
+        self.pids = worker_pids(self.client)
+        return len(self.pids) >= 2
 
     def patch(self, monkeypatch):
         monkeypatch.setattr(self.client, "run", lambda *a, **k: self.call(self.run, a, k))
@@ -123,7 +129,7 @@ def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path, monkeypatch, 
     killer.patch(monkeypatch)
     assert both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")[1].rays == 103
     assert killer.calls >= at
-    assert len(killer.pids) == 1
+    assert killer.pids, "a worker was left"
 
 
 class FakeClient:
@@ -305,7 +311,66 @@ def test_a_task_that_breaks_down(cluster, tmp_path, number, text):
     assert both(cluster, rays, "npy")[1].rays == number
 
 
-def test_a_task_of_an_unloaded_job_ends(monkeypatch):
+@pytest.fixture
+def plugins(monkeypatch):
+    """Return the plugins of a worker that runs in this process."""
+    plugins = {}
+    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(plugins=plugins))
+    return plugins
+
+
+@pytest.mark.parametrize("has_plugin", [False, True])
+def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
+    """Its job is loaded again, though the cast was interrupted and the plugin removed."""
+    worker = sys.modules["raybox.distributed.dask.worker"]
+    job = worker.WorkerJob("token", *[None] * 11)
+    if has_plugin:
+        plugins[worker.plugin_name(job)] = None
+
+    def load(job, *_):
+        worker._LOADED[job.token] = job
+        raise rb.RayboxError("no rays")
+
+    monkeypatch.setattr(worker, "_in_slot", load)
+    for run in (lambda: worker.write_parts(job, [1]), lambda: worker.rays_checksum(job, Position())):
+        monkeypatch.setattr(worker, "_LOADED", {})
+        run()
+        assert list(worker._LOADED) == ["token"] * has_plugin
+
+
+def test_parts_that_no_task_wrote_are_an_error(cluster, tmp_path):
+    """Never an output without them."""
+    rays = many_rays(tmp_path, 6000)
+    try:
+        cluster.run(lose_jobs)
+        with pytest.raises(
+            rb.RayboxError, match=r"unloaded the scene before it wrote part \d+; cast it again; "
+        ):
+            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
+    finally:
+        cluster.run(find_jobs)
+    assert both(cluster, rays, "npy")[1].rays == 6000
+
+
+def unload_at_once(job, part):
+    """Write a part as `worker._try_part` does, and unload its job."""
+    worker = sys.modules["raybox.distributed.dask.worker"]
+    written = worker.whole(job, part)
+    worker.unload_job(job.token)
+    return written
+
+
+def lose_jobs():
+    worker = sys.modules["raybox.distributed.dask.worker"]
+    worker.whole, worker._try_part = worker._try_part, unload_at_once
+
+
+def find_jobs():
+    worker = sys.modules["raybox.distributed.dask.worker"]
+    worker._try_part = worker.whole
+
+
+def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
     """Its job was unloaded after the second part: the cast was interrupted."""
     worker, parts_written = sys.modules["raybox.distributed.dask.worker"], []
 
@@ -332,15 +397,37 @@ def test_another_command_is_refused(cluster, tmp_path):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
         assert text in str(caught.value)
     fcntl = pytest.importorskip("fcntl")
-    manifest = part_folder.MANIFEST
     folder = out.with_name(out.name + ".raybox-parts")
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="is in use by another process"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    (folder / manifest).write_text("{")
-    with pytest.raises(rb.FileFormatError, match=r"has a job\.json that cannot be read; rename or remove it"):
-        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+
+
+def test_a_damaged_manifest_is_refused(cluster, tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
+    interrupted(cluster, rays, out)
+    folder = out.with_name(out.name + ".raybox-parts")
+    path, ids = folder / part_folder.MANIFEST, folder / "scene" / "ids.json"
+    data = path.read_bytes()
+    size = b'"bytes": %d' % rays.stat().st_size
+    damaged = {
+        "no JSON": b"{",
+        "cut off": data[:-1],
+        "the size of the rays": data.replace(size, size[:-1] + b"%d" % (size[-1] == ord("0"))),
+        "the query": data.replace(b'"nearest"', b'"count"'),
+        "another file": ids.read_bytes(),
+        "no bytes": b"",
+    }
+    assert data not in damaged.values()
+    text = r"-parts: has a job\.json that cannot be read, or is damaged; rename or remove it, or give another"
+    for content in damaged.values():
+        path.write_bytes(content)
+        with pytest.raises(rb.FileFormatError, match=text):
+            rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+        assert path.read_bytes() == content
+    path.write_bytes(data)
+    assert both(cluster, rays, "npy")[1].resumed >= 60
 
 
 # Unusable clusters

@@ -10,7 +10,16 @@ import pytest
 import raybox as rb
 from clustering import both, interrupted, started_parts
 from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import JoinedPart, PartFolder, PartInfo, part_path, read_joined
+from raybox.distributed.dask.part_folder import (
+    JoinedPart,
+    PartFolder,
+    PartInfo,
+    joined_line,
+    part_path,
+    read_joined,
+    read_trailer,
+    write_trailer,
+)
 from raybox.io.chunked import part_files
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.writers import WRITERS
@@ -77,6 +86,40 @@ def test_wrong_lists_of_joined_parts_are_ignored(cluster, tmp_path, damage):
     assert both(cluster, rays, "npy")[1].resumed == done_parts
 
 
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+@pytest.mark.parametrize("kind", ["length", "hit count"])
+def test_a_digit_in_the_list_of_joined_parts_is_wrong(cluster, tmp_path, kind, ending):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"found.{ending}"
+    interrupted(cluster, rays, out, after=6, synced=True)
+    log = out.with_name(out.name + ".raybox-parts") / "joined"
+    lines = log.read_bytes().splitlines(keepends=True)
+    number, info, lengths, *checksum = json.loads(lines[3])
+    if kind == "length":
+        lengths = {name: length - 1 for name, length in lengths.items()}
+    else:
+        info[2] -= 1
+    lines[3] = json.dumps([number, info, lengths, *checksum]).encode() + b"\n"
+    log.write_bytes(b"".join(lines if kind == "hit count" else lines[:4]))
+    assert both(cluster, rays, ending)[1].resumed == 60
+
+
+def test_every_wrong_byte_of_a_list_of_joined_parts_is_found(tmp_path):
+    parts = [JoinedPart(PartInfo(20, 18 + k, k, 700, f"{k}c" * 16), {"results": 90 * k}) for k in range(3)]
+    lines, log = [joined_line(*numbered) for numbered in enumerate(parts)], tmp_path / "joined"
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "results.csv").write_bytes(bytes(180))
+    data, ends = b"".join(lines), [sum(map(len, lines[: k + 1])) for k in range(3)]
+    log.write_bytes(data)
+    assert read_joined(log, tmp_path / "output") == parts
+    for place in range(len(data)):
+        for bit in range(8):
+            changed = bytearray(data)
+            changed[place] ^= 1 << bit
+            log.write_bytes(changed)
+            whole = next(k for k in range(3) if place < ends[k])
+            assert read_joined(log, tmp_path / "output") == parts[:whole], (place, bit)
+
+
 def part(folder, number, query="count", rows=2):
     """Write the part of two rays."""
     columns = {"ray": range(2 * number, 2 * number + rows), query: np.full(rows, number)}
@@ -88,6 +131,18 @@ def part(folder, number, query="count", rows=2):
     path = part_path(folder, number)
     (work / "results.csv").rename(path)
     return path, PartInfo(2, rows, rows, path.stat().st_size, "00" * 16)
+
+
+def test_every_wrong_bit_of_a_part_is_found(tmp_path):
+    path, info = part(tmp_path, 3)
+    write_trailer(path, info)
+    assert read_trailer(path) == info
+    data = path.read_bytes()
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        assert read_trailer(path) is None, bit
 
 
 def test_a_disk_that_is_full_loses_no_part(tmp_path, monkeypatch):

@@ -352,6 +352,15 @@ def test_rays_of_another_dimension():
         scene.visits(rb.Rays([0, 0, 0], [1, 0, 0]), "first")
 
 
+def test_a_missing_folder(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    for name in ("none", "none/deeper", "link"):
+        with pytest.raises(FileNotFoundError, match="No such file or directory; check the path") as caught:
+            rb.SplitScene.open(tmp_path / name)
+        assert isinstance(caught.value, rb.FileFormatError)
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")
+
+
 def test_a_folder_that_holds_no_whole_scene(tmp_path):
     place = tmp_path / "parts"
     split(rb.Boxes(np.zeros((40, 3)), np.ones((40, 3))), folder=place)

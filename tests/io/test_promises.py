@@ -10,10 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
+from file_samples import pcd, samples
 from raybox.cli import main
-from raybox.io.chunked import parquet_footer, part_files, stages
+from raybox.io.chunked import part_files, stages
 from raybox.io.chunked.journal import Journal
-from streaming import BOXES, RAYS, SCENE, interrupted, pq, put
+from raybox.io.formats import parquet_footer
+from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
+from streaming import put as put_rays
 
 HEAD = "origin_x,origin_y,direction_x,direction_y"
 FLAT = rb.Scene(rb.Boxes([[1.0, -1.0]], [[2.0, 1.0]]))
@@ -52,6 +55,39 @@ def test_a_row_group_whose_count_is_damaged(tmp_path, count):
         assert f"footer: promises 103 rows, its row groups {80 + count}" in text
 
 
+@pytest.mark.parametrize("name", ["t_min", "t_max", "id"])
+def test_an_optional_column_whose_name_is_damaged(tmp_path, name):
+    path, content = tmp_path / "table.parquet", BOXES if name == "id" else RAYS
+    rb.save(path, content, **({"ids": IDS} if name == "id" else {}))
+    data, plain = path.read_bytes(), 0
+    at = data.index(name.encode(), data.index(b"min_x" if name == "id" else b"origin_x"))
+    for bit in range(8 * len(name)):
+        changed = bytearray(data)
+        changed[at + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        if name == "id":
+            with pytest.raises(rb.FileFormatError) as caught:
+                rb.load(path)
+            texts = [str(caught.value)]
+        else:
+            texts = refusals(path)
+        plain += f"footer: its row groups hold a column {name}, its schema does not; copy" in texts[-1]
+    assert plain >= 6 * len(name)  # others are no UTF-8
+
+
+def test_other_columns_whose_names_are_nearly_those_of_rays(tmp_path):
+    path = tmp_path / "rays.parquet"
+    rb.save(path, RAYS)
+    table = pq.read_table(path).rename_columns({"t_min": "t_mix", "t_max": "tmax"})
+    for name in ("t_min", "t_max"):  # as the smallest text of a column, which the footer holds
+        table = table.append_column(f"after {name}", [[name] + ["z"] * (len(RAYS) - 1)])
+    pq.write_table(table.append_column("list", [[[1.0]] * len(RAYS)]), path)
+    assert all(b"\x18\x05" + name in path.read_bytes() for name in (b"t_min", b"t_max"))
+    assert (rb.load(path).t_min == 0).all()
+    assert np.isinf(rb.load(path).t_max).all()
+    assert rb.stream.cast(SCENE, path, tmp_path / "out.npy").rays == len(RAYS)
+
+
 @pytest.mark.parametrize("shape", [(-103, 6), (103, -6), (-103, -6), (102, 6), (104, 6)])
 def test_an_npy_header_with_another_count(tmp_path, shape):
     path = tmp_path / "rays.npy"
@@ -63,9 +99,68 @@ def test_an_npy_header_with_another_count(tmp_path, shape):
         assert "has a damaged header" in text or "bytes of numbers announced" in text
 
 
+ENDED = [name for name in samples() if name.endswith((".ply", ".pcd", ".vox"))]
+EXACT_SIZE = ["binary.stl", "rays.npy", "boxes.npy"]
+FOLLOW = r"follow(s)? the end that the header announces; |has 4\d points, but its header announces 40; "
+
+
+def cast_of(path, options):
+    """Return the error that `cast` raises for a file of points, or its output."""
+    out = path.with_name("out.npy")
+    try:
+        rb.stream.cast(SCENE, path, out, origin=options["origin"])
+    except rb.FileFormatError as error:
+        return str(error)
+    return out.read_bytes()
+
+
+def arrays_of(path, options):
+    """Return the arrays of a file, as bytes."""
+    found = rb.load(path, **options)
+    names = ("lower", "upper", "vertices", "faces", "origins", "directions")
+    return {name: getattr(found, name).tobytes() for name in names if hasattr(found, name)}
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_bytes_after_the_end(put, name):
+    content, options = samples()[name]
+    path, is_points = put(name, content), "origin" in options
+    wanted, output = arrays_of(path, options), is_points and cast_of(path, options)
+    assert wanted
+    is_padded = name in ("binary.pcd", "binary_compressed.pcd")  # by PCL, with zeros
+    for rest in (b"\n", b"\r\n \t\n", *[bytes(5000)] * is_padded):
+        put(name, content + rest)
+        assert arrays_of(path, options) == wanted
+        assert not is_points or cast_of(path, options) == output
+    for rest in (b"7", b"3 0 1 2\n", b"\0\0\1", content[-40:], *[b"\0"] * (not is_padded)):
+        put(name, content + b"\n" + rest)
+        with pytest.raises(rb.FileFormatError, match=FOLLOW) as caught:
+            rb.load(path, **options)
+        assert not is_points or cast_of(path, options) == str(caught.value)
+
+
+def test_no_points_and_bytes_after_them(put):
+    header, _, _ = pcd("binary").replace(b"WIDTH 40", b"WIDTH 0").partition(b"DATA binary\n")
+    header = header.replace(b"POINTS 40", b"POINTS 0") + b"DATA binary\n"
+    assert len(rb.load(put("none.pcd", header + b"\n"), origin=(0, 0, 0))) == 0
+    with pytest.raises(rb.FileFormatError, match=FOLLOW):
+        rb.load(put("none.pcd", header + bytes(9) + b"1"), origin=(0, 0, 0))
+
+
+@pytest.mark.parametrize("name", EXACT_SIZE)
+def test_bytes_after_a_file_of_exact_size(put, name):
+    content, options = samples()[name]
+    for rest in (b"\n", b"\0", content[-50:]):
+        path = put(name, content + rest)
+        with pytest.raises(rb.FileFormatError, match=r"is too long: |bytes announced, \d+ there"):
+            rb.load(path, **options)
+        if options["kind"] == "rays":
+            refusals(path)
+
+
 def test_an_archive_with_a_damaged_name(tmp_path):
     """Under another name, t_min would be ignored."""
-    path = put(tmp_path / "rays.npz", RAYS)
+    path = put_rays(tmp_path / "rays.npz", RAYS)
     data = path.read_bytes()
     at = data.rindex(b"t_min.npy")
     path.write_bytes(data[:at] + b"t_mim.npy" + data[at + 9 :])
@@ -180,7 +275,7 @@ def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
 
 def test_a_placed_output_that_is_another_one(tmp_path, monkeypatch):
     """The call ended after its output was moved; something else stands there now."""
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    rays, out = put_rays(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     rb.stream.cast(SCENE, rays, out, chunk=20)
     wanted = out.read_bytes()
 
@@ -201,12 +296,12 @@ def test_a_placed_output_that_is_another_one(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
 def test_an_output_that_is_a_link_to_the_input(tmp_path, link):
-    rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
+    rays, out = put_rays(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
     link(rays, out)
     before = rays.read_bytes()
     with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
         rb.stream.cast(SCENE, rays, out)
-    boxes = put(tmp_path / "boxes.npz", BOXES)
+    boxes = put_rays(tmp_path / "boxes.npz", BOXES)
     text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(out)]).output
     assert "is also an input" in text
     link(boxes, tmp_path / "other.npz")
@@ -216,7 +311,7 @@ def test_an_output_that_is_a_link_to_the_input(tmp_path, link):
 
 
 def test_a_file_system_that_ignores_case(tmp_path, monkeypatch):
-    rays = put(tmp_path / "rays.npy", RAYS)
+    rays = put_rays(tmp_path / "rays.npy", RAYS)
     other = tmp_path / "RAYS.npy"
     os.link(rays, other)  # what such a file system shows
     with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
@@ -239,7 +334,7 @@ def test_a_missing_file(tmp_path, ending):
 
 
 def test_no_memory_is_not_a_full_disk(tmp_path, monkeypatch):
-    rays = put(tmp_path / "rays.npz", RAYS)
+    rays = put_rays(tmp_path / "rays.npz", RAYS)
 
     def fail(*_):
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
@@ -250,7 +345,7 @@ def test_no_memory_is_not_a_full_disk(tmp_path, monkeypatch):
 
 
 def test_no_memory_for_a_chunk(tmp_path, monkeypatch):
-    rays = put(tmp_path / "rays.npz", RAYS)
+    rays = put_rays(tmp_path / "rays.npz", RAYS)
 
     def fail(*_):
         raise MemoryError

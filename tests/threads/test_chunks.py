@@ -81,59 +81,69 @@ def test_several_threads_take_part():
 
 
 def test_the_calling_thread_runs_chunks():
-    idents = set()
+    idents, both = set(), threading.Barrier(2, timeout=60)
 
     def work(begin, end):
-        idents.add(threading.current_thread())
-        time.sleep(0.001)
+        if threading.current_thread() not in idents:
+            idents.add(threading.current_thread())
+            both.wait()
 
     run_chunks(work, 200_000, workers=2)
     assert threading.current_thread() in idents
     assert len(idents) == 2
 
 
-def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk():
+@pytest.fixture
+def stopped(monkeypatch):
+    """Return an event that is set once the threads of a loop are to end after their present chunk."""
+    event, stop = threading.Event(), parallel._Chunks.stop
+    monkeypatch.setattr(parallel._Chunks, "stop", lambda chunks: (stop(chunks), event.set()))
+    return event
+
+
+def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk(stopped):
     """No worker writes into memory of a finished query."""
     started, late = threading.Event(), []
 
     def work(begin, end):
         if threading.current_thread() is threading.main_thread():
-            started.wait(30)
+            assert started.wait(60)
             raise OSError("the disk is full")
         started.set()
-        time.sleep(0.2)
+        stopped.wait(60)
+        time.sleep(0.05)  # while the calling thread waits
         late.append(begin)
 
     with pytest.raises(OSError, match="the disk is full"):
         run_chunks(work, 100_000, workers=2)
-    number = len(late)
-    assert number == 1
-    time.sleep(0.3)
-    assert len(late) == number
+    assert len(late) == 1
 
 
-def test_an_error_of_a_worker_stops_the_calling_thread():
-    mine, failed = [], threading.Event()
+def test_an_error_of_a_worker_stops_the_calling_thread(stopped):
+    mine = []
 
     def work(begin, end):
         if threading.current_thread() is not threading.main_thread():
-            failed.set()
             raise OSError("the disk is full")
-        failed.wait(30)
-        time.sleep(0.01)
+        stopped.wait(60)
         mine.append(begin)
 
     with pytest.raises(OSError, match="the disk is full"):
         run_chunks(work, 10_000_000, workers=2)
-    assert len(mine) < 5
+    assert stopped.is_set()
+    assert len(mine) <= 1
 
 
 FORK = """
-import os, time, threading
+import os, threading
 from raybox.threads.chunks import run_chunks
 def query():
-    idents = set()
-    run_chunks(lambda begin, end: (idents.add(threading.get_ident()), time.sleep(0.002)), 200_000, workers=2)
+    idents, both = set(), threading.Barrier(2, timeout=60)
+    def work(begin, end):
+        if threading.get_ident() not in idents:
+            idents.add(threading.get_ident())
+            both.wait()
+    run_chunks(work, 200_000, workers=2)
     return len(idents)
 assert query() == 2
 child = os.fork()
@@ -145,22 +155,23 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_forked_child_starts_its_own_workers():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=60, check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=300, check=True)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_an_error_stops_all_threads_and_is_raised(workers):
-    done = []
+def test_an_error_stops_all_threads_and_is_raised(workers, stopped):
+    done, first = [], threading.Lock()
 
     def work(begin, end):
         done.append(begin)
-        if len(done) == 3:
-            raise OSError("the disk is full")
-        time.sleep(0.01)
+        if len(done) >= 3:
+            if first.acquire(blocking=False):
+                raise OSError("the disk is full")
+            stopped.wait(60)
 
     with pytest.raises(OSError, match="the disk is full"):
         run_chunks(work, 10_000_000, workers=workers)
-    assert len(done) < 100
+    assert 3 <= len(done) <= 2 + workers
 
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2", None, True])
@@ -198,6 +209,6 @@ def test_ctrl_c_stops_compiled_loops():
         assert process.stdout.readline() == b"ready\n"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=300)
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0

@@ -1,9 +1,8 @@
 """The viewer's controls without a browser; exports; the command."""
 
 import math
-import statistics
+import pickle
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -129,16 +128,25 @@ def test_a_small_box_gets_a_frame(viewer):
     assert np.ptp(lines[..., 0]) == pytest.approx(2 * 0.02 * 202.5, rel=1e-5)
 
 
-def test_a_click_at_100_000_boxes_is_answered_and_drawn_within_100_ms():
-    lower = np.random.default_rng(1).uniform(0, 100, (100_000, 3))
-    taken = []
-    with rb.view(rb.Boxes(lower, lower + 0.5), port=0) as viewer:
+def test_a_click_at_100_000_boxes_draws_its_answer_alone():
+    """benchmarks/viewer.py measures how long that takes."""
+    lower, sizes = np.random.default_rng(1).uniform(0, 100, (100_000, 3)), []
+    boxes = rb.Boxes(lower, lower + 0.5)
+    scene = rb.Scene(boxes)
+    with rb.view(boxes, port=0) as viewer:
+        drawn = viewer._server.scene._handle_from_node_name
+        others = {name: handle for name, handle in drawn.items() if not name.startswith("/answer")}
+        queue = viewer._server.scene._websock_interface.queue_message
+        viewer._server.scene._websock_interface.queue_message = lambda message: (
+            sizes.append(len(pickle.dumps(message))) or queue(message)
+        )
         for k in range(21):
-            started = time.perf_counter()
-            click(viewer, [-50, 50 + k / 10, 49], [1.0, 0.01, 0.0])
-            taken.append(time.perf_counter() - started)
-        assert viewer.answer.contacts
-    assert statistics.median(taken) < 0.1, taken
+            origin, direction = [-50, 50 + k / 10, 49], [1.0, 0.01, 0.0]
+            click(viewer, origin, direction)
+            assert viewer.answer.nearest == scene.nearest(rb.Rays(origin, direction)).index
+    assert {name: drawn[name] for name in others} == others
+    assert len(sizes) > 21
+    assert sum(sizes) < 21 * 20_000  # the boxes have 4.8 MB
 
 
 def test_up_to_5000_boxes_have_edges():

@@ -2,11 +2,11 @@
 
 import json
 import re
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from raybox.errors import FileFormatError
+from raybox.io.checksums import blake2b_of
 
 _FILE = re.compile(rb'\{"checksum": "([0-9a-f]{32})", "content": (.*)\}', re.DOTALL)
 _WITHOUT_CHECKSUM = b'{"format": 1,'
@@ -20,7 +20,7 @@ def folder_error(path: Path, problem: str) -> FileFormatError:
 def write(path: Path, content: Any) -> str:
     """Write a value; return its checksum."""
     text = json.dumps(content).encode()
-    checksum = _checksum(text)
+    checksum = blake2b_of(text)
     path.write_bytes(b'{"checksum": "%s", "content": %s}' % (checksum.encode(), text))
     return checksum
 
@@ -36,10 +36,6 @@ def read(path: Path) -> tuple[Any, str]:
     if data.startswith(_WITHOUT_CHECKSUM):
         raise folder_error(path, "was written by another version of raybox, without checksums")
     parts = _FILE.fullmatch(data)
-    if parts is None or _checksum(parts[2]) != parts[1].decode():
+    if parts is None or blake2b_of(parts[2]) != parts[1].decode():
         raise folder_error(path, "is damaged: its checksum differs")
     return json.loads(parts[2]), parts[1].decode()
-
-
-def _checksum(text: bytes) -> str:
-    return blake2b(text, digest_size=16).hexdigest()

@@ -13,13 +13,15 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import job_files, tasks, worker
 from raybox.distributed.dask.compile_once import compile_query
+from raybox.distributed.dask.job_plugin import make_plugin
 from raybox.distributed.dask.join_parts import Joiner
 from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder
 from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, positions
 from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
-from raybox.io.chunked import checksums, output_folder, pipeline
+from raybox.io import checksums
+from raybox.io.chunked import output_folder, pipeline
 from raybox.io.chunked.casting import (
     Summary,
     check_arguments,
@@ -156,7 +158,7 @@ def _cast(call: _Call, client: Any, folder: PartFolder) -> CastTotals:
     job = _worker_job(call, folder)
     _write_scene(call, folder)
     compile_query(job.query, job.dimension, job.kind)
-    plugin = worker.make_plugin(job)
+    plugin = make_plugin(job)
     dask_cluster.register(client, plugin)
     try:
         with pipeline.progress(call.source, 0, call.progress) as advance:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from raybox.distributed.dask.part_folder import PART_SUFFIX, JoinedPart, PartInfo, joined_line
-from raybox.io.chunked import parquet_footer as footer
 from raybox.io.chunked.part_files import PartFile
 from raybox.io.chunked.result_columns import SLICE_ROWS, OutputSpec
 from raybox.io.chunked.writers import WRITERS
+from raybox.io.formats import parquet_footer as footer
 
 
 class Joiner:

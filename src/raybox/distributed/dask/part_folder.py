@@ -3,7 +3,8 @@
 It holds ``job.json`` (the manifest), the scene's files, the output as far as it is joined (``output`` and
 ``joined``, see `raybox.distributed.dask.join_parts`), and the parts after that: ``part-000000012``, ..., the
 results of one chunk of rays each. A worker writes a part under another name and renames it; written twice, it
-is the same bytes. It ends with a trailer, which says whether it is complete.
+is the same bytes. It ends with a trailer, which says whether it is complete. The manifest, each line
+of the list and each trailer hold a checksum of themselves.
 """
 
 import json
@@ -19,8 +20,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from raybox.errors import RayboxError
-from raybox.io.chunked import checksums, column_kernels, output_folder
+from raybox.errors import FileFormatError, RayboxError
+from raybox.io import checked_json, checksums
+from raybox.io.chunked import column_kernels, output_folder
 from raybox.io.chunked.output_folder import Facts
 from raybox.io.chunked.output_lock import is_lock, locked
 
@@ -44,29 +46,36 @@ class JoinedPart(NamedTuple):
 
 
 def joined_line(number: int, part: JoinedPart) -> bytes:
-    """Return the line of a part in the list of joined ones."""
-    return json.dumps([number, part.info, part.lengths]).encode() + b"\n"
+    """Return the line of a part in the list of joined ones; it ends with a checksum of itself."""
+    content = [number, part.info, part.lengths]
+    return json.dumps([*content, checksums.of_text(json.dumps(content))]).encode() + b"\n"
 
 
 def read_joined(log: Path, output: Path) -> list[JoinedPart]:
     """Return the parts that are joined.
 
-    From the first on, as far as the lines of the list are complete.
+    From the first on, as far as the lines of the list are whole: parts after those are written again.
 
     There are none if the output's files are missing: an earlier call has moved them to their place.
     """
     joined = list[JoinedPart]()
-    for line in log.read_bytes().splitlines() if log.exists() else ():
-        try:
-            number, info, lengths = json.loads(line)
-            part = JoinedPart(PartInfo(*info), dict(lengths))
-        except (ValueError, TypeError):
-            break
-        if number != len(joined):
+    for line in log.read_bytes().splitlines(keepends=True) if log.exists() else ():
+        part = _joined_part(line, len(joined))
+        if part is None:
             break
         joined.append(part)
     size = sum(path.stat().st_size for path in output.rglob("*")) if output.exists() else 0
     return joined if joined and size >= sum(joined[-1].lengths.values()) else []
+
+
+def _joined_part(line: bytes, number: int) -> JoinedPart | None:
+    """Return the part in a line of the list; None unless the line is whole, and has this number."""
+    try:
+        _, info, lengths, _ = json.loads(line)
+        part = JoinedPart(PartInfo(*info), dict(lengths))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return part if line == joined_line(number, part) else None
 
 
 _SUFFIX = ".raybox-parts"
@@ -94,8 +103,9 @@ def part_number(part: Path) -> int:
 
 def write_trailer(path: Path, info: PartInfo) -> None:
     """Append the trailer to the results of a part."""
-    own_checksum = bytes.fromhex(_checksum_of(path, info.length))
-    trailer = _TRAILER.pack(_MAGIC, *info[:4], bytes.fromhex(info.rays_checksum), own_checksum)
+    trailer = _TRAILER.pack(
+        _MAGIC, *info[:4], bytes.fromhex(info.rays_checksum), bytes.fromhex(_part_checksum(path, info))
+    )
     with path.open("ab") as file:
         file.write(trailer)
 
@@ -115,7 +125,12 @@ def read_trailer(path: Path) -> PartInfo | None:
     info = PartInfo._make([*numbers, rays_checksum.hex()])
     if magic != _MAGIC or info.length + _TRAILER.size != size:
         return None
-    return info if _checksum_of(path, info.length) == own_checksum.hex() else None
+    return info if _part_checksum(path, info) == own_checksum.hex() else None
+
+
+def _part_checksum(path: Path, info: PartInfo) -> str:
+    """Return the checksum of the results of a part, and of the numbers in its trailer."""
+    return checksums.of_text(_checksum_of(path, info.length), *map(str, info))
 
 
 def _checksum_of(path: Path, length: int) -> str:
@@ -161,10 +176,10 @@ class PartFolder:
                 raise output_folder.foreign_folder(self.path, f"exists, but has no {MANIFEST}")
         else:
             try:
-                stored = json.loads(path.read_text(encoding="utf-8"))
+                stored = checked_json.read(path)[0]
                 job, fingerprint = dict(stored["job"]), stored["input"]
-            except (ValueError, KeyError, TypeError) as error:
-                problem = f"has a {MANIFEST} that cannot be read"
+            except (FileFormatError, ValueError, KeyError, TypeError) as error:
+                problem = f"has a {MANIFEST} that cannot be read, or is damaged"
                 raise output_folder.foreign_folder(self.path, problem) from error
             output_folder.check_same_job(self.given, self.path, job, self.job)
             self.same_input = fingerprint == self.fingerprint
@@ -174,7 +189,7 @@ class PartFolder:
     def write_manifest(self) -> None:
         """Write the job, and the fingerprint of the rays."""
         new = self.path / (MANIFEST + ".new")
-        new.write_text(json.dumps({"job": self.job, "input": self.fingerprint}), encoding="utf-8")
+        checked_json.write(new, {"job": self.job, "input": self.fingerprint})
         os.replace(new, self.path / MANIFEST)
 
     def place_output(self, output: Path) -> None:

@@ -238,6 +238,9 @@ class _TaskQueue:
             if isinstance(result, Failure):
                 raise result.error_class(result.text)
             yield PartInfo(*result)
+        if len(results) < len(parts):
+            missing = parts[len(results)].number
+            raise RayboxError(f"a worker unloaded the scene before it wrote part {missing}; cast it again")
 
     def _collect(self, number: int, info: PartInfo) -> None:
         """Count a part, and join those that are next."""

@@ -1,11 +1,10 @@
 """What runs on workers: load a scene, cast chunks of rays, each into a part of its own.
 
-A plugin loads the scene when a worker joins, or joins again. Its arrays are mapped from files, so that
-workers of one machine share the memory. Of a worker's threads, one at a time runs the query, with as many
-threads of raybox as the worker has; a few others read the next chunk, or write the last one.
+A plugin (`job_plugin`) loads the scene when a worker joins, or joins again. Its arrays are mapped from files,
+so that workers of one machine share the memory. Of a worker's threads, one at a time runs the query, with as
+many threads of raybox as the worker has; a few others read the next chunk, or write the last one.
 """
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
 from raybox.compiler.float_environment import in_default_environment
-from raybox.distributed.dask import job_files, worker_timers
+from raybox.distributed.dask import job_files
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_files import SplitPlace
 from raybox.distributed.dask.part_folder import (
@@ -30,8 +29,8 @@ from raybox.distributed.dask.part_folder import (
 )
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
-from raybox.io import scene_files
-from raybox.io.chunked import checksums, chunks
+from raybox.io import checksums, scene_files
+from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_query
@@ -166,6 +165,7 @@ def write_parts(job: WorkerJob, parts: Sequence[PartTask]) -> list[PartInfo | Fa
         if results and (isinstance(results[-1], Failure) or job.token not in _LOADED):
             break
         results.append(_try_part(job, part))
+    _unload_if_removed(job)
     return results
 
 
@@ -188,6 +188,16 @@ def rays_checksum(job: WorkerJob, position: Position) -> str | None:
             return checksum
     except (RayboxError, StopIteration):  # the latter: no ray is there
         return None
+    finally:
+        _unload_if_removed(job)
+
+
+def _unload_if_removed(job: WorkerJob) -> None:
+    """Remove a job from this process if its plugin is gone: a task that starts late loads the job again."""
+    from distributed import get_worker
+
+    if plugin_name(job) not in get_worker().plugins:
+        unload_job(job.token)
 
 
 @contextmanager
@@ -271,19 +281,6 @@ def missing_paths(paths: list[Path]) -> list[Path]:
     return [path for path in paths if not os.path.exists(path)]
 
 
-def make_plugin(job: WorkerJob) -> Any:
-    """Return a plugin that loads a job on workers when they join, and removes it."""
-    from distributed import WorkerPlugin
-
-    class JobPlugin(WorkerPlugin):  # type: ignore[misc]
-        name = f"raybox-{job.token}"
-
-        async def setup(self, worker: Any) -> None:
-            await asyncio.to_thread(load_job, job, worker.state.nthreads)
-            worker_timers.slow_down(worker)
-
-        def teardown(self, worker: Any) -> None:
-            worker_timers.restore(worker)
-            unload_job(job.token)
-
-    return JobPlugin()
+def plugin_name(job: WorkerJob) -> str:
+    """Return the name of the plugin that loads a job."""
+    return f"raybox-{job.token}"

@@ -20,6 +20,7 @@ from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
+from raybox.io.formats.common import missing_file
 from raybox.queries.query import PartMerger, Query
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
@@ -127,7 +128,8 @@ class SplitScene(QueryMethods):
         Raises
         ------
         FileFormatError
-            If the folder holds no whole split scene of this version of raybox, or a file in it is damaged.
+            If the folder is missing (then it is a FileNotFoundError, too), holds no whole split scene of
+            this version of raybox, or a file in it is damaged.
 
         Examples
         --------
@@ -137,8 +139,11 @@ class SplitScene(QueryMethods):
         >>> rb.SplitScene.open(folder).nearest(rb.Rays([4, 0], [1, 0])).index
         array(1)
         """
+        place = Path(folder)
+        if not place.exists():
+            raise missing_file(place)
         scene = object.__new__(cls)
-        scene._open_folder(Path(folder), memory)
+        scene._open_folder(place, memory)
         return scene
 
     def _open_folder(self, folder: Path, memory: int | None) -> None:

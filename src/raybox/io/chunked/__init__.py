@@ -12,7 +12,7 @@ module              does
 ``chunks``          row blocks of a file, put together to chunks of one size
 ``readers``         the reader for each format: ``tables``, ``csv_chunks``, LAS, or the whole file
 ``result_columns``  a chunk's results as columns
-``writers``         the writer for each format; ``parquet`` (``parquet_footer``)
+``writers``         the writer for each format; ``parquet``
 ``part_files``      files that are appended to
 ``output_folder``   the folder beside an output: its job, durable writes
 ``output_lock``     the lock of that folder: one process at a time

@@ -14,7 +14,8 @@ from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, OutOfMemory, RayboxError
 from raybox.geometry import Bounded, Rays
-from raybox.io.chunked import checksums, pipeline
+from raybox.io import checksums
+from raybox.io.chunked import pipeline
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
 from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, kind_of

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox.io.chunked import checksums, output_folder
+from raybox.io import checksums
+from raybox.io.chunked import output_folder
 from raybox.io.chunked.chunks import Position
 from raybox.io.chunked.output_folder import Facts
 from raybox.io.chunked.output_lock import is_lock, locked

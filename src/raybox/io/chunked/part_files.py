@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from raybox.errors import RayboxError
-from raybox.io.chunked import checksums
+from raybox.io import checksums
 from raybox.io.formats.common import file_error
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader

@@ -17,7 +17,13 @@ from raybox.io.chunked.chunks import BLOCK_ROWS, RayFile, RowBlock
 from raybox.io.formats import numpy_arrays
 from raybox.io.formats.assembly import KINDS, RANGES, choose_columns, choose_kind, column_name, column_names
 from raybox.io.formats.common import Floats, ReadOptions, file_error, require
-from raybox.io.formats.parquet import BATCH_ROWS, batches, floats, group_starts
+from raybox.io.formats.parquet import (
+    BATCH_ROWS,
+    batches,
+    check_optional_columns,
+    floats,
+    group_starts,
+)
 
 _BATCH = BATCH_ROWS
 _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
@@ -183,6 +189,7 @@ def parquet(path: Path, options: ReadOptions) -> RayFile:
     library = require("pyarrow.parquet", "io", ".parquet")
     with library.ParquetFile(path) as file:
         kind, names, _ = choose_columns(file.schema_arrow.names, path, options)
+        check_optional_columns(file.schema_arrow.names, kind, path)
         metadata, starts = file.metadata, group_starts(file.metadata, path)
     layout = {array: [n for n in column_names(array) if n in names] for array in KINDS[kind]}
     layout |= {name: [name] for name in RANGES if name in names}

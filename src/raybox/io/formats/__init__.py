@@ -5,7 +5,7 @@ module                    reads
 ========================  ===========================================================================
 ``csv_table``             .csv tables of boxes, rays or points; also writes them (``csv_blocks``)
 ``numpy_arrays``          .npz and .npy, likewise
-``parquet``               .parquet, likewise
+``parquet``               .parquet, likewise; ``parquet_footer``
 ``obj stl ply glb``       meshes; .ply also points
 ``ifc cityjson vox``      one box for each product, city object, voxel
 ``point_clouds pcd``      .las .laz, .pcd: points, which an origin turns into rays

@@ -12,6 +12,7 @@ from raybox.geometry import Boxes, Mesh
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 
 Ints = NDArray[np.int64]
+_BLANK = b" \t\r\n"
 
 
 class MeshPart(NamedTuple):
@@ -98,6 +99,13 @@ def _merge(parts: Sequence[MeshPart]) -> Mesh:
     starts = np.cumsum([0] + [len(part.vertices) for part in parts], dtype=np.int64)
     faces = [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
     return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
+
+
+def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:
+    """Raise `FileFormatError` unless the bytes after the end of the content are blank, or padding."""
+    if rest.strip(_BLANK + padding):
+        problem = f"{len(rest):,} bytes follow the end that the header announces"
+        raise file_error(path, problem, "copy or download it again, or correct the header")
 
 
 def cut_off(path: Path, place: str, error: Exception | None = None) -> FileFormatError:

@@ -1,6 +1,6 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.io.formats.assembly import assemble, choose_columns, column_name
+from raybox.io.formats import parquet_footer
+from raybox.io.formats.assembly import RANGES, assemble, choose_columns, column_name
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
 
+_OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
 BATCH_ROWS = 1 << 17  # a megabyte of each column
 
 
@@ -20,6 +22,7 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     library, arrow = require("pyarrow.parquet", "io", ".parquet"), require("pyarrow", "io", ".parquet")
     with library.ParquetFile(path) as file:
         kind, numbers, labels = choose_columns(file.schema_arrow.names, path, options)
+        check_optional_columns(file.schema_arrow.names, kind, path)
         names, starts = numbers + labels, group_starts(file.metadata, path)
         parts = [
             batch
@@ -32,6 +35,23 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
     where = lambda array, index: f"row {index[0]} (the first is 0), column {column_name(array, index)}"  # noqa: E731
     return FileArrays(assemble(columns, kind), where, texts)
+
+
+def check_optional_columns(names: Container[str], kind: str, path: Path) -> None:
+    """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
+
+    Its name in the schema is damaged then; without it, the rays or boxes would be others. Row groups name
+    each of their columns once more.
+    """
+    missing = [name for name in _OPTIONAL.get(kind, ()) if name not in names]
+    if not missing:
+        return
+    with path.open("rb") as file:
+        footer = parquet_footer.read_footer(file, path.stat().st_size)[1]
+    for name in missing:
+        if parquet_footer.has_column(footer, name):
+            problem = f"its row groups hold a column {name}, its schema does not"
+            raise file_error(path, problem, "copy or write it again", "footer")
 
 
 def group_starts(metadata: Any, path: Path) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 from raybox.errors import FileFormatError
 from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import cut_off
+from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
@@ -23,6 +23,7 @@ ENCODINGS = ("ascii", "binary", "binary_compressed")
 _SIZES = struct.Struct("<II")  # in front of compressed data: their size, and the size of what they stand for
 _COUNTS = ("POINTS", "WIDTH", "HEIGHT")
 _MOST_LINES = 32  # of a header
+_PADDING = b"\0"  # versions of PCL append zeros, up to a page
 
 
 class Field(NamedTuple):
@@ -57,6 +58,7 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
         header = _header(_header_lines(file, path), path)
         start, data = file.tell(), file.read()
     if not header.rows:
+        check_end(path, data, _PADDING)
         return points_of(np.zeros((0, 3)))
     if header.encoding == "ascii":
         return points_of(_text(data, header, path))
@@ -168,6 +170,7 @@ def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
     offsets = [0, *accumulate(field.size for field in header.fields)]
     if header.rows * offsets[-1] > len(data):
         raise cut_off(path, f"byte {start + len(data)}")
+    check_end(path, data[header.rows * offsets[-1] :], _PADDING)
     axes = header.axes()
     dtype = np.dtype(
         {
@@ -204,6 +207,7 @@ def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
     if size != wanted or size > packed * lzf.MOST_EXPANSION:
         problem = f"{packed} compressed bytes announce {size} bytes, while the header announces {wanted}"
         raise file_error(path, problem, "copy or download it again", place)
+    check_end(path, data[_SIZES.size + packed :], _PADDING)
     try:
         return lzf.decompress(data[_SIZES.size : _SIZES.size + packed], size)
     except ValueError as error:

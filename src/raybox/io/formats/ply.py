@@ -10,7 +10,15 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import Ints, MeshPart, cut_off, strip_triangles, to_scene, triangulate
+from raybox.io.formats.mesh_parts import (
+    Ints,
+    MeshPart,
+    check_end,
+    cut_off,
+    strip_triangles,
+    to_scene,
+    triangulate,
+)
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
@@ -152,6 +160,9 @@ def _text(elements: list[Element], data: bytes, path: Path) -> Content:
             faces = list(_parsed(rows, element, path))
             sizes = np.array([len(face) for face in faces], dtype=np.int64)
             content = content.with_polygons(element.name, sizes, _corners(faces, element, path))
+    if len(lines) > at:
+        problem = f"{quoted(lines[at])} follows the end that the header announces"
+        raise file_error(path, problem, "copy or download it again, or correct the header")
     return content
 
 
@@ -215,6 +226,7 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
         at = polygons.end
         if element.name in POLYGONS:
             content = content.with_polygons(element.name, polygons.sizes, polygons.corners)
+    check_end(path, data[at:])
     return content
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from raybox.geometry import Boxes
 from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import cut_off
+from raybox.io.formats.mesh_parts import check_end, cut_off
 
 Cells = NDArray[np.int64]
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
@@ -110,11 +110,15 @@ def _filled_cells(content: VoxContent, path: Path) -> Cells:
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield the chunks inside MAIN.
+    """Yield MAIN and the chunks inside it.
 
-    Every size is checked against the bytes of the file.
+    Every size is checked against the bytes of the file. Nothing follows MAIN.
     """
     at, end = 8, len(data)
+    main_end = at + 12 + sum(struct.unpack_from("<ii", data, at + 4)) if end >= at + 12 else end
+    if at < main_end < end:
+        check_end(path, data[main_end:])
+        end = main_end
     while at < end:
         if at + 12 > end:
             raise cut_off(path, f"byte {end}")

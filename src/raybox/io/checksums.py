@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 _END_BYTES = 1 << 16  # read at each end of a file
+_blake2b = partial(blake2b, digest_size=16)
 
 Facts = dict[str, Any]
 
 
 def of_arrays(*arrays: NDArray[Any]) -> str:
     """Return the checksum of arrays."""
-    state = blake2b(digest_size=16)
+    state = _blake2b()
     for array in arrays:
         state.update(repr(array.shape).encode())
         state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return state.hexdigest()
 
 
+def blake2b_of(data: bytes) -> str:
+    """Return the BLAKE2b checksum of bytes, in hexadecimal digits."""
+    return _blake2b(data).hexdigest()
+
+
 def of_text(*texts: str) -> str:
     """Return the checksum of texts."""
-    state = blake2b(digest_size=16)
+    state = _blake2b()
     for text in texts:
         state.update(f"{len(text)}:{text}".encode())
     return state.hexdigest()
@@ -65,7 +72,7 @@ def content_facts(path: Path) -> Facts:
     with path.open("rb") as file:
         head = file.read(_END_BYTES)
         file.seek(max(0, stat.st_size - _END_BYTES))
-        ends = blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
+        ends = blake2b_of(head + file.read(_END_BYTES))
     return {"bytes": stat.st_size, "modified": stat.st_mtime_ns, "ends": ends}
 
 

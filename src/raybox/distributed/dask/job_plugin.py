@@ -1,0 +1,32 @@
+"""The plugin of Dask's workers that loads the scene of a job when a worker joins, and unloads it."""
+
+import asyncio
+from typing import Any
+
+from raybox.distributed.dask import worker_timers
+from raybox.distributed.dask.worker import WorkerJob, load_job, plugin_name, unload_job
+
+
+def make_plugin(job: WorkerJob) -> Any:
+    """Return a plugin that loads a job on workers when they join, and removes it."""
+    from distributed import WorkerPlugin
+
+    class JobPlugin(WorkerPlugin):  # type: ignore[misc]
+        name = plugin_name(job)
+        is_loaded = is_removed = False
+
+        async def setup(self, worker: Any) -> None:
+            await asyncio.to_thread(load_job, job, worker.state.nthreads)
+            self.is_loaded = True
+            if self.is_removed:  # while the job was loading: `teardown` is not called again
+                unload_job(job.token)
+            else:
+                worker_timers.slow_down(worker)
+
+        def teardown(self, worker: Any) -> None:
+            self.is_removed = True
+            if self.is_loaded:
+                worker_timers.restore(worker)
+            unload_job(job.token)
+
+    return JobPlugin()
