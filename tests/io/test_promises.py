@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import time
 
 import numpy as np
 import pytest
@@ -206,16 +205,14 @@ def test_ends_of_lines_may_differ(tmp_path, rows, end):
 
 
 def test_wide_tables_take_linear_time(tmp_path):
-    names = [f"column {k}" for k in range(30_000)]
+    """In quadratic time this would take a quarter of an hour."""
+    names = ",".join(f"column {k}" for k in range(300_000))
     for content, head in ((BOXES, "min_x"), (RAYS, "origin_x")):
         path = tmp_path / f"{head}.csv"
         rb.save(path, content)
-        first, *rows = path.read_text().splitlines()
-        path.write_text("\n".join([",".join([first, *names]), *(row + ",7" * 30_000 for row in rows[:3])]))
-        started = time.process_time()
-        loaded = rb.load(path)
-        assert time.process_time() - started < 1
-        assert len(loaded) == 3
+        first, row, *_ = path.read_text().splitlines()
+        path.write_text(f"{first},{names}\n{row}{',7' * 300_000}\n")
+        assert len(rb.load(path)) == 1
 
 
 # What raybox wrote itself
