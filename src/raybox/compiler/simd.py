@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.core.registry import cpu_target
+from llvmlite.binding import get_host_cpu_features
+from numba.core import cgutils, config
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -292,6 +292,9 @@ def _interleaved(step: int, block: int, count: int) -> list[int]:
 
 @cache
 def has(instructions: str) -> bool:
-    """Return whether the machine has an instruction set, by LLVM's name: "avx2", "avx512f"."""
-    *_, features = cpu_target.target_context.codegen().magic_tuple()
-    return f"+{instructions}" in features.split(",")
+    """Return whether Numba compiles for an instruction set, by LLVM's name: "avx2", "avx512f"."""
+    features = config.CPU_FEATURES  # NUMBA_CPU_FEATURES; None: the machine's
+    if features is not None:
+        return f"+{instructions}" in features.split(",")
+    is_off = instructions.startswith("avx") and not config.ENABLE_AVX
+    return not is_off and bool(get_host_cpu_features().get(instructions))
