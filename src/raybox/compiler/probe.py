@@ -17,7 +17,7 @@ from raybox.compiler.decorators import FLAGS, SYMBOL_FLAGS
 from raybox.compiler.linked_backend import LINKED, new_words
 
 _VALUES = np.array([1.5, -2.25, 0.75])
-_SUM_OF_SQUARES = 7.875
+_SUM_OF_SQUARES, _SUM_OF_WORDS = 7.875, 45
 
 
 @numba.njit(**LINKED.callee_options(FLAGS | {"forceinline": True}))
@@ -57,7 +57,7 @@ def check() -> Backend:
         (result,) = compiled.overloads.values()
         _compare(reload(result).entry_point(_VALUES), _SUM_OF_SQUARES)
         symbol = LINKED.compile_symbol(sum_of_words, types.int64(types.int64), SYMBOL_FLAGS)
-        _compare(symbol.ctypes(10), 45)
+        _compare(symbol.ctypes(10), _SUM_OF_WORDS)
     return LINKED
 
 

@@ -1,0 +1,32 @@
+"""Run the core tests without a name that raybox's own linking needs, and store the results of all cases.
+
+Arguments: the name as `module:attribute`, and the file for the results.
+"""
+
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).parent.parent
+
+
+def main(missing: str, output: str) -> int:
+    module, name = missing.split(":")
+    delattr(import_module(module), name)
+    sys.path[:0] = [str(folder) for folder in (TESTS, *TESTS.iterdir()) if folder.is_dir()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from core_cases import every_result
+
+        np.savez(output, **every_result())
+    print(*(f"{warning.category.__name__}: {warning.message}" for warning in caught), sep="\n")
+    options = ["-q", "-W", "error", "-p", "no:cacheprovider", "-o", "addopts="]
+    return pytest.main([*options, str(TESTS / "test_core.py")])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
