@@ -105,6 +105,17 @@ def test_numba_loads_what_it_stored_until_a_users_file_changes(engine):  # noqa:
     assert _count(engine, PLAIN_COUNT) == "40\n0\n"
 
 
+def test_numba_loads_no_code_of_another_kernel(engine):  # noqa: F811
+    """Of a file that neither the loop's file nor the struct's imports."""
+    other = "from disk import *\n@device\ndef crosses(disk, i):\n    return 3\n"
+    (engine / "other.py").write_text(other)
+    both = PLAIN_COUNT.replace("engine, disk\n", "engine, disk, other\n")
+    script = both.replace("] = disk", "] = other")
+    assert [_count(engine, text) for text in (both, script)] == ["10\n0\n", "30\n0\n"]
+    (engine / "other.py").write_text(other.replace("3", "4"))
+    assert [_count(engine, script) for _ in range(2)] == ["40\n0\n", "40\n1\n"]
+
+
 def test_numba_stores_no_kernels_that_no_file_shows(engine):  # noqa: F811
     closure = "= type('', (), {'crosses': disk.make(int(sys.argv[1]))})\n"
     script = "import sys\n" + PLAIN_COUNT.replace("= disk\n", closure)

@@ -36,7 +36,7 @@ class PlainEntry:
         key = _classes(args)
         dispatcher = self.dispatchers.get(key)
         if dispatcher is None:
-            origin = find_origin(self._function, map(numba.typeof, args))
+            origin = find_origin(self._function, [numba.typeof(arg) for arg in args])
             dispatcher = _compiled(numba.njit, self._function, origin, self._options)
             dispatcher = self.dispatchers.setdefault(key, dispatcher)
         return dispatcher(*args)
