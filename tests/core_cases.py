@@ -6,7 +6,7 @@ import numpy as np
 
 import raybox as rb
 from raybox.traversal import ray_groups
-from test_private_query import cells, cubes, grid_rays, picture
+from test_private_query import cells, cube_rays, cubes, grid_rays, picture
 from test_scene_mesh import CUBE
 
 UNSORTED = 20  # rays: so few are traversed in one group, in the order in which they came
@@ -26,8 +26,8 @@ class Case(NamedTuple):
 CASES = {
     "boxes": lambda: Case(cells(1), grid_rays(2, 250), ("nearest", "occluded", "count", "first", "all")),
     "packets": lambda: Case(cells(3), picture(), ("nearest",)),
-    "mesh": lambda: Case(rb.Mesh(*CUBE), grid_rays(4, 250), ("nearest",)),
-    "instances": lambda: Case(cubes(), grid_rays(5, 120), ("nearest",)),
+    "mesh": lambda: Case(rb.Mesh(*CUBE), cube_rays(4, 200), ("nearest",)),
+    "instances": lambda: Case(cubes(), cube_rays(5, 120), ("nearest",)),
 }
 
 

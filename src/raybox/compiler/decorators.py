@@ -23,7 +23,7 @@ _COMPILED: list[Any] = []  # compiled code that only a symbol refers to
 _PENDING: list[tuple[Any, Any]] = []  # functions of `apart` that are not compiled yet
 _LOCK = Lock()
 _OVERLOADS: list[tuple[Any, Any, dict[str, Any]]] = []  # of `overload`, which Numba has not got yet
-_OVERLOADS_LOCK = Lock()
+_SHORT_LOCK = Lock()  # while nothing is compiled: Numba's own lock comes first
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
@@ -34,7 +34,7 @@ def backend() -> Backend:
     """Return the backend of this process, with all overloads registered."""
     chosen = choose()
     if _OVERLOADS:
-        with _OVERLOADS_LOCK:
+        with _SHORT_LOCK:
             while _OVERLOADS:
                 stub, pick, flags = _OVERLOADS[0]
                 overload(stub, jit_options=chosen.callee_options(flags), strict=False)(pick)
@@ -143,7 +143,9 @@ def _entry(function: Callable[..., Any], pending: Sequence[Any]) -> Callable[...
         if pending:
             compile_apart()
         if compiled is None:
-            compiled = backend().compile_entry(function, FLAGS)
+            compile_entry = backend().compile_entry
+            with _SHORT_LOCK:  # one for all threads
+                compiled = compiled or compile_entry(function, FLAGS)
             vars(call)["dispatcher"] = compiled
         return compiled(*args)
 
