@@ -32,10 +32,10 @@ def test_the_core_has_the_same_bits_where_a_name_is_missing(tmp_path):
     ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     warning, *rest = ended.stdout.splitlines()
-    assert warning.startswith(f"RuntimeWarning: raybox cannot link and store compiled code with {VERSIONS} (")
+    assert warning.startswith(f"raybox cannot link and store compiled code with {VERSIONS} (")
     assert "ImportError: cannot import name '_Cache'" in warning
     assert "4 passed" in rest[-1]
-    assert "RuntimeWarning" not in "".join(rest)
+    assert not any(line.startswith("raybox cannot") for line in rest)
     own, plain = every_result(), np.load(tmp_path / "results.npz")
     assert sorted(own) == sorted(plain)
     assert len(own) > 60
