@@ -65,7 +65,7 @@ def _compiled(
     text = "\n".join([version_stamp(), describe(function), *origin])
     name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     try:
-        return decorator(cache=True, **options)(_renamed(function, f"{function.__qualname__}.{name}"))
+        return decorator(cache=True, **options)(_renamed(function, f"{function.__qualname__}_{name}"))
     except RuntimeError:  # no folder that Numba could write to
         return decorator(**options)(function)
 
