@@ -46,10 +46,7 @@ def assert_same(a, b, fields=FIELDS) -> None:
 
 def assert_scene(scene, rays, found: list[list[Found]], ks=(1, 3), **options) -> None:
     """Assert every query of a scene against each ray's exact hits, in order; rays of shape (n,)."""
-    first = _table([f[:1] for f in found], 1)
-    hits = scene.nearest(rays, **options)
-    for name, column in first.items():
-        np.testing.assert_array_equal(getattr(hits, name), column[:, 0], err_msg=name)
+    assert_nearest(scene, rays, found, **options)
     np.testing.assert_array_equal(scene.occluded(rays, **options), [bool(f) for f in found])
     np.testing.assert_array_equal(scene.count(rays, **options), [len(f) for f in found])
     for k in ks:
@@ -58,6 +55,13 @@ def assert_scene(scene, rays, found: list[list[Found]], ks=(1, 3), **options) ->
         for name, column in _table([f[:k] for f in found], k).items():
             np.testing.assert_array_equal(getattr(hits, name), column, err_msg=f"first {k}: {name}")
     assert_all(scene.all(rays, **options), found)
+
+
+def assert_nearest(scene, rays, found: list[list[Found]], **options) -> None:
+    """Assert the nearest hits of a scene against each ray's exact hits, in order."""
+    hits = scene.nearest(rays, **options)
+    for name, column in _table([f[:1] for f in found], 1).items():
+        np.testing.assert_array_equal(getattr(hits, name), column[:, 0], err_msg=name)
 
 
 def _table(found: list[list[Found]], k: int) -> dict[str, np.ndarray]:

@@ -2,12 +2,8 @@
 
 from fractions import Fraction
 
-import numba
-
-from raybox.compiler.decorators import FLAGS
+from loops import loop
 from raybox.primitives.table import classify, entry_times, first_contacts
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 
 @loop

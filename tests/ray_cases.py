@@ -3,22 +3,19 @@
 import math
 from fractions import Fraction
 
-import numba
 import numpy as np
 
 import exact
 import raybox as rb
 from aim import INF, Pairs, feature
+from loops import loop
 from raybox.bvh.build import build
-from raybox.compiler.decorators import FLAGS
 from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 

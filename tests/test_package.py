@@ -113,10 +113,10 @@ def test_no_kind_of_input_compiles_anew(tmp_path):
     frozen.flags.writeable = False
     kinds = [origins, mapped, frozen, np.asfortranarray(origins), origins[::-1], origins.astype(np.float32)]
     scene.nearest(rb.Rays(origins, directions))
-    compiled = len(ray_groups.traverse_groups.signatures)
+    compiled = len(ray_groups.traverse_groups.dispatcher.signatures)
     for kind in [*kinds, origins.tolist(), np.zeros((50, 2))]:
         dims = np.shape(kind)[1]
         boxes = scene if dims == 3 else rb.Scene(rb.Boxes(np.zeros((30, 2)), np.ones((30, 2))))
         rays = rb.Rays(kind, directions[:, :dims], t_max=9.0)
         np.testing.assert_array_equal(boxes.nearest(rays).t, 1.0 if dims == 3 else 0.0)
-    assert len(ray_groups.traverse_groups.signatures) == compiled
+    assert len(ray_groups.traverse_groups.dispatcher.signatures) == compiled

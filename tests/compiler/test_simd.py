@@ -3,14 +3,14 @@
 import math
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 from numba import types
 
 from aim import INF
+from loops import loop
 from raybox.compiler import simd, simd_arrays
-from raybox.compiler.decorators import FLAGS, entry
+from raybox.compiler.decorators import entry
 from raybox.compiler.intrinsics import LanesType, larger, lowest_bit, smaller, vector_code
 from raybox.compiler.simd import (
     F32,
@@ -30,7 +30,6 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_transpose import transposed
 from raybox.traversal import ray_keys
 
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 NAN = math.nan
 
 

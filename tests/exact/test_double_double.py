@@ -2,13 +2,10 @@
 
 from fractions import Fraction
 
-import numba
 import numpy as np
 
-from raybox.compiler.decorators import FLAGS
+from loops import loop
 from raybox.exact import double_double
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 
 @loop

@@ -5,7 +5,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 
@@ -13,11 +12,11 @@ import exact as truth
 import exact_surfaces as surfaces
 import raybox as rb
 from compare import assert_hits, assert_normals
-from raybox.compiler.decorators import FLAGS, compile_apart
+from loops import loop
+from raybox.compiler.decorators import compile_apart
 from raybox.exact import bigint, double_double, predicate
 from raybox.primitives.plane import ratio
 
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 INF, TINY, MAX, ULP, DOT = math.inf, 5e-324, 1.7976931348623157e308, 2.0**-52, 2.0**-560
 ENDS = (2.0**969, 2.0**970, np.nextafter(2.0**970, 0), 2.0**971)  # half a step past the largest float
 

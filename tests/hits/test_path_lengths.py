@@ -4,12 +4,11 @@ import math
 import sys
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.compiler.decorators import FLAGS
+from loops import loop
 from raybox.geometry import RayRows
 from raybox.hits.path_kernel import _write_usual_lengths, write_lengths
 from raybox.hits.path_lengths import path_length, path_lengths
@@ -19,7 +18,7 @@ EXPONENTS = [(-3, 3), (-1074, 1023), (-1074, -1000), (1000, 1023), (-402, -398),
 PATHS = 3000
 
 
-@numba.njit(**(FLAGS | {"_nrt": True}))
+@loop
 def write_usual(rays, ray_of, near, far, lengths):
     """Write the lengths that need no scale, NaN for others."""
     _write_usual_lengths(rays, ray_of, (near, far), lengths, lengths.size)

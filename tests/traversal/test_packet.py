@@ -3,17 +3,16 @@
 from collections import Counter
 from itertools import pairwise
 
-import numba
 import numpy as np
 import pytest
 
 import exact
 import raybox as rb
 from aim import INF, Pairs
+from loops import loop
 from ray_cases import BOX_SETS, as_rays_or_miss, write_slabs
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD
-from raybox.compiler.decorators import FLAGS
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
 from raybox.queries.occluded import OccludedRecorder
@@ -34,8 +33,6 @@ from raybox.traversal.workspace import (
 )
 from scenes import random_scene
 from test_many_rays import at_once, run_query, ties, truth
-
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 
 
 @loop

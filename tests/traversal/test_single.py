@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 
@@ -10,10 +9,10 @@ import exact
 import families
 import raybox as rb
 from aim import INF, Pairs
+from loops import loop
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward_up
 from raybox.bvh.refit import refit
-from raybox.compiler.decorators import FLAGS
 from raybox.primitives.ray import get_ray
 from raybox.queries.table import QUERIES
 from raybox.traversal.job import Job
@@ -21,7 +20,6 @@ from raybox.traversal.single import intersect_slots, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from scenes import as_rays, random_scene
 
-loop = numba.njit(**(FLAGS | {"_nrt": True}))
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 LARGEST, LEAST, MARGIN = Fraction(1.7976931348623157e308), Fraction(5e-324), Fraction(2) ** -101
 

@@ -7,38 +7,21 @@ and the file holds the full key and a checksum.
 
 import hashlib
 import pickle
-import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import llvmlite
-import numba
-import numpy as np
 from numba.core.caching import _Cache
 from numba.core.serialize import dumps
 from numba.core.typing import Signature
 
 from raybox.compiler.code_files import cache_folder, load, rebuild, reduce, save
-from raybox.compiler.code_origin import describe, find_origin, source_stamp
+from raybox.compiler.code_origin import describe, find_origin, source_stamp, version_stamp
 
 
-@cache
-def version_stamp() -> str:
-    """Return a hash of raybox's sources and of the versions in use.
-
-    These are the versions of Python, NumPy, Numba and LLVM.
-    """
-    versions = (
-        numba.__version__,
-        llvmlite.__version__,
-        np.__version__,
-        sys.version,
-        getattr(sys, "abiflags", ""),
-        sys.flags.optimize,
-    )
-    return hashlib.blake2b(repr((source_stamp(), versions)).encode(), digest_size=16).hexdigest()
+def reload(cres: Any) -> Any:
+    """Return a compile result that went through the bytes of a file."""
+    return rebuild(cres.target_context, pickle.loads(dumps(reduce(cres))))
 
 
 class _CacheFile(NamedTuple):

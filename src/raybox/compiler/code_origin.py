@@ -62,6 +62,27 @@ def source_stamp() -> str:
     return digest.hexdigest() if paths else ""
 
 
+@cache
+def version_stamp() -> str:
+    """Return a hash of raybox's sources and of the versions in use.
+
+    These are the versions of Python, NumPy, Numba and LLVM.
+    """
+    import llvmlite
+    import numba
+    import numpy as np
+
+    versions = (
+        numba.__version__,
+        llvmlite.__version__,
+        np.__version__,
+        sys.version,
+        getattr(sys, "abiflags", ""),
+        sys.flags.optimize,
+    )
+    return hashlib.blake2b(repr((source_stamp(), versions)).encode(), digest_size=16).hexdigest()
+
+
 def _source_files(folder: str) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -3,33 +3,66 @@
 No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every rounding.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, wraps
 from threading import Lock
 from typing import Any, TypeVar, cast
 
 import llvmlite.binding
 import numba
 from numba import types
-from numba.core import config, sigutils
-from numba.core.ccallback import CFunc
-from numba.extending import overload
+from numba.extending import overload, typeof_impl
 
-from raybox.compiler.code_cache import CodeCache
-from raybox.compiler.code_origin import DISPATCHERS
+from raybox.compiler.backend import Backend, choose, is_chosen
+from raybox.compiler.code_origin import DISPATCHERS, source_stamp
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.linking import CalleeCompiler, EntryCompiler, LazyFunction
 from raybox.compiler.simd import Builder, Scalar
 from raybox.compiler.struct_ref import StructRef
 from raybox.errors import RayboxError
 
 _COMPILED: list[Any] = []  # compiled code that only a symbol refers to
-_PENDING: list[tuple[Any, Any, Any]] = []  # functions of `apart` that are not compiled yet
+_PENDING: list[tuple[Any, Any]] = []  # functions of `apart` that are not compiled yet
 _LOCK = Lock()
+_OVERLOADS: list[tuple[Any, Any, dict[str, Any]]] = []  # of `overload`, which Numba has not got yet
+_SHORT_LOCK = Lock()  # while nothing is compiled: Numba's own lock comes first
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
-_LINKED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": CalleeCompiler}
+SYMBOL_FLAGS = {"error_model": "numpy", "boundscheck": False, "_nrt": True}
+
+
+def backend() -> Backend:
+    """Return the backend of this process, with all overloads registered."""
+    chosen = choose()
+    if _OVERLOADS:
+        with _SHORT_LOCK:
+            while _OVERLOADS:
+                stub, pick, flags = _OVERLOADS[0]
+                overload(stub, jit_options=chosen.callee_options(flags), strict=False)(pick)
+                _OVERLOADS.pop(0)
+    return chosen
+
+
+class LazyFunction:
+    """A function whose Numba dispatcher is created when a caller is compiled.
+
+    Processes that load all entry points from disk need no dispatchers, which take 30 ms in total.
+    """
+
+    def __init__(self, function: Callable[..., Any], flags: dict[str, Any]) -> None:
+        self.py_func, self._flags = function, flags
+        self.closed_over: tuple[Any, ...] = ()  # functions and classes, see `closing_over`
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function's Numba dispatcher."""
+        return numba.njit(**backend().callee_options(self._flags))(self.py_func)
+
+
+@typeof_impl.register(LazyFunction)
+def _typeof(value: LazyFunction, context: Any) -> Any:
+    return typeof_impl(value.dispatcher, context)
 
 
 def device(function: F) -> F:
@@ -38,7 +71,7 @@ def device(function: F) -> F:
     Arrays are not reference-counted, since the caller in Python owns them: atomic counts would double the
     time of `nearest`.
     """
-    return cast(F, LazyFunction(function, FLAGS | _LINKED))
+    return cast(F, LazyFunction(function, FLAGS))
 
 
 def inlined(function: F) -> F:
@@ -47,7 +80,7 @@ def inlined(function: F) -> F:
     For calls once a ray or a node with tuples of arrays: passing those through memory costs a sixth of the
     time of `nearest`.
     """
-    return cast(F, LazyFunction(function, FLAGS | _LINKED | {"forceinline": True}))
+    return cast(F, LazyFunction(function, FLAGS | {"forceinline": True}))
 
 
 def closing_over(function: F, *parts: Any) -> F:
@@ -82,7 +115,7 @@ def no(_first: Any) -> bool:
 
 def allocating(function: F) -> F:
     """Return a function like `device` that may allocate arrays."""
-    return cast(F, LazyFunction(function, FLAGS | _LINKED | {"_nrt": True}))
+    return cast(F, LazyFunction(function, FLAGS | {"_nrt": True}))
 
 
 def entry(function: F) -> F:
@@ -90,11 +123,34 @@ def entry(function: F) -> F:
 
     Its code is stored in the user's cache folder; if that cannot be written, each process compiles anew.
     """
-    if config.DISABLE_JIT:
-        return cast(F, _refusing)
-    dispatcher = numba.njit(pipeline_class=EntryCompiler, no_cfunc_wrapper=True, **FLAGS)(function)
-    dispatcher._cache = CodeCache(function)
-    return cast(F, dispatcher)
+    return cast(F, _entry(function, ()))
+
+
+def exact_entry(function: F) -> F:
+    """Return a function like `entry` that may call functions of `apart`."""
+    return cast(F, _entry(function, _PENDING))
+
+
+def _entry(function: Callable[..., Any], pending: Sequence[Any]) -> Callable[..., Any]:
+    """Return an entry point, before whose calls pending functions of `apart` are compiled."""
+    if numba.config.DISABLE_JIT:
+        return _refusing
+    source_stamp()  # now: sources may change before the first call
+    compiled: Any = None
+
+    @wraps(function)
+    def call(*args: Any) -> Any:
+        nonlocal compiled
+        if pending:
+            compile_apart()
+        if compiled is None:
+            compile_entry = backend().compile_entry
+            with _SHORT_LOCK:  # one for all threads
+                compiled = compiled or compile_entry(function, FLAGS)
+            vars(call)["dispatcher"] = compiled
+        return compiled(*args)
+
+    return call
 
 
 def _refusing(*_args: Any) -> Any:
@@ -118,8 +174,14 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
         return kernel and kernel.py_func
 
     DISPATCHERS.append((stub, kernels))
-    options = FLAGS | _LINKED | {"forceinline": inline}
-    overload(stub, jit_options=options, strict=False)(pick)
+    add_overload(stub, pick, FLAGS | {"forceinline": inline})
+
+
+def add_overload(stub: Callable[..., Any], pick: Callable[..., Any], flags: dict[str, Any]) -> None:
+    """Register an overload with Numba, once there is a backend: its options depend on that."""
+    _OVERLOADS.append((stub, pick, flags))
+    if is_chosen():
+        backend()
 
 
 def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any]) -> None:
@@ -135,31 +197,28 @@ def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any
         dispatch(stub, find(stub.__name__.lstrip("_")))
 
 
-def apart(signature: str) -> Callable[[F], F]:
+def apart(signature: Any) -> Callable[[F], F]:
     """Return a decorator that compiles a slow function separately, as a symbol.
 
     Other callees are compiled anew into each entry point, where the big integers of the exact predicate would
     take two fifths of the compile time. Entry points that may call such a function use `exact_entry`, which
     compiles or loads it before their first call.
     """
-    args, result = sigutils.normalize_signature(signature)
 
     def remember(function: F) -> F:
-        _PENDING.append((function, args, result))
-        return cast(F, types.ExternalFunction(_symbol(function), result(*args)))
+        _PENDING.append((function, signature))
+        return cast(F, types.ExternalFunction(_symbol(function), signature))
 
     return remember
 
 
 def compile_apart() -> None:
     """Compile or load the pending functions of `apart`."""
+    compile_symbol = backend().compile_symbol
     with _LOCK:
         while _PENDING:
-            function, args, result = _PENDING[-1]
-            options = {"_nrt": True, "error_model": "numpy", "boundscheck": False}
-            compiled: Any = CFunc(function, (args, result), {}, options, EntryCompiler)
-            compiled._cache = CodeCache(function)
-            compiled.compile()
+            function, signature = _PENDING[-1]
+            compiled = compile_symbol(function, signature, SYMBOL_FLAGS)
             _COMPILED.append(compiled)
             llvmlite.binding.add_symbol(_symbol(function), compiled.address)
             _PENDING.pop()
@@ -167,18 +226,3 @@ def compile_apart() -> None:
 
 def _symbol(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__name__}"
-
-
-def exact_entry(function: F) -> F:
-    """Return a function like `entry` that may call functions of `apart`."""
-    dispatcher = entry(function)
-    if config.DISABLE_JIT:
-        return dispatcher
-
-    @wraps(function)
-    def call(*args: Any) -> Any:
-        if _PENDING:
-            compile_apart()
-        return dispatcher(*args)
-
-    return cast(F, call)

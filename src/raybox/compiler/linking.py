@@ -9,11 +9,8 @@ whole: equally fast code in two thirds of the compile time.
 """
 
 import gc
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
-import numba
 from llvmlite.binding import Linkage
 from numba import _dynfunc
 from numba.core import compiler
@@ -165,24 +162,3 @@ class EntryCompiler(compiler.CompilerBase):
         finally:
             if collects:
                 gc.enable()
-
-
-class LazyFunction:
-    """A function whose Numba dispatcher is created when a caller is compiled.
-
-    Processes that load all entry points from disk need no dispatchers, which take 30 ms in total.
-    """
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.py_func, self._options = function, options
-        self.closed_over: tuple[Any, ...] = ()  # functions and classes, see `decorators.closing_over`
-        self.__doc__, self.__name__ = function.__doc__, function.__name__
-
-    @cached_property
-    def dispatcher(self) -> Any:
-        """The function's Numba dispatcher."""
-        return numba.njit(**self._options)(self.py_func)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_

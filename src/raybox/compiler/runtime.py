@@ -6,34 +6,26 @@ import platform
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba import types
+from numba.core import cgutils
 
-from raybox.compiler.decorators import allocating, entry
+from raybox.compiler.decorators import FLAGS, add_overload, allocating, backend, entry
 from raybox.compiler.intrinsics import vector_code
 
-_WORDS = types.Array(types.uint64, 1, "C")
 _HAS_PAUSE = platform.machine().lower() in {"x86_64", "amd64"}
 
 
-@intrinsic
-def _empty_words(_typing: Any, size: Any) -> Any:
+def _empty_words(size: int) -> Any:
     """Return an uninitialised array of 64-bit words."""
+    raise NotImplementedError("compiled code only")
 
-    def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-        from numba.np.arrayobj import _empty_nd_impl  # at compile time only: the import is slow
 
-        return _empty_nd_impl(context, builder, _WORDS, [args[0]])._getvalue()
-
-    return _WORDS(types.intp), codegen
+add_overload(_empty_words, lambda _size: backend().empty_words, FLAGS | {"_nrt": True})
 
 
 @allocating
 def zero_words(size: int) -> Any:
-    """Return an array of 64-bit zeros.
-
-    `np.empty` compiles the formatting of its errors, too, which takes 2 s; sizes are never wrong here.
-    """
+    """Return an array of 64-bit zeros."""
     words = _empty_words(size)
     for k in range(size):
         words[k] = 0

@@ -10,12 +10,13 @@ from a ray in the plane of a face, then constrains nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.core.registry import cpu_target
+from llvmlite.binding import get_host_cpu_features
+from numba.core import cgutils, config
 
 Builder: TypeAlias = ir.IRBuilder
 Scalar: TypeAlias = ir.Value  # a number in vector code
@@ -135,10 +136,7 @@ class Lanes:
         return (self.bits(whole) & mask).bits(self.item)
 
     def greatest(self) -> Lanes:
-        """Return the greatest lane, as a vector of one.
-
-        No lane may be NaN.
-        """
+        """Return the greatest lane, none NaN, as a vector of one."""
         left = self
         while left.count > 1:
             left = greater(*left.halves())
@@ -156,9 +154,8 @@ class Lanes:
         """Return a mask as the bits of a 64-bit integer."""
         if self.count <= 8 or has("avx512f"):
             return self.b.zext(self.b.bitcast(self.value, ir.IntType(self.count)), I64)
-        low, high = (
-            half.mask() for half in self.halves()
-        )  # of all lanes at once, LLVM would pack them to bytes first
+        # Of all lanes at once, LLVM would pack them to bytes first.
+        low, high = (half.mask() for half in self.halves())
         return self.b.or_(low, self.b.shl(high, I64(self.count // 2)))
 
     def any(self) -> Any:
@@ -264,6 +261,10 @@ def steps(builder: Any, start: Any, count: int) -> Lanes:
 
 @cache
 def has(instructions: str) -> bool:
-    """Return whether the machine has an instruction set, by LLVM's name: "avx2", "avx512f"."""
-    *_, features = cpu_target.target_context.codegen().magic_tuple()
-    return f"+{instructions}" in features.split(",")
+    """Return whether Numba compiles for an instruction set, by LLVM's name: "avx2", "avx512f"."""
+    if config.CPU_FEATURES is not None:  # by NUMBA_CPU_FEATURES
+        return f"+{instructions}" in config.CPU_FEATURES.split(",")
+    with suppress(RuntimeError):  # of systems whose features LLVM cannot find
+        is_off = "avx" in instructions and not config.ENABLE_AVX
+        return not is_off and bool(get_host_cpu_features().get(instructions))
+    return False

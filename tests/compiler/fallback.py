@@ -1,0 +1,33 @@
+"""Run the core tests without a name that raybox's own linking needs, and store the results of all cases.
+
+Arguments: the name as `module:attribute`, and the file for the results.
+"""
+
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).parent.parent
+
+
+def main(missing: str, output: str) -> int:
+    module, name = missing.split(":")
+    delattr(import_module(module), name)
+    sys.path[:0] = [str(folder) for folder in (TESTS, *TESTS.iterdir()) if folder.is_dir()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from core_cases import every_result
+
+        np.savez(output, **every_result())
+    # Numba also warns that it stores little of what is not optimized.
+    print(*(warning.message for warning in caught if issubclass(warning.category, RuntimeWarning)), sep="\n")
+    options = ["-q", "-W", "error:raybox:RuntimeWarning", "-p", "no:cacheprovider", "-o", "addopts="]
+    return pytest.main([*options, str(TESTS / "test_core.py")])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

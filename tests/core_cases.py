@@ -1,0 +1,56 @@
+"""A short core: every query on boxes, and the nearest hits of packets, meshes and instances."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import raybox as rb
+from raybox.traversal import ray_groups
+from test_private_query import cells, cube_rays, cubes, grid_rays, picture
+from test_scene_mesh import CUBE
+
+UNSORTED = 20  # rays: so few are traversed in one group, in the order in which they came
+SORTED = 64  # more rays than this are sorted in these cases
+K = 3
+HITS = ("hit", "index", "primitive", "t", "t_enter", "t_exit", "points", "normals")
+
+
+class Case(NamedTuple):
+    """A geometry, rays, and the queries that are run."""
+
+    geometry: rb.Boxes | rb.Mesh | rb.Instances
+    rays: rb.Rays
+    queries: tuple[str, ...]
+
+
+CASES = {
+    "boxes": lambda: Case(cells(1), grid_rays(2, 250), ("nearest", "occluded", "count", "first", "all")),
+    "packets": lambda: Case(cells(3), picture(), ("nearest",)),
+    "mesh": lambda: Case(rb.Mesh(*CUBE), cube_rays(4, 200), ("nearest",)),
+    "instances": lambda: Case(cubes(), cube_rays(5, 120), ("nearest",)),
+}
+
+
+def results(case: Case, rays: rb.Rays) -> dict[str, np.ndarray]:
+    """Return the arrays of the results of a case's queries, by query and field."""
+    scene, arrays = rb.Scene(case.geometry), {}
+    for query in case.queries:
+        answer = scene.first(rays, K) if query == "first" else getattr(scene, query)(rays)
+        if isinstance(answer, np.ndarray):
+            arrays[query] = answer
+        else:
+            fields = [*HITS, "offsets", "ray"] if query == "all" else HITS
+            arrays |= {f"{query}.{name}": getattr(answer, name) for name in fields if hasattr(answer, name)}
+    return arrays
+
+
+def every_result() -> dict[str, np.ndarray]:
+    """Return the results of all cases, for rays in groups and for rays of one group."""
+    ray_groups.SMALL_BATCH = SORTED
+    arrays = {}
+    for name, make in CASES.items():
+        case = make()
+        for count in (len(case.rays), UNSORTED):
+            for field, values in results(case, case.rays[:count]).items():
+                arrays[f"{name} {count} {field}"] = values
+    return arrays
