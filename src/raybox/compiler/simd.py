@@ -9,12 +9,12 @@ from a ray in the plane of a face, then constrains nothing.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.registry import cpu_target
+
+from raybox.compiler.target import has
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -175,20 +175,16 @@ def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
     return Lanes(builder, ir.Constant(ir.VectorType(item, count), [value] * count))
 
 
-def fused(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return x * y + z, rounded once."""
-    return _of_three("fma", x, y, z)
-
-
 def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return x * y + z, rounded once or twice, whichever is faster."""
-    return _of_three("fmuladd", x, y, z)
+    """Return x * y + z: rounded once if the target has("fma"), else the product too.
 
-
-def _of_three(name: str, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    LLVM would call the C library for each lane of a fused operation that the target does not have.
+    """
+    if not has("fma"):
+        return x * y + z
     kind = x.value.type
     function = cgutils.get_or_insert_function(
-        x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.{name}.v{x.count}{short(x.item)}"
+        x.b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.v{x.count}{short(x.item)}"
     )
     return Lanes(x.b, x.b.call(function, [x.value, y.value, z.value]))
 
@@ -288,10 +284,3 @@ def _columns(groups: list[list[Lanes]], even: list[int], odd: list[int]) -> list
 def _interleaved(step: int, block: int, count: int) -> list[int]:
     """Return the picks that interleave two vectors' first lanes by `step`, within a block."""
     return [0, count, 1, count + 1] if step < block // 2 else [*range(step), *range(count, count + step)]
-
-
-@cache
-def has(instructions: str) -> bool:
-    """Return whether the machine has an instruction set, by LLVM's name: "avx2", "avx512f"."""
-    *_, features = cpu_target.target_context.codegen().magic_tuple()
-    return f"+{instructions}" in features.split(",")

@@ -17,8 +17,9 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, fused, greater, lesser, transposed
+from raybox.compiler.simd import F64, I1, I32, I64, Lanes, constant, greater, lesser, transposed
 from raybox.compiler.simd_arrays import Register, loop, while_any
+from raybox.exact.error_free_simd import remainder
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 LANES = 8
@@ -212,7 +213,7 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
     e = (p - (s - back)) - (o + back)
     q = s / d
     # s - q d is a float (the remainder of a division), so only + e and the product round here
-    correction = (fused(q * -1.0, d, s) + e) * inverse
+    correction = (remainder(s, q, d) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
     size, step = s.magnitude(), d.magnitude()

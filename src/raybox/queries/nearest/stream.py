@@ -14,19 +14,29 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import types
 
 from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller, vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, fused, greater, lesser, lined_up, splat
+from raybox.compiler.simd import (
+    F32,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    greater,
+    lesser,
+    lined_up,
+    multiply_add,
+    splat,
+)
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.table import entry_times, first_contacts, tie_is_certain
 from raybox.traversal.certain_hits import CertainHits
-from raybox.traversal.node_test import GROWTH, is_certain, reach, sides_of, undecided
+from raybox.traversal.node_test import is_certain, reach, sides_of, undecided
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import (
     PACKED_WORDS,
@@ -35,6 +45,7 @@ from raybox.traversal.ray_setup import (
     TIMED,
     both_at_range_start,
     end_at,
+    margins,
     mark_undecided,
 )
 from raybox.traversal.slab_coefficients import MARGIN, expand_row
@@ -51,7 +62,7 @@ def entered_by(b: Any, packed_rays: Any, ray: Any, planes: list[Any], octant: An
     """
     near_planes = lined_up(b, [*planes, planes[-1]])
     slabs, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
-    near = fused(near_planes, slabs.steep[0], slabs.near[0])
+    near = multiply_add(near_planes, slabs.steep[0], slabs.near[0])
     x, y, z = (near.shuffled(near, [k]) for k in range(3))
     later = greater(x, y)
     last, other = greater(later, z), greater(lesser(later, z), lesser(x, y))
@@ -175,10 +186,16 @@ class CertainNearest(CertainHits):
         self.workspace.state.put(plane, self.state_at(ray, TIMED))
 
 
+@vector_code(types.float32)
+def _growth(_b: Any) -> Any:
+    """Return the growth of `raybox.traversal.ray_setup.Margins`."""
+    return F32(margins().growth)
+
+
 @device
 def _reach(near: float, margin: float) -> Any:
     """Return a time by which a ray has certainly entered a box, as `node_test.reach` does."""
-    return near * np.float32(GROWTH) + margin
+    return near * _growth() + margin
 
 
 @device
