@@ -1,5 +1,6 @@
 """A short core: every query on boxes, and the nearest hits of packets, meshes and instances."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +45,12 @@ def results(case: Case, rays: rb.Rays) -> dict[str, np.ndarray]:
     return arrays
 
 
-def every_result() -> dict[str, np.ndarray]:
-    """Return the results of all cases, for rays in groups and for rays of one group."""
+def every_result(names: Iterable[str] = CASES) -> dict[str, np.ndarray]:
+    """Return the results of cases, for rays in groups and for rays of one group."""
     ray_groups.SMALL_BATCH = SORTED
     arrays = {}
-    for name, make in CASES.items():
-        case = make()
+    for name in names:
+        case = CASES[name]()
         for count in (len(case.rays), UNSORTED):
             for field, values in results(case, case.rays[:count]).items():
                 arrays[f"{name} {count} {field}"] = values
