@@ -97,7 +97,7 @@ def ranges(index: Any, shape: Shape) -> tuple[slice, ...]:
     dots = next((k for k, part in enumerate(parts) if part is Ellipsis), len(parts))
     after = parts[dots + 1 :]
     if dots + len(after) > len(shape):
-        raise IndexError(f"a Grid of {len(shape)} axes has an index for each; got {dots + len(after)}")
+        raise IndexError(f"a Grid of {len(shape)} axes has as many indices; got {dots + len(after)}")
     whole = (slice(None),) * (len(shape) - dots - len(after))
     aligned = enumerate(zip((*parts[:dots], *whole, *after), shape, strict=True))
     return tuple(_range(part, axis, count) for axis, (part, count) in aligned)
@@ -124,7 +124,7 @@ def _range(part: Any, axis: int, count: int) -> slice:
         place = None
     if place is None or isinstance(part, bool):
         raise IndexError(
-            f"a Grid has an index of integers and slices; got {type(part).__name__} on axis {axis}. For a "
+            f"a Grid is indexed by integers and slices; got {type(part).__name__} on axis {axis}. For a "
             f"mask of cells: Grid(*grid.edges, occupied=mask); for their boxes: grid.boxes(mask)"
         )
     if not -count <= place < count:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raybox import validation
+from raybox.compiler.huge_pages import machine_bytes
 from raybox.errors import InvalidInput
 from raybox.validation import Floats
 
@@ -86,10 +87,14 @@ def check_start(name: str, start: Floats, step: Floats, reason: str, dims: int) 
 
 
 def check_count(shape: tuple[int, ...]) -> None:
-    """Raise `InvalidInput` for more than 2**62 cells."""
+    """Raise `InvalidInput` for more than 2**62 cells, or more edges than fit into the machine's memory."""
+    size, edge_bytes = " x ".join(map(str, shape)), 8 * sum(shape)
     if prod(shape) > MAX_CELLS:
+        raise InvalidInput(f"a Grid has up to 2**62 cells; got {size}. Split it by space.")
+    if edge_bytes > machine_bytes():
         raise InvalidInput(
-            f"a Grid has up to 2**62 cells; got {' x '.join(map(str, shape))}. Split it by space."
+            f"the edges of {size} cells need {edge_bytes:,} bytes of memory, more than there is. "
+            f"Split the grid by space."
         )
 
 
