@@ -11,7 +11,7 @@ from raybox.errors import InvalidInput
 from raybox.validation import Floats
 
 MAX_CELLS = 2**62
-"""Products of numbers of cells by 2 fit into int64."""
+"""Numbers of cells and their doubles fit into int64."""
 
 Edges: TypeAlias = tuple[Floats, ...]
 """An array for each of 2 or 3 axes; cell i of an axis is from number i to number i + 1."""

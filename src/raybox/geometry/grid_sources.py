@@ -16,7 +16,7 @@ class _Points(NamedTuple):
     origin: float
     spacing: float
     first: int
-    number: int
+    point_count: int
 
 
 def of_pyvista(mesh: Any) -> Edges:
@@ -59,7 +59,7 @@ def _image_axes(mesh: Any) -> list[_Points]:
 
 def _spaced(points: _Points) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = np.arange(points.first, points.first + points.number, dtype=np.int64)
+        steps = np.arange(points.first, points.first + points.point_count, dtype=np.int64)
         return np.float64(points.origin) + np.float64(points.spacing) * steps
 
 
