@@ -10,12 +10,18 @@ import raybox as rb
 from aim import INF, Pairs, feature
 from loops import loop
 from raybox.bvh.build import build
+from raybox.compiler.target import has
 from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
+
+FUSED = has("fma")
+U = Fraction(2) ** -24
+# Relative errors of near times (early, and late) and far times (late, and early), beside a margin
+EARLY, LATE, BETWEEN = (7 * U, 16 * U, 4 * U) if FUSED else (8 * U, 19 * U, 5 * U)
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 
@@ -82,6 +88,22 @@ def make_rays_at(seed, lower, upper, n=160) -> Pairs:
     which = rng.choice(12, n, p=[0.3, 0.1, 0.1, 0.1, 0.1, 0.06, 0.06, 0.06, 0.04, 0.04, 0.02, 0.02])
     origins = np.where(direction == 0, goal, goal - direction * reach)
     return Pairs(origins, direction * scale, np.choose(which, low), np.choose(which, high), lower, upper)
+
+
+def f32(x: Fraction | float) -> Fraction | float:
+    """Return a number rounded to float32."""
+    return exact.real(float(np.float32(float(x))))
+
+
+def time_at(plane: Fraction, slope: Fraction, offset: Fraction) -> Fraction | float:
+    """Return the time at which a node test takes a plane to be crossed."""
+    return f32((plane * slope if FUSED else f32(plane * slope)) + offset)
+
+
+def times_at(planes: np.ndarray, slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the same of arrays: float32 numbers in float64, where their products are exact."""
+    products = planes.astype(float) * slopes
+    return ((products if FUSED else products.astype(np.float32)) + offsets).astype(np.float32)
 
 
 class TreeRay:

@@ -12,10 +12,10 @@ from raybox.traversal.ray_setup import at_a_time
 OTHER = """
 import sys
 import numpy as np
-from raybox.compiler import simd
+from raybox.compiler import target
 
-own = simd.has
-simd.has = lambda instructions: own(instructions) ^ (instructions == "avx512f")
+own = target.has
+target.has = lambda instructions: own(instructions) ^ (instructions == "avx512f")
 
 from raybox.traversal.ray_setup import at_a_time
 import raybox as rb

@@ -9,7 +9,7 @@ import exact
 import raybox as rb
 from aim import INF
 from pair_checks import near_planes
-from ray_cases import BOX_SETS, as_rays_or_miss, loop, make_rays_at, set_up
+from ray_cases import BOX_SETS, EARLY, LATE, as_rays_or_miss, loop, make_rays_at, set_up
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.primitives.box_simd import make_pairs
@@ -20,14 +20,13 @@ from raybox.queries.nearest.stream import BY, WITHIN
 from raybox.queries.table import QUERIES
 from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.job import Job
-from raybox.traversal.node_test import GROWTH, boxes, intersect_slots
+from raybox.traversal.node_test import boxes, intersect_slots
 from raybox.traversal.protocol import add_candidate, record_certain
-from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of
+from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of, margins
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
 from raybox.traversal.workspace import make_workspace
 from scenes import random_scene
-from test_stream import EARLY, LATE
 
 ROOM = 4096
 
@@ -274,7 +273,7 @@ def test_a_certain_hit_becomes_a_candidate_before_it_is_compared():
 
 def test_the_growth_exceeds_all_relative_errors():
     """Those of near and far times together, beside margins (`test_stream`)."""
-    assert EARLY + LATE < GROWTH - 1 <= 2 * (EARLY + LATE)
+    assert EARLY + LATE < margins().growth - 1 <= 2 * (EARLY + LATE)
 
 
 @loop

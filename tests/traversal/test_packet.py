@@ -10,7 +10,7 @@ import exact
 import raybox as rb
 from aim import INF, Pairs
 from loops import loop
-from ray_cases import BOX_SETS, as_rays_or_miss, write_slabs
+from ray_cases import BOX_SETS, FUSED, as_rays_or_miss, times_at, write_slabs
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD
 from raybox.queries import batches, scheduler
@@ -89,11 +89,11 @@ def test_packets_lose_no_box_of_their_rays(name):
             near, far = sides[::-1] if octant >> axis & 1 else sides
             with np.errstate(all="ignore"):
                 first, last = (
-                    (b.astype(float)[:, None] * own[alive, i] + own[alive, c]).astype(np.float32)
+                    times_at(b[:, None], own[alive, i], own[alive, c])
                     for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
                 )
                 both = [
-                    (b.astype(float) * slabs[i] + slabs[c]).astype(np.float32)
+                    times_at(b, slabs[i], slabs[c])
                     for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
                 ]
                 tight = np.maximum(first.min(axis=1), 0) - np.maximum(both[0], 0)
@@ -311,6 +311,8 @@ def test_pictures_seem_coherent_and_random_rays_do_not():
 
 
 WORK = {"nearest": (24_089, 178), "occluded": (24_964, 168), "count": (29_042, 105)}
+if not FUSED:  # margins are wider
+    WORK = {"nearest": (24_092, 176), "occluded": (24_964, 170), "count": (29_050, 103)}
 
 
 @pytest.mark.parametrize("query", WORK)

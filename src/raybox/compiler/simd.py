@@ -10,13 +10,12 @@ from a ray in the plane of a face, then constrains nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
 from typing import Any, TypeAlias
 
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
-from numba.core import cgutils, config
+from numba.core import cgutils
+
+from raybox.compiler.target import has
 
 Builder: TypeAlias = ir.IRBuilder
 Scalar: TypeAlias = ir.Value  # a number in vector code
@@ -190,14 +189,12 @@ def constant(builder: Any, item: Any, count: int, value: float) -> Lanes:
     return Lanes(builder, ir.Constant(ir.VectorType(item, count), [value] * count))
 
 
-def fused(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return x * y + z, rounded once."""
-    return _call("fma", x, y, z)
-
-
 def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return x * y + z, rounded once or twice, whichever is faster."""
-    return _call("fmuladd", x, y, z)
+    """Return x * y + z: rounded once if the target has("fma"), else the product too.
+
+    LLVM would call the C library for each lane of a fused operation that the target does not have.
+    """
+    return _call("fma", x, y, z) if has("fma") else x * y + z
 
 
 def square_root(x: Lanes) -> Lanes:
@@ -257,14 +254,3 @@ def joined(parts: list[Lanes]) -> Lanes:
 def steps(builder: Any, start: Any, count: int) -> Lanes:
     """Return start, start + 1, ... as 64-bit lanes."""
     return splat(builder, start, count) + list(range(count))
-
-
-@cache
-def has(instructions: str) -> bool:
-    """Return whether Numba compiles for an instruction set, by LLVM's name: "avx2", "avx512f"."""
-    if config.CPU_FEATURES is not None:  # by NUMBA_CPU_FEATURES
-        return f"+{instructions}" in config.CPU_FEATURES.split(",")
-    with suppress(RuntimeError):  # of systems whose features LLVM cannot find
-        is_off = "avx" in instructions and not config.ENABLE_AVX
-        return not is_off and bool(get_host_cpu_features().get(instructions))
-    return False

@@ -8,7 +8,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from raybox.compiler.simd import BYTES, I1, I8, I32, I64, Lanes, has, lined_up, short, splat
+from raybox.compiler.simd import BYTES, I1, I8, I32, I64, Lanes, lined_up, short, splat
+from raybox.compiler.target import has
 
 _EIGHT, _BITS = 8, 4  # lanes of an AVX2 vector, and bits of a lane's number in the table
 _TABLE = "raybox.squeezed"

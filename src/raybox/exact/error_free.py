@@ -14,7 +14,7 @@ from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I64, Builder, Scalar
 
-_SPLITTER = 134217729.0  # 2^27 + 1
+SPLITTER = 134217729.0  # 2^27 + 1
 _TAME_LOW = 2.0**-300
 _TAME_HIGH = 2.0**300
 
@@ -40,10 +40,10 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 def two_prod(a: float, b: float) -> tuple[float, float]:
     """Return (p, e) with p = fl(a * b) and p + e = a * b exactly, for tame factors."""
     p = a * b
-    c = _SPLITTER * a
+    c = SPLITTER * a
     a_high = c - (c - a)
     a_low = a - a_high
-    c = _SPLITTER * b
+    c = SPLITTER * b
     b_high = c - (c - b)
     b_low = b - b_high
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low

@@ -9,9 +9,10 @@ from raybox.compiler.decorators import entry, inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Memory, loop
+from raybox.exact.error_free_simd import halves
 from raybox.geometry import RayRows
 from raybox.hits import path_lengths
-from raybox.hits.path_lengths import HIGH, LOW, NEAR_OVERFLOW, SPLITTER
+from raybox.hits.path_lengths import HIGH, LOW, NEAR_OVERFLOW
 from raybox.validation import Floats, Ints
 
 LANES = 8
@@ -66,7 +67,7 @@ def _usual_lengths(near: Lanes, far: Lanes, axes: list[Lanes]) -> Lanes:
     root = square_root(x * x + y * y + z * z)
     total = rest = none
     for factor, sign in ((root, -1.0), (x, 1.0), (y, 1.0), (z, 1.0)):
-        high, low = _split(factor)
+        high, low = halves(factor)
         square = factor * factor
         tail = ((high * high - square) + (high * low) * 2.0) + low * low
         added = total + square * sign
@@ -76,15 +77,8 @@ def _usual_lengths(near: Lanes, far: Lanes, axes: list[Lanes]) -> Lanes:
     correction = (total + rest) / (root * 2.0)
     part = span - far
     tail = (far - (span - part)) - (near + part)
-    (high, low), (root_high, root_low) = _split(span), _split(root)
+    (high, low), (root_high, root_low) = halves(span), halves(root)
     length = span * root
     lost = ((high * root_high - length) + high * root_low + low * root_high) + low * root_low
     length = length + (lost + (span * correction + tail * root))
     return usual.choose((far < near).choose(none, length), np.nan)
-
-
-def _split(factor: Lanes) -> tuple[Lanes, Lanes]:
-    """Return two parts of 26 bits whose sum is a factor."""
-    high = factor * SPLITTER
-    high = high - (high - factor)
-    return high, factor - high

@@ -26,12 +26,12 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
     lesser,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed
+from raybox.exact.error_free_simd import remainder
 from raybox.geometry import BoxRows
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 from raybox.validation import Floats, Ints, Ints32
@@ -232,7 +232,7 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
     e = (p - (s - back)) - (o + back)
     q = s / d
     # s - q d is a float (the remainder of a division), so only + e and the product round here
-    correction = (fused(-q, d, s) + e) * inverse
+    correction = (remainder(s, q, d) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
     size = s.magnitude()

@@ -2,19 +2,19 @@
 
 With A, B, C the corners less the origin (each rounded once), P = d x C and Q = d x B, the volumes of
 `raybox.primitives.triangle` are U = B . P, V = -A . P and W = A . Q: six products of at most dm M^2 each,
-where dm and M are the largest parts of d and of A, B, C. Roundings cost less than 33 of 2^-53 of that, so
-a volume beyond 2^-47 dm M^2 has its sign for certain.
+where dm and M are the largest parts of d and of A, B, C. Roundings cost at most 40 of 2^-53 of that (33 where
+operations are fused), so a volume beyond 2^-47 dm M^2 has its sign for certain.
 
 The time is n . A / n . d with n = (b - a) x (c - a). With e the largest part of these two edges,
-roundings cost the numerator less than 39, and the denominator less than 33, of 2^-53 e^2 M and e^2 dm:
-2^-47 again.
+roundings cost the numerator at most 46, and the denominator at most 40, of 2^-53 e^2 M and e^2 dm (fused: 39
+and 33): 2^-47 again.
 
 M and dm are *tame*, 2^-200 to 2^200, or nothing is certain. A time needs e to be above 2^-200, too; it is at
 most 2 M. So nothing overflows, and what underflows is less than 2^-200 of any bound.
 
 At its exact time T a ray that hits its triangle is at a mean of the corners: abs(T) dm <= M. So the error of
-the computed quotient is less than 72 of 2^-53 e^2 M over the computed denominator, however small that is; the
-bound is 96. For a ray that misses, no bound is needed.
+the computed quotient is at most 86 (fused: 72) of 2^-53 e^2 M over the computed denominator, however small
+that is; the bound is 96. For a ray that misses, no bound is needed.
 
 First contacts are computed in double-double. Differences are exact in it; sums and products are off by less
 than 2^-100 of the sizes of their terms (`raybox.exact.double_double`), 28 of these for the numerator, fewer
@@ -32,9 +32,10 @@ from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, vector_code
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar, fused, greater
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
 from raybox.primitives.box_simd import (
     LANES,
@@ -119,11 +120,11 @@ def _minus(p: Vector, q: Vector) -> Vector:
 
 
 def _cross(p: Vector, q: Vector) -> Vector:
-    return [fused(p[k - 2], q[k - 1], -(p[k - 1] * q[k - 2])) for k in range(3)]
+    return [multiply_add(p[k - 2], q[k - 1], -(p[k - 1] * q[k - 2])) for k in range(3)]
 
 
 def _dot(p: Vector, q: Vector) -> Lanes:
-    return fused(p[2], q[2], fused(p[1], q[1], p[0] * q[0]))
+    return multiply_add(p[2], q[2], multiply_add(p[1], q[1], p[0] * q[0]))
 
 
 def _largest(*parts: Lanes) -> Lanes:
@@ -192,8 +193,8 @@ def _plus(x: Twofold, y: Twofold) -> Twofold:
 
 def _times(x: Twofold, y: Twofold) -> Twofold:
     p = x.head * y.head
-    e = fused(x.head, y.head, -p)
-    return _fast_sum(p, e + fused(x.head, y.tail, x.tail * y.head))
+    e = product_error(x.head, y.head, p)
+    return _fast_sum(p, e + multiply_add(x.head, y.tail, x.tail * y.head))
 
 
 def _negative(x: Twofold) -> Twofold:
@@ -227,7 +228,7 @@ def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
     # The remainder of the first quotient is exact in its first two terms.
     q = num.head / den.head
     product = q * den.head
-    error = fused(q, den.head, -product)
+    error = product_error(q, den.head, product)
     rest = ((num.head - product) - error) + num.tail - q * den.tail
     correction = rest / den.head
     slack = (size + q.magnitude() * step) * off * 1.1 / width + correction.magnitude() * _ZIV

@@ -2,7 +2,7 @@
 
 A block has low x, low y, low z, up x, up y, up z, in tree coordinates, rounded outward, sixteen float32 each.
 Rays are packed as for a tree: `raybox.traversal.ray_setup` proves that no box they hit is lost. A test is 6
-fused multiply-adds, 6 minima and maxima and a compare for 16 boxes, and a branch for 64.
+multiply-adds, 6 minima and maxima and a compare for 16 boxes, and a branch for 64.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The node test: many rays against every slot of a node, or one ray against all of them at once.
 
-One fused multiply-add a plane: near and far planes are chosen once a node by the octant that the rays
-run into. See `raybox.traversal.ray_setup` for why no box is lost.
+One multiplication and addition a plane, fused where the machine can: near and far planes are chosen once a
+node by the octant that the rays run into. See `raybox.traversal.ray_setup` for why no box is lost.
 
 **Certain hits.** A slot's near times are early by 7u of themselves and the margin M at most, far ones late by
 16u and M (`raybox.traversal.ray_setup`), so a ray for which ``near (1 + 24u) + 2 M <= far`` hits the slot's
-box, with room to spare, within its range. All but one in a thousand boxes that rays hit need no float64 at
-all.
+box, with room to spare, within its range. (Where operations are not fused: 8u, 19u, two roundings of the left
+side in place of one, and 1 + 32u.) All but one in a thousand boxes that rays hit need no float64 at all.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
     lesser,
+    multiply_add,
     splat,
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, bits, loop, on_stack
-from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time
+from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
-GROWTH = 1.0 + 1.5 * 2.0**-20
 _TAME = 2.0**50  # planes beyond were moved by an unknown distance
 
 
@@ -69,8 +68,8 @@ def clip(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, stop: La
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for axis in range(2, -1, -1):
         first, last = planes(axis)
-        near = greater(fused(first, slabs.steep[axis], slabs.near[axis]), near)
-        far = lesser(fused(last, slabs.flat[axis], slabs.far[axis]), far)
+        near = greater(multiply_add(first, slabs.steep[axis], slabs.near[axis]), near)
+        far = lesser(multiply_add(last, slabs.flat[axis], slabs.far[axis]), far)
     return near, lesser(far, stop)
 
 
@@ -98,7 +97,7 @@ def undecided(near: Lanes, far: Lanes, certain: Lanes) -> Lanes:
 
 def reach(near: Lanes, margin: Lanes) -> Lanes:
     """Return times by which rays have certainly entered a box, with room to spare."""
-    return fused(near, constant(near.b, F32, near.count, GROWTH), margin)
+    return multiply_add(near, constant(near.b, F32, near.count, margins().growth), margin)
 
 
 class RayVector:

@@ -18,10 +18,10 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
     joined,
     lesser,
+    multiply_add,
 )
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
@@ -65,7 +65,7 @@ def pack_rays(clipped: ClippedRays) -> PackedRays:
     length = clipped.stop - clipped.start
     length = length + length.magnitude() * LATER + NUDGE
     start = clipped.start.to(F64)
-    places = [fused(start, w, v) for v, w in zip(clipped.v, clipped.w, strict=True)]
+    places = [multiply_add(start, w, v) for v, w in zip(clipped.v, clipped.w, strict=True)]
     c = [(-(at * slope.to(F64))).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
     slack = pack_slack(largest(clipped.place) * _ROUND + _LEAST, _ends_off(clipped, length))

@@ -3,7 +3,8 @@
 A packet has slab coefficients, as a ray has, but they bound those of all sixteen. The near times of a plane
 at b are lines in b, one for each ray; the least of them is concave, so between two places the chord lies
 below: the chord over all of the scene that the rays have before them is the packet's near time. (Far times:
-greatest, convex, above.) Rounding is monotone, so no packet refuses what one of its rays accepts. The loop
+greatest, convex, above.) Rounding is monotone, so no packet refuses what one of its rays accepts; see
+`raybox.traversal.packet_setup` for machines on which products are rounded, too. The loop
 over nodes is that of `raybox.traversal.stream`, with packets for rays; only a box is tested against each ray,
 all sixteen at once. No ray is sorted, and what is known of a packet lies side by side.
 

@@ -3,6 +3,13 @@
 The slab coefficients of a packet bound those of its sixteen rays; see `raybox.traversal.packet` for why
 chords do. All are computed at once: the least of each of twelve vectors takes 36 operations on whole vectors,
 not twelve times eight on parts of them.
+
+**Without fused operations** the time of a plane b on a line is off by u abs(b slope) and u of itself, for u =
+2^-24: by 2u of itself and u of the line's offset at most. So the lines of rays are lowered by 3u of their
+offsets (`_lowered`): by u for the values at the ends of the chord, by u for the node test of the ray. The
+packet's line is below the chord by 4u of all sizes there (`_lines_below`): its node test rounds off u abs(b
+slope) and u of its time, that of the ray 2u of a time that is no earlier than the chord's, and less 2u of
+itself still is not. So no packet refuses what one of its rays accepts, here too.
 """
 
 from __future__ import annotations
@@ -23,24 +30,26 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
     lesser,
+    multiply_add,
     splat,
 )
 from raybox.compiler.simd_arrays import Register
+from raybox.compiler.target import has
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays, store_float64
 from raybox.traversal.protocol import REGISTERED
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, Float64Rays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
 from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP
-from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, expand
+from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, SlabCoefficients, expand
 from raybox.traversal.workspace import COLUMNS, NO_OCTANT, SLAB_WORDS, UNFIT
 
 _AXES = (0, 1, 2, 2)  # the fourth lane is not used
 _ROUGH = 2.0**-21
 _ROUND = 2.0**-48
+_UNFUSED = 2.0**-22  # four times what products round off in float32, where operations are not fused
 _EDGE = 2.0**-10
 _APART = 2.0**-30  # where all is flat, chords are so long: slopes stay within float32
 
@@ -100,20 +109,26 @@ def _span(b: Builder, frame: Fields, rays: PacketRays) -> _Chord:
 
 
 def _ends(chord: _Chord, rays: PacketRays) -> tuple[Lanes, Lanes]:
-    """Return bounds below all lines where chords begin and end: of near times, and of far ones negated.
-
-    A value is rounded once.
-    """
-    values, own = [], expand(rays.words.c, rays.words.inverse, rays.words.slack)
+    """Return bounds below all lines where chords begin and end: of near times, and of far ones negated."""
+    values, own = [], _lowered(expand(rays.words.c, rays.words.inverse, rays.words.slack))
     for place in chord:
         at = place.to(F32)
         for offsets, slopes, away in ((own.near, own.steep, 1.0), (own.far, own.flat, -1.0)):
             for k in _AXES:
                 there = at.permuted([k] * LANES)
-                values.append(rays.alive.choose(fused(slopes[k], there, offsets[k]) * away, np.inf))
+                values.append(rays.alive.choose(multiply_add(slopes[k], there, offsets[k]) * away, np.inf))
     least = _least(values)
     first, last = (half.to(F64) for half in least.halves())
     return first - first.magnitude() * SINGLE - NUDGE, last - last.magnitude() * SINGLE - NUDGE
+
+
+def _lowered(slabs: SlabCoefficients) -> SlabCoefficients:
+    """Return lines of earlier near times and later far times, unless operations are fused."""
+    if has("fma"):
+        return slabs
+    near = [offset - offset.magnitude() * _UNFUSED for offset in slabs.near]
+    far = [offset + offset.magnitude() * _UNFUSED for offset in slabs.far]
+    return slabs._replace(near=near, far=far)
 
 
 def _lines_below(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes]:
@@ -124,7 +139,8 @@ def _lines_below(chord: _Chord, first: Lanes, last: Lanes) -> tuple[Lanes, Lanes
     rough = first.magnitude() + last.magnitude()
     rough = rough + steep.magnitude() * (begin.magnitude() + end.magnitude())
     offset = lesser(first - steep * begin, last - steep * end)
-    return (offset - offset.magnitude() * SINGLE - rough * _ROUND - NUDGE).to(F32), slope
+    lost = rough * (_ROUND if has("fma") else _ROUND + _UNFUSED)
+    return (offset - offset.magnitude() * SINGLE - lost - NUDGE).to(F32), slope
 
 
 def _least(vectors: list[Lanes]) -> Lanes:

@@ -24,13 +24,13 @@ from raybox.compiler.simd import (
     Scalar,
     constant,
     greater,
-    has,
     joined,
     lesser,
     lined_up,
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.compiler.target import has
 from raybox.traversal.ray_setup import (
     CELLS,
     CELLS_A_UNIT,

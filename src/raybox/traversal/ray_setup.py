@@ -10,7 +10,8 @@ The lower half of the slack's word is that of another number: the error of the e
 
 Of a plane, near time = plane * inverse + c - e, and far time = K (plane * inverse + c) + e, where ``e = 3.25
 u abs(c) + abs(inverse) slack`` and K = 1 + 8u, for u = 2^-24 (`raybox.traversal.slab_coefficients`): in units
-of the tree's length over the direction's, counted from a shift that is stored beside: t * 2^n - shift.
+of the tree's length over the direction's, counted from a shift that is stored beside: t * 2^n - shift. These
+are the numbers for fused operations (`FUSED`); see below for machines without.
 
 `raybox.traversal.ray_bounds` takes rays to tree coordinates and clips them, `raybox.traversal.packed_rays`
 writes packed rays. The point x = v + shift w takes float64, for numbers may cancel there; the rest is
@@ -40,6 +41,15 @@ So near times are early by 7u of T and 5u abs(c) + e, far times late by 16u of T
 *margin* is 3e, the worst of three axes, which is more than either beside its share of T, and the error of the
 ends of the range. Where a ray stands still on an axis it is larger than all times.
 
+**Without fused operations** (`UNFUSED`) products are rounded, too: ``e = 5.25 u abs(c) + abs(inverse) slack``
+and K = 1 + 10u. The product of a plane is off by u of itself, which is u of T and of abs(c); K c is off by u
+abs(c). So near times come out at T (1 + 4u) at most, since 3u abs(c) are less than e; far times at T (1 + 10u
+- 5u) at least, since 5u abs(c) are less than e. Near times are early by 8u of T and 6u abs(c) + e, far times
+late by 19u of T and 8u abs(c) + e; 3e is more than either beside its share of T. Rounded products are
+monotone, too, and one that overflows has the sign of the sum, which is beyond 2^127. Where a ray stands still
+on an axis, e covers the products with K, which are off by 3u abs(c) together. The product shift w is off by
+2^-53 of x and of v: little beside u abs(c), and an eighth of the slack.
+
 Rays whose numbers are so large or small that floats might over- or underflow are not packed (`NOT_PACKED`,
 `UNDECIDED_INDEX`): the single-ray traversal decides them, one at a time.
 """
@@ -52,7 +62,7 @@ import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.compiler.decorators import device, whole
-from raybox.compiler.simd import has
+from raybox.compiler.target import has
 from raybox.validation import Floats, Floats32, Ints32
 
 PACKED_WORDS = 8
@@ -66,6 +76,26 @@ CELLS = 8  # on each axis
 PASSES, NOT_PACKED = -1.0, -2.0  # the ends of rays that hit nothing (more), and of those that are not packed
 _TAME = 400  # a scale of up to two to this power leaves float64 room
 _SAMPLE = 128  # nodes
+
+
+class Margins(NamedTuple):
+    """What makes node tests conservative; proven in the docstring of this module."""
+
+    offset: float
+    """Share of c in the error e, beside the slack."""
+    far_factor: float
+    """K: the factor of far times."""
+    growth: float
+    """Factor of near times that exceeds all relative errors (`raybox.traversal.node_test`)."""
+
+
+FUSED = Margins(3.25 * 2.0**-24, 1.0 + 2.0**-21, 1.0 + 1.5 * 2.0**-20)
+UNFUSED = Margins(5.25 * 2.0**-24, 1.0 + 1.25 * 2.0**-21, 1.0 + 2.0**-19)
+
+
+def margins() -> Margins:
+    """Return the margins of the code that is compiled here."""
+    return FUSED if has("fma") else UNFUSED
 
 
 def at_a_time() -> int:

@@ -24,18 +24,16 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
+    multiply_add,
 )
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import eight_columns, transposed
-from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP
+from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP, margins
 from raybox.traversal.workspace import SLAB_WORDS, PacketRecorder
 
 NEAR, FAR, STEEP, FLAT, MARGIN = 0, 3, 6, 9, 12
 _PARTS = NEAR, FAR, STEEP, FLAT
-_WIDER = 1.0 + 2.0**-21  # K in `raybox.traversal.ray_setup`: what far times are multiplied by
-_OFF = 3.25 * 2.0**-24  # of c, beside slack
 _MARGIN = 3.0  # times that error, the worst of three axes
 _HALF, _LOW = 16, 0xFFFF  # of a word
 _MORE = 1.25  # times the error of the range
@@ -72,9 +70,9 @@ def expand(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> SlabCoefficien
     """Return the slab coefficients of packed rays."""
     errors = _errors(c, inverse, slack)
     near = [offset - error for offset, error in zip(c, errors, strict=True)]
-    wider = constant(slack.b, F32, slack.count, _WIDER)
-    far = [fused(offset, wider, error) for offset, error in zip(c, errors, strict=True)]
-    return SlabCoefficients(near, far, inverse, [steep * _WIDER for steep in inverse])
+    factor = constant(slack.b, F32, slack.count, margins().far_factor)
+    far = [multiply_add(offset, factor, error) for offset, error in zip(c, errors, strict=True)]
+    return SlabCoefficients(near, far, inverse, [steep * factor for steep in inverse])
 
 
 def margin_of(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lanes:
@@ -85,7 +83,7 @@ def margin_of(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lanes:
 def _margin(errors: list[Lanes], slack: Lanes) -> Lanes:
     x, y, z = errors
     ends = (slack.bits(I32) << _HALF).bits(F32)
-    return fused(greater(greater(x, y), z), constant(slack.b, F32, slack.count, _MARGIN), ends)
+    return multiply_add(greater(greater(x, y), z), constant(slack.b, F32, slack.count, _MARGIN), ends)
 
 
 def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
@@ -99,9 +97,9 @@ def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
 
 def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:
     """Return by how much near times are lowered, and far ones raised."""
-    off = constant(slack.b, F32, slack.count, _OFF)
+    off = constant(slack.b, F32, slack.count, margins().offset)
     return [
-        fused(offset.magnitude(), off, steep.magnitude() * slack)
+        multiply_add(offset.magnitude(), off, steep.magnitude() * slack)
         for offset, steep in zip(c, inverse, strict=True)
     ]
 

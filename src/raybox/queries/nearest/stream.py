@@ -28,10 +28,10 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    fused,
     greater,
     lesser,
     lined_up,
+    multiply_add,
     splat,
 )
 from raybox.compiler.simd_arrays import Memory, Register, bits
@@ -40,9 +40,9 @@ from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.table import entry_times, first_contacts, tie_is_certain
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.job import Job
-from raybox.traversal.node_test import GROWTH, is_certain, reach, sides_of, undecided
+from raybox.traversal.node_test import is_certain, reach, sides_of, undecided
 from raybox.traversal.protocol import StreamHooks
-from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STOP, TIMED
+from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STOP, TIMED, margins
 from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN, expand_row
 from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
@@ -59,7 +59,7 @@ def entered_by(b: Builder, packed_rays: Memory, ray: Scalar, planes: list[Scalar
     """
     near_planes = lined_up(b, [*planes, planes[-1]])
     slabs, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
-    near = fused(near_planes, slabs.steep[0], slabs.near[0])
+    near = multiply_add(near_planes, slabs.steep[0], slabs.near[0])
     x, y, z = (near.shuffled(near, [k]) for k in range(3))
     later = greater(x, y)
     last, other = greater(later, z), greater(lesser(later, z), lesser(x, y))
@@ -183,10 +183,16 @@ class CertainNearest(CertainHits):
         self.workspace.state.put(plane, self.state_at(ray, TIMED))
 
 
+@vector_code(types.float32)
+def _growth(_b: Any) -> Any:
+    """Return the growth of `raybox.traversal.ray_setup.Margins`."""
+    return F32(margins().growth)
+
+
 @device
 def _reach(near: np.float32, margin: np.float32) -> np.float32:
     """Return a time by which a ray has certainly entered a box, as `node_test.reach` does."""
-    return near * np.float32(GROWTH) + margin
+    return near * _growth() + margin
 
 
 @device

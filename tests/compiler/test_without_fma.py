@@ -1,0 +1,112 @@
+"""Results of code without fused operations equal those of this processor's code, and Fractions."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import exact_instances
+import raybox as rb
+import target_sweep
+
+TESTS = Path(__file__).parents[1]
+EXACT = 12  # rays of a case that are compared with Fractions
+
+
+@pytest.fixture(scope="module")
+def generic(tmp_path_factory):
+    """Return the results of a processor of which nothing is known, and the folder of its code."""
+    folder = tmp_path_factory.mktemp("generic")
+    path, code = folder / "results.npz", folder / "code"
+    own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    paths = [str(TESTS), *(str(each) for each in TESTS.iterdir() if each.is_dir()), *sys.path]
+    own |= {
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CACHE_DIR": str(code),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    command = [sys.executable, "-c", f"import target_sweep; target_sweep.write({str(path)!r})"]
+    subprocess.run(command, env=own, check=True)
+    with np.load(path) as got:
+        yield dict(got), code
+
+
+def test_results_do_not_depend_on_fused_operations(generic):
+    got, own = generic[0].copy(), target_sweep.results()
+    assert not got.pop("fused") or platform.machine().lower() not in {"x86_64", "amd64"}
+    assert min(each.pop("batches with packets") for each in (own, got)) >= len(target_sweep.QUERIES)
+    assert own.keys() == got.keys()
+    for name, array in own.items():
+        assert array.dtype == got[name].dtype, name
+        assert array.tobytes() == got[name].tobytes(), name
+    assert got["random: nearest index"].size >= target_sweep.MANY
+
+
+def test_results_without_fused_operations_are_those_of_fractions(generic):
+    got, _ = generic
+    counts = Counter()
+    for name, (geometry, rays) in target_sweep.cases().items():
+        if len(geometry) > 200:
+            continue
+        some = rb.Rays(
+            rays.origins[:EXACT],
+            rays.directions[:EXACT],
+            t_min=rays.t_min[:EXACT],
+            t_max=rays.t_max[:EXACT],
+            invalid="miss",
+        )
+        want = exact_instances.along(some, geometry)
+        ends = got[f"{name}: all offsets"]
+        for k, row in enumerate(want):
+            first = row[0] if row else None
+            assert got[f"{name}: nearest index"][k] == (first.index if first else -1), (name, k)
+            assert got[f"{name}: occluded "][k] == bool(row), (name, k)
+            assert got[f"{name}: count "][k] == len(row), (name, k)
+            hits = slice(ends[k], ends[k + 1])
+            assert got[f"{name}: all index"][hits].tolist() == [x.index for x in row], (name, k)
+            assert got[f"{name}: all t"][hits].tolist() == [x.found().plain[1] for x in row], (name, k)
+            counts["hit" if row else "miss"] += 1
+            counts["touch"] += sum(x.touch for x in row)
+            counts["tie"] += sum(a.t == b.t for a, b in pairwise(row))
+    assert min(counts[kind] for kind in ("hit", "miss", "touch", "tie")) > 20, counts
+
+
+def test_code_without_fused_operations_calls_no_library_for_them(generic):
+    """A symbol that machine code needs is a text in its file."""
+    _, code = generic
+    files = list(code.rglob("*.nbc"))
+    assert sum("traverse" in file.name for file in files) > 6
+    for file in files:
+        content = file.read_bytes()
+        assert b"memset\0" in content or b"numba_" in content, file.name
+        assert b"\0fmaf\0" not in content, file.name
+        assert b"\0fma\0" not in content, file.name
+
+
+MARGINS = (
+    "traversal/test_stream.py::test_packed_rays_lose_no_box_and_are_seldom_loose",
+    "traversal/test_stream.py::test_slabs_of_distant_rays_lose_no_box",
+    "traversal/test_stream.py::test_roundings_that_add_up_stay_within_margins",
+    "traversal/test_packet.py::test_packets_lose_no_box_of_their_rays",
+    "queries/test_certain_hits.py::test_certain_hits_are_counted_and_others_are_listed[close-as_list]",
+    "queries/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[close-as_list]",
+    "queries/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[map-one_by_one]",
+    "queries/test_certain_hits.py::test_the_growth_exceeds_all_relative_errors",
+    "compiler/test_simd.py::test_operations_on_lanes_equal_those_of_numpy",
+)
+
+
+def test_margins_without_fused_operations_lose_no_box():
+    """These tests compare margins with Fractions: here for the code of a processor without the operations."""
+    own = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    tests = [str(TESTS / name) for name in MARGINS]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", *tests]
+    done = subprocess.run(command, env=own, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "23 passed" in done.stdout
