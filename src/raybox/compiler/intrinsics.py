@@ -105,6 +105,12 @@ def larger(b: Any, one: Any, other: Any) -> Any:
     return b.select(_is_less(b, one, other), other, one)
 
 
+@vector_code(types.int64)
+def popcount(b: Any, mask: Any) -> Any:
+    """Return how many bits of an integer are set."""
+    return b.ctpop(mask)
+
+
 @vector_code(types.void)
 def prefetch(_b: Any, array: Any, place: Any) -> None:
     """Prefetch an array's item, by flat index, for reading."""

@@ -7,7 +7,7 @@ from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.rays import Rays
-from raybox.geometry.rows import BoxRows, MovingBoxRows, PlaneRows, RayRows, TriangleRows
+from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, TriangleRows
 from raybox.geometry.transforms import around
 
 Bounded = Boxes | Mesh
@@ -19,6 +19,7 @@ __all__ = [
     "Boxes",
     "Cull",
     "Geometry",
+    "GridRows",
     "InstanceRows",
     "Instances",
     "Mesh",

@@ -8,13 +8,14 @@ from types import ModuleType
 from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
-from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
-from raybox.primitives import box, exact_table, instance, plane, triangle
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, TriangleRows
+from raybox.primitives import box, exact_table, grid, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.ray import Ray
 
 TABLE: dict[type, ModuleType] = {
     BoxRows: box,
+    GridRows: grid,
     PlaneRows: plane,
     TriangleRows: triangle,
     InstanceRows: instance,
@@ -35,6 +36,15 @@ def bounds(rows: Any) -> tuple[Any, Any]:
     """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
+
+
+def own_tree(rows: Any) -> Any:
+    """Return the module of the tree that a primitive has instead of a tree of boxes, or None.
+
+    It has the functions ``build(rows)``, ``check(tree, rows)`` and ``stats(tree, rows)``, and
+    `raybox.traversal.single.RAY_TRAVERSALS` the traversal.
+    """
+    return getattr(TABLE.get(type(rows)), "TREE", None)
 
 
 def has_simd(rows: Any) -> bool:

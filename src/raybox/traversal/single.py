@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.bvh.cell_tree import MAX_LEVELS
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
@@ -37,6 +38,7 @@ class Scratch(NamedTuple):
     node: Any  # int32: the stack
     time: Any  # float32: entry times of the nodes of the stack
     slots: Any  # float32: entry times of a node's slots
+    cells: Any  # int64 (levels, 6): the nodes above, of a tree of cells
     visited: Any  # int64: how many nodes were tested, and how many primitives were resolved
 
 
@@ -46,6 +48,7 @@ def make_scratch() -> Scratch:
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
+        np.empty((MAX_LEVELS, 6), np.int64),
         np.zeros(2, np.int64),
     )
 
@@ -179,14 +182,37 @@ dispatch(traverse_rows, _traversal_of, inline=True)
 
 
 @inlined
+def traverse_by_slabs(rows: Any, job: Job, ray: Any, recorder: Any, scratch: Scratch) -> None:
+    """Set up the slabs of a ray and traverse the tree, unless the ray misses all of it."""
+    hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
+    if hit:
+        traverse_rows(rows, job, slabs, ray, recorder, scratch)
+
+
+RAY_TRAVERSALS: dict[type, Callable[..., Any]] = {}
+"""Traversals of trees of their own, by class of rows; `traverse_by_slabs` is that of all others."""
+
+
+def traverse_ray(rows: Any, job: Job, ray: Any, recorder: Any, scratch: Scratch) -> None:
+    """Resolve every allowed primitive that a ray may hit, as the class of the rows requires."""
+    raise NotImplementedError("compiled code only")
+
+
+def _ray_traversal_of(kind: type) -> Callable[..., Any] | None:
+    from raybox.traversal import grid  # noqa: F401  # registers its traversal
+
+    return RAY_TRAVERSALS.get(kind, traverse_by_slabs if kind in TABLE else None)
+
+
+dispatch(traverse_ray, _ray_traversal_of, inline=True)
+
+
+@inlined
 def traverse(job: Job, k: int, recorder: Any, scratch: Scratch) -> None:
     """Resolve every allowed primitive whose box ray k may hit, nearest first, until none matters."""
     ray = get_ray(job.rays, k)
-    if is_empty(ray):
-        return
-    hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
-    if hit:
-        traverse_rows(job.rows, job, slabs, ray, recorder, scratch)
+    if not is_empty(ray):
+        traverse_ray(job.rows, job, ray, recorder, scratch)
 
 
 @exact_entry
