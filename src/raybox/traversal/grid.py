@@ -7,7 +7,7 @@ this very order, so the lowest bit is the nearest: nothing is sorted.
 **Why no cell is lost.** A plane at p is crossed at the exact time T = (p - o)/d, computed as a product with
 1/d: off by less than 2^-51 of T, and by 2^-1073 where it underflows (of rays that are not tame, by a
 quotient, which is closer). Let x <= y be exact times and X, Y what is computed of them. Then X <= `later` (Y),
-which adds 2^-50 of Y and 2^-1070: where x and y have one sign, twice the error of Y is more than both; where
+which adds 2^-50 of Y and 2^-1022: where x and y have one sign, twice the error of Y is more than both; where
 they have not, X <= 0 <= Y. A ray hits a box if and only if no near plane's time, nor t_min, is later than a far
 plane's, or t_max; so with far times and the end of the range moved by `later`, no child that it hits is
 dropped. On axes where the direction is 0, the comparisons of o with the planes are exact.
@@ -40,7 +40,7 @@ LEFT, MASK, FIRST, PLACE = 0, 1, 2, 3  # columns of `Scratch.cells`: a node's ch
 _LARGEST = 1.7976931348623157e308
 _TAME_LOW, _TAME_HIGH = 2.0**-500, 2.0**500
 _PAD = 2.0**-50
-_UNDERFLOW = 2.0**-1070
+_UNDERFLOW = 2.0**-1022  # more than underflow loses, and no denormal, whose sums are slow
 _ROWS = (0, 0x1, 0x11, 0x111, 0x1111)  # so many rows of four bits
 _SLICES = (0, 0x1, 0x10001, 0x100010001, 0x1000100010001)  # so many slices of sixteen bits
 
@@ -98,12 +98,11 @@ def hit_children(b: Any, planes: Any, places: Any, ray: Any, end: Any) -> Any:
     rows = [[one.shuffled(one, [k] * 4) for k in range(4)] for one in (near_y, far_y)]
     near_yz = joined([greater(near_z, row) for row in rows[0]])
     far_yz = joined([lesser(far_z, row) for row in rows[1]])
-    found = I64(0)
+    slices = []
     for k in range(4):
         near = greater(near_yz, near_x.shuffled(near_x, [k] * 16))
-        far = lesser(far_yz, far_x.shuffled(far_x, [k] * 16))
-        found = b.or_(found, b.shl((near <= far).mask(), I64(16 * k)))
-    return found
+        slices.append(near <= lesser(far_yz, far_x.shuffled(far_x, [k] * 16)))
+    return b.bitcast(joined(slices).value, I64)
 
 
 # Other rays: quotients that may overflow.
