@@ -191,7 +191,7 @@ def _enter(rows: Any, tree: CellTree, ray: Any, end: float, at: Any, stack: Any)
 
     ray: a `GridRay`, its flip, whether it is tame; at: the level, the node, the place of its first child.
     """
-    slabs, flip, is_tame = ray
+    slabs, flip, tame = ray
     level, node, a, b, c = at
     starts = tree.starts
     places = starts[level, 0] + a, starts[level, 1] + b, starts[level, 2] + c
@@ -201,7 +201,7 @@ def _enter(rows: Any, tree: CellTree, ray: Any, end: float, at: Any, stack: Any)
     else:
         mask = _mask_within(rows.shape, level, (a, b, c))
         stack[level, FIRST] = 0
-    if is_tame:
+    if tame:
         found = hit_children(tree.planes, places, slabs, end)
     else:
         found = hit_children_wild(tree.planes, places, slabs, flip, end)
@@ -223,7 +223,7 @@ def _begins(tree: CellTree, slabs: GridRay, level: int, place: Any) -> float:
 
 
 @device
-def _is_tame(rows: Any, ray: Any) -> bool:
+def is_tame(rows: Any, ray: Any) -> bool:
     """Return whether differences and quotients neither over- nor underflow, other than to 2^-1074."""
     size = 0.0
     for axis in range(3):
@@ -246,8 +246,8 @@ def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch
     tree, stack, shape = job.tree, scratch.cells, rows.shape
     d = ray.direction
     slabs = GridRay(ray.origin, d, (_inverse(d[0]), _inverse(d[1]), _inverse(d[2])), ray.t_min)
-    flip, is_tame, moves = _flip_of(d), _is_tame(rows, ray), d[0] != 0.0 and d[1] != 0.0 and d[2] != 0.0
-    ray_setup = slabs, flip, is_tame
+    flip, tame, moves = _flip_of(d), is_tame(rows, ray), d[0] != 0.0 and d[1] != 0.0 and d[2] != 0.0
+    ray_setup = slabs, flip, tame
     limit, end, ended = np.inf, later(later(ray.t_max)), False
     level = top = tree.starts.shape[0] - 1
     scratch.visited[0] += 1
@@ -263,7 +263,7 @@ def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch
         a = stack[level, PLACE] + (child >> 4)
         b = stack[level, PLACE + 1] + (child >> 2 & 3)
         c = stack[level, PLACE + 2] + (child & 3)
-        if ended and is_tame and _begins(tree, slabs, level, (a, b, c)) > end:
+        if ended and tame and _begins(tree, slabs, level, (a, b, c)) > end:
             if moves:
                 stack[level, LEFT] = 0
             continue
