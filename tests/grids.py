@@ -3,38 +3,6 @@
 import numpy as np
 
 import raybox as rb
-from raybox.geometry import GridRows
-
-
-class Cells:
-    """A grid: edges of each axis, and which cells are occupied."""
-
-    def __init__(self, *edges, occupied=None):
-        self.edges = tuple(np.array(one, np.float64) for one in edges)
-        self.shape = tuple(len(one) - 1 for one in self.edges)
-        self.ndim_space = len(edges)
-        self.occupied = None if occupied is None else np.array(occupied, np.bool_).reshape(self.shape)
-
-    def rows(self) -> GridRows:
-        edges = (*self.edges, np.zeros(2))[:3]
-        shape = np.array((*self.shape, 1)[:3], np.int64)
-        none = np.zeros(0, np.uint8)
-        occupied = none if self.occupied is None else self.occupied.reshape(-1).astype(np.uint8)
-        rows = GridRows(*edges, shape, occupied)
-        for array in rows:
-            array.flags.writeable = False
-        return rows
-
-    def __len__(self) -> int:
-        return int(np.prod(self.shape))
-
-    def boxes(self) -> rb.Boxes:
-        """Return the boxes of all cells."""
-        corners = [
-            np.stack([axis.ravel() for axis in np.meshgrid(*ends, indexing="ij")], axis=1)
-            for ends in ([one[:-1] for one in self.edges], [one[1:] for one in self.edges])
-        ]
-        return rb.Boxes(*corners)
 
 
 def edges_of(kind: str, rng, cells: int) -> np.ndarray:
@@ -62,13 +30,13 @@ def contrast(rng, cells: int) -> np.ndarray:
     return np.sort(np.concatenate([small, rng.choice([-1.0, 1.0]) * wide]))
 
 
-def random_grid(kind: str, rng, shape, share=None) -> Cells:
+def random_grid(kind: str, rng, shape, share=None) -> rb.Grid:
     """Return a grid of one kind of edges, of which a share is occupied."""
     edges = [contrast(rng, n) if kind == "contrast" else edges_of(kind, rng, n) for n in shape]
-    return Cells(*edges, occupied=None if share is None else rng.random(shape) < share)
+    return rb.Grid(*edges, occupied=None if share is None else rng.random(shape) < share)
 
 
-def random_rays(rng, grid: Cells, count: int) -> rb.Rays:
+def random_rays(rng, grid: rb.Grid, count: int) -> rb.Rays:
     """Return rays, a third of which go anywhere; the others in faces, along edges, through and from corners."""
     axes = range(grid.ndim_space)
     low, high = (np.array([one[k] for one in grid.edges]) for k in (0, -1))

@@ -7,17 +7,17 @@ import pytest
 
 import raybox as rb
 from compare import assert_same
-from grids import KINDS, Cells, random_grid, random_rays
+from grids import KINDS, random_grid, random_rays
 
 FIELDS = ("index", "t", "t_enter", "t_exit", "normals", "points", "hit")
 SHAPES = [(5, 6, 7), (1, 1, 1), (9, 1, 30), (17, 16, 3), (70, 2, 2), (6, 5), (1, 40)]
 
 
-def check(grid: Cells, rays: rb.Rays, where=None) -> Counter:
+def check(grid: rb.Grid, rays: rb.Rays, where=None) -> Counter:
     """Assert that all queries return what they do for boxes; count what the rays hit."""
     scene, boxes = rb.Scene(grid), rb.Scene(grid.boxes())
     scene.check()
-    allowed = np.ones(len(grid), np.bool_) if grid.occupied is None else grid.occupied.ravel().copy()
+    allowed = grid.occupied.flatten()
     if where is not None:
         allowed &= np.ravel(where)
     one, all_hits = boxes.nearest(rays, where=allowed), boxes.all(rays, where=allowed)
@@ -30,7 +30,7 @@ def check(grid: Cells, rays: rb.Rays, where=None) -> Counter:
     return counted(grid, all_hits)
 
 
-def counted(grid: Cells, all_hits: rb.AllHits) -> Counter:
+def counted(grid: rb.Grid, all_hits: rb.AllHits) -> Counter:
     """Count hits, misses, touches, ties, and corners: eight cells (in 2D four) at one time."""
     same = (all_hits.ray[1:] == all_hits.ray[:-1]) & (all_hits.t[1:] == all_hits.t[:-1])
     runs = np.diff(np.flatnonzero(np.concatenate([[True], ~same, [True]])))
@@ -78,7 +78,7 @@ def test_very_small_and_very_large_numbers(places, ways):
     rng = np.random.default_rng(273)
     grid = random_grid("integers", rng, (6, 5, 4))
     rays = random_rays(rng, grid, 300)
-    grid = Cells(*(one * 2.0**places for one in grid.edges))
+    grid = rb.Grid(*(one * 2.0**places for one in grid.edges))
     origins, directions = rays.origins * 2.0**places, rays.directions * 2.0**ways
     counts = check(grid, rb.Rays(origins, directions, t_min=rays.t_min, t_max=rays.t_max))
     assert counts["hits"] > 100, counts
@@ -86,7 +86,7 @@ def test_very_small_and_very_large_numbers(places, ways):
 
 def test_a_ray_from_far_away_and_differences_that_overflow():
     big = 1.7976931348623157e308
-    grid = Cells([-big, -1.0, 1.0, big], [-1.0, 0.0, big], [-big, big])
+    grid = rb.Grid([-big, -1.0, 1.0, big], [-1.0, 0.0, big], [-big, big])
     rng = np.random.default_rng(274)
     origins = rng.choice([-big, -1e300, -1.0, 0.0, 0.5, big], (600, 3))
     directions = rng.choice([-big, -1.0, -1e-300, 0.0, 5e-324, 1.0, big], (600, 3))
@@ -96,7 +96,7 @@ def test_a_ray_from_far_away_and_differences_that_overflow():
 
 def test_zero_directions_are_points():
     rng = np.random.default_rng(275)
-    grid = Cells(*[np.arange(-2.0, 4.0)] * 3)
+    grid = rb.Grid(*[np.arange(-2.0, 4.0)] * 3)
     points = rng.integers(-5, 7, (600, 3)) * 0.5
     counts = check(grid, rb.Rays(points, np.zeros(3), t_min=rng.choice([-np.inf, 0.0], 600)))
     assert min(counts["hits"], counts["misses"], counts["corners"]) > 20, counts

@@ -1,7 +1,8 @@
-"""Frozen containers of arrays: rays, boxes, planes, triangle meshes and instances."""
+"""Frozen containers of arrays: rays, boxes, grids, planes, triangle meshes and instances."""
 
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
+from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
@@ -19,6 +20,7 @@ __all__ = [
     "Boxes",
     "Cull",
     "Geometry",
+    "Grid",
     "GridRows",
     "InstanceRows",
     "Instances",

@@ -194,8 +194,9 @@ def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
         then, second = min(lesser, next_z), max(lesser, min(greater, next_z))
         if second - then > slack and then < stop:
             # One plane is next for certain: cross it.
+            until = max(now, then)  # rounded, it may be before the last one
             if _is_recorded(job, cell):
-                state = record_segment(recorder, state, ray, cell, now, then)
+                state = record_segment(recorder, state, ray, cell, now, until)
             if then == next_x:
                 i += step_x
                 cell += step_x * x.stride
@@ -208,16 +209,16 @@ def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
                 k += step_z
                 cell += step_z
                 next_z = _next(recorder, z, k)
-            now = then
+            now = until
             continue
 
         # Decide exactly which planes are next, or whether the ray ends.
         earliest = _earliest(recorder, x, i, 1, (end, 0))
         earliest = _earliest(recorder, y, j, 2, earliest)
         crossing, axes = _earliest(recorder, z, k, 4, earliest)
-        then = max(now, crossing.computed)
+        until = max(now, crossing.computed)
         if _is_recorded(job, cell):
-            state = record_segment(recorder, state, ray, cell, now, then)
+            state = record_segment(recorder, state, ray, cell, now, until)
         if axes == 0:
             return state
         if axes & 1:
@@ -232,7 +233,7 @@ def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
             k += step_z
             cell += step_z
             next_z = _next(recorder, z, k)
-        now = then
+        now = until
 
 
 @exact_entry
