@@ -1,8 +1,8 @@
 """The independent truth of partitions: rays cut by the cells of a grid in rational arithmetic.
 
-Nothing here imports raybox. Between two neighbouring times at which a ray crosses planes of the grid, its middle
-point decides in which cell it is: cells are half-open, ``lower <= p < upper`` on every axis, and the last cell
-of an axis is closed.
+Nothing here imports raybox. Between two neighbouring times at which a ray crosses planes of the grid, its
+middle point decides in which cell it is: cells are half-open, ``lower <= p < upper`` on every axis, and the
+last cell of an axis is closed.
 """
 
 import math
@@ -35,9 +35,7 @@ def cut(edges, origin, direction, t_min: float, t_max: float) -> Cut:
     """Return the partition of one ray."""
     planes = [[Fraction(float(x)) for x in axis] for axis in edges]
     o, d = ([Fraction(float(x)) for x in vector] for vector in (origin, direction))
-    crossed = [
-        {(x - p) / q for x in axis} for axis, p, q in zip(planes, o, d, strict=True) if q != 0
-    ]
+    crossed = [{(x - p) / q for x in axis} for axis, p, q in zip(planes, o, d, strict=True) if q != 0]
     in_planes = sum(q == 0 and p in axis for axis, p, q in zip(planes, o, d, strict=True))
     if not crossed or not t_min <= t_max:
         return Cut([], 0, 0, in_planes)

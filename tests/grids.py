@@ -37,7 +37,7 @@ def random_grid(kind: str, rng, shape, share=None) -> rb.Grid:
 
 
 def random_rays(rng, grid: rb.Grid, count: int) -> rb.Rays:
-    """Return rays, a third of which go anywhere; the others in faces, along edges, through and from corners."""
+    """Return rays: a third go anywhere, the others in faces, along edges, through and from corners."""
     axes = range(grid.ndim_space)
     low, high = (np.array([one[k] for one in grid.edges]) for k in (0, -1))
     points = np.empty((2, count, grid.ndim_space))

@@ -125,9 +125,7 @@ def grids_and_rays(draw):
     """Draw a grid and rays over one pool of numbers, whose planes they often meet."""
     dim = draw(st.integers(2, 3))
     pool = st.sampled_from(draw(st.lists(coordinates, min_size=3, max_size=8, unique=True)))
-    edges = [
-        np.unique(draw(related((draw(st.integers(2, 6)),), pool)) + 0.0) for _ in range(dim)
-    ]
+    edges = [np.unique(draw(related((draw(st.integers(2, 6)),), pool)) + 0.0) for _ in range(dim)]
     edges = [one if len(one) > 1 else np.array([one[0], np.nextafter(one[0], np.inf)]) for one in edges]
     count = draw(st.integers(1, 4))
     origins = draw(related((count, dim), pool))
@@ -165,7 +163,9 @@ def test_lengths_add_up_to_the_length_inside_the_grid():
 
 def test_a_ray_in_a_shared_face_runs_in_the_higher_cell():
     cells = rb.Grid([0, 1, 2], [0, 1, 2], [0, 1])
-    rays = rb.Rays([[-1, 1, 0.5], [1, -1, 0.5], [3, 2, 0.5], [0, 0, 0.5]], [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]])
+    rays = rb.Rays(
+        [[-1, 1, 0.5], [1, -1, 0.5], [3, 2, 0.5], [0, 0, 0.5]], [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]]
+    )
     segments = rb.Scene(cells).segments(rays)
     assert segments.index.tolist() == [1, 3, 2, 3, 3, 1, 0, 3]
     assert segments.offsets.tolist() == [0, 2, 4, 6, 8]

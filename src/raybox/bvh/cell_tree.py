@@ -10,6 +10,7 @@ Source: Museth 2013, "VDB: High-Resolution Sparse Volumes with Dynamic Topology"
 wide nodes with bit masks.
 """
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,26 +129,25 @@ def list_children(places: Any, masks: Any, sizes: Any, below: Any) -> None:
                 at += 1
 
 
-def cells_of(tree: CellTree, shape: Ints) -> Ints:
-    """Return the numbers of all cells of the tree's nodes, ascending; the tree has nodes."""
-    places, begin = np.zeros(1, np.int64), 0
+def _places(tree: CellTree, shape: Ints) -> list[Ints]:
+    """Return the places of the nodes of each level, the root first, and of the cells; the tree has nodes."""
+    places, begin = [np.zeros(1, np.int64)], 0
     for level in range(len(tree.starts) - 1, -1, -1):
-        masks = tree.masks[begin : begin + len(places)]
-        begin += len(places)
+        masks = tree.masks[begin : begin + len(places[-1])]
+        begin += len(masks)
         counts = np.empty(len(masks), np.int64)
         count_bits(masks, counts)
         below = np.empty(counts.sum(), np.int64)
-        list_children(places, masks, -(-shape // SIDE**level), below)
-        places = below
-    return np.sort(places)
+        list_children(places[-1], masks, -(-shape // SIDE**level), below)
+        places.append(below)
+    return places
 
 
 def check(tree: CellTree, grid: Any) -> None:
     """Raise `RayboxError` unless the tree has each occupied cell once."""
-    if not grid.occupied.size:
-        return
-    cells = cells_of(tree, grid.shape)
-    if not np.array_equal(cells, np.flatnonzero(grid.occupied)):
+    if grid.occupied.size and not np.array_equal(
+        np.sort(_places(tree, grid.shape)[-1]), np.flatnonzero(grid.occupied)
+    ):
         raise RayboxError(
             "the tree is not sound: its cells are not the occupied ones. Please report this; a fresh Scene "
             "repairs it."
@@ -155,19 +155,35 @@ def check(tree: CellTree, grid: Any) -> None:
 
 
 def stats(tree: CellTree, grid: Any) -> dict[str, float]:
-    """Return the statistics of the tree; see `Scene.stats`."""
-    shape, size = [int(n) for n in grid.shape], 1
-    for n in shape:
-        size *= n
+    """Return the statistics of the tree; see `Scene.stats`. Full grids have no nodes that are stored."""
     stored = sum(array.nbytes for array in tree)
     counts = np.empty(len(tree.masks), np.int64)
     count_bits(tree.masks, counts)
-    boxes = int(np.count_nonzero(grid.occupied)) if grid.occupied.size else size
+    boxes = np.count_nonzero(grid.occupied) if grid.occupied.size else prod(grid.shape.tolist())
     return {
         "boxes": boxes,
         "nodes": len(tree.masks),
         "depth": len(tree.starts),
         "bytes": stored,
         "bytes_per_box": stored / max(1, boxes),
-        "fill": counts.sum() / (SIDE**3 * max(1, len(counts))),
+        "fill": float(counts.sum() / (SIDE**3 * len(counts))) if len(counts) else 1.0,
+        "cost": _cost(tree, grid),
     }
+
+
+def _cost(tree: CellTree, grid: Any) -> float:
+    """Return the surface area of all nodes over that of the root."""
+    levels = len(tree.starts)
+    places = _places(tree, grid.shape)[:-1] if len(tree.masks) else [None] * levels
+    total = 0.0
+    for level, which in zip(range(levels - 1, -1, -1), places, strict=True):
+        sizes = -(-grid.shape // SIDE ** (level + 1))
+        ends = [tree.planes[tree.starts[level, k] :][: SIDE * n + 1 : SIDE] for k, n in enumerate(sizes)]
+        x, y, z = (np.diff(one) for one in ends)
+        if which is None:
+            total += x.sum() * y.sum() * len(z) + y.sum() * z.sum() * len(x) + z.sum() * x.sum() * len(y)
+        else:
+            a, b, c = np.unravel_index(which, tuple(sizes.tolist()))
+            total += (x[a] * y[b] + y[b] * z[c] + z[c] * x[a]).sum()
+    x, y, z = (one[-1] - one[0] for one in grid[:3])
+    return float(total / (x * y + y * z + z * x))

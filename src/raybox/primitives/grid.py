@@ -33,7 +33,11 @@ def _corners(grid: Any, i: int) -> tuple[Any, Any]:
     c = i - rest * grid.shape[2]
     a = rest // grid.shape[1]
     b = rest - a * grid.shape[1]
-    return (grid.x_edges[a], grid.y_edges[b], grid.z_edges[c]), (grid.x_edges[a + 1], grid.y_edges[b + 1], grid.z_edges[c + 1])
+    return (grid.x_edges[a], grid.y_edges[b], grid.z_edges[c]), (
+        grid.x_edges[a + 1],
+        grid.y_edges[b + 1],
+        grid.z_edges[c + 1],
+    )
 
 
 @device

@@ -85,14 +85,14 @@ def _cut(job: Job) -> AllResults:
 def _check(rows: Any) -> None:
     if not isinstance(rows, GridRows):
         raise InvalidInput(
-            "segments needs a Scene of one Grid, whose cells part a ray; got another geometry. Boxes may overlap: "
-            "use all, and its lengths."
+            "segments needs a Scene of one Grid, whose cells part a ray; got another geometry. Boxes may "
+            "overlap: use all, and its lengths."
         )
 
 
 def _refuse(*_args: Any) -> Any:
     raise InvalidInput(
-        "segments needs a Scene of one Grid, whose cells part a ray; got a scene of several geometries or parts. "
+        "segments needs a Scene of one Grid, whose cells part a ray; got several geometries, or parts. "
         "Make a Scene of the Grid alone: Scene(grid)."
     )
 
@@ -123,9 +123,7 @@ QUERY = Query(
     merge_geometries=_refuse,
     present=_present,
     part_merger=_refuse,
-    columns=FileColumns(
-        lambda _dimension, ids: hit_dtypes(ids, ("length",)), _chunks, one_row_per_ray=False
-    ),
+    columns=FileColumns(lambda _dimension, ids: hit_dtypes(ids, ("length",)), _chunks, one_row_per_ray=False),
 )
 
 
