@@ -61,7 +61,7 @@ def test_a_mask_says_which_cells_may_be_hit(flat):
         grid = random_grid("integers", rng, shape, 0.6)
         where = rng.random(shape) < 0.4
         counts = check(grid, random_rays(rng, grid, 500), where.ravel() if flat else where)
-        assert min(counts["hits"], counts["misses"], counts["ties"]) > 50, counts
+        assert min(counts["hits"], counts["misses"], counts["ties"]) > 30, counts
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 1.0])
