@@ -27,7 +27,6 @@ from raybox.traversal.grid_nodes import GridRay, hit_children, hit_moving, hit_w
 from raybox.traversal.protocol import resolve
 from raybox.traversal.single import RAY_TRAVERSALS, Job, Scratch, is_allowed
 
-LEFT, MASK, FIRST, PLACE = 0, 1, 2, 3  # columns of `Scratch.cells`: a node's children that are left, ...
 _ROWS = (0, 0x1, 0x11, 0x111, 0x1111)  # so many rows of four bits
 _SLICES = (0, 0x1, 0x10001, 0x100010001, 0x1000100010001)  # so many slices of sixteen bits
 
@@ -42,11 +41,13 @@ class GridRaySetup(NamedTuple):
 
 
 class CellNode(NamedTuple):
-    """A node of a `CellTree`, and the place of its first child on each axis of its level."""
+    """A node of a `CellTree`, whose children that the ray may hit are left to be entered."""
 
+    left: int  # their bits, in the order of travel
     level: int
-    number: int
-    a: int
+    mask: int  # the bits of all children
+    first: int  # the number of the first child
+    a: int  # the place of the first child on each axis of its level
     b: int
     c: int
 
@@ -59,12 +60,13 @@ def _swap(mask: int, low: int, shift: int) -> int:
 @device
 def flipped(mask: int, flip: int) -> int:
     """Return a mask with each bit moved to its number xor `flip`, which has both bits of an axis or none."""
-    if flip & 3:
-        mask = _swap(_swap(mask, 0x5555555555555555, 1), 0x3333333333333333, 2)
-    if flip & 12:
-        mask = _swap(_swap(mask, 0x0F0F0F0F0F0F0F0F, 4), 0x00FF00FF00FF00FF, 8)
-    if flip & 48:
-        mask = _swap(_swap(mask, 0x0000FFFF0000FFFF, 16), 0x00000000FFFFFFFF, 32)
+    # Without branches: the direction of incoherent rays cannot be predicted.
+    swapped = _swap(_swap(mask, 0x5555555555555555, 1), 0x3333333333333333, 2)
+    mask ^= (mask ^ swapped) & -(flip & 1)
+    swapped = _swap(_swap(mask, 0x0F0F0F0F0F0F0F0F, 4), 0x00FF00FF00FF00FF, 8)
+    mask ^= (mask ^ swapped) & -(flip >> 2 & 1)
+    swapped = _swap(_swap(mask, 0x0000FFFF0000FFFF, 16), 0x00000000FFFFFFFF, 32)
+    mask ^= (mask ^ swapped) & -(flip >> 4 & 1)
     return mask
 
 
@@ -75,43 +77,66 @@ def _children_within(cells: int, level: int, first: int) -> int:
 
 
 @device
-def _mask_within(shape: Any, node: CellNode) -> int:
-    """Return the mask of a node's children that are in the grid."""
-    a = _children_within(shape[0], node.level, node.a)
-    b = _children_within(shape[1], node.level, node.b)
-    c = _children_within(shape[2], node.level, node.c)
+def _mask_within(shape: Any, level: int, place: tuple[int, int, int]) -> int:
+    """Return the mask of the children that are in the grid; place: of the first of them."""
+    a = _children_within(shape[0], level, place[0])
+    b = _children_within(shape[1], level, place[1])
+    c = _children_within(shape[2], level, place[2])
     return ((1 << c) - 1) * _ROWS[b] * _SLICES[a]
 
 
 @inlined
-def _enter(rows: Any, tree: CellTree, setup: GridRaySetup, end: float, node: CellNode, stack: Any) -> bool:
-    """Push a node's children that the ray may hit before `end`; return whether there are any."""
-    level, starts = node.level, tree.starts
-    mask = tree.masks[node.number] if tree.masks.size > 0 else _mask_within(rows.shape, node)
-    places = starts[level, 0] + node.a, starts[level, 1] + node.b, starts[level, 2] + node.c
+def _enter(job: Job, setup: GridRaySetup, end: float, level: int, at: Any) -> CellNode:
+    """Return a node and its children that the ray may hit before `end`, not yet in the order of travel.
+
+    at: the number of the node, and the place of its first child.
+    """
+    tree, (number, a, b, c) = job.tree, at
+    starts, stored = tree.starts, tree.masks.size > 0
+    mask = tree.masks[number] if stored else _mask_within(job.rows.shape, level, (a, b, c))
+    places = starts[level, 0] + a, starts[level, 1] + b, starts[level, 2] + c
     if not setup.tame:
         found = mask & hit_wild(tree.planes, places, setup.ray, end)
     elif setup.moves:
         found = mask & hit_moving(tree.planes, places, setup.ray, end)
     else:
         found = mask & hit_children(tree.planes, places, setup.ray, end)
-    if found == 0:
-        return False
-    stack[level, LEFT], stack[level, MASK] = flipped(found, setup.flip), mask
-    stack[level, FIRST] = tree.first[node.number] if tree.masks.size > 0 else 0
-    stack[level, PLACE], stack[level, PLACE + 1], stack[level, PLACE + 2] = node.a, node.b, node.c
-    return True
+    first = tree.first[number] if stored else 0
+    return CellNode(found, level, mask, first, a, b, c)
 
 
 @inlined
-def _begins(tree: CellTree, ray: GridRay, child: CellNode) -> float:
-    """Return the computed near time of a child, of a tame ray; the place is its own."""
+def _with_left(node: CellNode, left: int) -> CellNode:
+    """Return a node with other children left."""
+    _, level, mask, first, a, b, c = node
+    return CellNode(left, level, mask, first, a, b, c)
+
+
+@inlined
+def _push(stack: Any, depth: int, node: CellNode) -> int:
+    """Store a node, unless none of its children is left; return the number of nodes in the stack."""
+    if node.left == 0:
+        return depth
+    for k in range(len(node)):
+        stack[depth, k] = node[k]
+    return depth + 1
+
+
+@inlined
+def _pop(stack: Any, depth: int) -> CellNode:
+    """Return the last node of the stack."""
+    left, level, mask, first = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+    return CellNode(left, level, mask, first, stack[depth, 4], stack[depth, 5], stack[depth, 6])
+
+
+@inlined
+def _begins(tree: CellTree, ray: GridRay, level: int, place: tuple[int, int, int]) -> float:
+    """Return the computed near time of a child, of a tame ray."""
     near = -np.inf
     for axis in range(3):
         d = ray.direction[axis]
         if d != 0.0:
-            place = child.a if axis == 0 else (child.b if axis == 1 else child.c)
-            plane = tree.planes[tree.starts[child.level, axis] + place + (1 if d < 0.0 else 0)]
+            plane = tree.planes[tree.starts[level, axis] + place[axis] + (1 if d < 0.0 else 0)]
             near = max(near, (plane - ray.origin[axis]) * ray.inverse[axis])
     return near
 
@@ -133,39 +158,39 @@ def _set_up(rows: Any, ray: Ray) -> GridRaySetup:
 @inlined
 def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
-    tree, stack, shape = job.tree, scratch.cells, rows.shape
+    tree, stack, depth = job.tree, scratch.cells, 0
     setup = _set_up(rows, ray)
     limit, end, ended = np.inf, later(later(ray.t_max)), False
-    level = top = tree.starts.shape[0] - 1
     scratch.visited[0] += 1
-    if not _enter(rows, tree, setup, end, CellNode(level, 0, 0, 0, 0), stack):
-        return
-    while level <= top:
+    node = _enter(job, setup, end, tree.starts.shape[0] - 1, (0, 0, 0, 0))
+    node = _with_left(node, flipped(node.left, setup.flip))
+    while True:
         # Choose the nearest child that is left; the ray may end before it by now.
-        left = stack[level, LEFT]
-        if left == 0:
-            level += 1
-            continue
-        stack[level, LEFT] = left & (left - 1)
-        child = simd_single.lowest_bit(left) ^ setup.flip
-        a = stack[level, PLACE] + (child >> 4)
-        b = stack[level, PLACE + 1] + (child >> 2 & 3)
-        c = stack[level, PLACE + 2] + (child & 3)
-        if ended and setup.tame and _begins(tree, setup.ray, CellNode(level, 0, a, b, c)) > end:
-            if setup.moves:
-                stack[level, LEFT] = 0
+        if node.left == 0:
+            if depth == 0:
+                return
+            depth -= 1
+            node = _pop(stack, depth)
+        child = simd_single.lowest_bit(node.left) ^ setup.flip
+        place = node.a + (child >> 4), node.b + (child >> 2 & 3), node.c + (child & 3)
+        node = _with_left(node, node.left & (node.left - 1))
+        if ended and setup.tame and _begins(tree, setup.ray, node.level, place) > end:
+            node = _with_left(node, 0 if setup.moves else node.left)
             continue
 
         # Enter a node.
-        if level > 0:
-            number = stack[level, FIRST] + popcount(stack[level, MASK] & ((1 << child) - 1))
+        if node.level > 0:
             scratch.visited[0] += 1
-            if _enter(rows, tree, setup, end, CellNode(level - 1, number, 4 * a, 4 * b, 4 * c), stack):
-                level -= 1
+            number = node.first + popcount(node.mask & ((1 << child) - 1))
+            first_place = number, 4 * place[0], 4 * place[1], 4 * place[2]
+            below = _enter(job, setup, end, node.level - 1, first_place)
+            if below.left != 0:
+                depth = _push(stack, depth, node)
+                node = _with_left(below, flipped(below.left, setup.flip))
             continue
 
         # Resolve a cell.
-        cell = (a * shape[1] + b) * shape[2] + c
+        cell = (place[0] * rows.shape[1] + place[1]) * rows.shape[2] + place[2]
         if is_allowed(job.allowed, ~cell):
             scratch.visited[1] += 1
             time = resolve(recorder, rows, ray, job.base + cell)

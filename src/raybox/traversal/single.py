@@ -38,7 +38,7 @@ class Scratch(NamedTuple):
     node: Any  # int32: the stack
     time: Any  # float32: entry times of the nodes of the stack
     slots: Any  # float32: entry times of a node's slots
-    cells: Any  # int64 (levels, 6): the nodes above, of a tree of cells
+    cells: Any  # int64 (levels, 7): the stack of a tree of cells
     visited: Any  # int64: how many nodes were tested, and how many primitives were resolved
 
 
@@ -48,7 +48,7 @@ def make_scratch() -> Scratch:
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
-        np.empty((MAX_LEVELS, 6), np.int64),
+        np.empty((MAX_LEVELS, 7), np.int64),
         np.zeros(2, np.int64),
     )
 
