@@ -114,6 +114,16 @@ def test_a_scene_and_its_hits_are_pickled(grid):
     assert_same(pickle.loads(pickle.dumps(hits)), hits)
 
 
+@pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
+def test_rays_of_a_file_are_cast_at_a_grid(grid, query, tmp_path):
+    rb.save(tmp_path / "rays.npz", random_rays(np.random.default_rng(294), grid, 300))
+    scene = rb.Scene(rb.Grid(*grid.edges))  # of all cells: their boxes have the same numbers
+    for name, one in (("grid", scene), ("boxes", rb.Scene(grid.boxes()))):
+        rb.stream.cast(one, tmp_path / "rays.npz", tmp_path / f"{name}.csv", query=query, chunk=70)
+    assert (tmp_path / "grid.csv").read_bytes() == (tmp_path / "boxes.csv").read_bytes()
+    assert len((tmp_path / "grid.csv").read_text().splitlines()) > 200
+
+
 def test_update_is_refused(grid):
     with pytest.raises(rb.InvalidInput, match=r"a Grid stays\. Build a new Scene instead"):
         rb.Scene(grid).update(rb.Grid(*grid.edges, occupied=grid.occupied))

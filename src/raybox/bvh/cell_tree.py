@@ -64,7 +64,8 @@ def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
 
 def _nodes(occupied: Any, shape: Ints, levels: int) -> tuple[Ints, Ints]:
     """Return the masks of all nodes that are not empty, from the root down, and their first children."""
-    dense, sizes = [], shape
+    dense: list[Ints] = []
+    sizes = shape
     for _ in range(levels):
         sizes, below = -(-sizes // SIDE), sizes
         masks = np.zeros(max(1, int(sizes.prod())), np.int64)

@@ -1,7 +1,5 @@
 """`segments`: the partition of each ray by the cells of a grid."""
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +10,9 @@ from raybox.geometry import GridRows, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
-from raybox.queries.all_hits.query import runs_of
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
-from raybox.queries.columns import ChunkResults, Columns, Scratch, hit_dtypes
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import FileColumns, Query, RunsQueries
+from raybox.queries.query import Query, RunsQueries
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.protocol import Hooks, SegmentHooks
 from raybox.traversal.segments import cut_rays
@@ -57,7 +53,7 @@ def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
     return True
 
 
-def _run(job: Job, _options: None, workers: int, progress: bool) -> AllResults:
+def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     """Return the cells of all rays of a job, in order along each ray."""
     _check(job.rows)
     total = len(job.rays.origins)
@@ -101,16 +97,6 @@ def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _opti
     return AllHits(results.offsets, results.index, results.t, source)
 
 
-def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    for begin, end in runs_of(scene.count(rays, workers=workers)):  # at least the number of its stretches
-        hits = scene.segments(rays[begin:end], workers=workers)
-        yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
-
-
-def _columns(hits: AllHits, first: int, _scratch: Scratch) -> Columns:
-    return {"ray": hits.ray + first, "index": hits.index, "t": hits.t, "length": hits.lengths}
-
-
 QUERY = Query(
     name="segments",
     hooks=Hooks(
@@ -123,7 +109,6 @@ QUERY = Query(
     merge_geometries=_refuse,
     present=_present,
     part_merger=_refuse,
-    columns=FileColumns(lambda _dimension, ids: hit_dtypes(ids, ("length",)), _chunks, one_row_per_ray=False),
 )
 
 

@@ -93,7 +93,7 @@ def _check_kind(geometry: Any) -> Any:
     rows = exact_table.rows_of(geometry)
     if rows is None and not isinstance(geometry, Instances):
         raise InvalidInput(
-            f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of these; got "
+            f"a Scene is made of Boxes, a Grid, a Mesh, Planes, Instances, or a list of these; got "
             f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
         )
     return rows

@@ -161,9 +161,7 @@ def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch
     tree, stack, depth = job.tree, scratch.cells, 0
     setup = _set_up(rows, ray)
     limit, end, ended = np.inf, later(later(ray.t_max)), False
-    scratch.visited[0] += 1
-    node = _enter(job, setup, end, tree.starts.shape[0] - 1, (0, 0, 0, 0))
-    node = _with_left(node, flipped(node.left, setup.flip))
+    node = CellNode(1 << setup.flip, tree.starts.shape[0], 1, 0, 0, 0, 0)  # above the root, its only child
     while True:
         # Choose the nearest child that is left; the ray may end before it by now.
         if node.left == 0:

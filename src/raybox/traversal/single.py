@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bvh.cell_tree import MAX_LEVELS
-from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree
+from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler import simd_single as simd
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.struct_ref import struct
@@ -24,7 +24,7 @@ _MORE = np.float32(1.0 + 2.0**-22)
 class Job(NamedTuple):
     """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 
-    tree: Tree
+    tree: Any  # a `Tree`, or the `CellTree` of a grid
     rows: Any
     rays: Any
     allowed: Any  # bool for each primitive, or empty: all

@@ -1,9 +1,9 @@
 """The interface of a scene in parts on disk, as casts of files use it."""
 
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from raybox.geometry import Boxes
+from raybox.geometry import Boxes, Grid
 from raybox.scene.scene import Scene
 
 
@@ -57,3 +57,12 @@ def kind_of(scene: AnyScene) -> str:
     if isinstance(scene, Scene):
         return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
     return scene.kind
+
+
+def content_of(geometry: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return what a geometry is made of, and the arrays that define it."""
+    if isinstance(geometry, Grid):
+        return "cells", (*geometry.edges, geometry.rows().occupied)
+    if isinstance(geometry, Boxes):
+        return "boxes", (geometry.lower, geometry.upper)
+    return "triangles", (geometry.vertices, geometry.faces)

@@ -62,12 +62,12 @@ class _AllParts:
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    for begin, end in runs_of(scene.count(rays, workers=workers)):
+    for begin, end in _runs(scene.count(rays, workers=workers)):
         hits = scene.all(rays[begin:end], workers=workers)
         yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
 
 
-def runs_of(counts: Ints) -> Iterator[tuple[int, int]]:
+def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
     """Cut a chunk into runs of rays that have few enough hits together."""
     ends = np.cumsum(counts)
     begin = 0
