@@ -153,7 +153,7 @@ def check_arguments(
         )
     if isinstance(scene, Scene) and not isinstance(scene.geometry, kinds):
         raise InvalidInput(
-            f"rays of files are cast at Boxes, a Mesh or a Grid, of clusters at the first two; got {scene!r}. "
+            f"rays of files are cast at Boxes, a Mesh or (not by clusters) a Grid; got {scene!r}. "
             "Cast them at one geometry after the other, or call the scene's own methods."
         )
     if query not in QUERIES:
