@@ -10,14 +10,15 @@ from typing import Any
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.exact.double_double import Vector3
-from raybox.geometry import BoxRows, InstanceRows, PlaneRows, Rows, TriangleRows
-from raybox.primitives import box, exact_table, instance, plane, triangle
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
+from raybox.primitives import box, exact_table, grid, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.validation import Floats
 
 TABLE: dict[type, ModuleType] = {
     BoxRows: box,
+    GridRows: grid,
     PlaneRows: plane,
     TriangleRows: triangle,
     InstanceRows: instance,
@@ -38,6 +39,15 @@ def bounds(rows: Rows) -> tuple[Floats, Floats]:
     """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
+
+
+def own_tree(rows: Rows) -> Any:
+    """Return the module of the tree that a primitive has instead of a tree of boxes, or None.
+
+    It has the functions ``build(rows)``, ``check(tree, rows)`` and ``stats(tree, rows)``, and
+    `raybox.traversal.single.RAY_TRAVERSALS` the traversal.
+    """
+    return getattr(TABLE.get(type(rows)), "TREE", None)
 
 
 def has_simd(rows: Rows) -> bool:

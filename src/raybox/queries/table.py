@@ -6,6 +6,7 @@ from raybox.queries.first import FirstMethod
 from raybox.queries.nearest import NearestMethod
 from raybox.queries.occluded import OccludedMethod
 from raybox.queries.query import Query
+from raybox.queries.segments import SegmentsMethod
 from raybox.traversal.protocol import register
 
 
@@ -15,6 +16,7 @@ class QueryMethods(
     CountMethod,
     AllMethod,
     FirstMethod,
+    SegmentsMethod,
 ):
     """The methods of a scene that run queries."""
 

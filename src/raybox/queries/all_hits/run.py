@@ -27,7 +27,7 @@ from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
 _GROUP_WIDTHS = 4, 4, 4, 4
-_EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
+EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
 _MOST = 1 << 20  # pairs: memory for more is not reused
 _SPARE = 1.1  # times as much room as seems to be needed
 _PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
@@ -98,9 +98,9 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     total = len(job.rays.origins)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
-            return _joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
+            return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
         exact = threads(lambda begin, end: _run_exact(select_rays(job, slice(begin, end))), total)
-    return _joined([AllResults(_offsets(part.counts), part.index, part.t) for part in exact])
+    return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
 def _part_of(job: Job, span: tuple[int, int]) -> Job:
@@ -146,7 +146,7 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     )
     exact = _Exact(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
     counts[undecided], where[undecided] = exact.counts, -1
-    offsets = _offsets(counts)
+    offsets = offsets_of(counts)
     index, t = (huge_pages.pooled((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
 
     def copy(begin: int, end: int) -> None:
@@ -170,7 +170,7 @@ def _run_exact(job: Job) -> _Exact:
     begin, end = 0, len(job.rays.origins)
     counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
     indices, times = [np.empty(0, np.int64)], [np.empty(0)]
-    size = _EXACT_ROOM
+    size = EXACT_ROOM
     while begin < end:
         recorder = ExactAllHits(make_hit_arrays(size), count, np.zeros(1, np.int64), counts)
         begin = traverse_rays(job, (begin, end), make_scratch(), recorder)
@@ -202,7 +202,7 @@ def _corrected(job: Job, found: _Exact) -> _Exact:
 _NO_HITS = _Exact(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
-def _offsets(counts: Ints) -> Ints:
+def offsets_of(counts: Ints) -> Ints:
     """Return where each ray's hits begin, and where the last ones end."""
     offsets = np.empty(counts.size + 1, np.int64)
     offsets[0] = 0
@@ -210,12 +210,12 @@ def _offsets(counts: Ints) -> Ints:
     return offsets
 
 
-def _joined(parts: list[AllResults]) -> AllResults:
+def joined(parts: list[AllResults]) -> AllResults:
     """Return the results of batches, one after the other."""
     if len(parts) == 1:
         return parts[0]
     counts: Iterable[Ints] = (np.diff(part.offsets) for part in parts)
-    offsets = _offsets(np.concatenate([np.empty(0, np.int64), *counts]))
+    offsets = offsets_of(np.concatenate([np.empty(0, np.int64), *counts]))
     index = join_arrays([part.index for part in parts], np.int64)
     return AllResults(offsets, index, join_arrays([part.t for part in parts], np.float64))
 
