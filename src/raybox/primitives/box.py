@@ -13,6 +13,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact.predicate import order, time
+from raybox.primitives.box_lengths import write_lengths
 from raybox.primitives.box_planes import entry_times
 from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import extent
@@ -29,6 +30,7 @@ __all__ = [
     "span",
     "tie",
     "weights",
+    "write_lengths",
 ]
 
 FILLS_BOXES = True

@@ -146,7 +146,7 @@ def classify(boxes: Any, exact: Any, pairs: Pairs, number: int) -> None:
 @vector_code(types.void)
 def _first_contacts(b: Any, boxes: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
-        look_ahead(b, pairs, at, number, partial(_prefetch, b, boxes))
+        look_ahead(b, pairs, at, number, partial(prefetch_box, b, boxes))
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         known, t = contact((slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
         pairs.status.store(timed_status(known), at)
@@ -161,7 +161,7 @@ def look_ahead(b: Any, pairs: Any, at: Any, number: Any, prefetch_rows: Callable
             prefetch_rows(item)
 
 
-def _prefetch(b: Any, boxes: Any, item: Any) -> None:
+def prefetch_box(b: Any, boxes: Any, item: Any) -> None:
     """Prefetch the corners of a box."""
     for corner in (boxes.lower, boxes.upper):
         corner.prefetch_row(b.mul(item, I64(3)))

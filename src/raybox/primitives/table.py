@@ -42,6 +42,12 @@ def has_simd(rows: Any) -> bool:
     return hasattr(TABLE[type(rows)], "classify")
 
 
+def has_lengths(rows: Any) -> bool:
+    """Return whether lengths of rays inside these primitives, or inside instances of these, are computed."""
+    inner = rows.rows if isinstance(rows, InstanceRows) else rows
+    return hasattr(TABLE[type(inner)], "write_lengths")
+
+
 def fills_boxes(rows: Any) -> bool:
     """Return whether a ray that hits the box of a primitive hits the primitive."""
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
@@ -75,6 +81,11 @@ def first_contacts(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
 
 def entry_times(rows: Any, exact: Any, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_lengths(rows: Any, rays: Any, pairs: Any, span: Any, lengths: Any) -> None:
+    """Write how long rays are inside of primitives that they hit: see `raybox.primitives.box_lengths`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -132,6 +143,18 @@ def _entry_times(module: ModuleType) -> Any:
 dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
 dispatch_named(
-    (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
+    (
+        intersect,
+        prefetch_rows,
+        classify,
+        first_contacts,
+        write_lengths,
+        tie_is_certain,
+        tie,
+        span,
+        normal,
+        weights,
+    ),
+    TABLE,
 )
 dispatch(finish_ray, lambda kind: getattr(TABLE[kind], "finish_ray", _nothing) if kind in TABLE else None)

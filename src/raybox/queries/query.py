@@ -22,7 +22,8 @@ Results = Any
 Options = Any
 """What a query takes beside rays, as a NamedTuple; None for most."""
 
-Run = Callable[[Job], Results]
+Run = Callable[..., Results]
+"""(job) -> the results of one geometry; options that differ from geometry to geometry follow by name"""
 
 
 class RunQuery(Protocol):
@@ -38,6 +39,17 @@ class Request(NamedTuple):
 
     jobs: tuple[Job, ...]
     starts: tuple[int, ...]
+
+
+class Target(NamedTuple):
+    """What a query runs on, as far as its options depend on it."""
+
+    rows: tuple[Any, ...]
+    """of each geometry; of a scene in parts, none, but of their class"""
+    counts: tuple[int, ...]
+    """the length of each geometry"""
+    is_list: bool
+    """whether the user made the scene of a list"""
 
 
 class PartMerger(Protocol):
@@ -81,6 +93,8 @@ class Query(NamedTuple):
     part_merger: Callable[[RayRows, Any, Options], PartMerger]
     """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
     columns: FileColumns | None = None
+    prepare: Callable[[Options, Rays, Target], Options] | None = None
+    """check options against rays and geometries, and return them as the other functions read them"""
 
 
 class RunsQueries(Protocol):

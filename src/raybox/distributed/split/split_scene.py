@@ -20,7 +20,7 @@ from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import PartMerger, Query
+from raybox.queries.query import PartMerger, Query, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
@@ -275,6 +275,8 @@ class SplitScene(QueryMethods):
         if cull is not None:
             facing(_EMPTY[self.kind], like, cull)
         flat = rays.reshape(-1)
+        if query.prepare:
+            options = query.prepare(options, rays, Target((like,), (len(self),), False))
         merger = query.part_merger(flat.rows(), like, options)
 
         def visit(part: OpenPart, which: Ints) -> None:

@@ -16,7 +16,8 @@ from raybox.compiler.simd import F64, I32, I64, constant, splat, steps
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
-from raybox.queries.all_hits.recorder import PACKED, PAIRS, SORTED, AllHitsRecorder
+from raybox.queries.all_hits.recorder import PACKED, SORTED, AllHitsRecorder
+from raybox.queries.hit_pairs import PAIRS
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
 from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
 from raybox.traversal.workspace import (
