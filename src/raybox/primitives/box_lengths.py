@@ -46,7 +46,7 @@ def write_crossing(row: Any, which: int, crossings: Any, speeds: Any, r: int) ->
     for k in range(3):
         d = row[which, 3 + k]
         size = abs(d)
-        in_range = in_range and (size == 0.0 or (_LEAST <= size and size <= _MOST))
+        in_range = in_range and (size == 0.0 or (size >= _LEAST and size <= _MOST))
         crossings[r, k] = row[which, k]
         crossings[r, 3 + k] = 1.0 / d if size > 0.0 else np.inf
         total += d * d

@@ -18,6 +18,7 @@ from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, Request, Run, RunsQueries, Target
 from raybox.queries.scheduler import batches_of, group_width
+from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.protocol import Hooks
 from raybox.traversal.single import Job
@@ -75,20 +76,18 @@ class _Deposit:
         if self._fixed is None:
             return ItemSums(weights, given, memory, self.options.per_hit, shared)
         unit = 2.0**self._fixed.bits
-        return FixedItemSums(
-            weights, given, memory, self._scales, unit, unit, self.options.per_hit, shared
-        )
+        return FixedItemSums(weights, given, memory, self._scales, unit, unit, self.options.per_hit, shared)
 
     def recorder(self, size: int) -> stream.PathRecorder:
         """Return the recorder of groups of up to so many rays."""
         sums = self.sums(self.copies.take(), self.options.weights, size)
         return stream.make_recorder(size, sums, ordered=False)
 
-    def release(self, recorder: stream.PathRecorder) -> stream.PathRecorder:
+    def release(self, recorder: stream.PathRecorder) -> None:
         """Store the memory of a recorder for the next one."""
         sums = recorder.sums
         self.copies.put_back(sums.sums if isinstance(sums, ItemSums) else sums.words)
-        return stream.released(recorder)._replace(sums=None)
+        stream.released(recorder)
 
     def add_listed(self, rays: Ints | slice) -> None:
         """Add the paths of rays that the stream traversal leaves out."""
@@ -99,6 +98,10 @@ class _Deposit:
             given = own[hits.begin : hits.begin + count]
             stream.add_listed(self.sums(memory, given, count), hits.counts, hits.pairs, hits.lengths)
         self.copies.put_back(memory)
+
+    def add_undecided(self, rays: Ints, threads: Threads) -> None:
+        """Add the paths of rays that streams left undecided."""
+        threads(lambda begin, end: self.add_listed(rays[begin:end]), len(rays), done=uncounted)
 
     def total(self) -> Floats:
         """Return the sums of all threads."""
@@ -123,8 +126,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
-                left = span[0] + traversed.undecided
-                threads(lambda begin, end, left=left: deposit.add_listed(left[begin:end]), len(left), done=uncounted)
+                deposit.add_undecided(span[0] + traversed.undecided, threads)
     return DepositResults((deposit.total(),))
 
 
@@ -150,8 +152,8 @@ class _DepositParts:
     def __init__(self, rays: RayRows, _like: Any, options: DepositOptions) -> None:
         if options.reproducible:
             raise InvalidInput(
-                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. Leave it out, or "
-                "deposit in a Scene."
+                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. Leave it out, "
+                "or deposit in a Scene."
             )
         self._options = options
         self._sums = np.zeros((options.counts[0], options.width))
@@ -214,22 +216,23 @@ class DepositMethod:
         rays : Rays
             Of any shape, of the scene's D.
         weights : array_like
-            Finite numbers that broadcast to the rays' shape, or to that with a last axis of C channels. None: 1.
+            Finite numbers that broadcast to the rays' shape, or to that with a last axis of C channels.
+            None: 1.
         per : {"length", "hit"}
             "hit": a ray adds its weight to each box that it hits, whatever the length inside.
         reproducible : bool
             Whether the bits do not depend on workers, nor on the order of the rays. Sums are then in fixed
-            point, scaled by a bound of each box's terms: weights and boxes, or the ranges of the rays, must be
-            bounded. Otherwise last bits may differ between runs of several workers.
+            point, scaled by a bound of each box's terms: boxes, or the ranges of the rays, must be bounded.
+            Otherwise last bits may differ between runs of several workers.
         workers, progress, where
             As for `nearest`.
 
         Returns
         -------
         ndarray of float64, shape (M,) or (M, C)
-            For `Instances`, one for each copy; a list of arrays, one for each geometry, if the scene was made of
-            a list. 0 for a box that no ray hits. A box without end may give inf, and infinite terms of both
-            signs NaN; 0 times inf counts 0.
+            For `Instances`, one for each copy; a list of arrays, one for each geometry, if the scene was made
+            of a list. 0 for a box that no ray hits. A box without end may give inf, and infinite terms of
+            both signs NaN; 0 times inf counts 0.
 
             A sum of n rays is off by at most ``2**-52 (n + 8) S``, where S is the sum of
             ``abs(weight) (a + b)``, as for `integrate`. With reproducible=True it is off by at most

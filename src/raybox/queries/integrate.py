@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.errors import InvalidInput
 from raybox.geometry import RayRows, Rays
 from raybox.hits.hit_ids import Source
-from raybox.errors import InvalidInput
 from raybox.queries.path_sums import arguments, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
@@ -99,8 +99,8 @@ class _IntegrateParts:
     def __init__(self, rays: RayRows, _like: Any, options: IntegrateOptions) -> None:
         if options.reproducible:
             raise InvalidInput(
-                "a SplitScene adds the sums of its parts in any order; got reproducible=True. Leave it out, or "
-                "integrate in a Scene."
+                "a SplitScene adds the sums of its parts in any order; got reproducible=True. Leave it out, "
+                "or integrate in a Scene."
             )
         self._options, self._sums = options, np.zeros((len(rays.origins), options.width))
         self.limit = np.full(len(rays.origins), np.inf)
@@ -152,7 +152,8 @@ class IntegrateMethod:
         """Return the sum over the boxes that each ray hits of value times length inside.
 
         Every box counts in full, where boxes overlap or touch, too. Lengths are in space, as
-        `AllHits.lengths`: within the ray's range, and of the world's ray for instances. Nothing is stored a hit.
+        `AllHits.lengths`: within the ray's range, and of the world's ray for instances. Nothing is stored for
+        each hit.
 
         Parameters
         ----------

@@ -60,7 +60,10 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
             f"values must be a list of {len(target.counts)}, an array or None for each geometry of the scene; "
             f"got {type(values).__name__}. Split a long array: np.split(values, np.cumsum(lengths)[:-1])."
         )
-    each = [None if one is None else given_floats(one, "values") for one in (values if target.is_list else [values])]
+    each = [
+        None if one is None else given_floats(one, "values")
+        for one in (values if target.is_list else [values])
+    ]
     for one, count in zip(each, target.counts, strict=True):
         if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
             raise InvalidInput(

@@ -5,7 +5,7 @@ A pair's length has the same bits here as there, so sums do not depend on which 
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 

@@ -87,12 +87,11 @@ def grown(recorder: PathRecorder, _factor: float) -> PathRecorder:
     return recorder._replace(pairs=pairs, memory=recorder.memory._replace(pairs=pairs), order=order)
 
 
-def released(recorder: PathRecorder) -> PathRecorder:
+def released(recorder: PathRecorder) -> None:
     """Store the memory for the hits of a group for the next query."""
     if recorder.pairs.ray.size <= _MOST:
         _FREE.append(recorder.memory)
         del _FREE[:-_MAX_FREE]
-    return recorder._replace(pairs=None, memory=None)
 
 
 @device
@@ -120,10 +119,17 @@ def _start_rays(recorder: PathRecorder, order: Order, workspace: Any, group: Spa
 def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
     """Add the lengths of so many pairs."""
     pairs, lengths = recorder.pairs, recorder.memory.lengths
+    rays = recorder.memory.crossings, recorder.memory.speeds
     fill_up(pairs, count)
     for begin in range(0, count, _BLOCK):
         end = smaller(begin + _BLOCK, count)
-        write_lengths(rows, (recorder.memory.crossings, recorder.memory.speeds), pairs, (whole(begin), end, count), lengths)
+        write_lengths(
+            rows,
+            (recorder.memory.crossings, recorder.memory.speeds),
+            pairs,
+            (whole(begin), end, count),
+            lengths,
+        )
         for p in range(begin, end):
             add_length(recorder.sums, whole(pairs.ray[p]), whole(pairs.item[p]), lengths[p - begin])
 
@@ -175,7 +181,7 @@ def write_listed_lengths(rows: Any, numbers: Any, pairs: HitPairs, rays: Any, le
 
 @entry
 def add_listed(sums: Any, counts: Any, pairs: HitPairs, lengths: Any) -> None:
-    """Add the lengths of listed pairs. counts: for each ray, how many pairs it has; one ray after the other."""
+    """Add the lengths of listed pairs, ray after ray. counts: how many pairs each ray has."""
     begin = 0
     for r in range(counts.size):
         start_ray(sums, whole(r), whole(r), True)
