@@ -77,11 +77,11 @@ def _numbers(rays: RayRows) -> Floats:
 
 
 def _near_one(rays: RayRows) -> RayRows:
-    """Return the same rays, with directions scaled by powers of two, so that times do not overflow.
+    """Return the same rays, their directions scaled by powers of two, so that times are distances or less.
 
     A direction that would lose a bit stays as it is.
     """
-    _, exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))
+    exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 1
     scaled = np.ldexp(rays.directions, -exponents[:, None])
     exponents[(np.ldexp(scaled, exponents[:, None]) != rays.directions).any(axis=1)] = 0
     count = len(exponents)
