@@ -1,4 +1,4 @@
-"""The independent truth of sums over paths: lengths inside of boxes in Fractions, and the bounds that docs state."""
+"""The independent truth of sums over paths: lengths inside of boxes in Fractions, and stated bounds."""
 
 import math
 from collections import Counter
@@ -62,10 +62,14 @@ class Sum(NamedTuple):
 
     value: Fraction | float
     bound: Fraction
+    size: Fraction = Fraction(0)  # of all terms, or a length: past float64's range, results may be, too
 
 
 def exact_sum(terms, relative) -> Sum:
-    """Return the sum of terms (factor, length, reach). relative: (number of terms) -> share of sum of reaches."""
+    """Return the sum of terms (factor, length, reach).
+
+    relative: number of terms -> the share of the sum of abs(factor) * reach that is the bound.
+    """
     terms = [(Fraction(factor), length, reach) for factor, length, reach in terms if factor != 0]
     ends = {math.copysign(1.0, factor) for factor, length, _ in terms if length == INF}
     if ends:
@@ -73,7 +77,9 @@ def exact_sum(terms, relative) -> Sum:
     value = sum((factor * length for factor, length, _ in terms), Fraction(0))
     size = sum((abs(factor) * reach for factor, _, reach in terms), Fraction(0))
     tiny = sum((1 + abs(factor) for factor, _, _ in terms), Fraction(0)) * TINY
-    return Sum(value, relative(len(terms)) * size + tiny)
+    longest = max((length + reach / (1 << 50) for _, length, reach in terms), default=Fraction(0))
+    total = max(longest, sum((abs(factor) * length for factor, length, _ in terms), Fraction(0)))
+    return Sum(value, relative(len(terms)) * size + tiny, total)
 
 
 def plain(count):
@@ -90,7 +96,7 @@ def assert_sums(got, want: list[Sum], counts: Counter) -> None:
         if isinstance(true.value, float):
             counts["endless"] += 1
             assert mine == true.value or (math.isnan(mine) and math.isnan(true.value)), (k, mine, true.value)
-        elif abs(true.value) + true.bound > LARGEST:
+        elif true.size + true.bound > LARGEST:
             counts["overflow"] += 1
         else:
             counts["exact" if mine == true.value else "near"] += 1

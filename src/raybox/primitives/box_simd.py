@@ -113,8 +113,8 @@ def numbers(b: Any, memory: Any, at: Any) -> list[Any]:
 
 
 @inlined
-def fill_up(pairs: Pairs, number: int) -> None:
-    """Repeat the first pair until eight are full."""
+def fill_up(pairs: Any, number: int) -> None:
+    """Repeat the first pair until eight are full. pairs: anything with arrays `ray` and `item`."""
     for k in range(number, (number + LANES - 1) // LANES * LANES):
         pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
 

@@ -152,8 +152,8 @@ class _DepositParts:
     def __init__(self, rays: RayRows, _like: Any, options: DepositOptions) -> None:
         if options.reproducible:
             raise InvalidInput(
-                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. Leave it out, "
-                "or deposit in a Scene."
+                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. "
+                "Leave it out, or deposit in a Scene."
             )
         self._options = options
         self._sums = np.zeros((options.counts[0], options.width))

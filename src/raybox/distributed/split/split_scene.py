@@ -249,6 +249,9 @@ class SplitScene(QueryMethods):
     ) -> Any:
         """Return the public results of a query for all rays."""
         arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
+        if query.prepare:
+            check_rays(rays, self.ndim_space)
+            options = query.prepare(options, rays, Target((_EMPTY[self.kind].rows(),), (len(self),), False))
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
         return query.present(results, rays.shape, Source(rays, (rows,), picked=True), options)
@@ -275,8 +278,6 @@ class SplitScene(QueryMethods):
         if cull is not None:
             facing(_EMPTY[self.kind], like, cull)
         flat = rays.reshape(-1)
-        if query.prepare:
-            options = query.prepare(options, rays, Target((like,), (len(self),), False))
         merger = query.part_merger(flat.rows(), like, options)
 
         def visit(part: OpenPart, which: Ints) -> None:

@@ -31,7 +31,7 @@ def check_scene(target: Target, name: str) -> None:
             found = f"Instances of {found}" if isinstance(rows, InstanceRows) else found
             raise InvalidInput(
                 f"{name} adds lengths inside of boxes; this scene holds {found}. Make a Scene of the boxes "
-                "alone: Boxes, Instances of Boxes, or a list of these (Boxes.of_triangles makes boxes of a mesh)."
+                "alone: Boxes, Instances of Boxes, or a list of these. Boxes.of_triangles makes boxes of a mesh."
             )
 
 
@@ -57,8 +57,8 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
         return tuple(np.empty((0, 1)) for _ in target.counts), None
     if target.is_list and (not isinstance(values, list | tuple) or len(values) != len(target.counts)):
         raise InvalidInput(
-            f"values must be a list of {len(target.counts)}, an array or None for each geometry of the scene; "
-            f"got {type(values).__name__}. Split a long array: np.split(values, np.cumsum(lengths)[:-1])."
+            f"values must be a list of {len(target.counts)}, an array or None for each geometry of the "
+            f"scene; got {type(values).__name__}. Split a long array: np.split(values, np.cumsum(lengths)[:-1])."
         )
     each = [
         None if one is None else given_floats(one, "values")
@@ -67,14 +67,15 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
     for one, count in zip(each, target.counts, strict=True):
         if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
             raise InvalidInput(
-                f"values must have shape ({count},) or ({count}, C), a number or C channels for each row of the "
-                f"geometry; got shape {one.shape}."
+                f"values must have shape ({count},) or ({count}, C), a number or C channels for each row of "
+                f"the geometry; got shape {one.shape}."
             )
     tails = {one.shape[1:] for one in each if one is not None}
     if len(tails) > 1:
         shapes = ", ".join("None" if one is None else str(one.shape) for one in each)
         raise InvalidInput(
-            f"values of all geometries must have the same number of channels; got {shapes}. Add an axis: x[:, None]."
+            f"values of all geometries must have the same number of channels; got {shapes}. "
+            "Add an axis: x[:, None]."
         )
     (tail,) = tails or {()}
     return tuple(_two_axes(one, count, tail) for one, count in zip(each, target.counts, strict=True)), (

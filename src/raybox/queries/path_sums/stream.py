@@ -123,13 +123,7 @@ def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
     fill_up(pairs, count)
     for begin in range(0, count, _BLOCK):
         end = smaller(begin + _BLOCK, count)
-        write_lengths(
-            rows,
-            (recorder.memory.crossings, recorder.memory.speeds),
-            pairs,
-            (whole(begin), end, count),
-            lengths,
-        )
+        write_lengths(rows, rays, pairs, (whole(begin), end, count), lengths)
         for p in range(begin, end):
             add_length(recorder.sums, whole(pairs.ray[p]), whole(pairs.item[p]), lengths[p - begin])
 
