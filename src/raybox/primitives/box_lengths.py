@@ -4,10 +4,11 @@ A *crossing row* is a ray as this kernel reads it: the origin, 1/direction (+inf
 t_min and t_max. Beside it stands its *speed*, the length of its direction.
 
 **Error.** A time ``fl(fl(p - o) * fl(1/d))`` has three roundings, u = 2^-53 each. The greatest of several
-near times is off by no more of itself than they are, and so is the least of far times. Their difference and the
-product with the speed are rounded once each; the speed is off by 2.5 u. In all, a length is off by less than
-8 u = 2^-50 times (a + b), where a and b are the distances from the origin to where the ray enters the box and
-leaves it, within its range; and, where products underflow, by 2^-1000. What comes out negative, a touch, is 0.
+near times is off by no more of itself than they are, and so is the least of far times. Their difference and
+the product with the speed are rounded once each; the speed is off by 2.5 u. In all, a length is off by less
+than 8 u = 2^-50 times (a + b), where a and b are the distances from the origin to where the ray enters the
+box and leaves it, within its range; and, where products underflow, by 2^-1000. What comes out negative, a
+touch, is 0.
 
 **Range.** `write_crossing` returns whether each number of the direction is 0 or between 2^-400 and 2^60. Then
 products lose less than 2^-1000 by underflow, and a time overflows only past 2^1023 of the direction's length.

@@ -93,6 +93,7 @@ class _Deposit:
         """Add the paths of rays that the stream traversal leaves out."""
         part, weights = select_rays(self.job, rays), self.options.weights
         own, memory = weights[rays] if len(weights) else weights, self.copies.take()
+        own.flags.writeable = False  # Numba compiles anew for arrays that can be written to
         for hits in listed_hits(part):
             count = len(hits.counts)
             given = own[hits.begin : hits.begin + count]

@@ -1,8 +1,8 @@
 """Pairs of a ray and a box that it hits, listed while the tree is traversed: those of one group, in no order.
 
 A recorder that lists them has `pairs`, with arrays of ray numbers and of boxes, and `size`, whose place
-`PAIRS` has how many there are, also past the end of their memory. A group whose pairs had no room is traversed
-again with more (`raybox.queries.batches.Plan.grow`).
+`PAIRS` has how many there are, also past the end of their memory. A group whose pairs had no room is
+traversed again with more (`raybox.queries.batches.Plan.grow`).
 """
 
 from __future__ import annotations

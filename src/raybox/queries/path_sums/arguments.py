@@ -31,7 +31,7 @@ def check_scene(target: Target, name: str) -> None:
             found = f"Instances of {found}" if isinstance(rows, InstanceRows) else found
             raise InvalidInput(
                 f"{name} adds lengths inside of boxes; this scene holds {found}. Make a Scene of the boxes "
-                "alone: Boxes, Instances of Boxes, or a list of these. Boxes.of_triangles makes boxes of a mesh."
+                "alone: Boxes, Instances of Boxes, or a list. Boxes.of_triangles makes boxes of a mesh."
             )
 
 
@@ -54,16 +54,15 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
     A geometry of (0, C) has no values: all are 1.
     """
     if values is None:
-        return tuple(np.empty((0, 1)) for _ in target.counts), None
+        return tuple(_two_axes(None, count, ()) for count in target.counts), None
     if target.is_list and (not isinstance(values, list | tuple) or len(values) != len(target.counts)):
         raise InvalidInput(
             f"values must be a list of {len(target.counts)}, an array or None for each geometry of the "
-            f"scene; got {type(values).__name__}. Split a long array: np.split(values, np.cumsum(lengths)[:-1])."
+            f"scene; got {type(values).__name__}. Split a long array: "
+            "np.split(values, np.cumsum(lengths)[:-1])."
         )
-    each = [
-        None if one is None else given_floats(one, "values")
-        for one in (values if target.is_list else [values])
-    ]
+    listed = values if target.is_list else [values]
+    each = [None if one is None else given_floats(one, "values") for one in listed]
     for one, count in zip(each, target.counts, strict=True):
         if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
             raise InvalidInput(
@@ -78,9 +77,8 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
             "Add an axis: x[:, None]."
         )
     (tail,) = tails or {()}
-    return tuple(_two_axes(one, count, tail) for one, count in zip(each, target.counts, strict=True)), (
-        tail[0] if tail else None
-    )
+    made = tuple(_two_axes(one, count, tail) for one, count in zip(each, target.counts, strict=True))
+    return made, tail[0] if tail else None
 
 
 def _two_axes(values: Floats | None, count: int, tail: tuple[int, ...]) -> Floats:

@@ -1,13 +1,14 @@
 """Sums of primitives in fixed point: the same bits in any order of additions.
 
 A term x = weight * length of primitive i is at most X_i, the largest weight times the longest path in its
-bounds or in the range of a ray. Scaled by a power of two, 2^s X_i <= 2^B, it is the sum of a whole number and a
-rest, which is scaled by 2^B and cut to a whole number: two int64 words. n terms, at most one of each ray (and
-each primitive of a copy), leave room for n 2^B <= 2^62 in either word, so B = 62 - ceil(log2 n), and integers
-are added without loss.
+bounds or in the range of a ray. Scaled by a power of two, 2^s X_i <= 2^B, it is the sum of a whole number
+and a rest, which is scaled by 2^B and cut to a whole number: two int64 words. n terms, at most one of each
+ray (and each primitive of a copy), leave room for n 2^B <= 2^62 in either word, so B = 62 - ceil(log2 n),
+and integers are added without loss.
 
-**Error.** A cut loses less than 2^-B of a unit, which is at most 2^(1 - B) X_i: in all n 2^(1 - 2 B) X_i, less
-than n^3 2^-120 X_i; or n 2^-1000, where 2^s is limited. The final sum of both words is off by 2^-52 of itself.
+**Error.** A cut loses less than 2^-B of a unit, which is at most 2^(1 - B) X_i: in all n 2^(1 - 2 B) X_i,
+less than n^3 2^-120 X_i; or n 2^-1000, where 2^s is limited. The final sum of both words is off by 2^-52 of
+itself.
 """
 
 from typing import Any, NamedTuple

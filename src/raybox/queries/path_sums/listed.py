@@ -1,7 +1,8 @@
 """Path sums of rays that the stream traversal leaves out: hits are listed as by `all`, exactly, then added.
 
 Instances, rays that are undecided, and rays whose numbers are out of the range of
-`raybox.primitives.box_lengths`. A pair's length has the same bits here as there, so sums do not depend on which rays are listed.
+`raybox.primitives.box_lengths`. A pair's length has the same bits here as there, so sums do not depend on
+which rays are listed.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
 """What paths are added to: the sums of rays (`integrate`), or of primitives (`deposit`).
 
 A traversal calls `start_ray` once for a ray, `add_length` for each primitive that the ray is in, in any
-order, and `finish_ray`. `ray` is a number among the rays of a group, `k` among all rays. A traversal that takes
-rays one by one, in their order, may use whole arrays as those of a group: then both numbers are the same.
+order, and `finish_ray`. `ray` is a number among the rays of a group, `k` among all rays. A traversal that
+takes rays one by one, in their order, may use whole arrays as those of a group: then both numbers are the
+same.
 """
 
 from __future__ import annotations
