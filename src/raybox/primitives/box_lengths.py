@@ -40,8 +40,7 @@ _SCALE = 2.0**-600
 def write_crossing(row: Any, which: int, crossings: Any, speeds: Any, r: int) -> bool:
     """Write crossing row and speed r of the ray in a row of eight numbers; return whether they are in range.
 
-    row: rays in rows, as in `raybox.traversal.workspace.Order`; which: the ray's row. A ray without direction
-    is a point: its range becomes one time, so that lengths are 0.
+    row: rays in rows, as in `raybox.traversal.workspace.Order`; which: the ray's row.
     """
     in_range, total = True, 0.0
     for k in range(3):
@@ -51,8 +50,7 @@ def write_crossing(row: Any, which: int, crossings: Any, speeds: Any, r: int) ->
         crossings[r, k] = row[which, k]
         crossings[r, 3 + k] = 1.0 / d if size > 0.0 else np.inf
         total += d * d
-    crossings[r, 6] = row[which, 6] if total > 0.0 else 0.0
-    crossings[r, 7] = row[which, 7] if total > 0.0 else 0.0
+    crossings[r, 6], crossings[r, 7] = row[which, 6], row[which, 7]
     speeds[r] = sqrt(total)
     return in_range
 
@@ -92,6 +90,7 @@ def _write_lengths(b: Any, boxes: Any, rays: Any, pairs: Any, span: Any, lengths
         with b.if_then((~finite).any(), likely=False):
             again = _times_inside(rows, planes, _SCALE) * speed * (1.0 / _SCALE)
             length.value = finite.choose(length.lanes, again).value
+        # a touch may be below 0; of a ray without direction, 0 times inf is NaN
         lengths.store(greater(length.lanes, constant(b, F64, LANES, 0.0)), at)
 
 

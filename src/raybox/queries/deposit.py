@@ -187,6 +187,7 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_DepositParts,
+    defaults=(None, "length", False),
     prepare=_prepare,
 )
 

@@ -4,7 +4,7 @@ A query is one file (or one folder) beside this one and one line of `raybox.quer
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -72,11 +72,13 @@ class PartMerger(Protocol):
 class FileColumns(NamedTuple):
     """The columns of a query's results in a file."""
 
-    dtypes: Callable[[int, Sequence[str] | None], dict[str, np.dtype[Any]]]
-    """(dimension, ids) -> the columns and their dtypes"""
-    chunks: Callable[[Any, Rays, int, int], Iterator[ChunkResults]]
-    """(scene, rays, number of the first ray, workers) -> results, in the order of the rays"""
+    dtypes: Callable[..., dict[str, np.dtype[Any]]]
+    """(dimension, ids, arguments by name) -> the columns and their dtypes"""
+    chunks: Callable[..., Iterator[ChunkResults]]
+    """(scene, rays, number of the first ray, workers, arguments by name) -> results, in the rays' order"""
     one_row_per_ray: bool = True
+    arguments: tuple[str, ...] = ()
+    """the arguments of the scene's method that a cast may be given: arrays"""
 
 
 class Query(NamedTuple):
@@ -93,6 +95,8 @@ class Query(NamedTuple):
     part_merger: Callable[[RayRows, Any, Options], PartMerger]
     """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
     columns: FileColumns | None = None
+    defaults: Options = None
+    """the options of a call that gives none"""
     prepare: Callable[[Options, Rays, Target], Options] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
 

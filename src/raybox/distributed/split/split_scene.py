@@ -218,7 +218,8 @@ class SplitScene(QueryMethods):
         """
         if query not in file_queries():
             raise InvalidInput(f"query must be one of {', '.join(file_queries())}; got {query!r}.")
-        _, visits = self._visit_parts(QUERIES[query], rays, None, **options)
+        prepared = self._prepared(QUERIES[query], rays, QUERIES[query].defaults)
+        _, visits = self._visit_parts(QUERIES[query], rays, prepared, **options)
         return visits.reshape(rays.shape)
 
     def check(self) -> None:
@@ -249,12 +250,16 @@ class SplitScene(QueryMethods):
     ) -> Any:
         """Return the public results of a query for all rays."""
         arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
-        if query.prepare:
-            check_rays(rays, self.ndim_space)
-            options = query.prepare(options, rays, Target((_EMPTY[self.kind].rows(),), (len(self),), False))
+        options = self._prepared(query, rays, options)
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
         return query.present(results, rays.shape, Source(rays, (rows,), picked=True), options)
+
+    def _prepared(self, query: Query, rays: Any, options: Any) -> Any:
+        """Return the options of a query, checked."""
+        check_rays(rays, self.ndim_space)
+        target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False)
+        return query.prepare(options, rays, target) if query.prepare else options
 
     def _visit_parts(
         self,
@@ -267,11 +272,7 @@ class SplitScene(QueryMethods):
         where: Any = None,
         cull: Cull = None,
     ) -> tuple[PartMerger, Ints]:
-        """Visit parts until every ray has its result.
-
-        Return the results, and each ray's number of visits.
-        """
-        check_rays(rays, self.ndim_space)
+        """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         threads = check_workers(workers)
         allowed = None if where is None else validation.mask(where, len(self))
         like = _EMPTY[self.kind].rows()
