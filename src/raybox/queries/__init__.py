@@ -1,1 +1,1 @@
-"""The queries: nearest, occluded, count, all hits, first, integrate, deposit; and how rays are scheduled for them."""
+"""The queries: nearest, occluded, count, all hits, first, integrate, deposit; how rays are scheduled."""

@@ -134,7 +134,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
 def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> DepositOptions:
     arguments.check_scene(target, "deposit")
     weights, per, reproducible = options
-    if per not in _MODES:
+    if not isinstance(per, str) or per not in _MODES:
         raise InvalidInput(f"per must be one of {', '.join(map(repr, _MODES))}; got {per!r}.")
     given, channels = arguments.check_weights(weights, rays)
     huge_pages.check_size(8 * sum(target.counts) * (channels or 1))

@@ -17,13 +17,14 @@ from raybox.primitives.table import write_lengths
 from raybox.queries import hit_pairs
 from raybox.queries.hit_pairs import PAIRS, CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
 from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
-from raybox.queries.path_sums.sums import add_length, finish_ray, start_ray
+from raybox.queries.path_sums.sums import add_length, finish_ray, prefetch_item, start_ray
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import LANES, RESULT
 from raybox.traversal.workspace import Order, Span, list_undecided
 
 _BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
 _EIGHT = 8
+_AHEAD = 24  # values and sums of primitives are prefetched so many pairs before
 _MOST = 1 << 21  # pairs: memory for more is not reused
 _MAX_FREE = 4
 
@@ -125,6 +126,7 @@ def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
         end = smaller(begin + _BLOCK, count)
         write_lengths(rows, rays, pairs, (whole(begin), end, count), lengths)
         for p in range(begin, end):
+            prefetch_item(recorder.sums, whole(pairs.item[smaller(p + _AHEAD, count - 1)]))
             add_length(recorder.sums, whole(pairs.ray[p]), whole(pairs.item[p]), lengths[p - begin])
 
 

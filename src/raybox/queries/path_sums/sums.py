@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from raybox.compiler.atomics import add_float, add_integer
 from raybox.compiler.decorators import device, dispatch, inlined
+from raybox.compiler.intrinsics import prefetch, prefetch_to_write
 
 
 class RaySums(NamedTuple):
@@ -55,6 +56,11 @@ def add_length(sums: Any, ray: int, item: int, length: float) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def prefetch_item(sums: Any, item: int) -> None:
+    """Prefetch what `add_length` reads and writes of a primitive."""
+    raise NotImplementedError("compiled code only")
+
+
 def finish_ray(sums: Any, ray: int, k: int) -> None:
     """Write the result of a ray that counts."""
     raise NotImplementedError("compiled code only")
@@ -75,6 +81,23 @@ def _add_to_ray(sums: RaySums, ray: int, item: int, length: float) -> None:
         value = sums.values[item, c]
         if value != 0.0:
             sums.sums[ray, c] += value * length
+
+
+@inlined
+def _prefetch_values(sums: RaySums, item: int) -> None:
+    if sums.values.shape[0] > 0:
+        prefetch(sums.values, item * sums.values.shape[1])
+
+
+@inlined
+def _prefetch_sums(sums: ItemSums, item: int) -> None:
+    prefetch_to_write(sums.sums, item * sums.weights.shape[1])
+
+
+@inlined
+def _prefetch_words(sums: FixedItemSums, item: int) -> None:
+    prefetch_to_write(sums.words, 2 * item * sums.weights.shape[1])
+    prefetch(sums.scales, item)
 
 
 @device
@@ -129,5 +152,10 @@ def _nothing(_sums: Any, _ray: int, _k: int) -> None:
 dispatch(start_ray, {RaySums: _start_ray_sum, ItemSums: _load_weights, FixedItemSums: _load_weights}.get)
 dispatch(
     add_length, {RaySums: _add_to_ray, ItemSums: _add_to_item, FixedItemSums: _add_to_fixed}.get, inline=True
+)
+dispatch(
+    prefetch_item,
+    {RaySums: _prefetch_values, ItemSums: _prefetch_sums, FixedItemSums: _prefetch_words}.get,
+    inline=True,
 )
 dispatch(finish_ray, {RaySums: _finish_ray_sum, ItemSums: _nothing, FixedItemSums: _nothing}.get)
