@@ -37,7 +37,7 @@ _EMPTY: dict[str, Bounded] = {
 class SplitScene(QueryMethods):
     """Boxes or triangles in parts on disk.
 
-    Results equal those of one `Scene`, bit for bit.
+    Results equal those of one `Scene`, bit for bit; sums (`integrate`, `deposit`) within their bounds.
 
     Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
     the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
