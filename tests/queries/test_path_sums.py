@@ -15,6 +15,7 @@ import strategies
 from exact import INF
 from path_truth import assert_sums, count_cases, deposits, integrals, paths
 from raybox.queries.path_sums import copies
+from raybox.queries.path_sums.fixed_point import FixedPoint, sums_of
 from raybox.traversal import ray_groups
 from scenes import as_rays, random_scene
 
@@ -312,11 +313,11 @@ def test_atomic_sums_lose_nothing(monkeypatch):
     monkeypatch.setattr(copies, "MAX_COPIED", 0)
     scene = rb.Scene(rb.Boxes([[0, -1, -1], [1, -1, -1], [2, -1, -1]], [[1, 1, 1], [2, 1, 1], [3, 1, 1]]))
     rng = np.random.default_rng(24)
-    rays = rb.Rays(np.column_stack([np.full(200_000, -1.0), rng.uniform(-1, 1, (200_000, 2))]), [1, 0, 0])
-    for how in ({}, {"reproducible": True}):
-        found = scene.deposit(rays, 2.0, workers=4, **how)
-        np.testing.assert_array_equal(found, 400_000.0)
-        np.testing.assert_array_equal(scene.deposit(rays, per="hit", workers=4, **how), 200_000.0)
+    count = 1_000_000
+    rays = rb.Rays(np.column_stack([np.full(count, -1.0), rng.uniform(-1, 1, (count, 2))]), [1, 0, 0])
+    for how in 3 * ({}, {"reproducible": True}):
+        np.testing.assert_array_equal(scene.deposit(rays, 2.0, workers=4, **how), 2.0 * count)
+        np.testing.assert_array_equal(scene.deposit(rays, per="hit", workers=4, **how), count)
 
 
 def test_fixed_point_is_within_its_bound(batches):
@@ -475,3 +476,18 @@ def test_fixed_point_needs_bounds():
     assert scene.deposit(RAYS, 0.0, reproducible=True).tolist() == [0.0, 0.0]
     bad = rb.Rays([[np.nan, 0, 0], [0, 0, 0]], [1, 0, 0], t_max=5.0, invalid="miss")
     assert scene.deposit(bad, reproducible=True).tolist() == [1.0, 2.0]
+
+
+def test_words_of_unlike_signs_lose_no_digits():
+    rng = np.random.default_rng(40)
+    for bits in (2, 20, 45, 62):
+        high = np.where(rng.random(200) < 0.5, rng.integers(-3, 4, 200), rng.integers(-(2**61), 2**61, 200))
+        low = rng.integers(-(2**62), 2**62, 200) >> rng.integers(0, 63, 200)
+        low[::3] = -np.sign(high[::3]) * ((1 << bits) - rng.integers(0, 4, 67))
+        words, shifts = np.stack([high, low], axis=-1)[:, None], rng.integers(-40, 41, 200)
+        exact = zip(high.tolist(), low.tolist(), shifts.tolist(), strict=True)
+        want = [Fraction((a << bits) + b) / (1 << bits) / Fraction(2) ** s for a, b, s in exact]
+        got = sums_of(words, FixedPoint(shifts, bits))[:, 0].tolist()
+        for mine, true in zip(got, want, strict=True):
+            assert abs(Fraction(mine) - true) <= abs(true) / (1 << 52)
+        assert sum(abs(true) * Fraction(2) ** int(s) < 1 for true, s in zip(want, shifts, strict=True)) > 10

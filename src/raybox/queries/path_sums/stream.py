@@ -8,7 +8,7 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, entry, whole
-from raybox.compiler.intrinsics import smaller
+from raybox.compiler.intrinsics import prefetch, smaller
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_lengths import CROSSING_WORDS, write_crossing
 from raybox.primitives.box_simd import fill_up
@@ -17,14 +17,14 @@ from raybox.primitives.table import write_lengths
 from raybox.queries import hit_pairs
 from raybox.queries.hit_pairs import PAIRS, CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
 from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
-from raybox.queries.path_sums.sums import add_length, finish_ray, prefetch_item, start_ray
+from raybox.queries.path_sums.sums import add_length, finish_ray, prefetch_item, prefetch_ray, start_ray
 from raybox.traversal.protocol import StreamHooks
-from raybox.traversal.ray_setup import LANES, RESULT
+from raybox.traversal.ray_setup import LANES, NUMBERS, RESULT
 from raybox.traversal.workspace import Order, Span, list_undecided
 
 _BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
 _EIGHT = 8
-_AHEAD = 24  # values and sums of primitives are prefetched so many pairs before
+_AHEAD = 24  # what pairs and rays read and write is prefetched so many before
 _MOST = 1 << 21  # pairs: memory for more is not reused
 _MAX_FREE = 4
 
@@ -106,6 +106,9 @@ def _start_rays(recorder: PathRecorder, order: Order, workspace: Any, group: Spa
     """Begin the sums of a group's rays; list and mark those whose lengths are computed elsewhere."""
     base, begin, end = group
     for r in range(end - begin):
+        soon = smaller(begin + r + _AHEAD, end - 1)
+        prefetch(order.rows, NUMBERS * whole(order.where[soon]))
+        prefetch_ray(recorder.sums, whole(base + order.order[soon]))
         k = whole(order.order[begin + r])
         row = whole(order.where[begin + r])
         in_range = write_crossing(order.rows, row, recorder.memory.crossings, recorder.memory.speeds, r)
@@ -141,6 +144,7 @@ def _write_results(recorder: PathRecorder, job: Any, order: Order, workspace: An
         sort_pairs(recorder.pairs, recorder.order, count)
     _add_pairs(recorder, job.rows, count)
     for r in range(end - begin):
+        prefetch_ray(recorder.sums, whole(base + order.order[smaller(begin + r + _AHEAD, end - 1)]))
         if workspace.state[r, RESULT] != UNDECIDED_INDEX:
             finish_ray(recorder.sums, whole(r), whole(base + order.order[begin + r]))
     recorder.size[PAIRS] = 0

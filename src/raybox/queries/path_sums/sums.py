@@ -61,6 +61,11 @@ def prefetch_item(sums: Any, item: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def prefetch_ray(sums: Any, k: int) -> None:
+    """Prefetch what `start_ray` reads, or `finish_ray` writes, of a ray."""
+    raise NotImplementedError("compiled code only")
+
+
 def finish_ray(sums: Any, ray: int, k: int) -> None:
     """Write the result of a ray that counts."""
     raise NotImplementedError("compiled code only")
@@ -81,6 +86,17 @@ def _add_to_ray(sums: RaySums, ray: int, item: int, length: float) -> None:
         value = sums.values[item, c]
         if value != 0.0:
             sums.sums[ray, c] += value * length
+
+
+@inlined
+def _prefetch_result(sums: RaySums, k: int) -> None:
+    prefetch_to_write(sums.results, k * sums.results.shape[1])
+
+
+@inlined
+def _prefetch_weights(sums: Any, k: int) -> None:
+    if sums.given.shape[0] > 0:
+        prefetch(sums.given, k * sums.given.shape[1])
 
 
 @inlined
@@ -156,6 +172,11 @@ dispatch(
 dispatch(
     prefetch_item,
     {RaySums: _prefetch_values, ItemSums: _prefetch_sums, FixedItemSums: _prefetch_words}.get,
+    inline=True,
+)
+dispatch(
+    prefetch_ray,
+    {RaySums: _prefetch_result, ItemSums: _prefetch_weights, FixedItemSums: _prefetch_weights}.get,
     inline=True,
 )
 dispatch(finish_ray, {RaySums: _finish_ray_sum, ItemSums: _nothing, FixedItemSums: _nothing}.get)
