@@ -190,7 +190,11 @@ def test_arguments_are_checked(tmp_path):
     path, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
     for scene, how, text in (
         (BOXES, {}, "scene must be a raybox.Scene; got Boxes"),
-        (SCENE, {"query": "first"}, "query must be one of nearest, occluded, count, all; got 'first'"),
+        (
+            SCENE,
+            {"query": "first"},
+            "query must be one of nearest, occluded, count, all, integrate; got 'first'",
+        ),
         (SCENE, {"ids": ["a"]}, "ids must name every box: got 1 for 40 boxes"),
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),
         (SCENE, {"workers": 0}, "workers must be"),

@@ -14,6 +14,7 @@ from raybox.compiler.intrinsics import prefetch
 from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
 from raybox.geometry import BoxRows
+from raybox.primitives.box_lengths import write_lengths
 from raybox.primitives.box_planes import entry_times, tie_is_certain
 from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import Mover, Ray, extent
@@ -32,6 +33,7 @@ __all__ = [
     "tie",
     "tie_is_certain",
     "weights",
+    "write_lengths",
 ]
 
 FILLS_BOXES = True

@@ -55,6 +55,12 @@ def has_simd(rows: Rows) -> bool:
     return hasattr(TABLE[type(rows)], "classify")
 
 
+def has_lengths(rows: Rows) -> bool:
+    """Return whether lengths of rays inside these primitives, or inside instances of these, are computed."""
+    inner = rows.rows if isinstance(rows, InstanceRows) else rows
+    return hasattr(TABLE[type(inner)], "write_lengths")
+
+
 def fills_boxes(rows: Rows | Fields) -> bool:
     """Return whether a ray that hits the box of a primitive hits the primitive."""
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
@@ -88,6 +94,11 @@ def first_contacts(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None
 
 def entry_times(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_lengths(rows: Rows, rays: Any, pairs: Any, span: Any, lengths: Floats) -> None:
+    """Write how long rays are inside of primitives that they hit: see `raybox.primitives.box_lengths`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -145,6 +156,18 @@ def _entry_times(module: ModuleType) -> Any:
 dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
 dispatch_named(
-    (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
+    (
+        intersect,
+        prefetch_rows,
+        classify,
+        first_contacts,
+        write_lengths,
+        tie_is_certain,
+        tie,
+        span,
+        normal,
+        weights,
+    ),
+    TABLE,
 )
 dispatch(finish_ray, lambda kind: getattr(TABLE[kind], "finish_ray", _nothing) if kind in TABLE else None)

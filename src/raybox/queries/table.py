@@ -2,7 +2,9 @@
 
 from raybox.queries.all_hits import AllMethod
 from raybox.queries.count import CountMethod
+from raybox.queries.deposit import DepositMethod
 from raybox.queries.first import FirstMethod
+from raybox.queries.integrate import IntegrateMethod
 from raybox.queries.nearest import NearestMethod
 from raybox.queries.occluded import OccludedMethod
 from raybox.queries.query import Query
@@ -17,6 +19,8 @@ class QueryMethods(
     AllMethod,
     FirstMethod,
     SegmentsMethod,
+    IntegrateMethod,
+    DepositMethod,
 ):
     """The methods of a scene that run queries."""
 

@@ -12,7 +12,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import Query, Request
+from raybox.queries.query import Query, Request, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
@@ -160,6 +160,9 @@ class Scene(QueryMethods):
             how = {"workers": workers, "progress": progress, "where": where, "cull": cull}
             return in_default_environment(self._run)(query, rays, options, **how)
         request, source = self._request(rays, where, cull)
+        if query.prepare:
+            counts = tuple(len(part.geometry) for part in self._parts)
+            options = query.prepare(options, rays, Target(source.parts, counts, self._is_list))
         if len(request.jobs) == 1:
             results = query.run(request.jobs[0], options, workers, progress)
         else:

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from typing import cast as typed
 
-import numpy as np
-
 from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, OutOfMemory, RayboxError
-from raybox.geometry import Bounded, Grid, Rays
+from raybox.geometry import Bounded, Grid
 from raybox.io import checksums
-from raybox.io.chunked import pipeline
+from raybox.io.chunked import pipeline, result_columns
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
 from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
@@ -52,6 +50,7 @@ def cast(  # noqa: PLR0913
     out: str | os.PathLike[str] | BinaryIO,
     *,
     query: str = "nearest",
+    values: Any = None,
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
     invalid: str = "raise",
@@ -75,8 +74,10 @@ def cast(  # noqa: PLR0913
         ``.npz`` are loaded whole.
     out : str, path, or binary file
         ``.parquet .npy .csv .npz .zarr``. An open file gets CSV, and cannot be resumed.
-    query : {"nearest", "occluded", "count", "all"}
+    query : {"nearest", "occluded", "count", "all", "integrate"}
         The query.
+    values : array_like, shape (M,) or (M, C), optional
+        For ``integrate``: see `Scene.integrate`. Sums are reproducible.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
     origin : X, Y, Z, optional
@@ -122,18 +123,23 @@ def cast(  # noqa: PLR0913
     <BLANKLINE>
     """
     check_arguments(scene, query, ids, chunk, Bounded | Grid)
+    arguments = result_columns.array_arguments(query, values=values)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
     if target:
         check_target(target, Path(rays))
     source = open_ray_file(Path(rays), options)
-    run_one_ray(scene, query, source.dimension)
+    result_columns.run_one_ray(scene, query, source.dimension, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]
-    spec = OutputSpec(Path(), column_dtypes(query, source.dimension, names), names, threads.check)
-    job = CastJob(source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers())
+    spec = OutputSpec(
+        Path(), column_dtypes(query, source.dimension, names, **arguments), names, threads.check
+    )
+    job = CastJob(
+        source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments
+    )
     if target is None:
         writer = CsvStreamWriter(spec, typed(BinaryIO, out))
         resumed, done = 0, pipeline.run(job, writer)
@@ -186,21 +192,15 @@ def is_same_file(target: Path, source: Path) -> bool:
     return target.resolve() == source.resolve()
 
 
-def run_one_ray(scene: AnyScene, query: str, dimension: int) -> None:
-    """Run a query for one ray, which checks the dimension and compiles, before any work."""
-    getattr(scene, query)(Rays(np.zeros((1, dimension)), np.ones((1, dimension))))
-
-
 def _cast_to_file(
     job: CastJob, spec: OutputSpec, target: Path, options: ReadOptions
 ) -> tuple[int, CastProgress]:
-    """Cast the rest of a file.
-
-    Return the rays done before, and the progress.
+    """Cast the rest of a file; return the rays done before, and the progress.
 
     An error gets a note on the results that are stored.
     """
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
+    facts |= {name: f"checksum {checksums.of_arrays(array)[:16]}" for name, array in job.arguments.items()}
     fingerprint = checksums.fingerprint(job.source.path)
     journal: Journal | None = None
     try:

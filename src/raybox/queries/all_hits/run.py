@@ -12,9 +12,10 @@ from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.ray import Ray, get_ray
 from raybox.primitives.table import intersect
 from raybox.queries.all_hits import hit_rows
-from raybox.queries.all_hits.recorder import PAIRS, SORTED, AllHitsRecorder
+from raybox.queries.all_hits.recorder import SORTED, AllHitsRecorder
 from raybox.queries.batches import Plan, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
+from raybox.queries.hit_pairs import PAIRS, room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import batches_of, group_width
@@ -43,7 +44,7 @@ class AllResults(NamedTuple):
     t: Floats
 
 
-class _Exact(NamedTuple):
+class ExactRows(NamedTuple):
     """Counts, and hits in order, of rays one after the other."""
 
     counts: Ints
@@ -99,7 +100,7 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
             return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
-        exact = threads(lambda begin, end: _run_exact(select_rays(job, slice(begin, end))), total)
+        exact = threads(lambda begin, end: run_exact(select_rays(job, slice(begin, end))), total)
     return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
@@ -142,9 +143,9 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     """
     streams, order, undecided, packets = traversed
     parts = threads(
-        lambda begin, end: _run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
+        lambda begin, end: run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
     )
-    exact = _Exact(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
+    exact = ExactRows(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
     counts[undecided], where[undecided] = exact.counts, -1
     offsets = offsets_of(counts)
     index, t = (huge_pages.pooled((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
@@ -165,7 +166,7 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     return AllResults(offsets, index, t)
 
 
-def _run_exact(job: Job) -> _Exact:
+def run_exact(job: Job) -> ExactRows:
     """Return every hit of the rays of a job by the exact single-ray traversal."""
     begin, end = 0, len(job.rays.origins)
     counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
@@ -178,10 +179,10 @@ def _run_exact(job: Job) -> _Exact:
         indices.append(recorder.hits.index[:used].copy())
         times.append(recorder.hits.t[:used].copy())
         size = max(2 * size, int(count[0]))
-    return _corrected(job, _Exact(counts, np.concatenate(indices), np.concatenate(times)))
+    return _corrected(job, ExactRows(counts, np.concatenate(indices), np.concatenate(times)))
 
 
-def _corrected(job: Job, found: _Exact) -> _Exact:
+def _corrected(job: Job, found: ExactRows) -> ExactRows:
     """Return hits with those of undecided rays replaced by what the exact fallback finds."""
     decided = list(undecided_hits(job))
     if not decided:
@@ -192,14 +193,14 @@ def _corrected(job: Job, found: _Exact) -> _Exact:
     counts[numbers] = 0
     places = np.repeat(np.cumsum(counts)[numbers], [part.size for part in index])
     counts[numbers] = [part.size for part in index]
-    return _Exact(
+    return ExactRows(
         counts,
         np.insert(found.index[stay], places, np.concatenate(index)),
         np.insert(found.t[stay], places, np.concatenate(times)),
     )
 
 
-_NO_HITS = _Exact(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NO_HITS = ExactRows(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def offsets_of(counts: Ints) -> Ints:
@@ -225,7 +226,7 @@ def _grown(recorder: AllHitsRecorder, factor: float) -> AllHitsRecorder:
     needed, done = recorder.size[PAIRS], recorder.size[SORTED]
     pairs, hits = recorder.pairs, recorder.hits
     if needed + LANES > pairs.ray.size:
-        pairs = make_pairs(2 * needed + LANES)
+        pairs = make_pairs(room_for(needed))
         recorder.size[PAIRS] = 0
     if done + needed > hits.index.size:
         hits = make_hit_arrays(int(factor * _SPARE * (done + needed)) + LANES)
