@@ -58,7 +58,7 @@ def has_simd(rows: Rows) -> bool:
 def has_lengths(rows: Rows) -> bool:
     """Return whether lengths of rays inside these primitives, or inside instances of these, are computed."""
     inner = rows.rows if isinstance(rows, InstanceRows) else rows
-    return hasattr(TABLE[type(inner)], "write_lengths")
+    return isinstance(inner, GridRows) or hasattr(TABLE[type(inner)], "write_lengths")
 
 
 def fills_boxes(rows: Rows | Fields) -> bool:

@@ -8,10 +8,10 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.geometry import RayRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
-from raybox.queries.path_sums import arguments, fixed_point, stream
+from raybox.queries.path_sums import arguments, cells, fixed_point, stream
 from raybox.queries.path_sums.copies import Copies
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
@@ -94,6 +94,10 @@ class _Deposit:
         part, weights = select_rays(self.job, rays), self.options.weights
         own, memory = weights[rays] if len(weights) else weights, self.copies.take()
         own.flags.writeable = False  # Numba compiles anew for arrays that can be written to
+        if isinstance(part.rows, GridRows):
+            cells.add_cells(part, self.sums(memory, own, len(part.rays.origins)))
+            self.copies.put_back(memory)
+            return
         for hits in listed_hits(part):
             count = len(hits.counts)
             given = own[hits.begin : hits.begin + count]
@@ -182,7 +186,7 @@ def _present(
 
 QUERY = Query(
     name="deposit",
-    hooks=Hooks(stream={stream.PathRecorder: stream.HOOKS}, packet={}, exact={}),
+    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
@@ -209,6 +213,8 @@ class DepositMethod:
         where: Any = None,
     ) -> Any:
         """Return the sum over the rays that hit each box of weight times length inside.
+
+        The cells of a `Grid` part each ray, as `segments` does, and are numbered as in `Grid.index_of`.
 
         The transpose of `integrate`: the sums of weight times integral over the rays, and of value times
         deposit over the boxes, are the same number. Nothing is stored a hit.

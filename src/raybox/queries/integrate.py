@@ -1,4 +1,4 @@
-"""`integrate`: for each ray the sum, over the boxes that it hits, of value times length inside."""
+"""`integrate`: for each ray the sum, over the boxes or cells that it is in, of value times length inside."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import RayRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import RAY, ChunkResults, Columns
-from raybox.queries.path_sums import arguments, stream
+from raybox.queries.path_sums import arguments, cells, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray
@@ -53,6 +53,9 @@ class _Integrate(PerRay):
     def run_exact(self, job: Job, options: IntegrateOptions) -> IntegrateResults:
         """Return the sums of all rays of a job, which the stream traversal leaves out."""
         results = self.allocate(len(job.rays.origins), options)
+        if isinstance(job.rows, GridRows):
+            cells.add_cells(job, RaySums(results.sums, options.values[0], results.sums))
+            return IntegrateResults(*results)
         for hits in listed_hits(job):
             rows = results.sums[hits.begin : hits.begin + len(hits.counts)]
             memory = np.empty((len(rows), options.width))
@@ -147,7 +150,7 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None
 
 QUERY = Query(
     name="integrate",
-    hooks=Hooks(stream={stream.PathRecorder: stream.HOOKS}, packet={}, exact={}),
+    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
@@ -175,17 +178,18 @@ class IntegrateMethod:
     ) -> Floats:
         """Return the sum over the boxes that each ray hits of value times length inside.
 
-        Every box counts in full, where boxes overlap or touch, too. Lengths are in space, as
-        `AllHits.lengths`: within the ray's range, and of the world's ray for instances. Nothing is stored for
-        each hit.
+        Every box counts in full, where boxes overlap or touch, too. The cells of a `Grid` part the ray, as
+        `segments` does: each stretch counts once. Lengths are in space, as `AllHits.lengths`: within the
+        ray's range, and of the world's ray for instances. Nothing is stored for each hit.
 
         Parameters
         ----------
         rays : Rays
             Of any shape, of the scene's D.
         values : array_like, shape (M,) or (M, C), or a list of them
-            A finite number, or C channels, for each box; for `Instances`, for each copy. A list, an array or
-            None for each geometry, if the scene was made of a list. None: 1, so that sums are lengths.
+            A finite number, or C channels, for each box; for `Instances`, for each copy; for a `Grid` also in
+            its shape. A list, an array or None for each geometry, if the scene was made of a list. None: 1,
+            so that sums are lengths.
         reproducible : bool
             Whether the bits do not depend on workers, nor on the order of the rays: lengths of a ray are then
             added in the order of the boxes' numbers. Sorting takes about a tenth of the time.

@@ -6,7 +6,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import InstanceRows, PlaneRows, Rays, TriangleRows
+from raybox.geometry import GridRows, InstanceRows, PlaneRows, Rays, TriangleRows
 from raybox.primitives.table import has_lengths
 from raybox.queries.query import Target
 from raybox.validation import Floats
@@ -62,7 +62,8 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
             "np.split(values, np.cumsum(lengths)[:-1])."
         )
     listed = values if target.is_list else [values]
-    each = [None if one is None else given_floats(one, "values") for one in listed]
+    given = [None if one is None else given_floats(one, "values") for one in listed]
+    each = [_by_cells(one, rows) for one, rows in zip(given, target.rows, strict=True)]
     for one, count in zip(each, target.counts, strict=True):
         if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
             raise InvalidInput(
@@ -79,6 +80,16 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
     (tail,) = tails or {()}
     made = tuple(_two_axes(one, count, tail) for one, count in zip(each, target.counts, strict=True))
     return made, tail[0] if tail else None
+
+
+def _by_cells(values: Floats | None, rows: Any) -> Floats | None:
+    """Return values in the shape of a grid, with or without channels, as one row for each cell."""
+    if values is None or not isinstance(rows, GridRows):
+        return values
+    axes = 2 if rows.z_edges[0] == rows.z_edges[-1] else 3
+    cells, channels = values.shape[:axes], values.shape[axes:]
+    of_cells = cells == tuple(rows.shape[:axes].tolist()) and len(channels) <= 1
+    return values.reshape(-1, *channels) if of_cells else values
 
 
 def _two_axes(values: Floats | None, count: int, tail: tuple[int, ...]) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import InstanceRows
+from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
 
@@ -38,7 +38,7 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     """Return the fixed point for terms of weights up to this size."""
     terms = max(1, len(job.rays.origins))
     rows: Any = job.rows  # of boxes, or of their instances
-    lower, upper = rows.lower, rows.upper
+    lower, upper = _largest_cells(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
         terms *= max(1, rows.size)
     bits = _BITS - (terms - 1).bit_length()
@@ -50,6 +50,13 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
         _check_finite(bounds)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
+
+
+def _largest_cells(rows: GridRows) -> tuple[Floats, Floats]:
+    """Return bounds, for each cell of a grid, of a box as large as any cell."""
+    sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
+    shape = int(np.prod(rows.shape)), 3
+    return np.broadcast_to(0.0, shape), np.broadcast_to(sizes, shape)
 
 
 def _longest(lower: Floats, upper: Floats) -> Floats:

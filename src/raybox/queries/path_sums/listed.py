@@ -65,7 +65,7 @@ def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
     lengths = lengths[: len(ray)]
     left = np.flatnonzero(np.isnan(lengths))
     if left.size:
-        lengths[left] = _timed_lengths(job._replace(rays=_near_one(job.rays)), ray[left], index[left])
+        lengths[left] = _timed_lengths(job._replace(rays=near_one(job.rays)), ray[left], index[left])
     return lengths
 
 
@@ -77,7 +77,7 @@ def _numbers(rays: RayRows) -> Floats:
     return numbers
 
 
-def _near_one(rays: RayRows) -> RayRows:
+def near_one(rays: RayRows) -> RayRows:
     """Return the same rays, their directions scaled by powers of two, so that times are distances or less.
 
     A direction that would lose a bit stays as it is.
