@@ -154,3 +154,10 @@ def test_more_cells_than_a_tree_of_boxes_holds():
     assert hits.index == 2**36 - 1
     assert hits.t == 904.0
     assert scene.count(rb.Rays([0.5, 0.5, -1.0], [0, 0, 1])) == 2**12
+
+
+def test_more_ids_than_hits_can_have_are_refused():
+    grid = rb.Grid(np.arange(2.0**21 + 1), np.arange(2.0**20 + 1), np.arange(2.0**20 + 1))
+    assert rb.Scene(grid).count(rb.Rays([0.5, 0.5, -1.0], [1.0, 1.0, 1.0], t_max=1.75)) == 4
+    with pytest.raises(rb.InvalidInput, match=r"up to 2\*\*62 rows in all; got 6917529027641081856"):
+        rb.Scene([grid] * 3)

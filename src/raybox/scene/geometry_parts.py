@@ -31,6 +31,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
 from raybox.validation import Bools, Floats, freeze
 
+_MAX_IDS = 2**62
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
 
 
@@ -85,6 +86,11 @@ def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
                 f"a Scene of several geometries needs exact times of each; {name} has kernels only. "
                 "Add EXACT to the module of its kernels, or make a Scene of only this one."
             )
+    if len(parts) > 1 and (total := sum(part.size for part in parts)) > _MAX_IDS:
+        raise InvalidInput(
+            f"a Scene of several geometries may have up to 2**62 rows in all; got {total}. "
+            "Make a Scene of each."
+        )
     return parts
 
 
