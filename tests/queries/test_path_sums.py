@@ -43,7 +43,9 @@ def check(rays, boxes, seed=0, where=None, counts=None) -> Counter:
     values, weights = numbers(rng, size), numbers(rng, rays.shape)
     for reproducible in (False, True):
         how = {"where": where, "reproducible": reproducible}
-        assert_sums(scene.integrate(rays, **how), integrals(rows, [None]), counts)
+        lengths = scene.integrate(rays, **how)
+        assert not (lengths < 0.0).any()
+        assert_sums(lengths, integrals(rows, [None]), counts)
         assert_sums(scene.integrate(rays, values, **how), integrals(rows, [values]), counts)
     how = {"where": where}
     assert_sums(scene.deposit(rays, **how), deposits(rows, np.ones(len(rows)), [size])[0], counts)
