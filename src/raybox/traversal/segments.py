@@ -72,15 +72,10 @@ class Limits(NamedTuple):
 
 
 @inlined
-def _occupied(job: Job) -> NDArray[np.uint8]:
-    """Return the mask of a grid's cells, or an empty array."""
-    return job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
-
-
-@inlined
 def _is_recorded(job: Job, cell: int) -> bool:
     """Return whether a cell is occupied and allowed."""
-    occupied, allowed = _occupied(job), job.allowed
+    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
+    allowed = job.allowed
     return (occupied.size == 0 or occupied[cell] != 0) and (allowed.size == 0 or allowed[cell])
 
 
@@ -200,7 +195,8 @@ def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
     at = GridPosition(i, j, k, cell, now, next_x, next_y, next_z)
 
     # Cross plane after plane.
-    masked = _occupied(job).size > 0 or job.allowed.size > 0
+    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
+    masked = occupied.size > 0 or job.allowed.size > 0
     cut, limits = CutJob(job, ray, recorder), Limits(end, end.computed - slack, slack, masked)
     while True:
         at, state = _cross_certain(cut, axes, limits, state, at)
