@@ -40,6 +40,23 @@ def test_spans_are_the_exact_ones_rounded_once():
     assert min(counts.values()) > 1000, counts
 
 
+def test_differences_past_the_range_of_floats():
+    """A plane and an origin may be further apart than the largest float, and the time be 1."""
+    far = 1.5e308
+    pairs = families.Pairs(
+        *(np.tile(row, (8, 1)) for row in ([-far, -1.0, 0.0], [2.0**1023, 1.0, 0.0])),
+        np.full(8, -np.inf),
+        np.full(8, np.inf),
+        *(np.tile(row, (8, 1)) for row in ([-far, -far, -1.0], [far, far, 1.0])),
+    )
+    for sign in (1.0, -1.0):
+        turned = pairs._replace(origins=sign * pairs.origins, directions=sign * pairs.directions)
+        want, chosen, enter, leave = spans(turned, np.arange(8))
+        assert np.isfinite(want.t_enter).all()
+        np.testing.assert_array_equal(enter, want.t_enter[chosen])
+        np.testing.assert_array_equal(leave, want.t_exit[chosen])
+
+
 @pytest.mark.parametrize("number", [0, 1, LANES - 1, LANES, LANES + 1, 3 * LANES + 5])
 def test_misses_and_lists_of_any_length(number):
     boxes, rays = (

@@ -72,11 +72,12 @@ def _spans(
         inverse = inverse_of(d)
         backward = inverse < 0.0
         near, far = backward.choose(up, low), backward.choose(low, up)
+        known = known & (is_tame_divisor(d) | d.equals(0.0))
         # to leave is to enter against the direction
         for side, plane, sign in zip(sides, (near, far), (1.0, -1.0), strict=True):
+            known = known & (((plane - o).magnitude() < np.inf) | plane.magnitude().equals(np.inf))
             t = (plane - o) * (inverse * sign)
             side.append([plane, o, d * sign, inverse * sign, (t > -np.inf).choose(t, -np.inf)])
-        known = known & (is_tame_divisor(d) | d.equals(0.0))
     found = []
     for side in sides:
         *numbers, times = (list(column) for column in zip(*side, strict=True))
