@@ -70,7 +70,7 @@ def test_families_have_every_case():
         pairs = families.scene(name, 8, 24, 24)
         check(as_rays(pairs), rb.Boxes(*pairs[4:]), counts=counts)
     cases = ("hit", "miss", "touch", "zero", "inside", "tie", "inf", "endless", "exact", "near")
-    assert min(counts[case] for case in cases) > 50, counts
+    assert min(counts[case] for case in cases) > 15, counts
 
 
 @given(strategies.scenes())

@@ -86,7 +86,8 @@ def near_one(rays: RayRows) -> RayRows:
     scaled = np.ldexp(rays.directions, -exponents[:, None])
     exponents[(np.ldexp(scaled, exponents[:, None]) != rays.directions).any(axis=1)] = 0
     count = len(exponents)
-    bounds = [np.ldexp(np.broadcast_to(t, count), exponents) for t in (rays.t_min, rays.t_max)]
+    with np.errstate(over="ignore"):  # such a range ends beyond what any float measures
+        bounds = [np.ldexp(np.broadcast_to(t, count), exponents) for t in (rays.t_min, rays.t_max)]
     made: RayRows = rays._replace(
         directions=np.ldexp(rays.directions, -exponents[:, None]), t_min=bounds[0], t_max=bounds[1]
     )
