@@ -407,11 +407,10 @@ def test_indices_that_are_refused():
     assert "got ellipsis on axis 1" in text((..., ...))
 
 
-def test_what_refuses_grids():
+def test_instances_refuse_grids_and_pairs_are_of_cells():
     grid = rb.Grid([0, 1], [0, 1])
     text = "Instances are copies of Boxes or of a Mesh; got Grid. Pass the boxes of its cells: grid.boxes("
     assert text in refusal(rb.Instances, grid, [[[1, 0, 0], [0, 1, 0]]])
     assert text in refusal(rb.Instances.from_poses, grid, [[0, 0]])
-    rays, boxes = rb.Rays([0, 0], [1, 0]), rb.Boxes([0, 0], [1, 1])
-    for make in (rb.Scene, lambda x: rb.Scene([boxes, x]), lambda x: rb.intersect(rays, x)):
-        assert "got Grid. Make some: Boxes(lower, upper)" in refusal(make, grid)
+    rays = rb.Rays([0, 0], [1, 0])
+    assert rb.intersect(rays, grid).t == rb.intersect(rays, grid.boxes()).t == 0.0

@@ -102,7 +102,7 @@ def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch, ordered):
     rb.stream.cast(scene, path, tmp_path / "out.parquet", query="all")
     monkeypatch.undo()
     wanted = scene.all(rays)
-    assert sum(len(found.offsets) - 1 for found in runs) <= 2 + 9000 * 65 / 64
+    assert sum(len(found.offsets) - 1 for found in runs) <= 9010 + 9000 / 64
     sizes = [len(found.index) for found in runs]
     assert len(wanted.index) > 60_000
     assert len(sizes) > 30
