@@ -20,6 +20,7 @@ REAL = {
 FORMATS = (("parquet", "parquet"), ("npy", "npy"), ("csv", "csv"), ("parquet", "npz"))
 LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
 LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
+SUMMED = ("uniform-1e3", "uniform-1e5", "clustered-1e5", "mixed-1e5", "turned-boxes")
 DENSE = 1 << 14  # the same, where a ray hits a hundred primitives
 EXACT = 1 << 13  # rays of scenes where most are decided in exact arithmetic, at most
 
@@ -47,6 +48,7 @@ def plan(extent: Extent) -> Iterator[Case]:
     """Yield every case, those of one scene together, so that its tree is built once a worker."""
     for scene in extent.scenes:
         yield from _queries(scene, extent)
+        yield from _sums(scene, extent) if scene in SUMMED else ()
         yield from _options(scene, extent)
         yield from _builds(scene, extent)
     yield from _pairs(extent)
@@ -82,6 +84,14 @@ def _queries(scene: str, extent: Extent) -> Iterator[Case]:
             for count, workers in batches[2:3] if kind == "camera" and extent.quick else batches:
                 name = f"{scene}/{query}/{kind}/{count}/workers={workers}"
                 yield Case(name, "query", scene, (kind, count), how | {"workers": workers})
+
+
+def _sums(scene: str, extent: Extent) -> Iterator[Case]:
+    """Yield cases of sums over paths, whose bits are compared: reproducible ones."""
+    for query, workers in product(("integrate", "deposit"), (1, 2)):
+        how = {"query": query, "reproducible": True, "workers": workers}
+        rays = _kind(scene), _most(scene, query, extent)
+        yield Case(f"{scene}/{query}/workers={workers}", "query", scene, rays, how)
 
 
 def _options(scene: str, extent: Extent) -> Iterator[Case]:

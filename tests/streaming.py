@@ -64,6 +64,8 @@ def get(path):
 def results_of(scene, rays, query):
     """Return the results of a query, as `save` takes them."""
     flat = rays.reshape(-1)
+    if query == "integrate":
+        return {"ray": np.arange(len(flat)), "integral": scene.integrate(flat, reproducible=True)}
     results = getattr(scene, query)(flat)
     is_column = isinstance(results, np.ndarray)
     return {"ray": np.arange(len(flat)), query: results} if is_column else results
@@ -113,10 +115,10 @@ def fail_at(monkeypatch, rays, error):
     """Make queries fail from the chunk on that begins with this ray."""
     run_query = stages.run_query
 
-    def failing(scene, query, chunk, first, workers):
+    def failing(scene, query, chunk, first, workers, **arguments):
         if first >= rays:
             raise error
-        return run_query(scene, query, chunk, first, workers)
+        return run_query(scene, query, chunk, first, workers, **arguments)
 
     monkeypatch.setattr(stages, "run_query", failing)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
     from raybox.geometry import Boxes as Boxes
+    from raybox.geometry import Grid as Grid
     from raybox.geometry import Instances as Instances
     from raybox.geometry import Mesh as Mesh
     from raybox.geometry import Planes as Planes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from raybox.hits import AllHits as AllHits
     from raybox.hits import Hits as Hits
     from raybox.io.formats import load as load
+    from raybox.io.formats import load_grid as load_grid
     from raybox.io.formats import save as save
     from raybox.plotting import plot as plot
     from raybox.plotting import plot_slabs as plot_slabs
@@ -42,6 +44,7 @@ _HOMES = {
     "Rays": "geometry",
     "Boxes": "geometry",
     "Planes": "geometry",
+    "Grid": "geometry",
     "Instances": "geometry",
     "Mesh": "geometry",
     "Hits": "hits",
@@ -54,6 +57,7 @@ _HOMES = {
     "plot": "plotting",
     "plot_slabs": "plotting",
     "load": "io.formats",
+    "load_grid": "io.formats",
     "save": "io.formats",
     "view": "viewer",
 }

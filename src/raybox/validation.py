@@ -215,19 +215,21 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
     return cast
 
 
-def mask(where: Any, size: int) -> Bools:
+def mask(where: Any, size: int, shape: tuple[int, ...] | None = None) -> Bools:
     """Return a frozen mask over a scene's rows.
 
-    An empty one, for all rows, if None.
+    An empty one, for all rows, if None. shape: that of a grid, which the mask may have too.
     """
     if where is None:
         return NO_MASK
     made = np.array(where)
-    if made.dtype != np.bool_ or made.shape != (size,):
+    if made.dtype != np.bool_ or made.shape not in ((size,), shape):
+        or_shape = f", or of shape {shape}" if shape else ""
         raise InvalidInput(
-            f"where must be one bool for each of the scene's {size} rows; "
+            f"where must be one bool for each of the scene's {size} rows{or_shape}; "
             f"got {made.dtype} of shape {made.shape}. Make a mask: np.isin(np.arange({size}), numbers)."
         )
+    made = made.reshape(-1)
     freeze(made)
     return made
 

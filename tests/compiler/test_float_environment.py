@@ -70,6 +70,7 @@ STORED = {
     rb.Boxes: "lower upper ndim_space rows",
     rb.Mesh: "vertices faces ndim_space corners rows",
     rb.Planes: "normals offsets ndim_space rows",
+    rb.Grid: "shape edges occupied ndim_space bounds rows",
     rb.Instances: "geometry transforms ndim_space rows",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
     rb.AllHits: "__init__ offsets index primitive t t_enter t_exit",

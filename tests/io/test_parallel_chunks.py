@@ -37,8 +37,8 @@ def passed_on(monkeypatch, run_query, *, thread_count=3, last=None) -> tuple[lis
     threads.start(read_all)
     writer = threads.start(receive)
     for _ in range(thread_count - 1):
-        threads.start(queries.run, None, "", 1)
-    queries.run(None, "", 1)
+        threads.start(queries.run, None, "", 1, {})
+    queries.run(None, "", 1, {})
     writer.join()
     threads.stop.set()
     threads.join()
@@ -102,7 +102,7 @@ def test_waiting_threads_end_when_another_has_failed(monkeypatch):
     queries = OrderedQueries(threads, read, results)
     for item in map(chunk, range(4)):
         read.put(item)
-    waiting = [threads.start(queries.run, None, "", 1) for _ in range(3)]
+    waiting = [threads.start(queries.run, None, "", 1, {}) for _ in range(3)]
     threads.stop.set()
     gate.set()
     for thread in waiting:

@@ -191,7 +191,7 @@ def test_containers_without_kernels_are_refused():
 
     spheres = Spheres([0.0, 0.0, 0.0], [0], [1.0])
     for wrong in (spheres, Spheres, Disks):
-        with pytest.raises(rb.InvalidInput, match="a Scene is made of Boxes, a Mesh, Planes, Inst"):
+        with pytest.raises(rb.InvalidInput, match="a Scene is made of Boxes, a Grid, a Mesh, Pl"):
             rb.Scene(wrong)
     with pytest.raises(rb.InvalidInput, match=r"geometry must be Boxes, Planes or Mesh; got Spheres\."):
         rb.intersect(rb.Rays([0, 0, 0], [1, 0, 0]), spheres)

@@ -11,13 +11,17 @@ MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
 INSTANCES = rb.Instances(BOXES, np.eye(4))
 PLANES = rb.Planes([1, 0, 0], 4)
 MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "instances": INSTANCES, "planes": PLANES}
+REFUSAL = r"cast at Boxes, a Mesh or \(not by clusters\) a Grid; got Scene\(.*Cast them at one geom"
 every = pytest.mark.parametrize("geometry", MADE.values(), ids=MADE)
 
 
 @every
 def test_files_are_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
-    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+    with pytest.raises(
+        rb.InvalidInput,
+        match=REFUSAL,
+    ):
         rb.stream.cast(rb.Scene(geometry), tmp_path / "rays.npy", tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 
@@ -28,9 +32,15 @@ def test_clusters_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     arrays = pytest.importorskip("dask.array")
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
     scene = rb.Scene(geometry)
-    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+    with pytest.raises(
+        rb.InvalidInput,
+        match=REFUSAL,
+    ):
         rb.cluster.cast(scene, tmp_path / "rays.npy", tmp_path / "out.csv", cluster=None)
-    with pytest.raises(rb.InvalidInput, match=r"cast at Boxes or a Mesh; got Scene\(.*Cast them at one geom"):
+    with pytest.raises(
+        rb.InvalidInput,
+        match=REFUSAL,
+    ):
         rb.cluster.ask(scene, arrays.ones((1, 6), chunks=(1, 6)))
     assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 

@@ -53,6 +53,9 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     help="What to compute: one of those above.",
 )
 @click.option(
+    "--values", type=click.Path(), metavar="FILE", help="What integrate sums: .npy, one row for each box."
+)
+@click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
 )
 @click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
@@ -85,11 +88,13 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count; a row for each ray
     all       ray, index, id, t, t_enter, t_exit, length; a row for each box that a ray meets
+    integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
     raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
+    raybox cast cells.npz rays.npz -o sums.npy --query integrate --values density.npy
     """
     _check_out(out, options["cluster"], scene, rays)
     geometry, ids = load_scene(scene, options["boxes"])
@@ -122,6 +127,7 @@ def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any)
     from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
+    values = _load_values(how["values"], bool(how["cluster"]))
     shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
     options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
     try:
@@ -131,11 +137,27 @@ def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any)
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
         to = sys.stdout.buffer if out == "-" else out
-        return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **options)
+        return chunked.cast(Scene(geometry), rays, to, query=query, values=values, progress=shown, **options)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {note}", err=True)
         raise
+
+
+def _load_values(path: str | None, clustered: bool) -> Any:
+    """Return the array of a file of values; None without a file."""
+    if path is None:
+        return None
+    if clustered:
+        raise click.UsageError("A cluster takes no --values. Cast on one machine.")
+    import numpy as np
+
+    from raybox.io.formats.common import file_error
+
+    try:
+        return np.load(path, allow_pickle=False, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise file_error(Path(path), f"is no .npy file: {error}", "write it with np.save") from error
 
 
 def _in_words(summary: dict[str, Any]) -> str:

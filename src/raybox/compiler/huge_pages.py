@@ -32,14 +32,14 @@ _MAX_RATIO = 2  # largest size of a reused buffer, relative to the size that is 
 _FREE: deque[Any] = deque()
 
 
-def _machine_bytes() -> int:
+def machine_bytes() -> int:
     """Return the memory of the machine, as far as the system says it."""
     names = "SC_PAGE_SIZE", "SC_PHYS_PAGES"
     known = getattr(os, "sysconf_names", ())
     return prod(map(os.sysconf, names)) if all(name in known for name in names) else sys.maxsize
 
 
-_MACHINE_BYTES = _machine_bytes()
+_MACHINE_BYTES = machine_bytes()
 
 
 def empty(shape: tuple[int, ...], kind: Any) -> Any:

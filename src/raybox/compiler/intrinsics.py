@@ -137,6 +137,12 @@ def lowest_bit(b: Any, mask: Any) -> Any:
     return b.cttz(mask, I1(1))
 
 
+@vector_code(types.int64)
+def popcount(b: Builder, mask: Scalar) -> Scalar:
+    """Return how many bits of an integer are set."""
+    return b.ctpop(mask)
+
+
 @vector_code(types.void)
 def prefetch(_b: Builder, array: Memory, place: Scalar) -> None:
     """Prefetch an array's item, by flat index, for reading."""

@@ -1,13 +1,14 @@
-"""Frozen containers of arrays: rays, boxes, planes, triangle meshes and instances."""
+"""Frozen containers of arrays: rays, boxes, grids, planes, triangle meshes and instances."""
 
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
+from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.rays import Rays
-from raybox.geometry.rows import BoxRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
+from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 
 Bounded = Boxes | Mesh
@@ -19,6 +20,8 @@ __all__ = [
     "Boxes",
     "Cull",
     "Geometry",
+    "Grid",
+    "GridRows",
     "InstanceRows",
     "Instances",
     "Mesh",

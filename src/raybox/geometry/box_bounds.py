@@ -6,6 +6,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.geometry import grid_cells, grid_edges
 from raybox.geometry.mesh import Mesh
 from raybox.validation import Floats, Ints
 
@@ -84,23 +85,11 @@ def of_voxels(occupancy: Any, origin: Any, pitch: Any) -> Bounds:
     cells = _occupied(occupancy)
     start = validation.floats(origin, "origin")
     step = validation.floats(pitch, "pitch")
-    _check_grid(start, step, cells.ndim)
+    grid_edges.check_start("origin", start, step, f"occupancy has {cells.ndim} dimensions", cells.ndim)
 
     # Compute every plane of the grid once, for the cells on both of its sides.
-    with np.errstate(over="ignore", invalid="ignore"):
-        planes = [
-            o + p * np.arange(n + 1)
-            for o, p, n in zip(start, np.broadcast_to(step, start.shape), cells.shape, strict=True)
-        ]
-    if not all(np.isfinite(axis).all() for axis in planes):
-        raise InvalidInput(
-            f"origin + pitch * {cells.shape} must be finite; got origin = {start.tolist()}, "
-            f"pitch = {step.tolist()}. Choose a smaller pitch or another unit."
-        )
-    places = np.nonzero(cells)
-    lower = np.stack([axis[place] for axis, place in zip(planes, places, strict=True)], axis=1)
-    upper = np.stack([axis[place + 1] for axis, place in zip(planes, places, strict=True)], axis=1)
-    return lower, upper
+    edges = grid_edges.spaced("origin", start, step, (0,) * cells.ndim, cells.shape)
+    return grid_cells.bounds_of(edges, np.nonzero(cells))
 
 
 def _check_groups(groups: Ints) -> None:
@@ -133,21 +122,6 @@ def _occupied(occupancy: Any) -> np.ndarray[Any, np.dtype[Any]]:
             f"occupancy must have 2 or 3 dimensions; got shape {cells.shape}. Reshape it to the grid."
         )
     return cells
-
-
-def _check_grid(start: Floats, step: Floats, dims: int) -> None:
-    if start.shape != (dims,) or step.shape not in ((), (dims,)):
-        raise InvalidInput(
-            f"origin must have shape ({dims},), and pitch must be a scalar or have shape ({dims},), as "
-            f"occupancy has {dims} dimensions; got shapes {start.shape} and {step.shape}. "
-            f"Give one number for each axis."
-        )
-    validation.require_finite(start, "origin", "point", "Pass finite numbers")
-    if not ((step > 0) & np.isfinite(step)).all():
-        raise InvalidInput(
-            f"pitch must be finite and above zero on every axis; got {step.tolist()}. "
-            f"If an axis runs the other way, flip the grid: occupancy[::-1]."
-        )
 
 
 def _like_rows(value: Any, name: str, rows: Floats) -> Floats:

@@ -11,6 +11,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
+from raybox.geometry.grid import Grid
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.rows import Rows
 from raybox.geometry.transforms import around
@@ -100,9 +101,11 @@ class Instances:
 
     def __init__(self, geometry: Boxes | Mesh, transforms: Any) -> None:
         if not isinstance(geometry, Boxes | Mesh):
+            way_out = "A scene can hold several geometries: Scene([one, other])."
+            if isinstance(geometry, Grid):
+                way_out = "Pass the boxes of its cells: grid.boxes(grid.occupied)."
             raise InvalidInput(
-                f"Instances are copies of Boxes or of a Mesh; got {type(geometry).__name__}. "
-                "A scene can hold several geometries: Scene([one, other])."
+                f"Instances are copies of Boxes or of a Mesh; got {type(geometry).__name__}. {way_out}"
             )
         if isinstance(geometry, Boxes):
             bad = ~(np.isfinite(geometry.lower) & np.isfinite(geometry.upper)).all(axis=1)

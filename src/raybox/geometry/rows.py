@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from raybox.validation import Floats, freeze
+from raybox.validation import Floats, Ints, freeze
 
 
 class Rows(Protocol):
@@ -44,6 +45,21 @@ class MovingBoxRows(NamedTuple):
     """(M, 3)"""
     directions: Floats
     """(M, 3)"""
+
+
+class GridRows(NamedTuple):
+    """Arrays of a grid; in 2D the third axis is one flat cell at zero."""
+
+    x_edges: Floats
+    """(shape[0] + 1,)"""
+    y_edges: Floats
+    """(shape[1] + 1,)"""
+    z_edges: Floats
+    """(shape[2] + 1,)"""
+    shape: Ints
+    """(3,): cells along each axis"""
+    occupied: NDArray[np.uint8]
+    """(M,) in C order: whether rays may hit a cell; (0,) if they may hit all"""
 
 
 class PlaneRows(NamedTuple):

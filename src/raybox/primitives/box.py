@@ -14,7 +14,8 @@ from raybox.compiler.intrinsics import prefetch
 from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
 from raybox.geometry import BoxRows
-from raybox.primitives.box_planes import entry_times
+from raybox.primitives.box_lengths import write_lengths
+from raybox.primitives.box_planes import entry_times, tie_is_certain
 from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import Mover, Ray, extent
 from raybox.validation import Floats
@@ -30,7 +31,9 @@ __all__ = [
     "prefetch_rows",
     "span",
     "tie",
+    "tie_is_certain",
     "weights",
+    "write_lengths",
 ]
 
 FILLS_BOXES = True
@@ -51,37 +54,6 @@ def prefetch_rows(boxes: BoxRows, i: int) -> None:
     for end_of_row in (0, 2):
         prefetch(boxes.lower, 3 * i + end_of_row)
         prefetch(boxes.upper, 3 * i + end_of_row)
-
-
-@device
-def tie_is_certain(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> bool:
-    """Return whether a ray enters two boxes by one plane, for certain.
-
-    exact: rows of rays, see `raybox.traversal.ray_setup`. Most ties are of this kind (walls in line, cells of
-    a grid), so exact arithmetic is rarely needed.
-    """
-    axis = _entry_axis(boxes, exact, r, i)
-    if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
-        return False
-    if exact[r, 3 + axis] < 0.0:
-        return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
-    return bool(boxes.lower[i, axis] == boxes.lower[j, axis])
-
-
-@device
-def _entry_axis(boxes: BoxRows, exact: Floats, r: int, i: int) -> int:
-    """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
-    best, latest, others = -1, -np.inf, exact[r, 6]
-    for axis in range(3):
-        d = exact[r, 3 + axis]
-        if d != 0.0:
-            plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
-            t = (plane - exact[r, axis]) / d
-            if t > latest:
-                best, latest, others = axis, t, max(others, latest)
-            else:
-                others = max(others, t)
-    return best if latest - others > (abs(latest) + abs(others)) * _PAD + _UNDERFLOW else -1
 
 
 @device
@@ -195,8 +167,12 @@ def _corner(rows: Floats, i: int) -> Vector3:
 @device
 def intersect(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[bool, float]:
     """Return (hit, first contact rounded once) of box i; the ray's range is not empty."""
-    lower = _corner(boxes.lower, i)
-    upper = _corner(boxes.upper, i)
+    return intersect_corners(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+
+
+@inlined
+def intersect_corners(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[bool, float]:
+    """Return (hit, first contact rounded once) of the box with these corners."""
     d = ray.direction
     near0, far0 = _slab(lower[0], upper[0], ray, 0)
     near1, far1 = _slab(lower[1], upper[1], ray, 1)
@@ -225,13 +201,17 @@ def intersect(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[bool, float]:
 @device
 def tie(boxes: BoxRows, ray: Ray | Mover, i: int, j: int) -> int:
     """Compare first contacts with boxes i and j, both hit, exactly: -1, 0 or 1."""
-    axis_i, plane_i = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
-    axis_j, plane_j = entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray)
-    late_i = _after_start(ray, axis_i, plane_i)
-    late_j = _after_start(ray, axis_j, plane_j)
-    if not (late_i and late_j):
-        return int(late_i) - int(late_j)
-    return _entry_order((axis_i, plane_i), (axis_j, plane_j), ray)
+    one = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    return contact_order(one, entry(_corner(boxes.lower, j), _corner(boxes.upper, j), ray), ray)
+
+
+@device
+def contact_order(one: tuple[int, float], other: tuple[int, float], ray: Ray | Mover) -> int:
+    """Compare first contacts with two boxes, given by `entry`, exactly: -1, 0 or 1."""
+    late, other_late = _after_start(ray, one[0], one[1]), _after_start(ray, other[0], other[1])
+    if not (late and other_late):
+        return int(late) - int(other_late)
+    return _entry_order(one, other, ray)
 
 
 @device
@@ -249,12 +229,18 @@ def _beside_start(ray: Ray | Mover, axis: int, plane: float) -> int:
 @device
 def span(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves box i, which it hits: each rounded once."""
+    return span_corners(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+
+
+@inlined
+def span_corners(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[float, float]:
+    """Return `span` of the box with these corners."""
     near = -np.inf
     far = np.inf
     for k in range(3):
         d = ray.direction[k]
         if d != 0.0:
-            first, last = _faces(boxes.lower[i, k], boxes.upper[i, k], d)
+            first, last = _faces(lower[k], upper[k], d)
             near = max(near, time(first, _starts(ray, k)[0], d))
             far = min(far, time(last, _starts(ray, k)[1], d))
     return near, far
@@ -275,6 +261,12 @@ def against(axis: int, d: float) -> Vector3:
 def normal(boxes: BoxRows, ray: Ray | Mover, i: int) -> Vector3:
     """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
     axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
+    return entry_normal(axis, plane, ray)
+
+
+@device
+def entry_normal(axis: int, plane: float, ray: Ray | Mover) -> tuple[float, float, float]:
+    """Return the outward normal of a face that is entered, given by `entry`; see `normal`."""
     if axis < 0 or _beside_start(ray, axis, plane) < 0:
         return 0.0, 0.0, 0.0
     return against(axis, ray.direction[axis])

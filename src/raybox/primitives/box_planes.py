@@ -1,10 +1,14 @@
-"""Entry times of rays into boxes by known planes, eight at a time: one number of a box is read, not six."""
+"""The planes by which rays enter boxes: entry times by known ones, and ties.
+
+Entry times are computed eight at a time: one number of a box is read, not six.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import types
 
-from raybox.compiler.decorators import inlined
+from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory, loop
@@ -15,6 +19,8 @@ from raybox.validation import Floats
 _UPPER = 3  # the first plane that is an upper one
 _WITHIN = 6  # no plane: the ray starts inside
 _T_MIN = 6  # column of a ray's row
+_PAD = 2.0**-50  # four times the relative error of a quotient of a difference
+_UNDERFLOW = 1e-300
 
 
 @vector_code(types.void)
@@ -56,3 +62,34 @@ def entry_times(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> Non
         pairs.status[k] = pairs.status[0]
     fill_up(pairs, number)
     _entry_times(boxes, exact, pairs, number)
+
+
+@device
+def tie_is_certain(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> bool:
+    """Return whether a ray enters two boxes by one plane, for certain.
+
+    exact: rows of rays, see `raybox.traversal.ray_setup`. Most ties are of this kind (walls in line, cells of
+    a grid), so exact arithmetic is rarely needed.
+    """
+    axis = _entry_axis(boxes, exact, r, i)
+    if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
+        return False
+    if exact[r, 3 + axis] < 0.0:
+        return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
+    return bool(boxes.lower[i, axis] == boxes.lower[j, axis])
+
+
+@device
+def _entry_axis(boxes: BoxRows, exact: Floats, r: int, i: int) -> int:
+    """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
+    best, latest, others = -1, -np.inf, exact[r, 6]
+    for axis in range(3):
+        d = exact[r, 3 + axis]
+        if d != 0.0:
+            plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
+            t = (plane - exact[r, axis]) / d
+            if t > latest:
+                best, latest, others = axis, t, max(others, latest)
+            else:
+                others = max(others, t)
+    return best if latest - others > (abs(latest) + abs(others)) * _PAD + _UNDERFLOW else -1

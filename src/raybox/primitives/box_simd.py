@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -131,8 +131,8 @@ def numbers(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
 
 
 @inlined
-def fill_up(pairs: Pairs, number: int) -> None:
-    """Repeat the first pair until eight are full."""
+def fill_up(pairs: Any, number: int) -> None:
+    """Repeat the first pair until eight are full. pairs: anything with arrays `ray` and `item`."""
     for k in range(number, (number + LANES - 1) // LANES * LANES):
         pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
 
@@ -164,7 +164,7 @@ def classify(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
 @vector_code(types.void)
 def _first_contacts(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
-        look_ahead(b, pairs, at, number, partial(_prefetch, b, boxes))
+        look_ahead(b, pairs, at, number, partial(prefetch_box, b, boxes))
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
         known, t = contact((slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
         pairs.status.store(timed_status(known), at)
@@ -181,7 +181,7 @@ def look_ahead(
             prefetch_rows(item)
 
 
-def _prefetch(b: Builder, boxes: Fields, item: Scalar) -> None:
+def prefetch_box(b: Builder, boxes: Fields, item: Scalar) -> None:
     """Prefetch the corners of a box."""
     for corner in (boxes.lower, boxes.upper):
         corner.prefetch_row(b.mul(item, I64(3)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from raybox.exact import definition, instance_definition
 from raybox.exact.definition import Crossing, Ratio, Ray1, Vector
-from raybox.geometry import BoxRows, InstanceRows, PlaneRows, TriangleRows
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, TriangleRows
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
@@ -86,6 +86,12 @@ def _face_normal(crossing: Crossing, ray: Ray1) -> Floats:
     outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
     normal: Floats = outward * _AXES[crossing.axis] + 0.0
     return normal
+
+
+def _cell_points(rows: GridRows, i: int) -> Points:
+    places = np.unravel_index(int(i), tuple(rows.shape.tolist()))
+    edges = [one[k : k + 2].tolist() for one, k in zip(rows[:3], places, strict=True)]
+    return tuple(low for low, _ in edges), tuple(high for _, high in edges)
 
 
 # Planes.
@@ -179,6 +185,7 @@ def _to_world(rows: InstanceRows, instance: int, normal: Floats) -> Floats:
 
 TABLE: dict[type, ExactFunctions | None] = {
     BoxRows: ExactFunctions(_box_contact, _box_time, _box_points),
+    GridRows: ExactFunctions(_box_contact, _box_time, _cell_points),
     PlaneRows: ExactFunctions(_plane_contact, _plane_time),
     TriangleRows: ExactFunctions(_triangle_contact, _triangle_time, _triangle_points),
     InstanceRows: ExactFunctions(_instance_contact, _instance_time),

@@ -10,14 +10,15 @@ from typing import Any
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.exact.double_double import Vector3
-from raybox.geometry import BoxRows, InstanceRows, PlaneRows, Rows, TriangleRows
-from raybox.primitives import box, exact_table, instance, plane, triangle
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
+from raybox.primitives import box, exact_table, grid, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.validation import Floats
 
 TABLE: dict[type, ModuleType] = {
     BoxRows: box,
+    GridRows: grid,
     PlaneRows: plane,
     TriangleRows: triangle,
     InstanceRows: instance,
@@ -40,9 +41,24 @@ def bounds(rows: Rows) -> tuple[Floats, Floats]:
     return lower, upper
 
 
+def own_tree(rows: Rows) -> Any:
+    """Return the module of the tree that a primitive has instead of a tree of boxes, or None.
+
+    It has the functions ``build(rows)``, ``check(tree, rows)`` and ``stats(tree, rows)``, and
+    `raybox.traversal.single.RAY_TRAVERSALS` the traversal.
+    """
+    return getattr(TABLE.get(type(rows)), "TREE", None)
+
+
 def has_simd(rows: Rows) -> bool:
     """Return whether many pairs with these primitives are classified at a time."""
     return hasattr(TABLE[type(rows)], "classify")
+
+
+def has_lengths(rows: Rows) -> bool:
+    """Return whether lengths of rays inside these primitives, or inside instances of these, are computed."""
+    inner = rows.rows if isinstance(rows, InstanceRows) else rows
+    return isinstance(inner, GridRows) or hasattr(TABLE[type(inner)], "write_lengths")
 
 
 def fills_boxes(rows: Rows | Fields) -> bool:
@@ -78,6 +94,11 @@ def first_contacts(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None
 
 def entry_times(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
     """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
+    raise NotImplementedError("compiled code only")
+
+
+def write_lengths(rows: Rows, rays: Any, pairs: Any, span: Any, lengths: Floats) -> None:
+    """Write how long rays are inside of primitives that they hit: see `raybox.primitives.box_lengths`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -135,6 +156,18 @@ def _entry_times(module: ModuleType) -> Any:
 dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
 dispatch_named(
-    (intersect, prefetch_rows, classify, first_contacts, tie_is_certain, tie, span, normal, weights), TABLE
+    (
+        intersect,
+        prefetch_rows,
+        classify,
+        first_contacts,
+        write_lengths,
+        tie_is_certain,
+        tie,
+        span,
+        normal,
+        weights,
+    ),
+    TABLE,
 )
 dispatch(finish_ray, lambda kind: getattr(TABLE[kind], "finish_ray", _nothing) if kind in TABLE else None)

@@ -1,1 +1,1 @@
-"""The queries: nearest, occluded, count, all hits, first; and how rays are scheduled for them."""
+"""The queries: nearest, occluded, count, all hits, first, integrate, deposit; how rays are scheduled."""

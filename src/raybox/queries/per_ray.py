@@ -48,6 +48,10 @@ class PerRay(NamedTuple):
     """whether groups are wide only if few rays go one way from one place"""
     packets: bool = True
     """whether packets are looked for"""
+    grow: Any = None
+    """see `raybox.queries.batches.Plan`"""
+    release: Any = None
+    """likewise"""
 
     def allocate(self, rays: int, options: Any) -> Any:
         """Return the result arrays of so many rays, not yet written."""

@@ -4,7 +4,7 @@ A query is one file (or one folder) beside this one and one line of `raybox.quer
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +22,8 @@ Results = Any
 Options = Any
 """What a query takes beside rays, as a NamedTuple; None for most."""
 
-Run = Callable[[Job], Results]
+Run = Callable[..., Results]
+"""(job) -> the results of one geometry; options that differ from geometry to geometry follow by name"""
 
 
 class RunQuery(Protocol):
@@ -38,6 +39,17 @@ class Request(NamedTuple):
 
     jobs: tuple[Job, ...]
     starts: tuple[int, ...]
+
+
+class Target(NamedTuple):
+    """What a query runs on, as far as its options depend on it."""
+
+    rows: tuple[Any, ...]
+    """of each geometry; of a scene in parts, none, but of their class"""
+    counts: tuple[int, ...]
+    """the length of each geometry"""
+    is_list: bool
+    """whether the user made the scene of a list"""
 
 
 class PartMerger(Protocol):
@@ -60,11 +72,13 @@ class PartMerger(Protocol):
 class FileColumns(NamedTuple):
     """The columns of a query's results in a file."""
 
-    dtypes: Callable[[int, Sequence[str] | None], dict[str, np.dtype[Any]]]
-    """(dimension, ids) -> the columns and their dtypes"""
-    chunks: Callable[[Any, Rays, int, int], Iterator[ChunkResults]]
-    """(scene, rays, number of the first ray, workers) -> results, in the order of the rays"""
+    dtypes: Callable[..., dict[str, np.dtype[Any]]]
+    """(dimension, ids, arguments by name) -> the columns and their dtypes"""
+    chunks: Callable[..., Iterator[ChunkResults]]
+    """(scene, rays, number of the first ray, workers, arguments by name) -> results, in the rays' order"""
     one_row_per_ray: bool = True
+    arguments: tuple[str, ...] = ()
+    """the arguments of the scene's method that a cast may be given: arrays"""
 
 
 class Query(NamedTuple):
@@ -81,6 +95,10 @@ class Query(NamedTuple):
     part_merger: Callable[[RayRows, Any, Options], PartMerger]
     """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
     columns: FileColumns | None = None
+    defaults: Options = None
+    """the options of a call that gives none"""
+    prepare: Callable[[Options, Rays, Target], Options] | None = None
+    """check options against rays and geometries, and return them as the other functions read them"""
 
 
 class RunsQueries(Protocol):

@@ -38,7 +38,12 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     total = len(job.rays.origins)
     results = per_ray.allocate(total, options)
-    plan = Plan(_recorder(per_ray, results, options), partial(per_ray.write_misses, results))
+    plan = Plan(
+        _recorder(per_ray, results, options),
+        partial(per_ray.write_misses, results),
+        grow=per_ray.grow,
+        release=per_ray.release,
+    )
     undecided = traverse_unsorted(job, (0, total), plan).undecided
     if undecided.size:
         _write_exact(per_ray, job, results, options, undecided)
@@ -71,6 +76,8 @@ def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
         recorder,
         partial(per_ray.write_misses, results),
         group_width(job, per_ray.group_widths),
+        grow=per_ray.grow,
+        release=per_ray.release,
         packet_recorder=recorder if per_ray.packets else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,

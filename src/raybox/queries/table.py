@@ -2,10 +2,13 @@
 
 from raybox.queries.all_hits import AllMethod
 from raybox.queries.count import CountMethod
+from raybox.queries.deposit import DepositMethod
 from raybox.queries.first import FirstMethod
+from raybox.queries.integrate import IntegrateMethod
 from raybox.queries.nearest import NearestMethod
 from raybox.queries.occluded import OccludedMethod
 from raybox.queries.query import Query
+from raybox.queries.segments import SegmentsMethod
 from raybox.traversal.protocol import register
 
 
@@ -15,6 +18,9 @@ class QueryMethods(
     CountMethod,
     AllMethod,
     FirstMethod,
+    SegmentsMethod,
+    IntegrateMethod,
+    DepositMethod,
 ):
     """The methods of a scene that run queries."""
 

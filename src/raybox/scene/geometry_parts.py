@@ -25,12 +25,13 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.primitives import exact_table
-from raybox.primitives.table import bounds, has_simd
+from raybox.primitives.table import bounds, has_simd, own_tree
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
 from raybox.validation import Bools, Floats, freeze
 
+_MAX_IDS = 2**62
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
 
 
@@ -39,7 +40,7 @@ class Part(NamedTuple):
 
     geometry: Geometry
     rows: Any
-    tree: Tree
+    tree: Any  # a `Tree`, or that of `own_tree`
     box_rows: tuple[Floats, Floats]
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
@@ -85,6 +86,11 @@ def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
                 f"a Scene of several geometries needs exact times of each; {name} has kernels only. "
                 "Add EXACT to the module of its kernels, or make a Scene of only this one."
             )
+    if len(parts) > 1 and (total := sum(part.size for part in parts)) > _MAX_IDS:
+        raise InvalidInput(
+            f"a Scene of several geometries may have up to 2**62 rows in all; got {total}. "
+            "Make a Scene of each."
+        )
     return parts
 
 
@@ -93,7 +99,7 @@ def _check_kind(geometry: Any) -> Any:
     rows = exact_table.rows_of(geometry)
     if rows is None and not isinstance(geometry, Instances):
         raise InvalidInput(
-            f"a Scene is made of Boxes, a Mesh, Planes, Instances, or a list of these; got "
+            f"a Scene is made of Boxes, a Grid, a Mesh, Planes, Instances, or a list of these; got "
             f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
         )
     return rows
@@ -102,11 +108,14 @@ def _check_kind(geometry: Any) -> Any:
 def make(geometry: Any, quality: str, workers: int) -> Part:
     """Build a geometry's part of a scene."""
     rows = _check_kind(geometry)
-    if len(geometry) >= 2**31:
+    own = own_tree(rows)
+    if own is None and len(geometry) >= 2**31:
         raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
     if quality not in QUALITIES:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
+    if own is not None:
+        return Part(geometry, rows, own.build(rows), bounds(rows), None, refit_policy)
     inner = None
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
@@ -123,6 +132,9 @@ def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
 
 def moved(part: Part, geometry: Geometry) -> Part:
     """Return the part of a geometry that has moved, with its tree refitted."""
+    if own_tree(part.rows) is not None:
+        name = type(geometry).__name__
+        raise InvalidInput(f"update moves boxes and vertices; a {name} stays. Build a new Scene instead.")
     inner = part.inner
     if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
         inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
@@ -147,7 +159,12 @@ def masks(where: Any, made: tuple[Part, ...]) -> list[Bools]:
             f"where must be a list of {len(made)}, a mask or None for each geometry of the scene; "
             f"got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
         )
-    return [validation.mask(one, len(part.geometry)) for one, part in zip(where, made, strict=True)]
+    return [validation.mask(one, *_mask_shapes(part)) for one, part in zip(where, made, strict=True)]
+
+
+def _mask_shapes(part: Part) -> tuple[int, tuple[int, ...] | None]:
+    """Return the number of rows of a mask, and the shape that it may have instead."""
+    return len(part.geometry), getattr(part.geometry, "shape", None)
 
 
 def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
@@ -166,7 +183,11 @@ def _has_sides(rows: Any) -> bool:
 
 def check(part: Part) -> None:
     """Raise `RayboxError` unless the tree of a part is valid."""
-    check_tree(part.tree, *part.box_rows)
+    own = own_tree(part.rows)
+    if own is None:
+        check_tree(part.tree, *part.box_rows)
+    else:
+        own.check(part.tree, part.rows)
     if part.inner:
         check(part.inner)
 
@@ -174,14 +195,22 @@ def check(part: Part) -> None:
 def measured(parts: tuple[Part, ...]) -> dict[str, float]:
     """Return the statistics of the trees of all parts."""
     parts = (*parts, *(part.inner for part in parts if part.inner))
-    each = [stats(part.tree, *part.box_rows) for part in parts]
+    each = [_measured(part) for part in parts]
     if len(each) == 1:
         return each[0]
     total = {key: sum(one[key] for one in each) for key in each[0]}
     total["depth"] = max(one["depth"] for one in each)
     total["bytes_per_box"] = total["bytes"] / max(1, total["boxes"])
-    total["fill"] = sum(one["fill"] * one["nodes"] for one in each) / total["nodes"]
+    total["fill"] = sum(one["fill"] * one["nodes"] for one in each) / max(1, total["nodes"])
     return total
+
+
+def _measured(part: Part) -> dict[str, float]:
+    own = own_tree(part.rows)
+    measures: dict[str, float] = (
+        stats(part.tree, *part.box_rows) if own is None else own.stats(part.tree, part.rows)
+    )
+    return measures
 
 
 def _made(

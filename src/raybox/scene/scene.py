@@ -1,4 +1,4 @@
-"""`Scene`: boxes, triangles, planes and instances in trees, and the queries of rays."""
+"""`Scene`: boxes, grids, triangles, planes and instances in trees, and the queries of rays."""
 
 from functools import partial
 from itertools import accumulate
@@ -12,7 +12,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import Query, Request
+from raybox.queries.query import Query, Request, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
@@ -31,9 +31,10 @@ class Scene(QueryMethods):
 
     Parameters
     ----------
-    geometry : Boxes, Mesh, Planes, Instances, or a list of them
-        The geometry. Indices in results are its rows. For a list, `Hits.geometry` is the geometry that was
-        hit; each has a tree of its own (planes are unbounded: every ray is tested against each).
+    geometry : Boxes, Grid, Mesh, Planes, Instances, or a list of them
+        The geometry. Indices in results are its rows; of a grid, the numbers of its cells. For a list,
+        `Hits.geometry` is the geometry that was hit; each has a tree of its own (planes are unbounded: every
+        ray is tested against each). A grid has a tree of its occupied cells, of a bit or two for each.
     quality : {"balanced", "fast", "best"}
         Of the tree; no result depends on it. "fast": for a scene that is rebuilt often, or queried little.
         "best": for minutes of queries.
@@ -43,7 +44,8 @@ class Scene(QueryMethods):
     Raises
     ------
     InvalidInput
-        If the geometry is of another type, of different D, or has 2**31 rows or more; if quality is unknown.
+        If the geometry is of another type, of different D, or has 2**31 rows or more, but for a grid; if
+        quality is unknown.
 
     Examples
     --------
@@ -105,7 +107,7 @@ class Scene(QueryMethods):
         ----------
         geometry : Boxes, Mesh, Planes, Instances, or a list of them
             Of the type, D and number of rows that the scene has. In a list, an unchanged object costs
-            nothing; the tree of an unchanged object of `Instances` is reused.
+            nothing; the tree of an unchanged object of `Instances` is reused. A `Grid` cannot move.
 
         Examples
         --------
@@ -137,7 +139,8 @@ class Scene(QueryMethods):
         """Return the statistics of the tree: boxes, nodes, depth, bytes, bytes_per_box, fill, cost.
 
         fill is the share of slots in use. cost is the average number of nodes that a line through the bulk of
-        the scene hits: the surface area of all nodes over that of the root (Goldsmith and Salmon 1987).
+        the scene hits: the surface area of all nodes over that of the root (Goldsmith and Salmon 1987). Of a
+        grid whose cells are all occupied, nodes are not stored, nor counted.
         """
         return geometry_parts.measured(self._parts)
 
@@ -157,6 +160,9 @@ class Scene(QueryMethods):
             how = {"workers": workers, "progress": progress, "where": where, "cull": cull}
             return in_default_environment(self._run)(query, rays, options, **how)
         request, source = self._request(rays, where, cull)
+        if query.prepare:
+            counts = tuple(len(part.geometry) for part in self._parts)
+            options = query.prepare(options, rays, Target(source.parts, counts, self._is_list))
         if len(request.jobs) == 1:
             results = query.run(request.jobs[0], options, workers, progress)
         else:

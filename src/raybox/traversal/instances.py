@@ -100,7 +100,9 @@ def traverse_instances(
             continue
         node = int(scratch.node[top])
         if node < 0:
-            above = Scratch(scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited)
+            above = Scratch(
+                scratch.node[top:], scratch.time[top:], scratch.slots, scratch.cells, scratch.visited
+            )
             time = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
             if math.isnan(time):
                 return time

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple, Protocol
 
-from raybox.bvh.node import Tree
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Rows
 from raybox.validation import Bools
@@ -12,7 +11,7 @@ from raybox.validation import Bools
 class Job(NamedTuple):
     """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 
-    tree: Tree
+    tree: Any  # a `Tree`, or the `CellTree` of a grid
     rows: Rows
     rays: Any  # RayRows, or MovingBoxRows of a sweep
     allowed: Bools  # for each primitive, or empty: all

@@ -96,15 +96,29 @@ class ExactHooks(NamedTuple):
     """(recorder, state, job, k) -> bool: write the result of ray k; False: there is no room"""
 
 
+class SegmentHooks(NamedTuple):
+    """A query in the partition of rays by a grid: the state of a ray is returned, and stays in registers."""
+
+    begin_segments: Any
+    """(recorder, k) -> state: the state of ray k, which is in no cell yet"""
+    record_segment: Any
+    """(recorder, state, ray, cell, t_enter, t_exit) -> state: record a stretch; t_enter <= t_exit"""
+    end_segments: Any
+    """(recorder, state, k) -> bool: write the result of ray k; False: there is no room"""
+    has_exact_times: bool = False
+    """whether times are rounded once; otherwise each is off by less than 2^-50 of itself"""
+
+
 class Hooks(NamedTuple):
     """The hooks of one query, by the class of the recorder."""
 
     stream: dict[type, StreamHooks]
     packet: dict[type, PacketHooks]
     exact: dict[type, ExactHooks]
+    segments: dict[type, SegmentHooks] = {}  # noqa: RUF012  # not written to
 
 
-REGISTERED = Hooks({}, {}, {})
+REGISTERED = Hooks({}, {}, {}, {})
 """Every recorder class and its hooks."""
 
 
@@ -113,6 +127,7 @@ def register(hooks: Hooks) -> None:
     REGISTERED.stream.update(hooks.stream)
     REGISTERED.packet.update(hooks.packet)
     REGISTERED.exact.update(hooks.exact)
+    REGISTERED.segments.update(hooks.segments)
 
 
 def record(recorder: Recorder, job: Job, workspace: Workspace, count: int) -> None:
@@ -205,6 +220,26 @@ def finish(recorder: Recorder, state: Recorder, job: Job, k: int) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+def begin_segments(recorder: Any, k: int) -> Any:
+    """Return the state of ray k, which is in no cell yet."""
+    raise NotImplementedError("compiled code only")
+
+
+def record_segment(recorder: Any, state: Any, ray: Any, cell: int, t_enter: float, t_exit: float) -> Any:
+    """Record the stretch of a ray in a cell; return the new state."""
+    raise NotImplementedError("compiled code only")
+
+
+def end_segments(recorder: Any, state: Any, k: int) -> bool:
+    """Write the result of ray k; return False if there was no room."""
+    raise NotImplementedError("compiled code only")
+
+
+def has_exact_times(recorder: Any) -> bool:
+    """Return whether the times of stretches are rounded once."""
+    raise NotImplementedError("compiled code only")
+
+
 def hook_of(table: dict[type, Any], name: str) -> Callable[[type], Any]:
     """Return what picks the hook of this name for a recorder class; flags become constant functions."""
 
@@ -227,6 +262,7 @@ _STUBS: dict[str, tuple[Any, ...]] = {
     ),
     "packet": (write_packets, write_misses, has_room, prefetches_boxes, needs_rays64),
     "exact": (resolve, start, finish),
+    "segments": (begin_segments, record_segment, end_segments, has_exact_times),
 }
 
 for _name, _stubs in _STUBS.items():

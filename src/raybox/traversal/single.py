@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from raybox.bvh.cell_tree import MAX_LEVELS
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, vector_code
@@ -14,7 +15,7 @@ from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, spl
 from raybox.compiler.simd_arrays import Memory
 from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
-from raybox.primitives.ray import get_ray, is_empty
+from raybox.primitives.ray import Mover, Ray, get_ray, is_empty
 from raybox.primitives.table import TABLE, finish_ray
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import near_and_far
@@ -32,6 +33,7 @@ class Scratch(NamedTuple):
     node: Ints32  # the stack
     time: Floats32  # entry times of the nodes of the stack
     slots: Floats32  # entry times of a node's slots
+    cells: Ints  # (levels, 7): the stack of a tree of cells
     visited: Ints  # how many nodes were tested, and how many primitives were resolved
 
 
@@ -41,6 +43,7 @@ def make_scratch() -> Scratch:
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
+        np.empty((MAX_LEVELS, 7), np.int64),
         np.zeros(2, np.int64),
     )
 
@@ -167,14 +170,37 @@ dispatch(traverse_rows, _traversal_of, inline=True)
 
 
 @inlined
+def traverse_by_slabs(rows: Rows, job: Job, ray: Ray | Mover, recorder: Recorder, scratch: Scratch) -> None:
+    """Set up the slabs of a ray and traverse the tree, unless the ray misses all of it."""
+    hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
+    if hit:
+        traverse_rows(rows, job, slabs, ray, recorder, scratch)
+
+
+RAY_TRAVERSALS: dict[type, Callable[..., Any]] = {}
+"""Traversals of trees of their own, by class of rows; `traverse_by_slabs` is that of all others."""
+
+
+def traverse_ray(rows: Rows, job: Job, ray: AnyRay, recorder: Recorder, scratch: Scratch) -> None:
+    """Resolve every allowed primitive that a ray may hit, as the class of the rows requires."""
+    raise NotImplementedError("compiled code only")
+
+
+def _ray_traversal_of(kind: type) -> Callable[..., Any] | None:
+    from raybox.traversal import grid  # noqa: F401  # registers its traversal
+
+    return RAY_TRAVERSALS.get(kind, traverse_by_slabs if kind in TABLE else None)
+
+
+dispatch(traverse_ray, _ray_traversal_of, inline=True)
+
+
+@inlined
 def traverse(job: Job, k: int, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed primitive whose box ray k may hit, nearest first, until none matters."""
     ray = get_ray(job.rays, k)
-    if is_empty(ray):
-        return
-    hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
-    if hit:
-        traverse_rows(job.rows, job, slabs, ray, recorder, scratch)
+    if not is_empty(ray):
+        traverse_ray(job.rows, job, ray, recorder, scratch)
 
 
 @exact_entry

@@ -28,13 +28,12 @@ from raybox.io.chunked.casting import (
     check_target,
     job_facts,
     read_options,
-    run_one_ray,
     write_error,
 )
 from raybox.io.chunked.chunks import CHUNK, RayFile
 from raybox.io.chunked.partitioned import kind_of
 from raybox.io.chunked.readers import open_ray_file
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
+from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
 from raybox.io.formats.common import ReadOptions
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers

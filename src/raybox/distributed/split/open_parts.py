@@ -1,5 +1,6 @@
 """Parts of a scene: which of them are open in memory, and which each ray visits, nearest first."""
 
+import shutil
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -177,3 +178,9 @@ class Routes:
         for group in np.split(more, np.flatnonzero(np.diff(parts)) + 1) if len(more) else ():
             self._waiting.setdefault(int(self._part[self._next[group[0]]]), []).append(group)
         return len(rays) - len(more)
+
+
+def remove_folder(folder: Path, attributes: dict[str, Any]) -> None:
+    """Close the parts of a scene that is no longer used, and remove their folder."""
+    attributes.clear()
+    shutil.rmtree(folder, ignore_errors=True)

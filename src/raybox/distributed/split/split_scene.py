@@ -14,14 +14,14 @@ import numpy as np
 from raybox import validation
 from raybox.bvh.build import QUALITIES
 from raybox.compiler.float_environment import guard_class, in_default_environment
-from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory
+from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file
-from raybox.queries.query import PartMerger, Query
+from raybox.queries.query import PartMerger, Query, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
@@ -38,7 +38,7 @@ _EMPTY: dict[str, Bounded] = {
 class SplitScene(QueryMethods):
     """Boxes or triangles in parts on disk.
 
-    Results equal those of one `Scene`, bit for bit.
+    Results equal those of one `Scene`, bit for bit; sums (`integrate`, `deposit`) within their bounds.
 
     Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
     the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
@@ -102,7 +102,7 @@ class SplitScene(QueryMethods):
         check_memory(memory)
         path = make_folder(folder)
         if folder is None:
-            weakref.finalize(self, _remove_folder, path, vars(self))
+            weakref.finalize(self, remove_folder, path, vars(self))
         try:
             divide(geometry, path, size, build)
         except BaseException as error:
@@ -223,7 +223,8 @@ class SplitScene(QueryMethods):
         """
         if query not in file_queries():
             raise InvalidInput(f"query must be one of {', '.join(file_queries())}; got {query!r}.")
-        _, visits = self._visit_parts(QUERIES[query], rays, None, **options)
+        prepared = self._prepared(QUERIES[query], rays, QUERIES[query].defaults)
+        _, visits = self._visit_parts(QUERIES[query], rays, prepared, **options)
         return visits.reshape(rays.shape)
 
     def check(self) -> None:
@@ -254,10 +255,18 @@ class SplitScene(QueryMethods):
     ) -> Any:
         """Return the public results of a query for all rays."""
         arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
+        options = self._prepared(query, rays, options)
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
-        source = Source(rays, (rows,), picked=True, sizes=(len(self),))
-        return query.present(results, rays.shape, source, options)
+        return query.present(
+            results, rays.shape, Source(rays, (rows,), picked=True, sizes=(len(self),)), options
+        )
+
+    def _prepared(self, query: Query, rays: Any, options: Any) -> Any:
+        """Return the options of a query, checked."""
+        check_rays(rays, self.ndim_space)
+        target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False)
+        return query.prepare(options, rays, target) if query.prepare else options
 
     def _visit_parts(
         self,
@@ -270,11 +279,7 @@ class SplitScene(QueryMethods):
         where: Any = None,
         cull: Cull = None,
     ) -> tuple[PartMerger, Ints]:
-        """Visit parts until every ray has its result.
-
-        Return the results, and each ray's number of visits.
-        """
-        check_rays(rays, self.ndim_space)
+        """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         threads = check_workers(workers)
         allowed = None if where is None else validation.mask(where, len(self))
         like = _EMPTY[self.kind].rows()
@@ -285,16 +290,9 @@ class SplitScene(QueryMethods):
 
         def visit(part: OpenPart, which: Ints) -> None:
             mask = None if allowed is None else allowed[part.numbers]
-            arguments = {"rays": flat[which], "workers": threads, "where": mask, "cull": cull}
-            merger.visit(part, which, arguments)
+            merger.visit(part, which, {"rays": flat[which], "workers": threads, "where": mask, "cull": cull})
 
         routes = Routes(self._part_bounds.all(flat, workers=threads))
         with bar(len(flat), progress) as advance:
             routes.visit_all(self._open_parts, self._lock, visit, merger.limit, advance)
         return merger, routes.visits
-
-
-def _remove_folder(folder: Path, attributes: dict[str, Any]) -> None:
-    """Close the parts of a scene that is no longer used, and remove their folder."""
-    attributes.clear()
-    shutil.rmtree(folder, ignore_errors=True)

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from typing import cast as typed
 
-import numpy as np
-
 from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, OutOfMemory, RayboxError
-from raybox.geometry import Bounded, Rays
+from raybox.geometry import Bounded, Grid
 from raybox.io import checksums
-from raybox.io.chunked import pipeline
+from raybox.io.chunked import pipeline, result_columns
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
-from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, kind_of
+from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import QUERIES, OutputSpec, column_dtypes
@@ -52,6 +50,7 @@ def cast(  # noqa: PLR0913
     out: str | os.PathLike[str] | BinaryIO,
     *,
     query: str = "nearest",
+    values: Any = None,
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
     invalid: str = "raise",
@@ -68,15 +67,17 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes or of a Mesh.
+        A scene of Boxes, of a Mesh or of a Grid.
     rays : str or path
         Read chunk by chunk: ``.parquet .npy .csv .las .laz``, uncompressed ``.npz``, and ``.zarr`` (version
         3: a group of ``origins directions [t_min t_max]``, or of ``points``). ``.ply .pcd`` and other
         ``.npz`` are loaded whole.
     out : str, path, or binary file
         ``.parquet .npy .csv .npz .zarr``. An open file gets CSV, and cannot be resumed.
-    query : {"nearest", "occluded", "count", "all"}
+    query : {"nearest", "occluded", "count", "all", "integrate"}
         The query.
+    values : array_like, shape (M,) or (M, C), optional
+        For ``integrate``: see `Scene.integrate`. Sums are reproducible.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
     origin : X, Y, Z, optional
@@ -121,19 +122,24 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    check_arguments(scene, query, ids, chunk)
+    check_arguments(scene, query, ids, chunk, Bounded | Grid)
+    arguments = result_columns.array_arguments(query, values=values)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
     if target:
         check_target(target, Path(rays))
     source = open_ray_file(Path(rays), options)
-    run_one_ray(scene, query, source.dimension)
+    result_columns.run_one_ray(scene, query, source.dimension, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]
-    spec = OutputSpec(Path(), column_dtypes(query, source.dimension, names), names, threads.check)
-    job = CastJob(source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers())
+    spec = OutputSpec(
+        Path(), column_dtypes(query, source.dimension, names, **arguments), names, threads.check
+    )
+    job = CastJob(
+        source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments
+    )
     if target is None:
         writer = CsvStreamWriter(spec, typed(BinaryIO, out))
         resumed, done = 0, pipeline.run(job, writer)
@@ -144,15 +150,17 @@ def cast(  # noqa: PLR0913
     return Summary(done.position.first, done.hit_count, done.rows, resumed, seconds)
 
 
-def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
+def check_arguments(
+    scene: Any, query: str, ids: Sequence[str] | None, chunk: Any, kinds: Any = Bounded
+) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
     if not isinstance(scene, Scene | PartitionedScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
-    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded):
+    if isinstance(scene, Scene) and not isinstance(scene.geometry, kinds):
         raise InvalidInput(
-            f"rays of files and of clusters are cast at Boxes or a Mesh; got {scene!r}. "
+            f"rays of files are cast at Boxes, a Mesh or (not by clusters) a Grid; got {scene!r}. "
             "Cast them at one geometry after the other, or call the scene's own methods."
         )
     if query not in QUERIES:
@@ -184,21 +192,15 @@ def is_same_file(target: Path, source: Path) -> bool:
     return target.resolve() == source.resolve()
 
 
-def run_one_ray(scene: AnyScene, query: str, dimension: int) -> None:
-    """Run a query for one ray, which checks the dimension and compiles, before any work."""
-    getattr(scene, query)(Rays(np.zeros((1, dimension)), np.ones((1, dimension))))
-
-
 def _cast_to_file(
     job: CastJob, spec: OutputSpec, target: Path, options: ReadOptions
 ) -> tuple[int, CastProgress]:
-    """Cast the rest of a file.
-
-    Return the rays done before, and the progress.
+    """Cast the rest of a file; return the rays done before, and the progress.
 
     An error gets a note on the results that are stored.
     """
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
+    facts |= {name: f"checksum {checksums.of_arrays(array)[:16]}" for name, array in job.arguments.items()}
     fingerprint = checksums.fingerprint(job.source.path)
     journal: Journal | None = None
     try:
@@ -247,7 +249,7 @@ def job_facts(
     return {
         "raybox": __version__,
         "query": query,
-        "scene": _scene_text(scene),
+        "scene": scene_text(scene),
         "ids": None if ids is None else f"checksum {checksums.of_text(*ids)[:16]}",
         "origin": None if options.origin is None else list(options.origin),
         "invalid": options.invalid,
@@ -259,16 +261,6 @@ def write_error(target: Path, error: OSError) -> RayboxError:
     """Return the error for an output that cannot be written."""
     problem = f"cannot be written: {pipeline.reason(error)}"
     return file_error(target, problem, pipeline.way_out(error))
-
-
-def _scene_text(scene: AnyScene) -> str:
-    """Return the size and checksum of a scene."""
-    kind = "boxes" if kind_of(scene) == "boxes" else "triangles"
-    if not isinstance(scene, Scene):
-        return f"{len(scene)} {kind} in {scene.parts} parts, checksum {scene.digest[:16]}"
-    names = ("lower", "upper") if kind == "boxes" else ("vertices", "faces")
-    checksum = checksums.of_arrays(*(getattr(scene.geometry, name) for name in names))
-    return f"{len(scene)} {kind}, checksum {checksum[:16]}"
 
 
 def _check_rays_done(job: CastJob, journal: Journal) -> None:

@@ -1,9 +1,10 @@
 """The interface of a scene in parts on disk, as casts of files use it."""
 
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from raybox.geometry import Boxes
+from raybox.geometry import Boxes, Grid
+from raybox.io import checksums
 from raybox.scene.scene import Scene
 
 
@@ -57,3 +58,21 @@ def kind_of(scene: AnyScene) -> str:
     if isinstance(scene, Scene):
         return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
     return scene.kind
+
+
+def content_of(geometry: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return what a geometry is made of, and the arrays that define it."""
+    if isinstance(geometry, Grid):
+        return "cells", (*geometry.edges, geometry.rows().occupied)
+    if isinstance(geometry, Boxes):
+        return "boxes", (geometry.lower, geometry.upper)
+    return "triangles", (geometry.vertices, geometry.faces)
+
+
+def scene_text(scene: AnyScene) -> str:
+    """Return the size and checksum of a scene."""
+    if not isinstance(scene, Scene):
+        kind = "boxes" if scene.kind == "boxes" else "triangles"
+        return f"{len(scene)} {kind} in {scene.parts} parts, checksum {scene.digest[:16]}"
+    kind, arrays = content_of(scene.geometry)
+    return f"{len(scene)} {kind}, checksum {checksums.of_arrays(*arrays)[:16]}"

@@ -6,7 +6,7 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
@@ -40,6 +40,8 @@ class CastJob(NamedTuple):
     threads: StageThreads
     progress: bool
     buffers: ChunkBuffers
+    arguments: dict[str, Any] = {}  # noqa: RUF012
+    """What the query takes beside rays."""
 
 
 def run(job: CastJob, writer: Writer, journal: Journal | None = None) -> CastProgress:
@@ -59,9 +61,9 @@ def run(job: CastJob, writer: Writer, journal: Journal | None = None) -> CastPro
         own_workers, *other_workers = split_workers(job.scene, job.workers)
         try:
             for workers in other_workers:
-                threads.start(queries.run, job.scene, job.query, workers)
+                threads.start(queries.run, job.scene, job.query, workers, job.arguments)
             with suppress(Stopped):
-                queries.run(job.scene, job.query, own_workers)
+                queries.run(job.scene, job.query, own_workers, job.arguments)
                 writing.join()  # the reader may still wait to pass a chunk on
         finally:
             threads.stop.set()

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox import validation
+from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io.chunked import column_kernels
 from raybox.queries import table
@@ -17,9 +19,22 @@ QUERIES = table.file_queries()
 SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
 
 
-def column_dtypes(query: str, dimension: int, ids: Sequence[str] | None) -> dict[str, np.dtype[Any]]:
+def column_dtypes(
+    query: str, dimension: int, ids: Sequence[str] | None, **arguments: Any
+) -> dict[str, np.dtype[Any]]:
     """Return the columns of a query's results, and their dtypes."""
-    return _columns_of(query).dtypes(dimension, ids)
+    return _columns_of(query).dtypes(dimension, ids, **arguments)
+
+
+def array_arguments(query: str, **given: Any) -> dict[str, Any]:
+    """Return the arguments that were given, of those that a cast of the query takes."""
+    arguments = {name: validation.array(value, name) for name, value in given.items() if value is not None}
+    for name in arguments.keys() - set(_columns_of(query).arguments):
+        takers = [other for other in QUERIES if name in _columns_of(other).arguments]
+        raise InvalidInput(
+            f"{name} are for query {' or '.join(map(repr, takers))}; got them with {query!r}. Leave them out."
+        )
+    return arguments
 
 
 def has_one_row_per_ray(query: str) -> bool:
@@ -27,12 +42,21 @@ def has_one_row_per_ray(query: str) -> bool:
     return _columns_of(query).one_row_per_ray
 
 
-def run_query(scene: Any, query: str, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
+def run_query(
+    scene: Any, query: str, rays: Rays, first: int, workers: int, **arguments: Any
+) -> Iterator[ChunkResults]:
     """Yield the results of a chunk of rays, in their order.
 
     First: the number of its first ray.
     """
-    return _columns_of(query).chunks(scene, rays, first, workers)
+    return _columns_of(query).chunks(scene, rays, first, workers, **arguments)
+
+
+def run_one_ray(scene: Any, query: str, dimension: int, **arguments: Any) -> None:
+    """Run a query for one ray, which checks arguments and compiles, before any work."""
+    ray = Rays(np.zeros((1, dimension)), np.ones((1, dimension)))
+    for _ in run_query(scene, query, ray, 0, 1, **arguments):
+        pass
 
 
 def as_array(column: Column) -> NDArray[Any]:

@@ -116,7 +116,7 @@ class OrderedQueries:
         self.error: BaseException | None = None
         """The error of the first chunk that failed; all before it is passed on, and nothing after it."""
 
-    def run(self, scene: Any, query: str, workers: int) -> None:
+    def run(self, scene: Any, query: str, workers: int, arguments: dict[str, Any]) -> None:
         """Query chunks until there are no more; called by each thread."""
         while (started := self._next()) is not None:
             turn, chunk = started
@@ -124,7 +124,9 @@ class OrderedQueries:
             error: BaseException | None = None
             try:
                 if isinstance(chunk, Chunk):
-                    self._pass_on(turn, chunk, run_query(scene, query, chunk.rays, chunk.first, workers))
+                    results = run_query(scene, query, chunk.rays, chunk.first, workers, **arguments)
+                    self._pass_on(turn, chunk, results)
+                    del results
                     del chunk
                     continue
                 error = chunk

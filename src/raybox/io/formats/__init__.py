@@ -8,6 +8,7 @@ module                    reads
 ``parquet``               .parquet, likewise; ``parquet_footer``
 ``obj stl ply glb``       meshes; .ply also points
 ``ifc cityjson vox``      one box for each product, city object, voxel
+``grid_files``            .vox .npy .npz: a grid and its occupied cells, by ``load_grid``
 ``point_clouds pcd``      .las .laz, .pcd: points, which an origin turns into rays
 ========================  ===========================================================================
 
@@ -15,8 +16,9 @@ A format is one module and one line of ``table``.
 """
 
 from raybox.io.formats.common import Loaded
+from raybox.io.formats.grid_files import load_grid
 from raybox.io.formats.loading import contents, load, read
 from raybox.io.formats.saving import Saveable, check_target, save
 from raybox.io.formats.table import FORMATS
 
-__all__ = ["FORMATS", "Loaded", "Saveable", "check_target", "contents", "load", "read", "save"]
+__all__ = ["FORMATS", "Loaded", "Saveable", "check_target", "contents", "load", "load_grid", "read", "save"]

@@ -37,6 +37,16 @@ class Loaded(NamedTuple):
     labels: Labels = {}  # noqa: RUF012 - a default that is never written to
 
 
+class GridCells(NamedTuple):
+    """The cells of a grid in a file; origin and pitch where the file has them."""
+
+    occupied: NDArray[np.bool_]
+    first: tuple[int, ...]
+    """the place of the first cell, in cells from the origin"""
+    origin: Floats | None = None
+    pitch: Floats | None = None
+
+
 class FileArrays(NamedTuple):
     """Arrays of a file, unchecked.
 

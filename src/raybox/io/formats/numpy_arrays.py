@@ -10,7 +10,7 @@
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -26,17 +26,22 @@ WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2)}
 
 def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     """Return the arrays of an `.npz` file that raybox uses."""
+    members, loaded = load_members(path, (*NAMES, "id"))
+    ids = loaded.pop("id", None)
+    if not any(set(arrays) <= set(loaded) for arrays in KINDS.values()):
+        problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
+        raise file_error(path, problem, "name them lower, upper or origins, directions or points")
+    arrays = {name: as_floats(array, path, name) for name, array in loaded.items()}
+    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
+
+
+def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, NDArray[Any]]]:
+    """Return the names of all arrays of an `.npz` file, and those arrays of the given names that it has."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in members.values():
             archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
-        loaded = {name: _member(archive, members[name], path) for name in NAMES if name in members}
-        ids = _member(archive, members["id"], path) if "id" in members else None
-    if not any(set(arrays) <= set(loaded) for arrays in KINDS.values()):
-        problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
-        raise file_error(path, problem, "name them lower, upper or origins, directions or points")
-    arrays = {name: _floats(array, path, name) for name, array in loaded.items()}
-    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
+        return list(members), {n: _member(archive, members[n], path) for n in names if n in members}
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
@@ -54,12 +59,17 @@ def read_npy(path: Path, options: ReadOptions) -> FileArrays:
 
     Without ``options.kind`` its width decides, or an error.
     """
+    table = as_floats(load_array(path), path, "")
+    kind = table_kind(table.shape, path, options)
+    return FileArrays(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Return the array of an `.npy` file, after a check of its header against its size."""
     with path.open("rb") as file:
         header(file, path.stat().st_size, path, "")
         file.seek(0)
-        table = _floats(np.lib.format.read_array(file, allow_pickle=False), path, "")
-    kind = table_kind(table.shape, path, options)
-    return FileArrays(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def table_kind(shape: tuple[int, ...], path: Path, options: ReadOptions) -> str | None:
@@ -136,7 +146,7 @@ def check_numbers(dtype: np.dtype[Any], path: Path, name: str) -> None:
         raise file_error(path, f"holds {dtype}, not real numbers", "save it as float64", name)
 
 
-def _floats(array: NDArray[Any], path: Path, name: str) -> Floats:
+def as_floats(array: NDArray[Any], path: Path, name: str) -> Floats:
     """Return an array of real numbers as float64."""
     check_numbers(array.dtype, path, name)
     return array.astype(np.float64, copy=False)

@@ -1,4 +1,4 @@
-"""MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order.
+"""MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order, or a grid of unit cells.
 
 The cells of a single model are those of the model, from 0 to its size, wherever its scene places it. Several
 models are placed by the translations of the scene; a rotated model is refused.
@@ -11,17 +11,20 @@ those of newer ones are the models of one shape, numbered by ``_f``.
 import re
 import struct
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry import Boxes
-from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
+from raybox.io.formats.common import GridCells, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 
 Cells = NDArray[np.int64]
+MAX_MODEL_SIZE = 256  # cells along an axis of a model: voxels have coordinates of one byte
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
@@ -41,6 +44,14 @@ class VoxModel(NamedTuple):
 
     size: Cells
     cells: Cells
+
+
+class PlacedModel(NamedTuple):
+    """The size of a model, its filled cells in the scene, and the cell of its lower corner there."""
+
+    size: Cells
+    cells: Cells
+    corner: Cells
 
 
 class SceneNode(NamedTuple):
@@ -64,8 +75,42 @@ class VoxContent(NamedTuple):
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the voxels of a `.vox` file as boxes of edge 1."""
-    lower = _filled_cells(_content(path.read_bytes(), path), path).astype(np.float64)
+    placed = _placed_models(_content(path.read_bytes(), path), path)
+    cells = np.concatenate([np.zeros((0, 3), np.int64), *(model.cells for model in placed)])
+    lower = cells.astype(np.float64)
     return Loaded(Boxes(lower, lower + 1.0))
+
+
+def read_grid(path: Path) -> GridCells:
+    """Return the filled cells of a `.vox` file in a grid around all its models."""
+    placed = _placed_models(_content(path.read_bytes(), path), path)
+    _check_extents(placed, path)
+    first = np.min([model.corner for model in placed], axis=0)
+    last = np.max([model.corner + model.size for model in placed], axis=0)
+    occupied = _no_cells(tuple((last - first).tolist()), path)
+    for model in placed:
+        occupied[tuple((model.cells - first).T)] = True
+    return GridCells(occupied, tuple(first.tolist()))
+
+
+def _no_cells(shape: tuple[int, ...], path: Path) -> NDArray[np.bool_]:
+    """Return a mask of this shape without a filled cell."""
+    if prod(shape) > machine_bytes():  # models may be far from each other
+        size = " x ".join(map(str, shape))
+        problem = f"its models lie in a grid of {size} cells, more than fit into memory"
+        raise file_error(path, problem, "move the models together, or load boxes: raybox.load")
+    return np.zeros(shape, np.bool_)
+
+
+def _check_extents(placed: list[PlacedModel], path: Path) -> None:
+    """Raise `FileFormatError` unless there are models, of sizes that voxels can fill."""
+    if not placed:
+        raise file_error(path, "its scene places no model", "save it again in MagicaVoxel")
+    for model in placed:
+        if (model.size < 1).any() or (model.size > MAX_MODEL_SIZE).any():
+            size = " x ".join(map(str, model.size.tolist()))
+            problem = f"a model of {size} cells, not 1 to {MAX_MODEL_SIZE} along each axis"
+            raise file_error(path, problem, "save it again in MagicaVoxel")
 
 
 def _content(data: bytes, path: Path) -> VoxContent:
@@ -93,8 +138,8 @@ def _content(data: bytes, path: Path) -> VoxContent:
     return content
 
 
-def _filled_cells(content: VoxContent, path: Path) -> Cells:
-    """Return the filled cells of the file: one model, the first frame, or the models of the scene."""
+def _placed_models(content: VoxContent, path: Path) -> list[PlacedModel]:
+    """Return one model or the first frame at its own cells, or the models of the scene."""
     models = content.models
     if not models:
         raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
@@ -102,11 +147,15 @@ def _filled_cells(content: VoxContent, path: Path) -> Cells:
         problem = f"its PACK chunk announces {content.packed} models, the file holds {len(models)}"
         raise file_error(path, problem, "copy or download it again")
     if len(models) > 1 and content.nodes:
-        return _placed_cells(models, content.nodes, path)
+        return _scene_models(models, content.nodes, path)
     if len(models) > 1 and content.packed is None:
         problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
         raise file_error(path, problem, "save it again in MagicaVoxel")
-    return models[0].cells
+    return [_place(models[0], np.zeros(3, dtype=np.int64))]
+
+
+def _place(model: VoxModel, corner: Cells) -> PlacedModel:
+    return PlacedModel(model.size, model.cells + corner, corner)
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
@@ -208,12 +257,12 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _placed_cells(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> Cells:
-    """Return the cells of all models, placed.
+def _scene_models(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> list[PlacedModel]:
+    """Return all models of a scene, placed.
 
     A translation moves a model's middle cell.
     """
-    placed, waiting, visited = list[Cells](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
+    placed, waiting, visited = list[PlacedModel](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
     while waiting:
         name, place = waiting.pop()
         node = nodes.get(name)
@@ -222,6 +271,6 @@ def _placed_cells(models: list[VoxModel], nodes: dict[int, SceneNode], path: Pat
                 path, f"its scene is no tree of its models at node {name}", "save it again in MagicaVoxel"
             )
         visited.add(name)
-        placed += [models[k].cells - models[k].size // 2 + place + node.shift for k in node.models]
+        placed += [_place(models[k], place + node.shift - models[k].size // 2) for k in node.models]
         waiting += [(child, place + node.shift) for child in reversed(node.children)]
-    return np.concatenate([np.zeros((0, 3), dtype=np.int64), *placed])
+    return placed

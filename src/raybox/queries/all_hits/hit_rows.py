@@ -16,7 +16,8 @@ from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import first_contacts, tie_is_certain
-from raybox.queries.all_hits.recorder import PACKED, PAIRS, SORTED, AllHitsRecorder
+from raybox.queries.all_hits.recorder import PACKED, SORTED, AllHitsRecorder
+from raybox.queries.hit_pairs import PAIRS
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import LANES, RESULT, T_MIN

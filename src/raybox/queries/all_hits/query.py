@@ -9,6 +9,7 @@ import numpy as np
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
+from raybox.queries import hit_pairs
 from raybox.queries.all_hits import hit_rows, recorder
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, ExactAllHits, run
@@ -102,12 +103,12 @@ QUERY = Query(
     hooks=Hooks(
         stream={
             AllHitsRecorder: StreamHooks(
-                record=recorder.record,
+                record=hit_pairs.record,
                 write_results=hit_rows.write_results,
                 certain_hits=recorder.CertainAllHits,
                 record_certain=recorder.record_certain,
                 ends_rays=False,
-                has_unwritten=recorder.has_unwritten,
+                has_unwritten=hit_pairs.has_unwritten,
             )
         },
         packet={

@@ -6,19 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
-from raybox.compiler.simd import F64, I32, I64, Builder, Lanes, Scalar, constant, splat
+from raybox.compiler.simd import F64, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs
-from raybox.primitives.status import HIT, UNDECIDED
+from raybox.queries.hit_pairs import CertainPairs, add_certain
 from raybox.queries.hit_sorting import HitArrays
-from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet import PacketAtBox
 from raybox.traversal.ray_setup import LANES, PASSES
-from raybox.traversal.ray_state import mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS, Workspace
 from raybox.validation import Ints
@@ -36,45 +33,21 @@ class AllHitsRecorder(NamedTuple):
     counts: Ints  # for each ray: how many hits its row has
 
 
-PAIRS, SORTED = 0, 1  # places in `AllHitsRecorder.size`
+SORTED = 1  # place in `AllHitsRecorder.size`, beside `PAIRS`
 PACKED = -2  # where rows of rays in packets begin, counted down from here
 
 
-@device
-def record(recorder: AllHitsRecorder, _job: Job, workspace: Workspace, count: int) -> None:
-    """Add the hits among resolved candidates to the pairs."""
-    found, pairs = workspace.pairs, recorder.pairs
-    size = recorder.size[PAIRS]
-    for p in range(count):
-        if found.status[p] == UNDECIDED:
-            mark_undecided(workspace, found.ray[p])
-        elif found.status[p] == HIT:
-            if size + LANES <= pairs.ray.size:
-                pairs.ray[size], pairs.item[size] = found.ray[p], found.item[p]
-                pairs.high[size] = found.high[p]
-            size += 1
-    recorder.size[PAIRS] = size
-
-
-class CertainAllHits(CertainHits):
+class CertainAllHits(CertainPairs):
     """Records certain hits as pairs, but not boxes that may be hit where the range begins: those tie."""
 
-    timed = False
-    records_most = True
-
-    def record(self, slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
-        """Add certain hits to the pairs."""
-        b, pairs = self.b, self.recorder.pairs
+    def certain(self, near: Lanes, far: Lanes) -> Lanes:
+        """Return which rays hit a slot's box for certain, and after the beginning of their range."""
         later = (near > self.rays.margin).choose(near, np.inf)
-        certain = is_certain(later, far, self.rays.room)
-        size = self.recorder.size.get(PAIRS)
-        after = b.add(size, b.ctpop(certain.mask()))
-        with b.if_then(b.icmp_signed("<=", b.add(size, I64(LANES)), pairs.ray.size)):
-            pairs.ray.squeeze(self.rays.rays, certain, size)
-            pairs.item.store(splat(b, self.slots.item(slot), self.rays.count), size)
-            pairs.high.store(constant(b, F64, self.rays.count, np.inf), size)
-        self.recorder.size.put(after, PAIRS)
-        return undecided(near, far, certain)
+        return is_certain(later, far, self.rays.room)
+
+    def write_more(self, size: Scalar) -> None:
+        """Write that no hit is where the range begins."""
+        self.recorder.pairs.high.store(constant(self.b, F64, self.rays.count, np.inf), size)
 
 
 @device
@@ -82,21 +55,10 @@ def record_certain(
     recorder: AllHitsRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
 ) -> bool:
     """Add a certain hit of one ray to the pairs."""
-    node, _, slot = spot
-    if not workspace.slots[slot] > workspace.single[MARGIN]:
+    if not workspace.slots[spot[2]] > workspace.single[MARGIN]:
         return False
-    pairs, size = recorder.pairs, recorder.size[PAIRS]
-    if size + LANES <= pairs.ray.size:
-        pairs.ray[size], pairs.item[size] = r, ~job.tree.nodes[node, CHILD + slot]
-        pairs.high[size] = np.inf
-    recorder.size[PAIRS] = size + 1
+    add_certain(recorder, job, spot, r, np.inf)
     return True
-
-
-@device
-def has_unwritten(recorder: AllHitsRecorder) -> bool:
-    """Return whether a group was traversed whose hits had no room."""
-    return recorder.size[PAIRS] > 0
 
 
 def intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:

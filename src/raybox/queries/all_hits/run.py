@@ -12,9 +12,10 @@ from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.ray import Ray, get_ray
 from raybox.primitives.table import intersect
 from raybox.queries.all_hits import hit_rows
-from raybox.queries.all_hits.recorder import PAIRS, SORTED, AllHitsRecorder
+from raybox.queries.all_hits.recorder import SORTED, AllHitsRecorder
 from raybox.queries.batches import Plan, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
+from raybox.queries.hit_pairs import PAIRS, room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import batches_of, group_width
@@ -27,7 +28,7 @@ from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
 _GROUP_WIDTHS = 4, 4, 4, 4
-_EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
+EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
 _MOST = 1 << 20  # pairs: memory for more is not reused
 _SPARE = 1.1  # times as much room as seems to be needed
 _PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
@@ -43,7 +44,7 @@ class AllResults(NamedTuple):
     t: Floats
 
 
-class _Exact(NamedTuple):
+class ExactRows(NamedTuple):
     """Counts, and hits in order, of rays one after the other."""
 
     counts: Ints
@@ -98,9 +99,9 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     total = len(job.rays.origins)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
-            return _joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
-        exact = threads(lambda begin, end: _run_exact(select_rays(job, slice(begin, end))), total)
-    return _joined([AllResults(_offsets(part.counts), part.index, part.t) for part in exact])
+            return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
+        exact = threads(lambda begin, end: run_exact(select_rays(job, slice(begin, end))), total)
+    return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
 def _part_of(job: Job, span: tuple[int, int]) -> Job:
@@ -142,11 +143,11 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     """
     streams, order, undecided, packets = traversed
     parts = threads(
-        lambda begin, end: _run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
+        lambda begin, end: run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
     )
-    exact = _Exact(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
+    exact = ExactRows(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
     counts[undecided], where[undecided] = exact.counts, -1
-    offsets = _offsets(counts)
+    offsets = offsets_of(counts)
     index, t = (huge_pages.pooled((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
 
     def copy(begin: int, end: int) -> None:
@@ -165,12 +166,12 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     return AllResults(offsets, index, t)
 
 
-def _run_exact(job: Job) -> _Exact:
+def run_exact(job: Job) -> ExactRows:
     """Return every hit of the rays of a job by the exact single-ray traversal."""
     begin, end = 0, len(job.rays.origins)
     counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
     indices, times = [np.empty(0, np.int64)], [np.empty(0)]
-    size = _EXACT_ROOM
+    size = EXACT_ROOM
     while begin < end:
         recorder = ExactAllHits(make_hit_arrays(size), count, np.zeros(1, np.int64), counts)
         begin = traverse_rays(job, (begin, end), make_scratch(), recorder)
@@ -178,10 +179,10 @@ def _run_exact(job: Job) -> _Exact:
         indices.append(recorder.hits.index[:used].copy())
         times.append(recorder.hits.t[:used].copy())
         size = max(2 * size, int(count[0]))
-    return _corrected(job, _Exact(counts, np.concatenate(indices), np.concatenate(times)))
+    return _corrected(job, ExactRows(counts, np.concatenate(indices), np.concatenate(times)))
 
 
-def _corrected(job: Job, found: _Exact) -> _Exact:
+def _corrected(job: Job, found: ExactRows) -> ExactRows:
     """Return hits with those of undecided rays replaced by what the exact fallback finds."""
     decided = list(undecided_hits(job))
     if not decided:
@@ -192,17 +193,17 @@ def _corrected(job: Job, found: _Exact) -> _Exact:
     counts[numbers] = 0
     places = np.repeat(np.cumsum(counts)[numbers], [part.size for part in index])
     counts[numbers] = [part.size for part in index]
-    return _Exact(
+    return ExactRows(
         counts,
         np.insert(found.index[stay], places, np.concatenate(index)),
         np.insert(found.t[stay], places, np.concatenate(times)),
     )
 
 
-_NO_HITS = _Exact(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NO_HITS = ExactRows(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
-def _offsets(counts: Ints) -> Ints:
+def offsets_of(counts: Ints) -> Ints:
     """Return where each ray's hits begin, and where the last ones end."""
     offsets = np.empty(counts.size + 1, np.int64)
     offsets[0] = 0
@@ -210,12 +211,12 @@ def _offsets(counts: Ints) -> Ints:
     return offsets
 
 
-def _joined(parts: list[AllResults]) -> AllResults:
+def joined(parts: list[AllResults]) -> AllResults:
     """Return the results of batches, one after the other."""
     if len(parts) == 1:
         return parts[0]
     counts: Iterable[Ints] = (np.diff(part.offsets) for part in parts)
-    offsets = _offsets(np.concatenate([np.empty(0, np.int64), *counts]))
+    offsets = offsets_of(np.concatenate([np.empty(0, np.int64), *counts]))
     index = join_arrays([part.index for part in parts], np.int64)
     return AllResults(offsets, index, join_arrays([part.t for part in parts], np.float64))
 
@@ -225,7 +226,7 @@ def _grown(recorder: AllHitsRecorder, factor: float) -> AllHitsRecorder:
     needed, done = recorder.size[PAIRS], recorder.size[SORTED]
     pairs, hits = recorder.pairs, recorder.hits
     if needed + LANES > pairs.ray.size:
-        pairs = make_pairs(2 * needed + LANES)
+        pairs = make_pairs(room_for(needed))
         recorder.size[PAIRS] = 0
     if done + needed > hits.index.size:
         hits = make_hit_arrays(int(factor * _SPARE * (done + needed)) + LANES)

@@ -214,7 +214,7 @@ class NearestMethod:
             Show a bar on stderr when it takes long.
         where : array_like of bool, shape (len(scene),), optional
             Which primitives may be hit. Of several geometries: a list, with a mask or None for each. Of
-            `Instances`, a bool for each copy.
+            `Instances`, a bool for each copy; of a `Grid`, a bool for each cell, in its shape or flat.
         cull : None or "back"
             "back" ignores hits from behind: of triangles along (b - a) x (c - a), of planes along their
             normal. Boxes have no such side.

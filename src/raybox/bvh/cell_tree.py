@@ -1,0 +1,190 @@
+"""A tree of the cells of a grid: a node has 4 x 4 x 4 children, its occupied ones as bits of one integer.
+
+Level 0 has the nodes whose children are cells; the root is alone on the top level. A node's children that are
+occupied are neighbours in memory, so a node is two integers: 2 bits a cell where every node is full, and
+nothing where there is nothing. Of a grid whose cells are all occupied no node is stored.
+
+The planes between the children of each level are stored too: a quarter of the edges for each level.
+
+Source: Museth 2013, "VDB: High-Resolution Sparse Volumes with Dynamic Topology", for trees of few levels of
+wide nodes with bit masks.
+"""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import entry
+from raybox.compiler.intrinsics import popcount
+from raybox.errors import RayboxError
+from raybox.validation import Ints, freeze
+
+SIDE = 4  # children of a node on each axis; the number of a child has two bits for each
+MAX_LEVELS = 32
+_SPARE = 4  # planes past the last one, so that vectors may be loaded
+
+
+class CellTree(NamedTuple):
+    """The tree of a grid's cells, as passed to kernels. All arrays are frozen."""
+
+    planes: Any  # float64: those between children, level by level, axis by axis
+    starts: Any  # int64 (levels, 3): where those of each level and axis begin
+    masks: Any  # int64 (nodes,): a bit for each occupied child, the root first; empty: all are
+    first: Any  # int64 (nodes,): of each node's children, the first node
+
+
+def build(grid: Any) -> CellTree:
+    """Return the tree of the occupied cells of a grid."""
+    shape = grid.shape
+    levels = 1
+    while (SIDE**levels < shape).any():
+        levels += 1
+    planes, starts = _planes(grid[:3], levels)
+    masks = first = np.empty(0, np.int64)
+    if grid.occupied.size:
+        masks, first = _nodes(grid.occupied, shape, levels)
+    freeze(planes, starts, masks, first)
+    return CellTree(planes, starts, masks, first)
+
+
+def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
+    """Return the planes of every level and axis, and where they begin; past the last edge it is repeated."""
+    starts, parts, at = np.empty((levels, 3), np.int64), [], 0
+    for level in range(levels):
+        for axis, one in enumerate(edges):
+            last = len(one) - 1
+            children = SIDE * -(-last // SIDE ** (level + 1))
+            places = np.minimum(np.arange(children + 1 + _SPARE) * SIDE**level, last)
+            starts[level, axis] = at
+            parts.append(one[places])
+            at += len(places)
+    return np.concatenate(parts), starts
+
+
+def _nodes(occupied: Any, shape: Ints, levels: int) -> tuple[Ints, Ints]:
+    """Return the masks of all nodes that are not empty, from the root down, and their first children."""
+    dense: list[Ints] = []
+    sizes = shape
+    for _ in range(levels):
+        sizes, below = -(-sizes // SIDE), sizes
+        masks = np.zeros(max(1, int(sizes.prod())), np.int64)
+        if dense:
+            set_bits(dense[-1], below, sizes, masks)
+        else:
+            set_bits(occupied, below, sizes, masks)
+        dense.append(masks)
+    places = np.zeros(1, np.int64)  # of the nodes of one level, in C order of the whole level
+    found, first, at = [], [], 0
+    for level in range(levels - 1, -1, -1):
+        masks = dense[level][places]
+        found.append(masks)
+        counts = np.empty(len(masks), np.int64)
+        count_bits(masks, counts)
+        at += len(masks)
+        first.append(at + np.cumsum(counts) - counts)
+        if level:
+            sizes = -(-shape // SIDE**level)
+            below = np.empty(counts.sum(), np.int64)
+            list_children(places, masks, sizes, below)
+            places = below
+    return np.concatenate(found), np.concatenate(first)
+
+
+@entry
+def set_bits(below: Any, shape: Any, sizes: Any, masks: Any) -> None:
+    """Set a bit for each child that is not 0; `shape`: of the children, `sizes`: of their nodes."""
+    at = 0
+    for a in range(shape[0]):
+        for b in range(shape[1]):
+            row = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2]
+            bits = (a & 3) << 4 | (b & 3) << 2
+            for c in range(shape[2]):
+                if below[at] != 0:
+                    masks[row + (c >> 2)] |= 1 << (bits | (c & 3))
+                at += 1
+
+
+@entry
+def count_bits(masks: Any, counts: Any) -> None:
+    """Write how many bits of each mask are set."""
+    for k in range(masks.size):
+        counts[k] = popcount(masks[k])
+
+
+@entry
+def list_children(places: Any, masks: Any, sizes: Any, below: Any) -> None:
+    """Write the place of each child among those of its level, in the order of nodes and bits.
+
+    places: of the nodes; sizes: of the children's level.
+    """
+    at = 0
+    rows, columns = -(-sizes[1] // 4), -(-sizes[2] // 4)
+    for k in range(masks.size):
+        a, rest = places[k] // (rows * columns), places[k] % (rows * columns)
+        b, c = rest // columns, rest % columns
+        for bit in range(64):
+            if masks[k] >> bit & 1:
+                row = (4 * a + (bit >> 4)) * sizes[1] + 4 * b + (bit >> 2 & 3)
+                below[at] = row * sizes[2] + 4 * c + (bit & 3)
+                at += 1
+
+
+def _places(tree: CellTree, shape: Ints) -> list[Ints]:
+    """Return the places of the nodes of each level, the root first, and of the cells; the tree has nodes."""
+    places, begin = [np.zeros(1, np.int64)], 0
+    for level in range(len(tree.starts) - 1, -1, -1):
+        masks = tree.masks[begin : begin + len(places[-1])]
+        begin += len(masks)
+        counts = np.empty(len(masks), np.int64)
+        count_bits(masks, counts)
+        below = np.empty(counts.sum(), np.int64)
+        list_children(places[-1], masks, -(-shape // SIDE**level), below)
+        places.append(below)
+    return places
+
+
+def check(tree: CellTree, grid: Any) -> None:
+    """Raise `RayboxError` unless the tree has each occupied cell once."""
+    if grid.occupied.size and not np.array_equal(
+        np.sort(_places(tree, grid.shape)[-1]), np.flatnonzero(grid.occupied)
+    ):
+        raise RayboxError(
+            "the tree is not sound: its cells are not the occupied ones. Please report this; a fresh Scene "
+            "repairs it."
+        )
+
+
+def stats(tree: CellTree, grid: Any) -> dict[str, float]:
+    """Return the statistics of the tree; see `Scene.stats`. Full grids have no nodes that are stored."""
+    stored = sum(array.nbytes for array in tree)
+    counts = np.empty(len(tree.masks), np.int64)
+    count_bits(tree.masks, counts)
+    boxes = np.count_nonzero(grid.occupied) if grid.occupied.size else prod(grid.shape.tolist())
+    return {
+        "boxes": boxes,
+        "nodes": len(tree.masks),
+        "depth": len(tree.starts),
+        "bytes": stored,
+        "bytes_per_box": stored / max(1, boxes),
+        "fill": float(counts.sum() / (SIDE**3 * len(counts))) if len(counts) else 1.0,
+        "cost": _cost(tree, grid),
+    }
+
+
+def _cost(tree: CellTree, grid: Any) -> float:
+    """Return the surface area of all nodes over that of the root."""
+    levels = len(tree.starts)
+    places = _places(tree, grid.shape)[:-1] if len(tree.masks) else [None] * levels
+    total = 0.0
+    for level, which in zip(range(levels - 1, -1, -1), places, strict=True):
+        sizes = -(-grid.shape // SIDE ** (level + 1))
+        ends = [tree.planes[tree.starts[level, k] :][: SIDE * n + 1 : SIDE] for k, n in enumerate(sizes)]
+        x, y, z = (np.diff(one) for one in ends)
+        if which is None:
+            total += x.sum() * y.sum() * len(z) + y.sum() * z.sum() * len(x) + z.sum() * x.sum() * len(y)
+        else:
+            a, b, c = np.unravel_index(which, tuple(sizes.tolist()))
+            total += (x[a] * y[b] + y[b] * z[c] + z[c] * x[a]).sum()
+    x, y, z = (one[-1] - one[0] for one in grid[:3])
+    return float(total / (x * y + y * z + z * x))

@@ -1,0 +1,267 @@
+"""`deposit`: for each box the sum, over the rays that hit it, of weight times length inside."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler import huge_pages
+from raybox.errors import InvalidInput
+from raybox.geometry import GridRows, RayRows, Rays
+from raybox.hits.hit_ids import Source
+from raybox.queries.batches import Plan, traverse_batch
+from raybox.queries.path_sums import arguments, cells, fixed_point, stream
+from raybox.queries.path_sums.copies import Copies
+from raybox.queries.path_sums.listed import listed_hits
+from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
+from raybox.queries.per_ray import select_rays
+from raybox.queries.query import Query, Request, Run, RunsQueries, Target
+from raybox.queries.scheduler import batches_of, group_width
+from raybox.threads.chunks import Run as Threads
+from raybox.threads.chunks import chunk_runner, uncounted
+from raybox.traversal.job import Job
+from raybox.traversal.protocol import Hooks
+from raybox.validation import Floats, Ints
+
+_GROUP_WIDTHS = 4, 4, 4, 4
+_MODES = "length", "hit"
+
+
+class DepositOptions(NamedTuple):
+    """What is deposited: weights of all rays, (N, C), or (0, 1) for ones."""
+
+    weights: Floats
+    per_hit: bool
+    reproducible: bool
+    channels: int | None
+    """None: results have no axis of channels"""
+    counts: tuple[int, ...]
+    """the length of each geometry"""
+    is_list: bool
+
+    @property
+    def width(self) -> int:
+        """How many numbers each primitive has."""
+        return self.channels or 1
+
+    def of(self, geometry: int) -> DepositOptions:
+        """Return the options of one geometry alone."""
+        return self._replace(counts=(self.counts[geometry],))
+
+
+class DepositResults(NamedTuple):
+    """The sums of the primitives of each geometry, (M, C)."""
+
+    sums: tuple[Floats, ...]
+
+
+class _Deposit:
+    """The sums of one geometry, while threads add to them."""
+
+    def __init__(self, job: Job, options: DepositOptions, threads: int) -> None:
+        self.job, self.options = job, options
+        shape: tuple[int, ...] = (options.counts[0], options.width)
+        self._fixed = self._scales = None
+        if options.reproducible:
+            largest = float(np.abs(options.weights).max(initial=0.0)) if len(options.weights) else 1.0
+            self._fixed = fixed_point.fixed_point(job, largest, options.per_hit)
+            self._scales = fixed_point.scales_of(self._fixed)
+            shape = (*shape, 2)
+        self.copies = Copies(shape, np.float64 if self._fixed is None else np.int64, threads)
+
+    def sums(self, memory: Any, given: Floats, rays: int) -> Any:
+        """Return what paths of groups of up to so many rays are added to. given: the weights of all."""
+        weights, shared = np.empty((rays, self.options.width)), self.copies.shared
+        if self._fixed is None:
+            return ItemSums(weights, given, memory, self.options.per_hit, shared)
+        unit = 2.0**self._fixed.bits
+        return FixedItemSums(weights, given, memory, self._scales, unit, unit, self.options.per_hit, shared)
+
+    def recorder(self, size: int) -> stream.PathRecorder:
+        """Return the recorder of groups of up to so many rays."""
+        sums = self.sums(self.copies.take(), self.options.weights, size)
+        return stream.make_recorder(size, sums, ordered=False)
+
+    def release(self, recorder: stream.PathRecorder) -> None:
+        """Store the memory of a recorder for the next one."""
+        sums = recorder.sums
+        self.copies.put_back(sums.sums if isinstance(sums, ItemSums) else sums.words)
+        stream.released(recorder)
+
+    def add_listed(self, rays: Ints | slice) -> None:
+        """Add the paths of rays that the stream traversal leaves out."""
+        part, weights = select_rays(self.job, rays), self.options.weights
+        own, memory = weights[rays] if len(weights) else weights, self.copies.take()
+        own.flags.writeable = False  # Numba compiles anew for arrays that can be written to
+        if isinstance(part.rows, GridRows):
+            cells.add_cells(part, self.sums(memory, own, len(part.rays.origins)))
+            self.copies.put_back(memory)
+            return
+        for hits in listed_hits(part):
+            count = len(hits.counts)
+            given = own[hits.begin : hits.begin + count]
+            stream.add_listed(self.sums(memory, given, count), hits.counts, hits.pairs, hits.lengths)
+        self.copies.put_back(memory)
+
+    def add_undecided(self, rays: Ints, threads: Threads) -> None:
+        """Add the paths of rays that streams left undecided."""
+        threads(lambda begin, end: self.add_listed(rays[begin:end]), len(rays), done=uncounted)
+
+    def total(self) -> Floats:
+        """Return the sums of all threads."""
+        total = self.copies.total()
+        return total if self._fixed is None else fixed_point.sums_of(total, self._fixed)
+
+
+def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
+    """Return the sums of one geometry's primitives."""
+    total = len(job.rays.origins)
+    with chunk_runner(total, workers=workers, progress=progress) as threads:
+        deposit = _Deposit(job, options, threads.threads)
+        plan = Plan(
+            deposit.recorder,
+            write_misses=lambda _begin, _end: None,
+            group_width=group_width(job, _GROUP_WIDTHS),
+            grow=stream.grown,
+            release=deposit.release,
+        )
+        if not job.frame:
+            threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total)
+            return DepositResults((deposit.total(),))
+        for span in batches_of(total):
+            with traverse_batch(job, span, plan, threads) as traversed:
+                deposit.add_undecided(span[0] + traversed.undecided, threads)
+    return DepositResults((deposit.total(),))
+
+
+def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> DepositOptions:
+    arguments.check_scene(target, "deposit")
+    weights, per, reproducible = options
+    if not isinstance(per, str) or per not in _MODES:
+        raise InvalidInput(f"per must be one of {', '.join(map(repr, _MODES))}; got {per!r}.")
+    given, channels = arguments.check_weights(weights, rays)
+    huge_pages.check_size(8 * sum(target.counts) * (channels or 1))
+    flag = arguments.check_flag(reproducible, "reproducible")
+    return DepositOptions(given, per == "hit", flag, channels, target.counts, target.is_list)
+
+
+def _merge_geometries(request: Request, run_one: Run, options: DepositOptions) -> DepositResults:
+    each = [run_one(job, options=options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
+    return DepositResults(tuple(each))
+
+
+class _DepositParts:
+    """The sums of the primitives of the parts visited so far."""
+
+    def __init__(self, rays: RayRows, _like: Any, options: DepositOptions) -> None:
+        if options.reproducible:
+            raise InvalidInput(
+                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. "
+                "Leave it out, or deposit in a Scene."
+            )
+        self._options = options
+        self._sums = np.zeros((options.counts[0], options.width))
+        self.limit = np.full(len(rays.origins), np.inf)
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Add the sums of a part's primitives."""
+        options = self._options
+        weights = options.weights[which] if len(options.weights) else None
+        per = _MODES[options.per_hit]
+        sums = part.scene._run(QUERY, options=(weights, per, False), **how)
+        self._sums[part.numbers] += sums.reshape(len(part.numbers), -1)
+
+    def results(self) -> tuple[DepositResults, Any]:
+        """Return the sums; no rows are needed."""
+        return DepositResults((self._sums,)), None
+
+
+def _present(
+    results: DepositResults, _shape: tuple[int, ...], _source: Source, options: DepositOptions
+) -> Floats | list[Floats]:
+    sums = [one[:, 0] if options.channels is None else one for one in results.sums]
+    return sums if options.is_list else sums[0]
+
+
+QUERY = Query(
+    name="deposit",
+    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
+    run=_run,
+    merge_geometries=_merge_geometries,
+    present=_present,
+    part_merger=_DepositParts,
+    defaults=(None, "length", False),
+    prepare=_prepare,
+)
+
+
+class DepositMethod:
+    """Gives a scene its method `deposit`."""
+
+    query = QUERY
+
+    def deposit(
+        self: RunsQueries,
+        rays: Rays,
+        weights: Any = None,
+        *,
+        per: str = "length",
+        reproducible: bool = False,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+    ) -> Any:
+        """Return the sum over the rays that hit each box of weight times length inside.
+
+        The cells of a `Grid` part each ray, as `segments` does, and are numbered as in `Grid.index_of`.
+
+        The transpose of `integrate`: the sums of weight times integral over the rays, and of value times
+        deposit over the boxes, are the same number. Nothing is stored a hit.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        weights : array_like
+            Finite numbers that broadcast to the rays' shape, or to that with a last axis of C channels.
+            None: 1.
+        per : {"length", "hit"}
+            "hit": a ray adds its weight to each box that it hits, whatever the length inside.
+        reproducible : bool
+            Whether the bits do not depend on workers, nor on the order of the rays. Sums are then in fixed
+            point, scaled by a bound of each box's terms: boxes, or the ranges of the rays, must be bounded.
+            Otherwise last bits may differ between runs of several workers.
+        workers, progress, where
+            As for `nearest`.
+
+        Returns
+        -------
+        ndarray of float64, shape (M,) or (M, C)
+            For `Instances`, one for each copy; a list of arrays, one for each geometry, if the scene was made
+            of a list. 0 for a box that no ray hits. A box without end may give inf, and infinite terms of
+            both signs NaN; 0 times inf counts 0.
+
+            A sum of n rays is off by at most ``2**-52 (n + 8) S``, where S is the sum of
+            ``abs(weight) (a + b)``, as for `integrate`. With reproducible=True it is off by at most
+            ``2**-49 S``, and ``N**3 2**-120 X``, where N is the number of all rays (for `Instances`, times
+            that of the geometry's boxes), X the largest weight times the box's diagonal, or times the
+            longest range of a ray if that is shorter.
+
+        Raises
+        ------
+        InvalidInput
+            If the scene holds a mesh or planes; if weights are not finite, or of another shape; if a sum has
+            no bound, with reproducible=True.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]]))
+        >>> rays = rb.Rays([[0, 0], [6, 0]], [1, 0])
+        >>> scene.deposit(rays), scene.deposit(rays, [1.0, 10.0]), scene.deposit(rays, per="hit")
+        (array([1., 3.]), array([ 1., 12.]), array([1., 2.]))
+        """
+        return self._run(
+            QUERY, rays, (weights, per, reproducible), workers=workers, progress=progress, where=where
+        )

@@ -1,0 +1,225 @@
+"""`integrate`: for each ray the sum, over the boxes or cells that it is in, of value times length inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.errors import InvalidInput
+from raybox.geometry import GridRows, RayRows, Rays
+from raybox.hits.hit_ids import Source
+from raybox.queries.columns import RAY, ChunkResults, Columns
+from raybox.queries.path_sums import arguments, cells, stream
+from raybox.queries.path_sums.listed import listed_hits
+from raybox.queries.path_sums.sums import RaySums
+from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries, Target
+from raybox.queries.scheduler import run
+from raybox.traversal.job import Job
+from raybox.traversal.protocol import Hooks
+from raybox.validation import Floats, Ints
+
+
+class IntegrateOptions(NamedTuple):
+    """What is integrated: of each geometry, values (M, C), or (0, 1) for ones."""
+
+    values: tuple[Floats, ...]
+    reproducible: bool
+    channels: int | None
+    """None: results have no axis of channels"""
+
+    @property
+    def width(self) -> int:
+        """How many numbers each ray has."""
+        return self.channels or 1
+
+    def of(self, geometry: int) -> IntegrateOptions:
+        """Return the options of one geometry alone."""
+        return self._replace(values=(self.values[geometry],))
+
+
+class IntegrateResults(NamedTuple):
+    """The sums of each ray, (rays, C)."""
+
+    sums: Floats
+
+
+class _Integrate(PerRay):
+    """Sums of rays; those of the single-ray traversal are of hits that are listed first."""
+
+    def run_exact(self, job: Job, options: IntegrateOptions) -> IntegrateResults:
+        """Return the sums of all rays of a job, which the stream traversal leaves out."""
+        results = self.allocate(len(job.rays.origins), options)
+        if isinstance(job.rows, GridRows):
+            cells.add_cells(job, RaySums(results.sums, options.values[0], results.sums))
+            return IntegrateResults(*results)
+        for hits in listed_hits(job):
+            rows = results.sums[hits.begin : hits.begin + len(hits.counts)]
+            memory = np.empty((len(rows), options.width))
+            sums = RaySums(memory, options.values[0], rows)
+            stream.add_listed(sums, hits.counts, hits.pairs, hits.lengths)
+        return IntegrateResults(*results)
+
+
+def _recorder(results: IntegrateResults, size: int, options: IntegrateOptions) -> stream.PathRecorder:
+    memory = np.empty((size, options.width))
+    sums = RaySums(memory, options.values[0], results.sums)
+    return stream.make_recorder(size, sums, options.reproducible)
+
+
+PER_RAY = _Integrate(
+    results=IntegrateResults,
+    arrays=(ResultArray(np.float64, 0.0),),
+    recorder=_recorder,
+    exact_recorder=None,  # type: ignore[arg-type]  # see `run_exact`
+    write_hits=None,  # type: ignore[arg-type]  # likewise
+    shape=lambda options: (options.width,),
+    group_widths=(4, 4, 4, 4),
+    packets=False,
+    grow=stream.grown,
+    release=stream.released,
+)
+
+
+def _prepare(options: tuple[Any, bool], _rays: Rays, target: Target) -> IntegrateOptions:
+    arguments.check_scene(target, "integrate")
+    values, channels = arguments.check_values(options[0], target)
+    return IntegrateOptions(values, arguments.check_flag(options[1], "reproducible"), channels)
+
+
+def _merge_geometries(request: Request, run_one: Run, options: IntegrateOptions) -> IntegrateResults:
+    first, *others = request.jobs
+    (sums,) = run_one(first, options=options.of(0))
+    for k, job in enumerate(others, start=1):
+        sums += run_one(job, options=options.of(k)).sums
+    return IntegrateResults(sums)
+
+
+class _IntegrateParts:
+    """The sums of each ray in the parts visited so far."""
+
+    def __init__(self, rays: RayRows, _like: Any, options: IntegrateOptions) -> None:
+        if options.reproducible:
+            raise InvalidInput(
+                "a SplitScene adds the sums of its parts in any order; got reproducible=True. Leave it out, "
+                "or integrate in a Scene."
+            )
+        self._options, self._sums = options, np.zeros((len(rays.origins), options.width))
+        self.limit = np.full(len(rays.origins), np.inf)
+
+    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+        """Add the sums in a part."""
+        (values,) = self._options.values
+        own = values[part.numbers] if len(values) else None
+        sums = part.scene._run(QUERY, options=(own, False), **how)
+        self._sums[which] += sums.reshape(len(which), -1)
+
+    def results(self) -> tuple[IntegrateResults, Any]:
+        """Return the sums; no rows are needed."""
+        return IntegrateResults(self._sums), None
+
+
+def _present(
+    results: IntegrateResults, shape: tuple[int, ...], _source: Source, options: IntegrateOptions
+) -> Floats:
+    return results.sums.reshape(shape if options.channels is None else (*shape, options.channels))
+
+
+def _dtypes(_dimension: int, _ids: Any, values: Any = None) -> dict[str, np.dtype[Any]]:
+    return {**RAY, **dict.fromkeys(_names(np.shape(values)[1:]), np.dtype(np.float64))}
+
+
+def _names(channels: tuple[int, ...]) -> list[str]:
+    """Return the names of the columns of sums."""
+    return [f"integral_{c}" for c in range(channels[0])] if channels else ["integral"]
+
+
+def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None) -> Iterator[ChunkResults]:
+    # reproducible: a cast that was interrupted continues to the same bytes
+    sums = scene.integrate(rays, values, workers=workers, reproducible=True)
+    columns: Columns = {"ray": range(first, first + len(sums))}
+    columns |= dict(
+        zip(_names(sums.shape[1:]), np.ascontiguousarray(sums.reshape(len(sums), -1).T), strict=True)
+    )
+    hit = np.count_nonzero(sums.reshape(len(sums), -1).any(axis=1))
+    yield ChunkResults(int(hit), lambda _: columns)
+
+
+QUERY = Query(
+    name="integrate",
+    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
+    run=partial(run, PER_RAY),
+    merge_geometries=_merge_geometries,
+    present=_present,
+    part_merger=_IntegrateParts,
+    columns=FileColumns(_dtypes, _chunks, arguments=("values",)),
+    defaults=(None, False),
+    prepare=_prepare,
+)
+
+
+class IntegrateMethod:
+    """Gives a scene its method `integrate`."""
+
+    query = QUERY
+
+    def integrate(
+        self: RunsQueries,
+        rays: Rays,
+        values: Any = None,
+        *,
+        reproducible: bool = False,
+        workers: int = -1,
+        progress: bool = False,
+        where: Any = None,
+    ) -> Floats:
+        """Return the sum over the boxes that each ray hits of value times length inside.
+
+        Every box counts in full, where boxes overlap or touch, too. The cells of a `Grid` part the ray, as
+        `segments` does: each stretch counts once. Lengths are in space, as `AllHits.lengths`: within the
+        ray's range, and of the world's ray for instances. Nothing is stored for each hit.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the scene's D.
+        values : array_like, shape (M,) or (M, C), or a list of them
+            A finite number, or C channels, for each box; for `Instances`, for each copy; for a `Grid` also in
+            its shape. A list, an array or None for each geometry, if the scene was made of a list. None: 1,
+            so that sums are lengths.
+        reproducible : bool
+            Whether the bits do not depend on workers, nor on the order of the rays: lengths of a ray are then
+            added in the order of the boxes' numbers. Sorting takes about a tenth of the time.
+        workers, progress, where
+            As for `nearest`.
+
+        Returns
+        -------
+        ndarray of float64, shape ``rays.shape`` or ``(*rays.shape, C)``
+            0 for a ray that hits nothing. A box without end may give inf, and infinite terms of both signs
+            NaN; 0 times inf counts 0.
+
+            A sum of n hits is off by at most ``2**-52 (n + 8) S``, where S is the sum of
+            ``abs(value) (a + b)``, a and b being the distances from the ray's origin to where it enters the
+            box and leaves it, within its range; and by ``2**-1000`` for each hit and value of 1.
+
+        Raises
+        ------
+        InvalidInput
+            If the scene holds a mesh or planes; if values are not finite, or of another shape.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]]))
+        >>> rays = rb.Rays([[0, 0], [6, 0]], [1, 0])
+        >>> scene.integrate(rays), scene.integrate(rays, [10.0, 0.5])
+        (array([3., 1.]), array([11. ,  0.5]))
+        """
+        sums: Floats = self._run(
+            QUERY, rays, (values, reproducible), workers=workers, progress=progress, where=where
+        )
+        return sums

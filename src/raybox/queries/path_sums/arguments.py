@@ -1,0 +1,128 @@
+"""Checks of what path sums take beside rays: values of primitives, weights of rays, and the scene itself."""
+
+from typing import Any
+
+import numpy as np
+
+from raybox import validation
+from raybox.errors import InvalidInput
+from raybox.geometry import GridRows, InstanceRows, PlaneRows, Rays, TriangleRows
+from raybox.primitives.table import has_lengths
+from raybox.queries.query import Target
+from raybox.validation import Floats
+
+_NAMES = {TriangleRows: "a Mesh", PlaneRows: "Planes"}
+_WAY_OUT = "Replace them, np.nan_to_num(x), or mask their rows by `where`"
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """Return a flag, checked."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def check_scene(target: Target, name: str) -> None:
+    """Raise `InvalidInput` unless every geometry of the scene has an inside whose length is known."""
+    for rows in target.rows:
+        if not has_lengths(rows):
+            inner = type(rows.rows if isinstance(rows, InstanceRows) else rows)
+            found = _NAMES.get(inner, f"primitives of {inner.__name__}")
+            found = f"Instances of {found}" if isinstance(rows, InstanceRows) else found
+            raise InvalidInput(
+                f"{name} adds lengths inside of boxes; this scene holds {found}. Make a Scene of the boxes "
+                "alone: Boxes, Instances of Boxes, or a list. Boxes.of_triangles makes boxes of a mesh."
+            )
+
+
+def given_floats(value: Any, name: str) -> Floats:
+    """Return finite numbers as a read-only C-ordered float64 array; a copy only where that is needed."""
+    found = validation.array(value, name)
+    if found.dtype != np.float64:
+        found = validation.floats(value, name)
+    numbers = np.require(found, np.float64, ("C", "A")).view()
+    numbers.flags.writeable = False
+    if not np.isfinite(numbers).all():
+        bad = ~np.isfinite(numbers)
+        validation.refuse_rows(bad, f"{name} must be finite", {name: numbers}, "number", _WAY_OUT)
+    return numbers
+
+
+def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int | None]:
+    """Return the values of each geometry, (M, C), and C; None in its place if there is no axis of channels.
+
+    A geometry of (0, C) has no values: all are 1.
+    """
+    if values is None:
+        return tuple(_two_axes(None, count, ()) for count in target.counts), None
+    if target.is_list and (not isinstance(values, list | tuple) or len(values) != len(target.counts)):
+        raise InvalidInput(
+            f"values must be a list of {len(target.counts)}, an array or None for each geometry of the "
+            f"scene; got {type(values).__name__}. Split a long array: "
+            "np.split(values, np.cumsum(lengths)[:-1])."
+        )
+    listed = values if target.is_list else [values]
+    given = [None if one is None else given_floats(one, "values") for one in listed]
+    each = [_by_cells(one, rows) for one, rows in zip(given, target.rows, strict=True)]
+    for one, count in zip(each, target.counts, strict=True):
+        if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
+            raise InvalidInput(
+                f"values must have shape ({count},) or ({count}, C), a number or C channels for each row of "
+                f"the geometry; got shape {one.shape}."
+            )
+    tails = {one.shape[1:] for one in each if one is not None}
+    if len(tails) > 1:
+        shapes = ", ".join("None" if one is None else str(one.shape) for one in each)
+        raise InvalidInput(
+            f"values of all geometries must have the same number of channels; got {shapes}. "
+            "Add an axis: x[:, None]."
+        )
+    (tail,) = tails or {()}
+    made = tuple(_two_axes(one, count, tail) for one, count in zip(each, target.counts, strict=True))
+    return made, tail[0] if tail else None
+
+
+def _by_cells(values: Floats | None, rows: Any) -> Floats | None:
+    """Return values in the shape of a grid, with or without channels, as one row for each cell."""
+    if values is None or not isinstance(rows, GridRows):
+        return values
+    axes = 2 if rows.z_edges[0] == rows.z_edges[-1] else 3
+    cells, channels = values.shape[:axes], values.shape[axes:]
+    of_cells = cells == tuple(rows.shape[:axes].tolist()) and len(channels) <= 1
+    return values.reshape(-1, *channels) if of_cells else values
+
+
+def _two_axes(values: Floats | None, count: int, tail: tuple[int, ...]) -> Floats:
+    """Return values as (M, C)."""
+    channels = tail[0] if tail else 1
+    if values is None:
+        values = np.empty((0, 1)) if channels == 1 else np.ones((count, channels))
+    made = values.reshape(-1, channels) if values.size else np.empty((0, channels))
+    made.flags.writeable = False
+    return made
+
+
+def check_weights(weights: Any, rays: Rays) -> tuple[Floats, int | None]:
+    """Return the weights of all rays, (N, C), and C; None in its place if there is no axis of channels.
+
+    (0, 1) if there are no weights: all are 1.
+    """
+    if weights is None:
+        none = np.empty((0, 1))
+        none.flags.writeable = False
+        return none, None
+    found, shape = given_floats(weights, "weights"), rays.shape
+    channels = found.shape[-1] if found.ndim > len(shape) else None
+    full = shape if channels is None else (*shape, channels)
+    try:
+        if channels == 0 or found.ndim > len(full):
+            raise ValueError
+        spread = np.broadcast_to(found, full)
+    except ValueError as error:
+        raise InvalidInput(
+            f"weights must broadcast to the shape of the rays, {shape}, or to that with an axis of channels "
+            f"behind; got shape {found.shape}. Add or drop an axis: weights[..., None]."
+        ) from error
+    made = np.ascontiguousarray(spread).reshape(-1, channels or 1)
+    made.flags.writeable = False
+    return made, channels

@@ -1,0 +1,109 @@
+"""Path sums of rays that the stream traversal leaves out: hits are listed as by `all`, exactly, then added.
+
+Instances, rays that are undecided, and rays whose numbers are out of the range of
+`raybox.primitives.box_lengths`. A pair's length has the same bits here as there, so sums do not depend on
+which rays are listed.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox.geometry import BoxRows, InstanceRows, RayRows, with_scratch
+from raybox.hits.path_lengths import path_lengths
+from raybox.primitives import pairs as pair_loops
+from raybox.primitives import small_batch
+from raybox.primitives.box_lengths import CROSSING_WORDS
+from raybox.primitives.box_simd import LANES
+from raybox.queries.all_hits.run import run_exact
+from raybox.queries.hit_pairs import HitPairs
+from raybox.queries.path_sums.stream import write_listed_lengths
+from raybox.queries.per_ray import select_rays
+from raybox.traversal.job import Job
+from raybox.validation import Floats, Ints, freeze
+
+_AT_ONCE = 4096  # rays whose hits are in memory
+
+
+class ListedHits(NamedTuple):
+    """Hits of the rays begin <= k < begin + len(counts), ray after ray, by the number of the primitive."""
+
+    begin: int
+    counts: Ints
+    pairs: HitPairs
+    lengths: Floats
+
+
+def listed_hits(job: Job) -> Iterator[ListedHits]:
+    """Yield the hits of all rays of a job; of instances, `item` is the instance."""
+    total = len(job.rays.origins)
+    for begin in range(0, total, _AT_ONCE):
+        part = select_rays(job, slice(begin, begin + _AT_ONCE))
+        found = run_exact(part)
+        ray = np.repeat(np.arange(len(found.counts)), found.counts)
+        index = found.index[np.lexsort((found.index, ray))]
+        lengths = _lengths(part, ray, index)
+        if isinstance(job.rows, InstanceRows):
+            index = index // max(1, job.rows.size)
+        yield ListedHits(begin, found.counts, _pairs(ray, index), lengths)
+
+
+def _pairs(ray: Ints, item: Ints) -> HitPairs:
+    room = np.zeros(LANES, np.int32)
+    return HitPairs(*(np.concatenate([column.astype(np.int32), room]) for column in (ray, item)))
+
+
+def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
+    """Return the length of each path."""
+    if not isinstance(job.rows, BoxRows):
+        return _timed_lengths(job, ray, index)
+    lengths = np.empty(len(ray) + LANES)
+    rays = len(job.rays.origins)
+    memory = np.empty((rays, CROSSING_WORDS)), np.empty(rays)
+    write_listed_lengths(job.rows, _numbers(job.rays), _pairs(ray, index), memory, lengths)
+    lengths = lengths[: len(ray)]
+    left = np.flatnonzero(np.isnan(lengths))
+    if left.size:
+        lengths[left] = _timed_lengths(job._replace(rays=near_one(job.rays)), ray[left], index[left])
+    return lengths
+
+
+def _numbers(rays: RayRows) -> Floats:
+    """Return rays as rows of eight numbers."""
+    numbers = np.empty((len(rays.origins), 8))
+    numbers[:, :3], numbers[:, 3:6] = rays.origins, rays.directions
+    numbers[:, 6], numbers[:, 7] = rays.t_min, rays.t_max
+    return numbers
+
+
+def near_one(rays: RayRows) -> RayRows:
+    """Return the same rays, their directions scaled by powers of two, so that times are distances or less.
+
+    A direction that would lose a bit stays as it is.
+    """
+    exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 1
+    scaled = np.ldexp(rays.directions, -exponents[:, None])
+    exponents[(np.ldexp(scaled, exponents[:, None]) != rays.directions).any(axis=1)] = 0
+    count = len(exponents)
+    with np.errstate(over="ignore"):  # such a range ends beyond what any float measures
+        bounds = [np.ldexp(np.broadcast_to(t, count), exponents) for t in (rays.t_min, rays.t_max)]
+    made: RayRows = rays._replace(
+        directions=np.ldexp(rays.directions, -exponents[:, None]), t_min=bounds[0], t_max=bounds[1]
+    )
+    freeze(*made)
+    return made
+
+
+def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
+    """Return the lengths of paths from the times, each rounded once, at which lines enter and leave."""
+    near, far = np.empty(len(ray)), np.empty(len(ray))
+    pair_loops.spans_of(job.rays, with_scratch(job.rows, 0), ray, index, near, far)
+    for k in np.flatnonzero(np.isnan(near) | np.isnan(far)):
+        contact = small_batch.first_contact(job.rows, small_batch.ray_at(job.rays, ray[k]), int(index[k]))
+        assert contact is not None  # it is a hit
+        near[k], far[k] = contact.crossing.t_enter, contact.crossing.t_exit
+    lengths = path_lengths(job.rays, ray, near, far)
+    low, high = (np.broadcast_to(t, len(job.rays.origins))[ray] for t in (job.rays.t_min, job.rays.t_max))
+    lengths[np.maximum(near, low) == np.minimum(far, high)] = 0.0  # both may be infinite
+    return lengths

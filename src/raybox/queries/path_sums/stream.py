@@ -1,0 +1,191 @@
+"""Path sums in the stream traversal: the hits of a group are pairs, whose lengths are added in the end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler import huge_pages
+from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.intrinsics import prefetch, smaller
+from raybox.compiler.struct_ref import struct
+from raybox.primitives.box_lengths import CROSSING_WORDS, write_crossing
+from raybox.primitives.box_simd import fill_up
+from raybox.primitives.status import UNDECIDED_INDEX
+from raybox.primitives.table import write_lengths
+from raybox.queries import hit_pairs
+from raybox.queries.hit_pairs import PAIRS, CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
+from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
+from raybox.queries.path_sums.sums import add_length, finish_ray, prefetch_item, prefetch_ray, start_ray
+from raybox.traversal.protocol import StreamHooks
+from raybox.traversal.ray_setup import LANES, NUMBERS, RESULT
+from raybox.traversal.workspace import Order, Span, list_undecided
+
+_BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
+_EIGHT = 8
+_AHEAD = 24  # what pairs and rays read and write is prefetched so many before
+_MOST = 1 << 21  # pairs: memory for more is not reused
+_MAX_FREE = 4
+
+
+class PathMemory(NamedTuple):
+    """Memory for the hits of groups of up to so many rays."""
+
+    pairs: HitPairs
+    size: Any  # int64 (1,): `PAIRS`
+    crossings: Any  # float64 (rays, 8): see `raybox.primitives.box_lengths`
+    speeds: Any  # float64 (rays,)
+    lengths: Any  # float64 (_BLOCK + 8,)
+
+
+@struct
+class PathRecorder(NamedTuple):
+    """The hits of a group, and what their lengths are added to."""
+
+    pairs: HitPairs
+    size: Any
+    memory: PathMemory
+    order: PairOrder  # with room for all pairs, if those of a ray are added in the order of their primitives
+    sums: Any
+
+
+_FREE: list[PathMemory] = []
+
+
+def make_recorder(rays: int, sums: Any, ordered: bool) -> PathRecorder:
+    """Return the recorder of groups of up to so many rays.
+
+    ordered: whether the lengths of each ray are added in the order of the primitives' numbers.
+    """
+    memory = _take_memory(rays)
+    order = make_pair_order(memory.pairs.ray.size if ordered else 0)
+    return PathRecorder(memory.pairs, memory.size, memory, order, sums)
+
+
+def _take_memory(rays: int) -> PathMemory:
+    """Return free memory for groups of up to so many rays, or new one."""
+    for _ in range(len(_FREE)):
+        try:
+            memory = _FREE.pop(0)
+        except IndexError:  # another thread took it
+            break
+        if len(memory.speeds) == rays:
+            return memory
+        _FREE.append(memory)
+    size = huge_pages.empty((1,), np.int64)
+    size[:] = 0
+    crossings, speeds = (huge_pages.empty(shape, np.float64) for shape in ((rays, CROSSING_WORDS), (rays,)))
+    lengths = huge_pages.empty((_BLOCK + _EIGHT,), np.float64)
+    return PathMemory(make_hit_pairs(8 * rays), size, crossings, speeds, lengths)
+
+
+def grown(recorder: PathRecorder, _factor: float) -> PathRecorder:
+    """Return a recorder with room for the pairs of its last group."""
+    pairs = make_hit_pairs(room_for(recorder.size[PAIRS]))
+    recorder.size[PAIRS] = 0
+    order = make_pair_order(pairs.ray.size if recorder.order.codes.size else 0)
+    return recorder._replace(pairs=pairs, memory=recorder.memory._replace(pairs=pairs), order=order)
+
+
+def released(recorder: PathRecorder) -> None:
+    """Store the memory for the hits of a group for the next query."""
+    if recorder.pairs.ray.size <= _MOST:
+        _FREE.append(recorder.memory)
+        del _FREE[:-_MAX_FREE]
+
+
+@device
+def _record_certain(recorder: PathRecorder, job: Any, _workspace: Any, spot: Any, r: int) -> bool:
+    add_certain(recorder, job, spot, r, np.inf)
+    return True
+
+
+@device
+def _start_rays(recorder: PathRecorder, order: Order, workspace: Any, group: Span) -> None:
+    """Begin the sums of a group's rays; list and mark those whose lengths are computed elsewhere."""
+    base, begin, end = group
+    for r in range(end - begin):
+        soon = smaller(begin + r + _AHEAD, end - 1)
+        prefetch(order.rows, NUMBERS * whole(order.where[soon]))
+        prefetch_ray(recorder.sums, whole(base + order.order[soon]))
+        k = whole(order.order[begin + r])
+        row = whole(order.where[begin + r])
+        in_range = write_crossing(order.rows, row, recorder.memory.crossings, recorder.memory.speeds, r)
+        counts = in_range and workspace.state[r, RESULT] != UNDECIDED_INDEX
+        if not counts:
+            workspace.state[r, RESULT] = UNDECIDED_INDEX
+            list_undecided(order, k)
+        start_ray(recorder.sums, whole(r), whole(base + k), counts)
+
+
+@device
+def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
+    """Add the lengths of so many pairs."""
+    pairs, lengths = recorder.pairs, recorder.memory.lengths
+    rays = recorder.memory.crossings, recorder.memory.speeds
+    fill_up(pairs, count)
+    for begin in range(0, count, _BLOCK):
+        end = smaller(begin + _BLOCK, count)
+        write_lengths(rows, rays, pairs, (whole(begin), end, count), lengths)
+        for p in range(begin, end):
+            prefetch_item(recorder.sums, whole(pairs.item[smaller(p + _AHEAD, count - 1)]))
+            add_length(recorder.sums, whole(pairs.ray[p]), whole(pairs.item[p]), lengths[p - begin])
+
+
+@device
+def _write_results(recorder: PathRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
+    base, begin, end = group
+    count = recorder.size[PAIRS]
+    if count + LANES > recorder.pairs.ray.size:
+        return False
+    _start_rays(recorder, order, workspace, group)
+    if recorder.order.codes.size > 0:
+        sort_pairs(recorder.pairs, recorder.order, count)
+    _add_pairs(recorder, job.rows, count)
+    for r in range(end - begin):
+        prefetch_ray(recorder.sums, whole(base + order.order[smaller(begin + r + _AHEAD, end - 1)]))
+        if workspace.state[r, RESULT] != UNDECIDED_INDEX:
+            finish_ray(recorder.sums, whole(r), whole(base + order.order[begin + r]))
+    recorder.size[PAIRS] = 0
+    return True
+
+
+HOOKS = StreamHooks(
+    record=hit_pairs.record,
+    write_results=_write_results,
+    certain_hits=CertainPairs,
+    record_certain=_record_certain,
+    ends_rays=False,
+    defers_float64=True,
+    has_unwritten=hit_pairs.has_unwritten,
+)
+
+
+@entry
+def write_listed_lengths(rows: Any, numbers: Any, pairs: HitPairs, rays: Any, lengths: Any) -> None:
+    """Write the lengths of listed pairs; NaN where the numbers of the ray are out of range.
+
+    numbers: float64 (rays, 8), origin, direction, t_min and t_max; rays: memory for crossing rows and speeds.
+    """
+    count = lengths.size - _EIGHT
+    fill_up(pairs, count)
+    for r in range(numbers.shape[0]):
+        if not write_crossing(numbers, whole(r), rays[0], rays[1], r):
+            rays[1][r] = np.nan
+    write_lengths(rows, rays, pairs, (whole(0), whole(count), whole(count)), lengths)
+    for p in range(count):
+        if np.isnan(rays[1][pairs.ray[p]]):
+            lengths[p] = np.nan
+
+
+@entry
+def add_listed(sums: Any, counts: Any, pairs: HitPairs, lengths: Any) -> None:
+    """Add the lengths of listed pairs, ray after ray. counts: how many pairs each ray has."""
+    begin = 0
+    for r in range(counts.size):
+        start_ray(sums, whole(r), whole(r), True)
+        for p in range(begin, begin + counts[r]):
+            add_length(sums, whole(r), whole(pairs.item[p]), lengths[p])
+        begin += counts[r]
+        finish_ray(sums, whole(r), whole(r))

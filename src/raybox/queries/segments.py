@@ -1,0 +1,156 @@
+"""`segments`: the partition of each ray by the cells of a grid."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined
+from raybox.errors import InvalidInput
+from raybox.geometry import GridRows, Rays
+from raybox.hits import AllHits
+from raybox.hits.hit_ids import Source
+from raybox.primitives.ray import Ray
+from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
+from raybox.queries.per_ray import select_rays
+from raybox.queries.query import Query, RunsQueries
+from raybox.threads.chunks import chunk_runner
+from raybox.traversal.job import Job
+from raybox.traversal.protocol import Hooks, SegmentHooks
+from raybox.traversal.segments import cut_rays
+
+
+class SegmentRecorder(NamedTuple):
+    """The cells of rays, and when they enter them, from used[0] on."""
+
+    index: Any
+    t: Any
+    used: Any
+    counts: Any
+
+
+@device
+def _begin(_recorder: SegmentRecorder, _k: int) -> int:
+    """Return the number of a ray's cells so far."""
+    return 0
+
+
+@inlined
+def _record(
+    recorder: SegmentRecorder, count: int, _ray: Ray, cell: int, t_enter: float, _t_exit: float
+) -> int:
+    place = recorder.used[0] + count
+    if place < recorder.index.size:
+        recorder.index[place], recorder.t[place] = cell, t_enter
+    return count + 1
+
+
+@device
+def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
+    recorder.counts[k] = count
+    if recorder.used[0] + count > recorder.index.size:
+        return False
+    recorder.used[0] += count
+    return True
+
+
+def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
+    """Return the cells of all rays of a job, in order along each ray."""
+    _check(job.rows)
+    total = len(job.rays.origins)
+    with chunk_runner(total, workers=workers, progress=progress) as threads:
+        parts = threads(lambda begin, end: _cut(select_rays(job, slice(begin, end))), total)
+    return joined(parts)
+
+
+def _cut(job: Job) -> AllResults:
+    """Return the cells of the rays of a job, by one thread."""
+    begin, end = 0, len(job.rays.origins)
+    counts = np.empty(end, np.int64)
+    indices, times = [np.empty(0, np.int64)], [np.empty(0)]
+    size = EXACT_ROOM
+    while begin < end:
+        recorder = SegmentRecorder(np.empty(size, np.int64), np.empty(size), np.zeros(1, np.int64), counts)
+        begin = cut_rays(job, (begin, end), recorder)
+        used = recorder.used[0]
+        indices.append(recorder.index[:used].copy())
+        times.append(recorder.t[:used].copy())
+        size = max(2 * size, int(counts[begin]) if begin < end else 0)
+    return AllResults(offsets_of(counts), np.concatenate(indices), np.concatenate(times))
+
+
+def _check(rows: Any) -> None:
+    if not isinstance(rows, GridRows):
+        raise InvalidInput(
+            "segments needs a Scene of one Grid, whose cells part a ray; got another geometry. Boxes may "
+            "overlap: use all, and its lengths."
+        )
+
+
+def _refuse(*_args: Any) -> Any:
+    raise InvalidInput(
+        "segments needs a Scene of one Grid, whose cells part a ray; got several geometries, or parts. "
+        "Make a Scene of the Grid alone: Scene(grid)."
+    )
+
+
+def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: Any) -> AllHits:
+    return AllHits(results.offsets, results.index, results.t, source)
+
+
+QUERY = Query(
+    name="segments",
+    hooks=Hooks(
+        stream={},
+        packet={},
+        exact={},
+        segments={SegmentRecorder: SegmentHooks(_begin, _record, _end, has_exact_times=True)},
+    ),
+    run=_run,
+    merge_geometries=_refuse,
+    present=_present,
+    part_merger=_refuse,
+)
+
+
+class SegmentsMethod:
+    """Gives a scene its method `segments`."""
+
+    query = QUERY
+
+    def segments(
+        self: RunsQueries, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None
+    ) -> AllHits:
+        """Return the stretches into which the cells of a grid cut each ray, in order along it.
+
+        Each stretch belongs to exactly one cell: cells are half-open here, ``lower <= p < upper`` on every
+        axis, the last cell of an axis closed. So the lengths add up to the length inside of the grid. A ray
+        in a shared face runs in the higher cell. Stretches of length zero, and rays of zero direction, give
+        none. Cells that are not occupied, or not allowed by `where`, are left out of the result.
+
+        Parameters
+        ----------
+        rays : Rays
+            Of any shape, of the grid's D.
+        workers, progress, where
+            As for `nearest`.
+
+        Returns
+        -------
+        AllHits
+            index: the cells; t, t_enter, t_exit and lengths as of `all`.
+
+        Raises
+        ------
+        InvalidInput
+            If the scene is not one of a single `Grid`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Grid([0, 1, 3], [0, 1, 2]))
+        >>> segments = scene.segments(rb.Rays([-1, 1], [1, 0]))
+        >>> segments.index, segments.lengths
+        (array([1, 3]), array([1., 2.]))
+        """
+        hits: AllHits = self._run(QUERY, rays, workers=workers, progress=progress, where=where)
+        return hits

@@ -1,0 +1,162 @@
+"""One axis of a grid and of a ray: crossing times, exactly ordered, and the first place on it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raybox.compiler.decorators import device, inlined
+from raybox.exact.predicate import order, sign, time
+from raybox.primitives.ray import Ray
+from raybox.traversal.protocol import has_exact_times
+
+SLACK = 2.0**-49  # of computed times: more than twice what both are off by together
+TINY = 2.0**-1000
+
+
+class CrossingTime(NamedTuple):
+    """The exact time (plane - origin)/direction, and what is computed of it."""
+
+    plane: float
+    origin: float
+    direction: float
+    computed: float
+
+
+class GridAxis(NamedTuple):
+    """One axis of a grid and of a ray."""
+
+    edges: Any
+    origin: float
+    direction: float
+    inverse: float  # of the direction; of a ray that is not tame, NaN
+    ahead: int  # from a place to the plane by which the ray leaves it: 0 or 1
+    step: int  # from a place to the next: -1 or 1
+    stride: int  # from a cell's number to the next one's
+
+
+@device
+def compare(one: CrossingTime, other: CrossingTime) -> int:
+    """Return the exact order of two times: -1, 0 or 1."""
+    gap = one.computed - other.computed
+    if abs(gap) > (abs(one.computed) + abs(other.computed)) * SLACK + TINY:
+        return sign(gap)
+    return order(one.plane, one.origin, one.direction, other.plane, other.origin, other.direction)
+
+
+@inlined
+def _computed(recorder: Any, axis: GridAxis, number: int) -> float:
+    """Return the time of a plane: rounded once, if the query needs that."""
+    plane = axis.edges[number]
+    if has_exact_times(recorder) or axis.inverse != axis.inverse:
+        return time(plane, axis.origin, axis.direction)
+    return (plane - axis.origin) * axis.inverse
+
+
+@inlined
+def _crossing(recorder: Any, axis: GridAxis, number: int) -> CrossingTime:
+    return CrossingTime(axis.edges[number], axis.origin, axis.direction, _computed(recorder, axis, number))
+
+
+@inlined
+def clip(recorder: Any, axis: GridAxis, bounds: Any) -> tuple[CrossingTime, CrossingTime]:
+    """Return begin and end, moved to where the ray enters and leaves the grid on one axis."""
+    begin, end = bounds
+    if axis.direction != 0.0:
+        last = axis.edges.size - 1
+        first = 0 if axis.direction > 0.0 else last
+        enter, leave = _crossing(recorder, axis, first), _crossing(recorder, axis, last - first)
+        if compare(enter, begin) > 0:
+            begin = enter
+        if compare(leave, end) < 0:
+            end = leave
+    return begin, end
+
+
+@device
+def _interval_of(edges: Any, x: float) -> int:
+    """Return the place of the last edge up to x, in the range of cells; any, if x is NaN."""
+    last = edges.size - 2
+    if not x > edges[0]:
+        return 0
+    if not x < edges[last + 1]:
+        return last
+    low = min(int((x - edges[0]) / (edges[last + 1] - edges[0]) * (last + 1)), last)
+    if edges[low] <= x < edges[low + 1]:
+        return low
+    low, high = 0, last + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if edges[middle] <= x:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def first_place(recorder: Any, axis: GridAxis, begin: CrossingTime, slack: float) -> int:
+    """Return the place on one axis just after begin, -1 outside of the grid."""
+    edges, o, d = axis.edges, axis.origin, axis.direction
+    if d == 0.0:
+        return _interval_of(edges, o) if edges[0] <= o <= edges[edges.size - 1] else -1
+    place, before = _interval_of(edges, o + begin.computed * d), 1 - axis.ahead
+    near, far = _computed(recorder, axis, place + before), _computed(recorder, axis, place + axis.ahead)
+    if near < begin.computed - slack and far > begin.computed + slack:
+        return place
+    last = edges.size - 2
+    while 0 <= place - axis.step <= last and compare(_crossing(recorder, axis, place + before), begin) > 0:
+        place -= axis.step
+    while (
+        0 <= place + axis.step <= last and compare(_crossing(recorder, axis, place + axis.ahead), begin) <= 0
+    ):
+        place += axis.step
+    return place
+
+
+@inlined
+def next_time(recorder: Any, axis: GridAxis, plane: int) -> float:
+    """Return the computed time of a plane; +inf if the ray does not move on this axis."""
+    return _computed(recorder, axis, plane) if axis.direction != 0.0 else np.inf
+
+
+@inlined
+def next_tame(recorder: Any, axis: GridAxis, plane: int) -> float:
+    """Return `next_time` of a tame ray on an axis on which it moves."""
+    if has_exact_times(recorder):
+        return time(axis.edges[plane], axis.origin, axis.direction)
+    return (axis.edges[plane] - axis.origin) * axis.inverse
+
+
+@inlined
+def earliest_of(recorder: Any, axis: GridAxis, plane: int, bit: int, found: Any) -> Any:
+    """Return the earlier of the earliest time so far and that of an axis, and the bits of axes crossed then.
+
+    found: such a time and such bits; 0 is the end of the ray.
+    """
+    if axis.direction == 0.0:
+        return found
+    earliest, bits = found
+    crossing = _crossing(recorder, axis, plane)
+    compared = compare(crossing, earliest)
+    if compared < 0:
+        return crossing, bit
+    return (earliest, bits | bit) if compared == 0 and bits != 0 else found
+
+
+@inlined
+def _axis(edges: Any, o: float, d: float, tame: bool, stride: int) -> GridAxis:
+    inverse = (1.0 / d if tame else np.nan) if d != 0.0 else 0.0
+    if d > 0.0:
+        return GridAxis(edges, o, d, inverse, 1, 1, stride)
+    return GridAxis(edges, o, d, inverse, 0, -1, -stride)
+
+
+@inlined
+def axes_of(rows: Any, ray: Ray, tame: bool) -> tuple[GridAxis, GridAxis, GridAxis]:
+    """Return the three axes of a grid and a ray."""
+    o, d = ray.origin, ray.direction
+    return (
+        _axis(rows.x_edges, o[0], d[0], tame, rows.shape[1] * rows.shape[2]),
+        _axis(rows.y_edges, o[1], d[1], tame, rows.shape[2]),
+        _axis(rows.z_edges, o[2], d[2], tame, 1),
+    )

@@ -1,0 +1,220 @@
+"""The partition of a ray by the cells of a grid, from plane to plane (Amanatides and Woo 1987), exactly.
+
+Cells are half-open on every axis, the last one closed. Between two crossing times that differ, a ray is in
+one cell: on an axis on which it moves, in that between the planes crossed last and next; on the others, in
+that of its origin. So the order of crossing times decides the cells, and which end of a cell is open matters
+only on axes without movement. Planes crossed at one time are crossed at once: no stretch is empty.
+
+*Begin* is t_min, or the time at which the last axis enters the grid; *end* is t_max, or the time at which the
+first axis leaves it. A time is computed as a product with 1/d, off by less than 2^-51 of itself. Times from
+begin to end are at most as large as the larger of these two, M. So computed times that differ by more than
+2^-49 M, the slack, are in exact order if the earlier one is of such a size, whatever the later one is. The
+loop goes on while the earliest of three next times is earlier by that than the two others, and than the end;
+otherwise `raybox.exact.predicate.order` decides. A plane is crossed before the end, so no place is outside.
+
+Of rays that are not tame (`raybox.traversal.grid_nodes`), whose differences or quotients may overflow, the
+slack is infinite: the predicate decides every step.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.compiler.decorators import exact_entry, inlined, whole
+from raybox.primitives.ray import Ray, get_ray, is_empty
+from raybox.traversal.grid_axes import (
+    SLACK,
+    TINY,
+    CrossingTime,
+    GridAxis,
+    axes_of,
+    clip,
+    compare,
+    earliest_of,
+    first_place,
+    next_tame,
+    next_time,
+)
+from raybox.traversal.grid_nodes import is_tame
+from raybox.traversal.job import Job
+from raybox.traversal.protocol import begin_segments, end_segments, record_segment
+
+
+class CutJob(NamedTuple):
+    """What is cut, and what records it."""
+
+    job: Job
+    ray: Ray
+    recorder: Any
+
+
+class GridPosition(NamedTuple):
+    """The cell in which a ray is, the planes by which it leaves it on each axis, and their computed times."""
+
+    i: int
+    j: int
+    k: int
+    cell: int
+    now: float  # when it entered the cell
+    next_x: float
+    next_y: float
+    next_z: float
+
+
+class Limits(NamedTuple):
+    """The end of a ray, and how far times must be apart to be in exact order."""
+
+    end: CrossingTime
+    stop: float  # a computed time up to this one is before the end
+    slack: float
+    masked: bool  # whether some cells are not recorded
+
+
+@inlined
+def _is_recorded(job: Job, cell: int) -> bool:
+    """Return whether a cell is occupied and allowed."""
+    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
+    allowed = job.allowed
+    return (occupied.size == 0 or occupied[cell] != 0) and (allowed.size == 0 or allowed[cell])
+
+
+@inlined
+def _record(cut: CutJob, masked: bool, state: Any, at: GridPosition, until: float) -> Any:
+    """Record the stretch in a cell up to a time, if the cell is occupied and allowed."""
+    if masked and not _is_recorded(cut.job, at.cell):
+        return state
+    return record_segment(cut.recorder, state, cut.ray, at.cell, at.now, until)
+
+
+@inlined
+def _cross_x(recorder: Any, x: GridAxis, at: GridPosition, until: float) -> GridPosition:
+    i, j, k, cell, _, _, y, z = at
+    i += x.step
+    return GridPosition(i, j, k, cell + x.stride, until, next_tame(recorder, x, i), y, z)
+
+
+@inlined
+def _cross_y(recorder: Any, y: GridAxis, at: GridPosition, until: float) -> GridPosition:
+    i, j, k, cell, _, x, _, z = at
+    j += y.step
+    return GridPosition(i, j, k, cell + y.stride, until, x, next_tame(recorder, y, j), z)
+
+
+@inlined
+def _cross_z(recorder: Any, z: GridAxis, at: GridPosition, until: float) -> GridPosition:
+    i, j, k, cell, _, x, y, _ = at
+    k += z.step
+    return GridPosition(i, j, k, cell + z.stride, until, x, y, next_tame(recorder, z, k))
+
+
+@inlined
+def _cross_certain(
+    cut: CutJob, axes: Any, limits: Limits, state: Any, at: GridPosition
+) -> tuple[GridPosition, Any]:
+    """Cross planes while the next one is certain; return where the ray is then, and the query's state."""
+    _, stop, slack, masked = limits
+    x, y, z = axes
+    recorder = cut.recorder
+    while True:
+        if at.next_x < at.next_y:
+            if at.next_x < at.next_z:
+                if not (min(at.next_y, at.next_z) - at.next_x > slack and at.next_x < stop):
+                    return at, state
+                until = at.next_x
+                state = _record(cut, masked, state, at, until)
+                at = _cross_x(recorder, x, at, until)
+                continue
+        elif at.next_y < at.next_z:
+            if not (min(at.next_x, at.next_z) - at.next_y > slack and at.next_y < stop):
+                return at, state
+            until = at.next_y
+            state = _record(cut, masked, state, at, until)
+            at = _cross_y(recorder, y, at, until)
+            continue
+        if not (min(at.next_x, at.next_y) - at.next_z > slack and at.next_z < stop):
+            return at, state
+        until = at.next_z
+        state = _record(cut, masked, state, at, until)
+        at = _cross_z(recorder, z, at, until)
+
+
+@inlined
+def _cross_exact(
+    recorder: Any, axes: Any, at: GridPosition, end: CrossingTime
+) -> tuple[float, GridPosition, bool]:
+    """Return when planes are crossed next, or the ray ends, where it is then, and whether it ends.
+
+    Rounded, one of the next times may be earlier, by less than the slack: then the next stretch begins there.
+    """
+    x, y, z = axes
+    earliest = earliest_of(recorder, x, at.i, 1, (end, 0))
+    earliest = earliest_of(recorder, y, at.j, 2, earliest)
+    crossing, crossed = earliest_of(recorder, z, at.k, 4, earliest)
+    i, j, k, cell, now, next_x, next_y, next_z = at
+    until = max(now, crossing.computed)
+    if crossed & 1:
+        i, cell = i + x.step, cell + x.stride
+        next_x = next_time(recorder, x, i)
+    if crossed & 2:
+        j, cell = j + y.step, cell + y.stride
+        next_y = next_time(recorder, y, j)
+    if crossed & 4:
+        k, cell = k + z.step, cell + z.stride
+        next_z = next_time(recorder, z, k)
+    now = min(until, next_x, next_y, next_z)
+    return until, GridPosition(i, j, k, cell, now, next_x, next_y, next_z), crossed == 0
+
+
+@inlined
+def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
+    """Record the stretches of a ray in the cells of a grid, in order; return the query's state."""
+    d = ray.direction
+    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
+        return state
+    tame = is_tame(job.rows, ray)
+    x, y, z = axes = axes_of(job.rows, ray, tame)
+
+    # Clip the range to the grid.
+    bounds = CrossingTime(ray.t_min, 0.0, 1.0, ray.t_min), CrossingTime(ray.t_max, 0.0, 1.0, ray.t_max)
+    begin, end = clip(recorder, z, clip(recorder, y, clip(recorder, x, bounds)))
+    if compare(begin, end) >= 0:
+        return state
+    slack = np.inf if not tame else max(abs(begin.computed), abs(end.computed)) * SLACK + TINY
+
+    # Find the first cell, and the next planes.
+    a = first_place(recorder, x, begin, slack)
+    b = first_place(recorder, y, begin, slack)
+    c = first_place(recorder, z, begin, slack)
+    if a < 0 or b < 0 or c < 0:
+        return state
+    cell = a * abs(x.stride) + b * abs(y.stride) + c
+    i, j, k = a + x.ahead, b + y.ahead, c + z.ahead
+    next_x, next_y, next_z = next_time(recorder, x, i), next_time(recorder, y, j), next_time(recorder, z, k)
+    now = min(begin.computed, next_x, next_y, next_z)  # rounded, one of them may be earlier
+    at = GridPosition(i, j, k, cell, now, next_x, next_y, next_z)
+
+    # Cross plane after plane.
+    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
+    masked = occupied.size > 0 or job.allowed.size > 0
+    cut, limits = CutJob(job, ray, recorder), Limits(end, end.computed - slack, slack, masked)
+    while True:
+        at, state = _cross_certain(cut, axes, limits, state, at)
+        until, then, ended = _cross_exact(recorder, axes, at, end)
+        state = _record(cut, masked, state, at, until)
+        if ended:
+            return state
+        at = then
+
+
+@exact_entry
+def cut_rays(job: Job, span: Any, recorder: Any) -> int:
+    """Record the stretches of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+    for k in range(span[0], span[1]):
+        ray = get_ray(job.rays, k)
+        state = begin_segments(recorder, k)
+        if not is_empty(ray):
+            state = cut_ray(job, ray, recorder, state)
+        if not end_segments(recorder, state, k):
+            return whole(k)
+    return whole(span[1])

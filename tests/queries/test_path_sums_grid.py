@@ -1,0 +1,133 @@
+"""Sums along rays through the cells of grids, against rational arithmetic."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import exact_grid
+import raybox as rb
+from grids import KINDS, random_grid, random_rays
+
+UNIT = Fraction(2) ** -52
+
+
+def norm(direction) -> Fraction:
+    """Return the length of a vector with a relative error below 2^-200."""
+    square = sum(Fraction(float(x)) ** 2 for x in direction)
+    scale = 4 ** (300 + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
+    return Fraction(math.isqrt(square.numerator * scale // square.denominator), math.isqrt(scale))
+
+
+def true_paths(grid, rays, allowed):
+    """Return (ray, cell, length, a + b) of every stretch in an allowed cell; see `Scene.integrate`."""
+    paths, counts = [], Counter()
+    for ray, cut in enumerate(exact_grid.cut_all(grid.edges, rays)):
+        speed = norm(rays.directions[ray])
+        counts["corners"] += cut.corners
+        counts["in planes"] += cut.in_planes
+        counts["misses"] += not cut.stretches
+        for one in cut.stretches:
+            cell = np.ravel_multi_index(one.cell, grid.shape)
+            counts["cells" if allowed[cell] else "masked"] += 1
+            if allowed[cell]:
+                paths.append(
+                    (ray, cell, (one.end - one.begin) * speed, (abs(one.begin) + abs(one.end)) * speed)
+                )
+    return paths, counts
+
+
+def assert_close(found, terms):
+    """Assert sums within the documented bound; terms: of each sum, (factor, length, a + b)."""
+    for number, some in zip(found.tolist(), terms, strict=True):
+        total = sum((Fraction(float(factor)) * length for factor, length, _ in some), Fraction(0))
+        size = sum((abs(Fraction(float(factor))) * ends for factor, _, ends in some), Fraction(0))
+        assert abs(Fraction(number) - total) <= UNIT * (len(some) + 8) * size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_are_within_their_bounds(kind):
+    rng, counts = np.random.default_rng(len(kind)), Counter()
+    for shape, share in (((5, 6, 7), None), ((9, 1, 20), 0.6), ((6, 5), 0.5), ((16, 17, 3), None)):
+        grid = random_grid(kind, rng, shape, share)
+        rays = random_rays(rng, grid, 120)
+        where = rng.random(shape) < 0.8
+        values, weights = rng.normal(size=shape), rng.normal(size=120)
+        paths, some = true_paths(grid, rays, grid.occupied.ravel() & where.ravel())
+        counts += some
+        scene = rb.Scene(grid)
+        of_rays, of_cells = [[] for _ in range(120)], [[] for _ in range(len(grid))]
+        for ray, cell, length, ends in paths:
+            of_rays[ray].append((values.ravel()[cell], length, ends))
+            of_cells[cell].append((weights[ray], length, ends))
+        assert_close(scene.integrate(rays, values, where=where), of_rays)
+        assert_close(scene.deposit(rays, weights, where=where), of_cells)
+        lengths = [[(1.0, length, ends) for _, length, ends in row] for row in of_rays]
+        assert_close(scene.integrate(rays, where=where), lengths)
+        hits = np.bincount([cell for _, cell, *_ in paths], minlength=len(grid))
+        np.testing.assert_array_equal(scene.deposit(rays, per="hit", where=where), hits)
+        both = scene.integrate(rays, np.stack([values, values], -1), where=where)
+        np.testing.assert_array_equal(both[:, 0], scene.integrate(rays, values.ravel(), where=where))
+    assert min(counts[name] for name in ("cells", "masked", "corners", "in planes", "misses")) > 20, counts
+
+
+def test_lengths_add_up_to_the_length_inside():
+    grid = rb.Grid.uniform([-1, -1, -1], 0.125, (16, 16, 16))
+    rng = np.random.default_rng(8)
+    rays = rb.Rays(rng.normal(size=(50, 40, 3)), rng.normal(size=(50, 40, 3)))
+    box = rb.Scene(rb.Boxes([-1, -1, -1], [1, 1, 1]))
+    found = rb.Scene(grid).integrate(rays)
+    assert found.shape == (50, 40)
+    assert (found > 0).sum() > 500
+    np.testing.assert_allclose(found, box.integrate(rays), rtol=1e-12, atol=1e-12)
+    segments = rb.Scene(grid).segments(rays)
+    sums = np.bincount(segments.ray, segments.lengths, minlength=2000)
+    np.testing.assert_allclose(found.ravel(), sums, rtol=1e-12, atol=1e-12)
+
+
+def test_transposes_of_each_other():
+    rng = np.random.default_rng(9)
+    grid = random_grid("random", rng, (8, 9, 10), 0.7)
+    scene = rb.Scene([grid, rb.Boxes([[-1, -1, -1]], [[1, 1, 1]])])
+    rays = rb.Rays(rng.normal(size=(500, 3)), rng.normal(size=(500, 3)))
+    values, weights = [rng.random((720, 2)), rng.random((1, 2))], rng.random((500, 2))
+    forward = (scene.integrate(rays, values) * weights).sum()
+    back = sum((one * two).sum() for one, two in zip(scene.deposit(rays, weights), values, strict=True))
+    assert forward > 10
+    assert math.isclose(forward, back, rel_tol=1e-13)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_reproducible_bits(workers):
+    rng = np.random.default_rng(10)
+    grid = random_grid("random", rng, (12, 12, 12))
+    scene, order = rb.Scene(grid), rng.permutation(20_000)
+    rays = rb.Rays(rng.uniform(-2, 2, (20_000, 3)), rng.normal(size=(20_000, 3)))
+    weights, values = rng.normal(size=20_000), rng.normal(size=len(grid))
+    wanted = scene.deposit(rays, weights, reproducible=True, workers=1)
+    found = scene.deposit(rays[order], weights[order], reproducible=True, workers=workers)
+    assert np.count_nonzero(wanted) > 1000
+    np.testing.assert_array_equal(found.view(np.int64), wanted.view(np.int64))
+    np.testing.assert_allclose(scene.deposit(rays, weights, workers=workers), wanted, rtol=1e-9, atol=1e-9)
+    sums = scene.integrate(rays, values, workers=1)
+    again = scene.integrate(rays[order], values, workers=workers)
+    np.testing.assert_array_equal(again.view(np.int64), sums[order].view(np.int64))
+
+
+@pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 2.0**1000])
+def test_directions_of_any_size(scale):
+    scene = rb.Scene(rb.Grid([0, 1, 3], [0, 1]))
+    ray = rb.Rays([-1.0, 0.5], [scale, 0.0])
+    np.testing.assert_array_equal(scene.integrate(ray, [1.0, 10.0]), 21.0)
+    np.testing.assert_array_equal(scene.deposit(ray), [1.0, 2.0])
+
+
+def test_values_of_another_shape_are_refused():
+    scene, ray = rb.Scene(rb.Grid([0, 1, 3], [0, 1, 2, 3])), rb.Rays([-1, 0.5], [1, 0])
+    assert scene.integrate(ray, np.ones((2, 3))) == 3.0
+    assert scene.integrate(ray, np.ones((2, 3, 4))).tolist() == [3.0] * 4
+    for shape in ((3, 2), (5,), (2, 3, 4, 1)):
+        with pytest.raises(rb.InvalidInput, match=r"values must have shape \(6,\)"):
+            scene.integrate(ray, np.ones(shape))

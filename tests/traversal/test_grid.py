@@ -1,0 +1,102 @@
+"""Every query on a grid against the same query on the boxes of its cells, bit for bit."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from compare import assert_same
+from grids import KINDS, random_grid, random_rays
+
+FIELDS = ("index", "t", "t_enter", "t_exit", "normals", "points", "hit")
+SHAPES = [(5, 6, 7), (1, 1, 1), (9, 1, 30), (17, 16, 3), (70, 2, 2), (6, 5), (1, 40)]
+
+
+def check(grid: rb.Grid, rays: rb.Rays, where=None) -> Counter:
+    """Assert that all queries return what they do for boxes; count what the rays hit."""
+    scene, boxes = rb.Scene(grid), rb.Scene(grid.boxes())
+    scene.check()
+    allowed = grid.occupied.flatten()
+    if where is not None:
+        allowed &= np.ravel(where)
+    one, all_hits = boxes.nearest(rays, where=allowed), boxes.all(rays, where=allowed)
+    assert_same(scene.nearest(rays, where=where), one, FIELDS)
+    np.testing.assert_array_equal(scene.occluded(rays, where=where), one.hit)
+    np.testing.assert_array_equal(scene.count(rays, where=where), np.diff(all_hits.offsets))
+    for k in (1, 3, 20):
+        assert_same(scene.first(rays, k, where=where), boxes.first(rays, k, where=allowed), FIELDS)
+    assert_same(scene.all(rays, where=where), all_hits, ("offsets", *FIELDS[:4], "lengths", "ray"))
+    return counted(grid, all_hits)
+
+
+def counted(grid: rb.Grid, all_hits: rb.AllHits) -> Counter:
+    """Count hits, misses, touches, ties, and corners: eight cells (in 2D four) at one time."""
+    same = (all_hits.ray[1:] == all_hits.ray[:-1]) & (all_hits.t[1:] == all_hits.t[:-1])
+    runs = np.diff(np.flatnonzero(np.concatenate([[True], ~same, [True]])))
+    return Counter(
+        hits=len(all_hits.index),
+        misses=int((np.diff(all_hits.offsets) == 0).sum()),
+        touches=int((all_hits.t_enter == all_hits.t_exit).sum()),
+        ties=int(same.sum()),
+        corners=int((runs >= 2**grid.ndim_space - 1).sum()),
+    )
+
+
+@pytest.mark.parametrize("share", [None, 0.3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_query_returns_what_it_does_for_the_boxes_of_the_cells(kind, share):
+    rng, counts = np.random.default_rng([270, KINDS.index(kind), share is None]), Counter()
+    for shape in SHAPES:
+        grid = random_grid(kind, rng, shape, share)
+        counts += check(grid, random_rays(rng, grid, 600))
+    assert min(counts[what] for what in ("hits", "misses", "touches", "ties")) > 300, counts
+    assert counts["corners"] > (20 if share is None else 0), counts
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_a_mask_says_which_cells_may_be_hit(flat):
+    rng = np.random.default_rng(271)
+    for shape in ((6, 18, 5), (8, 9)):
+        grid = random_grid("integers", rng, shape, 0.6)
+        where = rng.random(shape) < 0.4
+        counts = check(grid, random_rays(rng, grid, 500), where.ravel() if flat else where)
+        assert min(counts["hits"], counts["misses"], counts["ties"]) > 30, counts
+
+
+@pytest.mark.parametrize("share", [0.0, 0.002, 1.0])
+def test_nearly_empty_and_full_grids(share):
+    rng = np.random.default_rng(272)
+    grid = random_grid("integers", rng, (33, 20, 18), share)
+    counts = check(grid, random_rays(rng, grid, 500))
+    assert (counts["hits"] > 20) == (share > 0), counts
+
+
+@pytest.mark.parametrize("places", [-1060, -700, 0, 700, 1010])
+@pytest.mark.parametrize("ways", [-1060, -600, 0, 600, 1010])
+def test_very_small_and_very_large_numbers(places, ways):
+    rng = np.random.default_rng(273)
+    grid = random_grid("integers", rng, (6, 5, 4))
+    rays = random_rays(rng, grid, 300)
+    grid = rb.Grid(*(one * 2.0**places for one in grid.edges))
+    origins, directions = rays.origins * 2.0**places, rays.directions * 2.0**ways
+    counts = check(grid, rb.Rays(origins, directions, t_min=rays.t_min, t_max=rays.t_max))
+    assert counts["hits"] > 100, counts
+
+
+def test_a_ray_from_far_away_and_differences_that_overflow():
+    big = 1.7976931348623157e308
+    grid = rb.Grid([-big, -1.0, 1.0, big], [-1.0, 0.0, big], [-big, big])
+    rng = np.random.default_rng(274)
+    origins = rng.choice([-big, -1e300, -1.0, 0.0, 0.5, big], (600, 3))
+    directions = rng.choice([-big, -1.0, -1e-300, 0.0, 5e-324, 1.0, big], (600, 3))
+    counts = check(grid, rb.Rays(origins, directions))
+    assert min(counts["hits"], counts["ties"]) > 100, counts
+
+
+def test_zero_directions_are_points():
+    rng = np.random.default_rng(275)
+    grid = rb.Grid(*[np.arange(-2.0, 4.0)] * 3)
+    points = rng.integers(-5, 7, (600, 3)) * 0.5
+    counts = check(grid, rb.Rays(points, np.zeros(3), t_min=rng.choice([-np.inf, 0.0], 600)))
+    assert min(counts["hits"], counts["misses"], counts["corners"]) > 20, counts
