@@ -126,7 +126,7 @@ def campaign(cache: Path, files: int, seed: int) -> Iterator[tuple[str, str, str
     prepared = run(cache)
     assert not prepared.problem, prepared.problem
     # the second function of the probe is loaded only where the first one is not stored
-    paths = sorted(path for path in cache.rglob("*.nbc") if not path.name.startswith(_SELDOM))
+    paths = sorted(path for path in cache.rglob("*.nbc") if _SELDOM not in path.name)
     whole = {path: path.read_bytes() for path in paths}
     for number in range(files):
         random, damage = np.random.default_rng([seed, number]), DAMAGES[number % len(DAMAGES)]
