@@ -11,7 +11,7 @@ from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
-from raybox.primitives.box_simd import AHEAD, LANES, contact, inverse_of, is_tame_divisor
+from raybox.primitives.box_simd import AHEAD, LANES, contact, inverse_of, is_tame_divisor, prefetch_box
 from raybox.primitives.ray import get_ray
 from raybox.validation import Floats, Ints
 
@@ -39,18 +39,22 @@ def _write_certain_spans(
     with loop(b, number, LANES) as at:
         soon = b.add(at, I64(AHEAD))
         with b.if_then(b.icmp_signed("<", soon, number)):
-            for row in _rows(b, index, soon):
-                boxes.lower.prefetch_row(row)
-                boxes.upper.prefetch_row(row)
+            for box in _numbers(b, index, soon):
+                prefetch_box(b, boxes, box)
         known, enter, leave = _spans(b, rays, boxes, _rows(b, ray_of, at), _rows(b, index, at))
         for times, memory in zip((enter, leave), out, strict=True):
             memory.store(known.choose(times, np.nan), at)
 
 
-def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
-    """Return the places of the rows of three numbers whose numbers are eight items; row 0 for a miss."""
+def _numbers(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
+    """Return eight numbers of rays or boxes; 0 for a miss."""
     numbers = (memory.get(b.add(at, I64(k))) for k in range(LANES))
-    return [b.mul(b.select(b.icmp_signed("<", n, I64(0)), I64(0), n), I64(3)) for n in numbers]
+    return [b.select(b.icmp_signed("<", n, I64(0)), I64(0), n) for n in numbers]
+
+
+def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
+    """Return the places of the rows, of three numbers each, of eight rays or boxes."""
+    return [b.mul(number, I64(3)) for number in _numbers(b, memory, at)]
 
 
 def _spans(

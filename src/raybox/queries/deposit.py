@@ -96,12 +96,11 @@ class _Deposit:
         own.flags.writeable = False  # Numba compiles anew for arrays that can be written to
         if isinstance(part.rows, GridRows):
             cells.add_cells(part, self.sums(memory, own, len(part.rays.origins)))
-            self.copies.put_back(memory)
-            return
-        for hits in listed_hits(part):
-            count = len(hits.counts)
-            given = own[hits.begin : hits.begin + count]
-            stream.add_listed(self.sums(memory, given, count), hits.counts, hits.pairs, hits.lengths)
+        else:
+            for hits in listed_hits(part):
+                count = len(hits.counts)
+                given = own[hits.begin : hits.begin + count]
+                stream.add_listed(self.sums(memory, given, count), hits.counts, hits.pairs, hits.lengths)
         self.copies.put_back(memory)
 
     def add_undecided(self, rays: Ints, threads: Threads) -> None:
