@@ -27,6 +27,23 @@ settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, der
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+# Files of few but long tests. They come first: at the end, one process would wait for the other.
+_LONG = (
+    "test_without_fma.py",
+    "test_fallback.py",
+    "test_private_query.py",
+    "test_private_primitive.py",
+    "test_compare.py",
+    "test_vector_widths.py",
+    "test_damaged_scenes.py",
+    "test_cast_broken.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in _LONG)
+
+
 @pytest.fixture(scope="session")
 def local():
     """Lend two worker processes of one thread each; those that are killed come back."""

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,14 @@ RAYS = rb.Rays(
     t_max=RNG.random(103) * 5 + 0.6,
 )
 ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
+
+
+def endings_from(source):
+    """Yield endings, in a circle, from that of the source on.
+
+    Beside a list as long as the endings or longer, tests of all sources have each ending with each item.
+    """
+    return cycle(ENDINGS[ENDINGS.index(source) :] + ENDINGS[: ENDINGS.index(source)])
 
 
 def put(path, rays):

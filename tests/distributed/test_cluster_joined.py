@@ -86,6 +86,20 @@ def test_wrong_lists_of_joined_parts_are_ignored(cluster, tmp_path, damage):
     assert both(cluster, rays, "npy")[1].resumed == done_parts
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_parts_from_the_first_damaged_byte_of_the_output_on_are_written_again(cluster, tmp_path, ending):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"found.{ending}"
+    interrupted(cluster, rays, out, after=6, synced=True)
+    folder = out.with_name(out.name + ".raybox-parts")
+    part = read_joined(folder / "joined", folder / "output")[3]
+    name, length = max(part.lengths.items(), key=lambda item: item[1])
+    (path,) = (path for path in (folder / "output").iterdir() if name in (path.stem, path.suffix[1:]))
+    data = bytearray(path.read_bytes())
+    data[length - 1] ^= 1
+    path.write_bytes(data)
+    assert both(cluster, rays, ending)[1].resumed == 60
+
+
 @pytest.mark.parametrize("ending", ["csv", "npz"])
 @pytest.mark.parametrize("kind", ["length", "hit count"])
 def test_a_digit_in_the_list_of_joined_parts_is_wrong(cluster, tmp_path, kind, ending):
@@ -104,7 +118,8 @@ def test_a_digit_in_the_list_of_joined_parts_is_wrong(cluster, tmp_path, kind, e
 
 
 def test_every_wrong_byte_of_a_list_of_joined_parts_is_found(tmp_path):
-    parts = [JoinedPart(PartInfo(20, 18 + k, k, 700, f"{k}c" * 16), {"results": 90 * k}) for k in range(3)]
+    infos = [PartInfo(20, 18 + k, k, 700, f"{k}c" * 16) for k in range(3)]
+    parts = [JoinedPart(info, {"results": 90 * k}, {"results": f"{k}"}) for k, info in enumerate(infos)]
     lines, log = [joined_line(*numbered) for numbered in enumerate(parts)], tmp_path / "joined"
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "results.csv").write_bytes(bytes(180))
@@ -180,11 +195,15 @@ def test_a_disk_that_is_full_loses_no_part(tmp_path, monkeypatch):
     again.add(*third)
     text = "ray,count\n0,0\n1,0\n2,1\n"
     assert (whole / "results.csv").read_text() == text
-    parts = [JoinedPart(first[1], {"results": len(text) - 4}), JoinedPart(third[1], {"results": len(text)})]
-    assert read_joined(log, whole) == parts[:1]
+    lengths = len(text) - 4, len(text)
+    assert [(part.info, part.lengths["results"]) for part in read_joined(log, whole)] == [
+        (first[1], lengths[0])
+    ]
     again.sync()
     again.close()
-    assert read_joined(log, whole) == parts
+    parts = read_joined(log, whole)
+    assert [part.info for part in parts] == [first[1], third[1]]
+    assert [part.lengths["results"] for part in parts] == list(lengths)
 
 
 def test_parts_are_counted_once(cluster, tmp_path):

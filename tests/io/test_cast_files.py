@@ -16,7 +16,20 @@ from raybox.io.chunked import QUERIES, chunks, csv_chunks, parquet, pipeline, re
 from raybox.io.chunked.result_columns import has_one_row_per_ray
 from raybox.queries.all_hits import query as all_query
 from raybox.queries.columns import Sparse
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, ids_for, pq, put, results_of, zarr
+from streaming import (
+    BOXES,
+    ENDINGS,
+    IDS,
+    RAYS,
+    SCENE,
+    check,
+    endings_from,
+    ids_for,
+    pq,
+    put,
+    results_of,
+    zarr,
+)
 
 pa = pytest.importorskip("pyarrow")
 
@@ -55,11 +68,10 @@ def test_no_rays_and_two_dimensions(tmp_path, source, dims):
     for number in (0, 5):
         rays = rb.Rays(RAYS.origins[:number, :dims], RAYS.directions[:number, :dims])
         path = put(tmp_path / f"rays{number}.{source}", rays)
-        for query in QUERIES:
-            for ending in ENDINGS:
-                out = tmp_path / f"{number}{query}.{ending}"
-                assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
-                check(out, results_of(scene, rays, query))
+        for query, ending in zip(QUERIES, endings_from(source), strict=False):
+            out = tmp_path / f"{number}{query}.{ending}"
+            assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
+            check(out, results_of(scene, rays, query))
     assert not list(tmp_path.glob("*part*"))
 
 

@@ -1,6 +1,7 @@
 """An interrupted rb.stream.cast leaves no half file; the resumed output is byte-identical."""
 
 import os
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,19 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import journal, part_files, pipeline
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, content, fail_at, interrupted, put, run
+from streaming import (
+    BOXES,
+    ENDINGS,
+    IDS,
+    RAYS,
+    SCENE,
+    content,
+    endings_from,
+    fail_at,
+    interrupted,
+    put,
+    run,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +33,8 @@ def journal_written_at_once(monkeypatch):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("query", ["nearest", "all"])
 def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
-    for source in ENDINGS:
+    """Readers find the row, and writers the end, alone: each twice for each query, in other pairs."""
+    for source in islice(endings_from(ending), 2):
         rays, whole, out = (
             tmp_path / f"{name}-{source}.{e}" for name, e in (("r", source), ("w", ending), ("o", ending))
         )

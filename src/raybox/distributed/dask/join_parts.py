@@ -2,19 +2,26 @@
 
 The output is what `raybox.stream.cast` writes of the same chunks, byte for byte. Joined parts are listed once
 they are on the disk (`raybox.distributed.dask.part_folder`), and removed, mostly before they reach the disk
-themselves. A call that resumes truncates the output's files to the last line of the list, and continues with
-the next part.
+themselves. A call that resumes reads what was joined, up to the first part whose bytes are not those of its
+line, truncates the output's files to before that, and continues with the next part.
 """
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raybox.distributed.dask.part_folder import PART_SUFFIX, JoinedPart, PartInfo, joined_line
-from raybox.io.chunked.part_files import PartFile
+from raybox.distributed.dask.part_folder import (
+    PART_SUFFIX,
+    JoinedPart,
+    PartInfo,
+    checksum_of_file,
+    joined_line,
+)
+from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import SLICE_ROWS, OutputSpec
 from raybox.io.chunked.writers import WRITERS
 from raybox.io.formats import parquet_footer as footer
@@ -24,18 +31,21 @@ class Joiner:
     """Appends parts to an output, in order, after those that are joined already."""
 
     def __init__(self, log: Path, spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> None:
-        self.joined = joined
-        self._writer: Any = WRITERS[suffix](spec, joined[-1].lengths if joined else {})
+        self.joined = joined = _undamaged(spec, suffix, joined)
+        self._writer: Any = _open(spec, suffix, joined)
         self._append = _APPEND.get(suffix, _append_rows)
         self._log = PartFile(log, sum(len(joined_line(*numbered)) for numbered in enumerate(joined)))
         self._number = len(joined)
+        self._lengths = joined[-1].lengths if joined else {}
         self._unsynced = deque[tuple[Path, bytes]]()
 
     def add(self, path: Path, info: PartInfo) -> None:
         """Append the next part."""
         if info.rows:
             self._append(self._writer, path, info)
-        part = JoinedPart(info, self._writer.files.lengths())
+        files = self._writer.files
+        part = JoinedPart(info, files.lengths(), _checksums(files, self._lengths, files.lengths()))
+        self._lengths = part.lengths
         self._unsynced.append((path, joined_line(self._number, part)))
         self._number += 1
 
@@ -68,6 +78,30 @@ class Joiner:
         """Close all files."""
         self._writer.close()
         self._log.close()
+
+
+def _open(spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> Any:
+    """Return the writer of an output, after the parts that are joined."""
+    return WRITERS[suffix](spec, joined[-1].lengths if joined else {})
+
+
+def _checksums(files: PartFiles, start: dict[str, int], end: dict[str, int]) -> dict[str, str]:
+    """Return the checksum of the bytes of each file between two lengths; a length that is missing is 0."""
+    return {
+        name: checksum_of_file(file.path, start.get(name, 0), end.get(name, 0))
+        for name, file in files.items()
+    }
+
+
+def _undamaged(spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> list[JoinedPart]:
+    """Return the joined parts before the first whose bytes are not those that were joined."""
+    lengths: dict[str, int] = {}
+    with closing(_open(spec, suffix, joined)) as writer:
+        for k, part in enumerate(joined):
+            if _checksums(writer.files, lengths, part.lengths) != part.checksums:
+                return joined[:k]
+            lengths = part.lengths
+    return joined
 
 
 def _append_after_header(writer: Any, path: Path, info: PartInfo) -> None:

@@ -39,15 +39,18 @@ class PartInfo(NamedTuple):
 
 
 class JoinedPart(NamedTuple):
-    """A part that is joined, and the lengths of the output's files after it."""
+    """A part that is joined."""
 
     info: PartInfo
     lengths: dict[str, int]
+    """Of the output's files after it."""
+    checksums: dict[str, str]
+    """Of the bytes that each file got with it."""
 
 
 def joined_line(number: int, part: JoinedPart) -> bytes:
     """Return the line of a part in the list of joined ones; it ends with a checksum of itself."""
-    content = [number, part.info, part.lengths]
+    content = [number, part.info, part.lengths, part.checksums]
     return json.dumps([*content, checksums.of_text(json.dumps(content))]).encode() + b"\n"
 
 
@@ -71,8 +74,8 @@ def read_joined(log: Path, output: Path) -> list[JoinedPart]:
 def _joined_part(line: bytes, number: int) -> JoinedPart | None:
     """Return the part in a line of the list; None unless the line is whole, and has this number."""
     try:
-        _, info, lengths, _ = json.loads(line)
-        part = JoinedPart(PartInfo(*info), dict(lengths))
+        _, info, lengths, sums, _ = json.loads(line)
+        part = JoinedPart(PartInfo(*info), dict(lengths), dict(sums))
     except (ValueError, TypeError, RecursionError):
         return None
     return part if line == joined_line(number, part) else None
@@ -130,26 +133,27 @@ def read_trailer(path: Path) -> PartInfo | None:
 
 def _part_checksum(path: Path, info: PartInfo) -> str:
     """Return the checksum of the results of a part, and of the numbers in its trailer."""
-    return checksums.of_text(_checksum_of(path, info.length), *map(str, info))
+    return checksums.of_text(checksum_of_file(path, 0, info.length), *map(str, info))
 
 
-def _checksum_of(path: Path, length: int) -> str:
-    """Return the checksum of the first `length` bytes of a file.
+def checksum_of_file(path: Path, start: int, end: int) -> str:
+    """Return the checksum of a file's bytes from `start` to before `end`.
 
     It is read, not mapped: Dask's profiler may keep this frame, and Windows moves no file that is mapped.
     """
-    state, left = np.arange(_LANES, dtype=np.uint64), length
-    block = np.empty(min(length, _BLOCK), np.uint8)
+    state, left = np.arange(_LANES, dtype=np.uint64), end - start
+    block = np.empty(min(left, _BLOCK), np.uint8)
     with path.open("rb") as file:
+        file.seek(start)
         while True:
             some = block[: min(left, _BLOCK)]
             if file.readinto(some.data) != some.size:
                 raise OSError(f"{path} has become shorter")
-            end = some.size // 8 * 8
-            column_kernels.add_to_checksums(some[:end].view(np.uint64), state)
+            words = some.size // 8 * 8
+            column_kernels.add_to_checksums(some[:words].view(np.uint64), state)
             left -= some.size
             if not left:
-                return checksums.of_text(state.tobytes().hex(), some[end:].tobytes().hex())
+                return checksums.of_text(state.tobytes().hex(), some[words:].tobytes().hex())
 
 
 class PartFolder:
