@@ -1,4 +1,4 @@
-"""raybox: which boxes does a ray meet, and where: exact, for one ray or a billion."""
+"""raybox: which boxes a ray hits, and where: exactly, for one ray or for a billion."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 PICTURE, PAGE = "depth.png", "demo.html"
+_NEXT = """
+Next, with a file of your own (raybox COMMAND --help lists its formats):
+  raybox info FILE                                what it holds
+  raybox pick FILE --from X,Y,Z --to X,Y,Z        what a line of sight hits
+  raybox view FILE --open                         the scene in the browser, where a click is a ray"""
 _STRIDE = 8  # every 8th of the lidar's rays on both axes is drawn: all would hide the building
 
 
@@ -55,8 +60,8 @@ def demo(out: str) -> None:
     scene = Scene(building.geometry)
     click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
     sweeps = _camera(building), _lidar(building)
-    scene.nearest(sweeps[0].rays[0, :1])  # compiles, before the time is taken
     for sweep in sweeps:
+        scene.nearest(sweep.rays, where=sweep.where)  # compiles, before the time is taken
         started = time.perf_counter()
         hits = scene.nearest(sweep.rays, where=sweep.where)
         _report(sweep, hits, time.perf_counter() - started, building)
@@ -66,6 +71,7 @@ def demo(out: str) -> None:
     click.echo(f"The camera's depth image: {target}")
     click.echo(_page(target.with_name(PAGE), building, sweeps[1]))
     click.echo(f"Building: {CREDIT}")
+    click.echo(_NEXT)
 
 
 def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
