@@ -111,6 +111,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
+    dask_cluster.check_query(query)
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     target = Path(out)
