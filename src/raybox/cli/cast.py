@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import announce_compiling, as_json, load_scene, vector
+from raybox.cli.common import announce_compiling, as_json, load_scene, scene_options, vector
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Mesh
+    from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
 
 INVALID = ("raise", "miss")
@@ -65,7 +65,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 @click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
 )
-@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@scene_options
 @click.option(
     "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
 )
@@ -83,7 +83,8 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the answers to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox
+    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+           with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
 
     RAYS may be larger than memory. Whatever stops it, what is done is kept in OUT.raybox-part, and the same
@@ -103,10 +104,11 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
     raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
-    raybox cast cells.npz rays.npz -o sums.npy --query integrate --values density.npy
+    raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
+    raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
     _check_out(out, options["cluster"], scene, rays)
-    geometry, ids = load_scene(scene, options["boxes"])
+    geometry, ids = load_scene(scene, options["boxes"], options["grid"])
     announce_compiling()
     done = _cast(geometry, rays, out, query, ids=ids, **options)
     summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": done.rays, "query": query}
@@ -129,7 +131,7 @@ def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     check_out(Path(out))
 
 
-def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
+def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene
