@@ -61,12 +61,12 @@ def ask(
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes or of a Mesh.
+        A scene of Boxes, of a Mesh or of a Grid.
     rays : dask.dataframe.DataFrame or dask.array.Array
         A data frame of the columns ``origin_x ... direction_z [t_min t_max]``, among others if need be; or an
         array of shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D, columns in this order.
-    query : {"nearest", "occluded", "count", "all"}
-        The query.
+    query : {"nearest", "occluded", "count", "all", "segments", "integrate"}
+        The query; ``integrate`` gives lengths.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
     invalid : {"raise", "miss"}
@@ -80,9 +80,9 @@ def ask(
     Returns
     -------
     dask.dataframe.DataFrame or dask.array.Array
-        Of a data frame: columns ``index [id] t x y z`` (``occluded``; ``count``; for "all" ``index [id] t
-        t_enter t_exit length``), under the index of the rays; of "all", a ray has a row for
-        each box that it hits. Of an array: a flat one with these columns as named fields, after ``ray``, the
+        Of a data frame: columns ``index [id] t x y z`` (``occluded``; ``count``; ``integral``; for "all" and
+        "segments" ``index [id] t t_enter t_exit length``), under the index of the rays; of these two, a ray
+        has a row for each hit. Of an array: a flat one with these columns as named fields, after ``ray``, the
         number of the ray.
 
     Raises

@@ -72,7 +72,7 @@ class WorkerJob(NamedTuple):
     """Of the output."""
     dimension: int
     kind: str
-    """What the scene is made of: "boxes" or "mesh"."""
+    """What the scene is made of: "boxes", "grid" or "mesh"."""
     version: CodeVersion
 
 

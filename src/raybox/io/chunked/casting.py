@@ -129,7 +129,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    check_arguments(scene, query, ids, chunk, Bounded | Grid)
+    check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
@@ -156,17 +156,15 @@ def cast(  # noqa: PLR0913
     return Summary(done.position.first, done.hit_count, done.rows, resumed, seconds)
 
 
-def check_arguments(
-    scene: Any, query: str, ids: Sequence[str] | None, chunk: Any, kinds: Any = Bounded
-) -> None:
+def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
     if not isinstance(scene, Scene | PartitionedScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
-    if isinstance(scene, Scene) and not isinstance(scene.geometry, kinds):
+    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded | Grid):
         raise InvalidInput(
-            f"rays of files are cast at Boxes, a Mesh or (not by clusters) a Grid; got {scene!r}. "
+            f"rays of files are cast at Boxes, a Mesh or a Grid; got {scene!r}. "
             "Cast them at one geometry after the other, or call the scene's own methods."
         )
     if query not in QUERIES:
