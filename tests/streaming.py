@@ -12,7 +12,7 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import stages
-from raybox.io.chunked.result_columns import column_dtypes
+from raybox.io.chunked.result_columns import QUERIES, column_dtypes, rows_of
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -30,6 +30,8 @@ RAYS = rb.Rays(
     t_max=RNG.random(103) * 5 + 0.6,
 )
 ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
+RAY_QUERIES = tuple(q for q in QUERIES if q != "segments" and rows_of(q) != "primitives")
+"""Queries of any scene whose rows are of rays or of hits."""
 
 
 def endings_from(source):

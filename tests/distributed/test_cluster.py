@@ -15,14 +15,13 @@ import raybox as rb
 from clustering import Log, both, distributed
 from raybox.cli import main
 from raybox.distributed.dask import job_plugin, worker, worker_timers
-from raybox.io.chunked import QUERIES
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, ids_for, put, results_of
+from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, ids_for, put, results_of
 from waiting import wait_until
 
 # The same bytes
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", RAY_QUERIES)
 def test_what_one_machine_writes(cluster, tmp_path, query):
     rays, met = put(tmp_path / "rays.parquet", RAYS), 0
     for ending in ENDINGS:
@@ -71,7 +70,7 @@ def test_many_threads_in_one_process(tmp_path):
 
 def test_a_split_scene(cluster, tmp_path):
     split = rb.SplitScene(BOXES, parts=8, folder=tmp_path / "scene", memory=20_000)
-    for query in sorted({*QUERIES} - {"integrate"}):  # a scene in parts adds in any order
+    for query in sorted({*RAY_QUERIES} - {"integrate"}):  # a scene in parts adds in any order
         how = {"ids": ids_for(query), "query": query}
         both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
     rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)

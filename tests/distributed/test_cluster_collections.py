@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import QUERIES
-from raybox.io.chunked.result_columns import has_one_row_per_ray
-from streaming import BOXES, IDS, RAYS, SCENE, ids_for, results_of
+from raybox.io.chunked.result_columns import rows_of
+from streaming import BOXES, IDS, RAY_QUERIES, RAYS, SCENE, ids_for, results_of
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -37,13 +36,13 @@ def frame(index=None):
     return dd.from_pandas(table, npartitions=3, sort=False)
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", RAY_QUERIES)
 def test_arrays(tmp_path, query):
     ids = ids_for(query)
     rays = da.from_array(TABLE, chunks=(CHUNKS, 3))
     lazy = rb.cluster.ask(SCENE, rays, query=query, ids=ids)
     assert lazy.numblocks == (3,)
-    if has_one_row_per_ray(query):
+    if rows_of(query) == "rays":
         assert lazy.chunks == (CHUNKS,)
     want = wanted(tmp_path, query, ids)
     assert lazy.dtype == want.dtype
@@ -51,7 +50,7 @@ def test_arrays(tmp_path, query):
     assert len(want) > 50
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", RAY_QUERIES)
 def test_data_frames(tmp_path, query):
     ids = ids_for(query)
     index = np.arange(103) * 10 + 7
@@ -80,7 +79,7 @@ def test_the_plane_and_nothing_at_all(tmp_path):
     boxes = rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]])
     rays = rb.Rays([[0, 0], [4, 0], [0, 9]], [1, 0])
     table = da.from_array(np.c_[rays.origins, rays.directions], chunks=(2, 4))
-    for query in QUERIES:
+    for query in RAY_QUERIES:
         found = rb.cluster.ask(rb.Scene(boxes), table, query=query).compute()
         same(found, wanted(tmp_path, query, None, rays, rb.Scene(boxes)))
         empty = rb.cluster.ask(SCENE, da.zeros((0, 6), chunks=(1, 6)), query=query)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import column_kernels, part_files, pipeline
+from raybox.io.chunked import column_kernels, part_files, writer_stage
 from streaming import BOXES, ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
@@ -21,7 +21,7 @@ pa = pytest.importorskip("pyarrow")
 @pytest.fixture(autouse=True)
 def journal_written_at_once(monkeypatch):
     """Write the journal after every chunk."""
-    monkeypatch.setattr(pipeline, "SECONDS", 0.0)
+    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
 
 
 def with_nan(row):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import journal, part_files, pipeline
+from raybox.io.chunked import journal, part_files, writer_stage
 from streaming import (
     BOXES,
     ENDINGS,
@@ -27,7 +27,7 @@ from streaming import (
 @pytest.fixture(autouse=True)
 def journal_written_at_once(monkeypatch):
     """Write the journal after every chunk."""
-    monkeypatch.setattr(pipeline, "SECONDS", 0.0)
+    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -71,9 +71,9 @@ KILLING = """
     import os, random, signal, sys, time
     from pathlib import Path
     import raybox as rb
-    from raybox.io.chunked import journal, pipeline
+    from raybox.io.chunked import journal, writer_stage
     from streaming import IDS, RAYS, SCENE
-    pipeline.SECONDS = 0
+    writer_stage.SECONDS = 0
     source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     random.seed(5)
     for ending in sys.argv[4:]:

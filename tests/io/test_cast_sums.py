@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from raybox.cli.cast import cast
-from raybox.io.chunked import pipeline
+from raybox.io.chunked import writer_stage
 from streaming import BOXES, RAYS, SCENE, get, interrupted, put
 
 
@@ -31,7 +31,7 @@ def test_values_of_one_and_of_several_channels(tmp_path, ending):
 def test_only_the_same_values_continue_a_cast(tmp_path, monkeypatch):
     values = np.random.default_rng(4).random(40)
     how = {"query": "integrate", "chunk": 20, "workers": 1}
-    monkeypatch.setattr(pipeline, "SECONDS", 0.0)
+    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
     rays, out = interrupted(tmp_path, monkeypatch, values=values, **how)
     for others in (values + 1.0, None):
         with pytest.raises(rb.FileFormatError, match="another command has started it"):
@@ -44,7 +44,7 @@ def test_wrong_values_are_refused(tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with pytest.raises(rb.InvalidInput, match=r"values must have shape \(40,\) or \(40, C\)"):
         rb.stream.cast(SCENE, rays, out, query="integrate", values=np.ones(3))
-    with pytest.raises(rb.InvalidInput, match="values are for query 'integrate'; got them with 'count'"):
+    with pytest.raises(rb.InvalidInput, match="values is for query 'integrate'; got it with 'count'"):
         rb.stream.cast(SCENE, rays, out, query="count", values=np.ones(40))
     with pytest.raises(rb.InvalidInput, match="reproducible=True"):
         rb.stream.cast(rb.SplitScene(BOXES, parts=2), rays, out, query="integrate")

@@ -112,6 +112,11 @@ def test_waiting_threads_end_when_another_has_failed(monkeypatch):
 
 
 def test_two_chunks_share_the_workers_and_parts_of_a_scene_are_opened_for_one():
-    assert [split_workers(SCENE, workers) for workers in (1, 2, 3, 8)] == [[1], [1, 1], [2, 1], [4, 4]]
+    assert [split_workers(SCENE, "count", workers) for workers in (1, 2, 3, 8)] == [
+        [1],
+        [1, 1],
+        [2, 1],
+        [4, 4],
+    ]
     split = rb.SplitScene(rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]]), parts=2)
-    assert split_workers(split, 4) == [4]
+    assert split_workers(split, "count", 4) == split_workers(SCENE, "deposit", 4) == [4]

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import announce_compiling, as_json, load_scene, vector
+from raybox.cli.common import announce_compiling, as_json, load_scene, scene_options, vector
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Mesh
+    from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
 
 INVALID = ("raise", "miss")
+PER = ("length", "hit")  # of deposit: times the length inside, or times 1
+_ARRAYS = "values", "weights"
+_MET = {"all": "boxes met", "segments": "stretches", "deposit": "sums above or below zero"}
 
 
 class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
@@ -53,12 +56,16 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     help="What to compute: one of those above.",
 )
 @click.option(
-    "--values", type=click.Path(), metavar="FILE", help="What integrate sums: .npy, one row for each box."
+    "--values", type=click.Path(), metavar="FILE", help="What integrate sums: .npy, a row for each box."
 )
+@click.option(
+    "--weights", type=click.Path(), metavar="FILE", help="What deposit sums: .npy, a row for each ray."
+)
+@click.option("--per", type=click.Choice(PER), help="What a weight is multiplied by. [default: length]")
 @click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
 )
-@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@scene_options
 @click.option(
     "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
 )
@@ -76,7 +83,8 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the answers to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox
+    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+           with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
 
     RAYS may be larger than memory. Whatever stops it, what is done is kept in OUT.raybox-part, and the same
@@ -88,16 +96,19 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count; a row for each ray
     all       ray, index, id, t, t_enter, t_exit, length; a row for each box that a ray meets
+    segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
+    deposit   index, id, deposit: the sum of weight * length of rays inside; a row for each box or cell
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
     raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
-    raybox cast cells.npz rays.npz -o sums.npy --query integrate --values density.npy
+    raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
+    raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
     _check_out(out, options["cluster"], scene, rays)
-    geometry, ids = load_scene(scene, options["boxes"])
+    geometry, ids = load_scene(scene, options["boxes"], options["grid"])
     announce_compiling()
     done = _cast(geometry, rays, out, query, ids=ids, **options)
     summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": done.rays, "query": query}
@@ -120,14 +131,16 @@ def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     check_out(Path(out))
 
 
-def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
+def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
-    values = _load_values(how["values"], bool(how["cluster"]))
+    given = {name: _load_array(how[name]) for name in _ARRAYS} | {"per": how["per"]}
+    if how["cluster"] and any(value is not None for value in given.values()):
+        raise click.UsageError("A cluster takes no --values, --weights or --per. Cast on one machine.")
     shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
     options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
     try:
@@ -137,19 +150,17 @@ def _cast(geometry: "Boxes | Mesh", rays: str, out: str, query: str, **how: Any)
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
         to = sys.stdout.buffer if out == "-" else out
-        return chunked.cast(Scene(geometry), rays, to, query=query, values=values, progress=shown, **options)
+        return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **given, **options)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {note}", err=True)
         raise
 
 
-def _load_values(path: str | None, clustered: bool) -> Any:
-    """Return the array of a file of values; None without a file."""
+def _load_array(path: str | None) -> Any:
+    """Return the array of a file, mapped; None without a file."""
     if path is None:
         return None
-    if clustered:
-        raise click.UsageError("A cluster takes no --values. Cast on one machine.")
     import numpy as np
 
     from raybox.io.formats.common import file_error
@@ -161,7 +172,7 @@ def _load_values(path: str | None, clustered: bool) -> Any:
 
 
 def _in_words(summary: dict[str, Any]) -> str:
-    met = "boxes met" if summary["query"] == "all" else "met something"
+    met = _MET.get(summary["query"], "met something")
     out = "stdout" if summary["out"] == "-" else summary["out"]
     before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
     return (

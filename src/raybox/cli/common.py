@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -85,7 +85,7 @@ def _send_again() -> None:
 
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Mesh, Rays
+    from raybox.geometry import Boxes, Grid, Mesh, Rays
 
 Vector = tuple[float, ...]
 
@@ -155,10 +155,31 @@ def _stop(ctx: click.Context) -> None:
     ctx.exit(130)
 
 
-def load_scene(path: str, boxes: bool) -> "tuple[Boxes | Mesh, list[str] | None]":
-    """Return a scene's geometry read from a file, and the ids of its rows."""
-    from raybox.io.formats import read
+def scene_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the options that say how to read its scene."""
+    command = click.option(
+        "--grid",
+        is_flag=True,
+        help="The cells of a grid: of .vox, or of an array in .npy or .npz.",
+    )(command)
+    return click.option(
+        "--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles."
+    )(command)
 
+
+def check_scene_options(boxes: bool, grid: bool) -> None:
+    """Raise unless at most one of the options is given."""
+    if boxes and grid:
+        raise click.UsageError("Pass --boxes or --grid, not both.")
+
+
+def load_scene(path: str, boxes: bool, grid: bool) -> "tuple[Boxes | Grid | Mesh, list[str] | None]":
+    """Return a scene's geometry read from a file, and the ids of its rows."""
+    from raybox.io.formats import load_grid, read
+
+    check_scene_options(boxes, grid)
+    if grid:
+        return load_grid(path), None
     loaded = read(path, kind="scene", boxes=boxes)
     return cast("Boxes | Mesh", loaded.geometry), loaded.ids
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import as_json, number
+from raybox.cli.common import as_json, check_scene_options, number, scene_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,19 +24,18 @@ KINDS = ("scene", "rays")
 @click.command(short_help="Tell what a file holds.")
 @click.argument("file", type=click.Path())
 @click.option("--kind", type=click.Choice(KINDS), help="What to take it for, where it could be both (.npy).")
-@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@scene_options
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
-def info(file: str, kind: str | None, boxes: bool, json_: bool) -> None:
+def info(file: str, kind: str | None, boxes: bool, grid: bool, json_: bool) -> None:
     r"""Tell what FILE holds: what and how many, where, how large, how named.
 
     \b
     raybox info duplex.ifc
     raybox info table.npy --kind rays
+    raybox info --grid model.vox
     """
-    from raybox.io.formats import Loaded, contents
-
-    found = contents(file, kind=kind, boxes=boxes)
-    facts = _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])
+    check_scene_options(boxes, grid)
+    facts = _of_grid(file) if grid else _of_contents(file, kind, boxes)
     facts = {"file": file, "bytes": Path(file).stat().st_size, **facts}
     if json_:
         click.echo(as_json(facts))
@@ -44,6 +43,31 @@ def info(file: str, kind: str | None, boxes: bool, json_: bool) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         click.echo(f"{name.replace('_', ' '):<{width}}  {_shown(value)}")
+
+
+def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:
+    from raybox.io.formats import Loaded, contents
+
+    found = contents(file, kind=kind, boxes=boxes)
+    return _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])
+
+
+def _of_grid(file: str) -> Facts:
+    import numpy as np
+
+    from raybox.io.formats import load_grid
+
+    grid = load_grid(file)
+    lower, upper = grid.bounds.tolist()
+    sizes = [np.diff(axis) for axis in grid.edges]
+    return {
+        **{"holds": "a grid", "count": len(grid), "shape": list(grid.shape)},
+        "occupied": int(np.count_nonzero(grid.occupied)),
+        **{"dimension": grid.ndim_space, "lower_bound": lower, "upper_bound": upper},
+        "smallest_size": [float(size.min()) for size in sizes],
+        "largest_size": [float(size.max()) for size in sizes],
+        "memory_bytes": sum(axis.nbytes for axis in grid.edges) + grid.rows().occupied.nbytes,
+    }
 
 
 def _facts(loaded: "Loaded") -> Facts:

@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import Vector, as_json, load_scene, number, table, vector
+from raybox.cli.common import (
+    Vector,
+    announce_compiling,
+    as_json,
+    load_scene,
+    number,
+    scene_options,
+    table,
+    vector,
+)
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Mesh, Rays
+    from raybox.geometry import Boxes, Grid, Mesh, Rays
+    from raybox.hits import AllHits
 
 
 def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,17 +63,18 @@ def ray_of(
 @click.command(short_help="List what one ray or segment meets, in order.")
 @click.argument("scene", type=click.Path())
 @ray_options
-@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@scene_options
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
-def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
+def pick(scene: str, boxes: bool, grid: bool, json_: bool, **options: Any) -> None:
     r"""List everything that one ray meets in SCENE, in order along the ray.
 
     \b
     raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0
     raybox pick city.city.json --from 84900,447500,3 --to 84900,447700,3 --json
+    raybox pick --grid model.vox --origin 0.5,-5,2.5 --direction 0,1,0
     """
     ray = ray_of(**options)
-    geometry, ids = load_scene(scene, boxes)
+    geometry, ids = load_scene(scene, boxes, grid)
     if ray.ndim_space != geometry.ndim_space:
         raise click.UsageError(f"{scene} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D.")
     rows = _hits(ray, geometry, ids)
@@ -73,27 +84,54 @@ def pick(scene: str, boxes: bool, json_: bool, **options: Any) -> None:
     elif not rows:
         click.echo("the ray meets nothing")
     else:
-        shown = [{**row, "point": ",".join(map(number, row["point"]))} for row in rows]
-        click.echo(table(list(rows[0]), [list(row.values()) for row in shown]))
+        click.echo(table(list(rows[0]), [[_shown(value) for value in row.values()] for row in rows]))
 
 
-def _hits(ray: "Rays", geometry: "Boxes | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
+def _shown(value: Any) -> Any:
+    return ",".join(map(number, value)) if isinstance(value, list) else value
+
+
+def _hits(ray: "Rays", geometry: "Boxes | Grid | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
     """Return a row for each hit, in order along the ray."""
-    from raybox.scene.scan import scan
-
-    found = scan(ray, geometry)
+    found = _all_hits(ray, geometry)
     rows: list[dict[str, Any]] = []
     for index, t in zip(found.index.tolist(), found.t.tolist(), strict=True):
-        row = {"index": index, "id": ids[index]} if ids else {"index": index}
-        rows.append(row | {"t": t, "point": ray.at(t).tolist(), **_face(ray, geometry, index)})
+        row = {"index": index, **_names(geometry, ids, index), "t": t, "point": ray.at(t).tolist()}
+        rows.append(row | _face(ray, geometry, index))
     return rows
 
 
-def _face(ray: "Rays", geometry: "Boxes | Mesh", index: int) -> dict[str, str]:
+def _all_hits(ray: "Rays", geometry: "Boxes | Grid | Mesh") -> "AllHits":
+    """Return all hits of one ray; those of a grid by compiled code, of others by NumPy."""
+    from raybox.geometry import Grid
+    from raybox.scene.scan import scan
+
+    if not isinstance(geometry, Grid):
+        return scan(ray, geometry)
+    from raybox.scene.scene import Scene
+
+    announce_compiling()
+    return Scene(geometry, workers=1).all(ray, workers=1)
+
+
+def _names(geometry: "Boxes | Grid | Mesh", ids: list[str] | None, index: int) -> dict[str, Any]:
+    """Return the id of a row, or the place of a cell on each axis."""
+    import numpy as np
+
+    from raybox.geometry import Grid
+
+    if isinstance(geometry, Grid):
+        return {"cell": [int(k) for k in np.unravel_index(index, geometry.shape)]}
+    return {"id": ids[index]} if ids else {}
+
+
+def _face(ray: "Rays", geometry: "Boxes | Grid | Mesh", index: int) -> dict[str, str]:
     """Return the name of the face hit: ``-x`` is at the box's lower x."""
     from raybox.exact import definition
-    from raybox.geometry import Boxes
+    from raybox.geometry import Boxes, Grid
 
+    if isinstance(geometry, Grid):
+        return _face(ray, geometry.boxes([index]), 0)
     if not isinstance(geometry, Boxes):
         return {}
     direction = ray.directions.tolist()

@@ -1,10 +1,11 @@
-"""A built scene as ``.npy`` files in a folder: mapped into memory, without building it again.
+"""A built scene as ``.npy`` files in a folder: mapped into memory, without building it again (but for grids).
 
 Processes of one machine that map the same files share their memory. `scene.json` is the manifest of the
 folder (see `raybox.io.manifest`). Arrays that are checked have the checksums of when they were written, and
 a tree whose indices compiled code may follow.
 """
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from raybox.bvh.node import ROW, Tree
 from raybox.bvh.validate import broken_rule
 from raybox.compiler import huge_pages
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Mesh
+from raybox.geometry import Boxes, Grid, Mesh
 from raybox.geometry.boxes import restored as boxes_of
+from raybox.geometry.grid import restored as grid_of
 from raybox.geometry.mesh import restored as mesh_of
 from raybox.io import manifest
 from raybox.io.checked_json import folder_error
@@ -27,6 +29,7 @@ _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
 FORMAT = 2  # of these files, the layout of the tree's nodes included
 FACTS = "scene.json"
 _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("vertices", "faces")}
+_EDGES, _MASK = ("x_edges", "y_edges", "z_edges"), "occupied"
 _TREE = ("nodes", "center", "root", "parts")
 _LAYOUTS = {
     "lower": Layout(np.float64, 2),
@@ -55,6 +58,9 @@ def new_folder(folder: Any, way_out: str = "give another folder") -> Path:
 
 def write_scene(folder: Path, scene: Scene) -> None:
     """Write a scene into an existing folder, `scene.json` last."""
+    if isinstance(scene.geometry, Grid):
+        _write_grid(folder, scene)
+        return
     write_geometry(folder, scene.geometry)
     write_tree(folder, scene)
 
@@ -78,13 +84,25 @@ def write_tree(folder: Path, scene: Scene) -> str:
     return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.npy")))
 
 
+def _write_grid(folder: Path, scene: Scene) -> None:
+    """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
+    rows, quality = scene.geometry.rows(), state_of(scene)[1]
+    edges = dict(zip(_EDGES, scene.geometry.edges, strict=False))
+    for name, array in (edges | {_MASK: rows.occupied}).items():
+        np.save(folder / f"{name}.npy", array)
+    facts = {"format": FORMAT, "kind": "grid", "size": len(scene), "quality": quality, "axes": len(edges)}
+    manifest.write(folder / FACTS, facts, [f"{name}.npy" for name in (*edges, _MASK)])
+
+
 def open_folder(folder: Path) -> Manifest:
     """Return the manifest of a scene's folder; sizes and headers of its files are checked."""
     opened = manifest.read(folder / FACTS)
     check_format(opened, FACTS)
     facts = opened.facts
-    complete = {"size", "scale", "exponent"} <= set(facts)
-    if not complete or facts.get("kind") not in [*_ARRAYS] or facts.get("quality") not in QUALITIES:
+    is_grid = facts.get("kind") == "grid"
+    complete = ({"size", "axes"} if is_grid else {"size", "scale", "exponent"}) <= set(facts)
+    is_known = is_grid or facts.get("kind") in [*_ARRAYS]
+    if not complete or not is_known or facts.get("quality") not in QUALITIES:
         raise folder_error(folder / FACTS, "is the manifest of no scene")
     opened.check_headers()
     return opened
@@ -109,6 +127,8 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
     """Return the scene of a manifest, its arrays mapped."""
     facts, folder = opened.facts, opened.folder
     kind = facts["kind"]
+    if kind == "grid":
+        return _map_grid(opened, check=check)
     first, second, nodes, center, root, parts = (
         opened.map(f"{name}.npy", _LAYOUTS[name], check=check) for name in (*_ARRAYS[kind], *_TREE)
     )
@@ -124,6 +144,28 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
         tree = tree._replace(nodes=copy)
     geometry = boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
     return restore(geometry, tree, facts["quality"])
+
+
+def _map_grid(opened: Manifest, *, check: bool) -> Scene:
+    """Return the scene of a grid, its edges and mask mapped."""
+    facts, folder = opened.facts, opened.folder
+    axes = facts["axes"] if facts["axes"] in (2, 3) else 0
+    edges = [opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in _EDGES[:axes]]
+    mask = opened.map(f"{_MASK}.npy", Layout(np.uint8, 1), check=check)
+    if not axes or (problem := _broken_grid(edges, mask, facts["size"])):
+        raise folder_error(folder, f"holds no valid scene ({problem if axes else 'a grid of other axes'})")
+    shape = tuple(len(one) - 1 for one in edges)
+    occupied = mask.view(np.bool_).reshape(shape) if len(mask) else mask.view(np.bool_)
+    return Scene(grid_of(tuple(edges), occupied), quality=facts["quality"])
+
+
+def _broken_grid(edges: list[Any], mask: Any, size: Any) -> str:
+    """Return what is wrong with the arrays of a grid; an empty text if nothing is."""
+    if any(len(one) < 2 or not np.isfinite(one).all() or (np.diff(one) <= 0).any() for one in edges):
+        return "edges do not increase"
+    if prod(len(one) - 1 for one in edges) != size or len(mask) not in (0, size):
+        return "another number of cells than its manifest lists"
+    return "a cell is neither occupied nor empty" if mask.max(initial=0) > 1 else ""
 
 
 def _broken_shape(kind: str, size: Any, geometry: tuple[Any, Any], tree: tuple[Any, Any, Any]) -> str:

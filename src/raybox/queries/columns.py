@@ -1,6 +1,6 @@
 """Results of a chunk of rays as columns of a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,14 +35,37 @@ class ChunkResults(NamedTuple):
 
 
 RAY = {"ray": np.dtype(np.int64)}
-"""The first column of every file: the number of the ray."""
+"""The first column of a file with rows of rays or of hits: the number of the ray."""
+
+
+def index_dtypes(ids: Any) -> dict[str, np.dtype[Any]]:
+    """Return the columns that name a primitive: index, and id if there are ids."""
+    named = {} if ids is None else {"id": np.array([*ids, ""], dtype=str).dtype}
+    return {"index": np.dtype(np.int64), **named}
 
 
 def hit_dtypes(ids: Any, numbers: Any) -> dict[str, np.dtype[Any]]:
     """Return the columns of hits: ray, index, id if there are ids, t, and more numbers."""
     real = np.dtype(np.float64)
-    named = {} if ids is None else {"id": np.array([*ids, ""], dtype=str).dtype}
-    return {**RAY, "index": np.dtype(np.int64), **named, "t": real, **dict.fromkeys(numbers, real)}
+    return {**RAY, **index_dtypes(ids), "t": real, **dict.fromkeys(numbers, real)}
+
+
+def row_count(columns: Mapping[str, Column]) -> int:
+    """Return the number of rows of columns."""
+    return len(next(iter(columns.values())))
+
+
+def sum_columns(name: str, sums: Floats) -> Columns:
+    """Return sums (N,), or (N, C) of C channels, as columns of this name."""
+    if sums.ndim == 1:
+        return {name: sums}
+    return {f"{name}_{c}": np.ascontiguousarray(sums[:, c]) for c in range(sums.shape[1])}
+
+
+def sum_dtypes(name: str, channels: tuple[int, ...]) -> dict[str, np.dtype[Any]]:
+    """Return the columns of sums of so many channels; () for one without an axis of channels."""
+    names = [f"{name}_{c}" for c in range(channels[0])] if channels else [name]
+    return dict.fromkeys(names, np.dtype(np.float64))
 
 
 def number_results(name: str, first: int, values: NDArray[Any]) -> ChunkResults:

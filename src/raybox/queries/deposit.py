@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
+from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
 from raybox.queries.path_sums import arguments, cells, fixed_point, stream
 from raybox.queries.path_sums.copies import Copies
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, Request, Run, RunsQueries, Target
+from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
 from raybox.queries.scheduler import batches_of, group_width
 from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
@@ -183,6 +185,21 @@ def _present(
     return sums if options.is_list else sums[0]
 
 
+def _dtypes(_dimension: int, ids: Any, weights: Any = None, per: str = "length") -> dict[str, np.dtype[Any]]:
+    del per
+    return {**index_dtypes(ids), **sum_dtypes("deposit", np.shape(weights)[1:])}
+
+
+def _chunks(
+    scene: Any, rays: Rays, _first: int, workers: int, weights: Any = None, per: str = "length"
+) -> Iterator[ChunkResults]:
+    # reproducible: a cast that was interrupted continues to the same bytes
+    fixed = per == "hit" or bool(np.isfinite(scene.bounds).all())
+    sums = scene.deposit(rays, weights, per=per, workers=workers, reproducible=fixed)
+    columns: Columns = {"index": range(len(sums)), **sum_columns("deposit", sums)}
+    yield ChunkResults(0, lambda _: columns)
+
+
 QUERY = Query(
     name="deposit",
     hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
@@ -190,6 +207,12 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_DepositParts,
+    columns=FileColumns(
+        _dtypes,
+        _chunks,
+        rows="primitives",
+        arguments={"weights": Argument.PER_RAY, "per": Argument.OPTION},
+    ),
     defaults=(None, "length", False),
     prepare=_prepare,
 )

@@ -11,12 +11,12 @@ import numpy as np
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
-from raybox.queries.columns import RAY, ChunkResults, Columns
+from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
 from raybox.queries.path_sums import arguments, cells, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries, Target
+from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
@@ -129,21 +129,13 @@ def _present(
 
 
 def _dtypes(_dimension: int, _ids: Any, values: Any = None) -> dict[str, np.dtype[Any]]:
-    return {**RAY, **dict.fromkeys(_names(np.shape(values)[1:]), np.dtype(np.float64))}
-
-
-def _names(channels: tuple[int, ...]) -> list[str]:
-    """Return the names of the columns of sums."""
-    return [f"integral_{c}" for c in range(channels[0])] if channels else ["integral"]
+    return {**RAY, **sum_dtypes("integral", np.shape(values)[1:])}
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None) -> Iterator[ChunkResults]:
     # reproducible: a cast that was interrupted continues to the same bytes
     sums = scene.integrate(rays, values, workers=workers, reproducible=True)
-    columns: Columns = {"ray": range(first, first + len(sums))}
-    columns |= dict(
-        zip(_names(sums.shape[1:]), np.ascontiguousarray(sums.reshape(len(sums), -1).T), strict=True)
-    )
+    columns: Columns = {"ray": range(first, first + len(sums)), **sum_columns("integral", sums)}
     hit = np.count_nonzero(sums.reshape(len(sums), -1).any(axis=1))
     yield ChunkResults(int(hit), lambda _: columns)
 
@@ -155,7 +147,7 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_IntegrateParts,
-    columns=FileColumns(_dtypes, _chunks, arguments=("values",)),
+    columns=FileColumns(_dtypes, _chunks, arguments={"values": Argument.PER_PRIMITIVE}),
     defaults=(None, False),
     prepare=_prepare,
 )

@@ -4,8 +4,10 @@ A query is one file (or one folder) beside this one and one line of `raybox.quer
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,6 +71,18 @@ class PartMerger(Protocol):
         ...
 
 
+class Argument(Enum):
+    """What a cast passes to a query beside rays."""
+
+    PER_PRIMITIVE = "an array with a row for each primitive, or in the shape of a grid"
+    PER_RAY = "an array with a row for each ray of the file, of which each chunk gets its own"
+    OPTION = "any other value"
+
+
+Rows = Literal["rays", "hits", "primitives"]
+"""What the rows of an output are of: one for each ray, for each hit, or for each primitive of the scene."""
+
+
 class FileColumns(NamedTuple):
     """The columns of a query's results in a file."""
 
@@ -76,9 +90,10 @@ class FileColumns(NamedTuple):
     """(dimension, ids, arguments by name) -> the columns and their dtypes"""
     chunks: Callable[..., Iterator[ChunkResults]]
     """(scene, rays, number of the first ray, workers, arguments by name) -> results, in the rays' order"""
-    one_row_per_ray: bool = True
-    arguments: tuple[str, ...] = ()
-    """the arguments of the scene's method that a cast may be given: arrays"""
+    rows: Rows = "rays"
+    """"primitives": a row for each primitive in each chunk; the output is the sum of all chunks"""
+    arguments: Mapping[str, Argument] = MappingProxyType({})
+    """the arguments of the scene's method that a cast may be given"""
 
 
 class Query(NamedTuple):

@@ -10,6 +10,7 @@ from raybox.geometry import GridRows, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
+from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, RunsQueries
@@ -109,6 +110,7 @@ QUERY = Query(
     merge_geometries=_refuse,
     present=_present,
     part_merger=_refuse,
+    columns=file_columns("segments"),
 )
 
 

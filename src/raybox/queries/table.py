@@ -7,7 +7,7 @@ from raybox.queries.first import FirstMethod
 from raybox.queries.integrate import IntegrateMethod
 from raybox.queries.nearest import NearestMethod
 from raybox.queries.occluded import OccludedMethod
-from raybox.queries.query import Query
+from raybox.queries.query import FileColumns, Query
 from raybox.queries.segments import SegmentsMethod
 from raybox.traversal.protocol import register
 
@@ -38,6 +38,13 @@ def add(query: Query) -> None:
 def file_queries() -> tuple[str, ...]:
     """Return the names of queries whose results can be written to a file."""
     return tuple(name for name, query in QUERIES.items() if query.columns)
+
+
+def columns_of(query: str) -> FileColumns:
+    """Return the columns of a query of `file_queries`."""
+    columns = QUERIES[query].columns
+    assert columns is not None
+    return columns
 
 
 for _base in QueryMethods.__bases__:

@@ -64,13 +64,13 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes or of a Mesh. A `SplitScene` must be in a folder that all workers see.
+        A scene of Boxes, of a Mesh or of a Grid. A `SplitScene` must be in a folder that all workers see.
     rays, out : str or path
         As for `raybox.stream.cast`, in folders that all workers see under the same names.
     cluster : str, or Client or cluster of Dask's
         The scheduler's address, like ``"tcp://10.0.0.1:8786"``.
     query, ids, origin, invalid, chunk
-        As for `raybox.stream.cast`.
+        As for `raybox.stream.cast`, but for ``deposit``.
     workers : int
         Threads of the query in each worker process; -1 for as many as it has.
     progress : bool
@@ -111,6 +111,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
+    dask_cluster.check_query(query)
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     target = Path(out)

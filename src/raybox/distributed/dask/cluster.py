@@ -12,9 +12,19 @@ from uuid import uuid4
 
 from raybox.distributed.dask import worker
 from raybox.errors import InvalidInput, RayboxError
+from raybox.io.chunked.result_columns import QUERIES, rows_of
 
 SECONDS = 10.0  # to wait for a scheduler, for its first worker, and for others in place of lost ones
 _PAUSE = 0.1  # seconds
+
+
+def check_query(query: str) -> None:
+    """Raise `InvalidInput` for a query whose results cannot be written in parts of the rays."""
+    if query in QUERIES and rows_of(query) == "primitives":
+        raise InvalidInput(
+            f"a cluster writes parts of the rays, and {query!r} has a sum over all of them for each box. Use "
+            "raybox.stream.cast on one machine, or for each part of the rays, and add up the outputs."
+        )
 
 
 def import_distributed() -> Any:

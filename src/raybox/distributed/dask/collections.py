@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.distributed.dask.cluster import import_distributed
+from raybox.distributed.dask.cluster import check_query, import_distributed
 from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io import checked_json, scene_files
 from raybox.io.chunked.casting import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
-from raybox.io.chunked.result_columns import as_array, column_dtypes, has_one_row_per_ray, run_query
+from raybox.io.chunked.result_columns import as_array, column_dtypes, rows_of, run_query
 from raybox.io.formats.assembly import RANGES, assemble, column_names
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
@@ -61,12 +61,12 @@ def ask(
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes or of a Mesh.
+        A scene of Boxes, of a Mesh or of a Grid.
     rays : dask.dataframe.DataFrame or dask.array.Array
         A data frame of the columns ``origin_x ... direction_z [t_min t_max]``, among others if need be; or an
         array of shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D, columns in this order.
-    query : {"nearest", "occluded", "count", "all"}
-        The query.
+    query : {"nearest", "occluded", "count", "all", "segments", "integrate"}
+        The query; ``integrate`` gives lengths.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
     invalid : {"raise", "miss"}
@@ -80,9 +80,9 @@ def ask(
     Returns
     -------
     dask.dataframe.DataFrame or dask.array.Array
-        Of a data frame: columns ``index [id] t x y z`` (``occluded``; ``count``; for "all" ``index [id] t
-        t_enter t_exit length``), under the index of the rays; of "all", a ray has a row for
-        each box that it hits. Of an array: a flat one with these columns as named fields, after ``ray``, the
+        Of a data frame: columns ``index [id] t x y z`` (``occluded``; ``count``; ``integral``; for "all" and
+        "segments" ``index [id] t t_enter t_exit length``), under the index of the rays; of these two, a ray
+        has a row for each hit. Of an array: a flat one with these columns as named fields, after ``ray``, the
         number of the ray.
 
     Raises
@@ -104,6 +104,7 @@ def ask(
     (((2, 1),), array([ 0, -1,  1]))
     """
     import_distributed()
+    check_query(query)
     check_arguments(scene, query, ids, 1)
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}')
@@ -199,7 +200,7 @@ def _query_frame(part: Any, spec: _PartitionQuery, names: list[str]) -> Any:
 def _map_array(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any]]) -> Any:
     """Return the lazy results of an array, block by block."""
     kind = np.dtype(list(columns.items()))
-    lengths = rays.chunks[0] if has_one_row_per_ray(spec.query) else (np.nan,) * len(rays.chunks[0])
+    lengths = rays.chunks[0] if rows_of(spec.query) == "rays" else (np.nan,) * len(rays.chunks[0])
     how = {"dtype": kind, "drop_axis": 1, "chunks": (lengths,), "meta": np.empty(0, kind)}
     return rays.rechunk({1: -1}).map_blocks(_query_block, spec, kind, **how)
 

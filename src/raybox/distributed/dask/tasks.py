@@ -15,7 +15,7 @@ from raybox.distributed.dask.worker import Failure, PartTask, WorkerJob
 from raybox.errors import RayboxError
 from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
-from raybox.io.chunked.pipeline import Advance
+from raybox.io.chunked.writer_stage import Advance
 from raybox.io.formats.common import require
 
 BlockOf = Callable[[int], tuple[int, int]]

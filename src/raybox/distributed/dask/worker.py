@@ -36,7 +36,7 @@ from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_query
 from raybox.io.chunked.writers import WRITERS
 from raybox.io.formats.common import ReadOptions
-from raybox.queries.columns import ChunkResults, Scratch
+from raybox.queries.columns import ChunkResults, Scratch, row_count
 
 _WAITING = 2  # chunks that are read or written while another is queried
 
@@ -72,7 +72,7 @@ class WorkerJob(NamedTuple):
     """Of the output."""
     dimension: int
     kind: str
-    """What the scene is made of: "boxes" or "mesh"."""
+    """What the scene is made of: "boxes", "grid" or "mesh"."""
     version: CodeVersion
 
 
@@ -251,7 +251,7 @@ def _write_results(loaded: LoadedJob, chunk: Chunk, workspace: PartWorkspace) ->
         for results in _run_query(loaded, chunk.rays, chunk.first):
             columns = results.columns(workspace.scratch)
             writer.add(columns)
-            rows, hit_count = rows + len(columns["ray"]), hit_count + results.hit
+            rows, hit_count = rows + row_count(columns), hit_count + results.hit
             del results, columns
         writer.finish(rows)
     return rows, hit_count

@@ -16,7 +16,7 @@ import numpy as np
 
 from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh
+from raybox.geometry import Boxes, Grid, Mesh
 from raybox.geometry.boxes import restored
 from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
@@ -208,3 +208,16 @@ def make_folder(folder: Any) -> Path:
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="raybox-split-"))
     return scene_files.new_folder(folder, "give another folder, or open what is there: SplitScene.open")
+
+
+def check_kind(geometry: Any) -> None:
+    """Raise `InvalidInput` for a geometry that is not split."""
+    if isinstance(geometry, Boxes | Mesh | Iterable):
+        return
+    way_out = "Make boxes of it, or a Scene."
+    if isinstance(geometry, Grid):
+        way_out = (
+            "Make a Scene(grid): its cells are not stored; or one of each part of it, as of grid[:1000]."
+        )
+    made_of = "a SplitScene is made of Boxes, a Mesh or an iterable of Boxes"
+    raise InvalidInput(f"{made_of}; got {type(geometry).__name__}. {way_out}")

@@ -15,7 +15,7 @@ from raybox import validation
 from raybox.bvh.build import QUALITIES
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
-from raybox.distributed.split.partition import divide, make_folder, part_size
+from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
@@ -96,9 +96,7 @@ class SplitScene(QueryMethods):
         if quality not in QUALITIES:
             raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
         build = partial(Scene, quality=quality, workers=check_workers(workers))
-        if not isinstance(geometry, Boxes | Mesh | Iterable):
-            came = type(geometry).__name__
-            raise InvalidInput(f"a SplitScene is made of Boxes, a Mesh or an iterable of Boxes; got {came}.")
+        check_kind(geometry)
         check_memory(memory)
         path = make_folder(folder)
         if folder is None:

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from typing import cast as typed
@@ -13,9 +12,10 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, OutOfMemory, RayboxError
 from raybox.geometry import Bounded, Grid
 from raybox.io import checksums
-from raybox.io.chunked import pipeline, result_columns
+from raybox.io.chunked import cast_arguments, pipeline, result_columns
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
+from raybox.io.chunked.output import write_output
 from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.readers import open_ray_file
@@ -34,7 +34,7 @@ class Summary(NamedTuple):
     rays: int
     """Rays of the file."""
     met: int
-    """Rays that hit anything; of ``all``: hits."""
+    """Rays that hit anything; of ``all`` and ``segments``: hits; of ``deposit``: sums that are not zero."""
     rows: int
     """Rows of the output."""
     resumed: int
@@ -51,6 +51,8 @@ def cast(  # noqa: PLR0913
     *,
     query: str = "nearest",
     values: Any = None,
+    weights: Any = None,
+    per: str | None = None,
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
     invalid: str = "raise",
@@ -74,10 +76,15 @@ def cast(  # noqa: PLR0913
         ``.npz`` are loaded whole.
     out : str, path, or binary file
         ``.parquet .npy .csv .npz .zarr``. An open file gets CSV, and cannot be resumed.
-    query : {"nearest", "occluded", "count", "all", "integrate"}
-        The query.
-    values : array_like, shape (M,) or (M, C), optional
+    query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
+        The query. The output of ``deposit`` has a row for each box or cell: the sum over all rays.
+    values : array_like, shape (M,) or (M, C), or of a grid's shape, optional
         For ``integrate``: see `Scene.integrate`. Sums are reproducible.
+    weights : array_like, shape (N,) or (N, C), optional
+        For ``deposit``, a row for each ray of the file; may be mapped, as by ``np.load(..., mmap_mode="r")``.
+    per : {"length", "hit"}, optional
+        For ``deposit``: see `Scene.deposit`. Sums do not depend on workers, nor on interruptions, if the
+        scene is bounded; last bits may depend on `chunk`.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
     origin : X, Y, Z, optional
@@ -122,14 +129,15 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    check_arguments(scene, query, ids, chunk, Bounded | Grid)
-    arguments = result_columns.array_arguments(query, values=values)
+    check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
     target = Path(out) if isinstance(out, str | os.PathLike) else None
     if target:
         check_target(target, Path(rays))
     source = open_ray_file(Path(rays), options)
+    given = {"values": values, "weights": weights, "per": per}
+    arguments = cast_arguments.checked(scene, query, source.total, **given)
     result_columns.run_one_ray(scene, query, source.dimension, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
@@ -141,26 +149,22 @@ def cast(  # noqa: PLR0913
         source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments
     )
     if target is None:
-        writer = CsvStreamWriter(spec, typed(BinaryIO, out))
-        resumed, done = 0, pipeline.run(job, writer)
-        writer.finish(done.rows)
+        resumed, done = 0, write_output(job, spec, lambda: CsvStreamWriter(spec, typed(BinaryIO, out)), None)
     else:
         resumed, done = _cast_to_file(job, spec, target, options)
     seconds = time.perf_counter() - started
     return Summary(done.position.first, done.hit_count, done.rows, resumed, seconds)
 
 
-def check_arguments(
-    scene: Any, query: str, ids: Sequence[str] | None, chunk: Any, kinds: Any = Bounded
-) -> None:
+def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
     if not isinstance(scene, Scene | PartitionedScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
-    if isinstance(scene, Scene) and not isinstance(scene.geometry, kinds):
+    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded | Grid):
         raise InvalidInput(
-            f"rays of files are cast at Boxes, a Mesh or (not by clusters) a Grid; got {scene!r}. "
+            f"rays of files are cast at Boxes, a Mesh or a Grid; got {scene!r}. "
             "Cast them at one geometry after the other, or call the scene's own methods."
         )
     if query not in QUERIES:
@@ -200,7 +204,7 @@ def _cast_to_file(
     An error gets a note on the results that are stored.
     """
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
-    facts |= {name: f"checksum {checksums.of_arrays(array)[:16]}" for name, array in job.arguments.items()}
+    facts |= cast_arguments.facts(job.arguments)
     fingerprint = checksums.fingerprint(job.source.path)
     journal: Journal | None = None
     try:
@@ -229,10 +233,9 @@ def _resume(job: CastJob, spec: OutputSpec, journal: Journal) -> tuple[int, Cast
         journal.save()
         make_writer = WRITERS[journal.output.suffix]
         spec = spec._replace(folder=journal.folder)
-        with closing(make_writer(spec, journal.progress.lengths)) as writer:
-            writer.files.add_checksums(journal.progress.checksums)
-            pipeline.run(job, writer, journal)
-            writer.finish(journal.progress.rows)
+        journal.progress = write_output(
+            job, spec, lambda: make_writer(spec, journal.progress.lengths), journal
+        )
         journal.place_output()
     done = journal.progress
     journal.remove()

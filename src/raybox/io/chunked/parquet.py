@@ -15,7 +15,7 @@ from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import OutputSpec, as_array
 from raybox.io.formats import parquet_footer as footer
 from raybox.io.formats.common import require
-from raybox.queries.columns import Column, Columns, Sparse
+from raybox.queries.columns import Column, Columns, Sparse, row_count
 
 _LENGTH = struct.Struct("<Q")
 _PAGE = 1 << 17  # rows: a megabyte of floats
@@ -41,7 +41,7 @@ class ParquetWriter:
 
     def add(self, columns: Columns) -> None:
         """Append a row group."""
-        if not len(columns["ray"]):
+        if not row_count(columns):
             return
         self._spec.check()
         table = self._arrow.table([self._array(columns, name) for name in self._spec.dtypes], self._schema)
@@ -79,7 +79,7 @@ class ParquetWriter:
             table.schema,
             compression="none",
             use_dictionary=["id"] if "id" in self._spec.dtypes else False,
-            write_statistics=["ray"],
+            write_statistics=[table.column_names[0]],  # ray, or index
             column_encoding=dict.fromkeys(integer_columns, "DELTA_BINARY_PACKED"),
             write_batch_size=_PAGE,
             max_rows_per_page=_PAGE,

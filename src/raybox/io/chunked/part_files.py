@@ -56,7 +56,11 @@ class PartFile:
                 raise OSError(f"{self.path} has become shorter")
             self.checksum, left = checksums.of_bytes(data, self.checksum), left - len(data)
         if wanted is not None and wanted != self.checksum:
-            raise _damaged(self.path, "is damaged: its checksum is not the one in its journal")
+            raise self.damaged()
+
+    def damaged(self) -> RayboxError:
+        """Return the error for bytes that are not those of the journal."""
+        return _damaged(self.path, "is damaged: its checksum is not the one in its journal")
 
     def write(self, data: Any) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""

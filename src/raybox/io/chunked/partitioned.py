@@ -54,9 +54,10 @@ def dimension_of(scene: AnyScene) -> int:
 
 
 def kind_of(scene: AnyScene) -> str:
-    """Return what a scene is made of: "boxes" or "mesh"."""
+    """Return what a scene is made of: "boxes", "grid" or "mesh"."""
     if isinstance(scene, Scene):
-        return "boxes" if isinstance(scene.geometry, Boxes) else "mesh"
+        kinds = {Boxes: "boxes", Grid: "grid"}
+        return kinds.get(type(scene.geometry), "mesh")
     return scene.kind
 
 

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox import validation
-from raybox.errors import InvalidInput
 from raybox.geometry import Rays
-from raybox.io.chunked import column_kernels
+from raybox.io.chunked import cast_arguments, column_kernels
 from raybox.queries import table
-from raybox.queries.columns import ChunkResults, Column, Columns, Sparse
-from raybox.queries.query import FileColumns
+from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_count
+from raybox.queries.query import Rows
 
 QUERIES = table.file_queries()
 SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
@@ -23,23 +21,12 @@ def column_dtypes(
     query: str, dimension: int, ids: Sequence[str] | None, **arguments: Any
 ) -> dict[str, np.dtype[Any]]:
     """Return the columns of a query's results, and their dtypes."""
-    return _columns_of(query).dtypes(dimension, ids, **arguments)
+    return table.columns_of(query).dtypes(dimension, ids, **arguments)
 
 
-def array_arguments(query: str, **given: Any) -> dict[str, Any]:
-    """Return the arguments that were given, of those that a cast of the query takes."""
-    arguments = {name: validation.array(value, name) for name, value in given.items() if value is not None}
-    for name in arguments.keys() - set(_columns_of(query).arguments):
-        takers = [other for other in QUERIES if name in _columns_of(other).arguments]
-        raise InvalidInput(
-            f"{name} are for query {' or '.join(map(repr, takers))}; got them with {query!r}. Leave them out."
-        )
-    return arguments
-
-
-def has_one_row_per_ray(query: str) -> bool:
-    """Return whether a query's results have one row for each ray."""
-    return _columns_of(query).one_row_per_ray
+def rows_of(query: str) -> Rows:
+    """Return what the rows of a query's output are of."""
+    return table.columns_of(query).rows
 
 
 def run_query(
@@ -49,12 +36,16 @@ def run_query(
 
     First: the number of its first ray.
     """
-    return _columns_of(query).chunks(scene, rays, first, workers, **arguments)
+    for name in cast_arguments.per_ray(query, arguments):
+        arguments[name] = cast_arguments.of_chunk(arguments[name], name, first, len(rays))
+    return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
 def run_one_ray(scene: Any, query: str, dimension: int, **arguments: Any) -> None:
     """Run a query for one ray, which checks arguments and compiles, before any work."""
     ray = Rays(np.zeros((1, dimension)), np.ones((1, dimension)))
+    for name in cast_arguments.per_ray(query, arguments):
+        arguments[name] = np.ones((1, *arguments[name].shape[1:]))
     for _ in run_query(scene, query, ray, 0, 1, **arguments):
         pass
 
@@ -85,7 +76,7 @@ def row_slices(
     full = {
         name: as_array(column) if isinstance(column, Sparse) else column for name, column in columns.items()
     }
-    for start in range(0, len(columns["ray"]), SLICE_ROWS):
+    for start in range(0, row_count(columns), SLICE_ROWS):
         spec.check()
         part = {name: as_array(column[start : start + SLICE_ROWS]) for name, column in full.items()}
         if ids is not None and "id" in spec.dtypes:
@@ -99,9 +90,3 @@ def id_array(spec: OutputSpec) -> NDArray[Any] | None:
     None if there are none.
     """
     return None if spec.ids is None else np.array([*spec.ids, ""], dtype=str)
-
-
-def _columns_of(query: str) -> FileColumns:
-    columns = table.QUERIES[query].columns
-    assert columns is not None  # as `QUERIES` says
-    return columns

@@ -6,7 +6,7 @@ from threading import Condition, Event, Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from raybox.io.chunked.chunks import Chunk
-from raybox.io.chunked.result_columns import run_query
+from raybox.io.chunked.result_columns import rows_of, run_query
 from raybox.queries.columns import ChunkResults
 from raybox.scene.scene import Scene
 
@@ -86,13 +86,14 @@ class ResultItem(NamedTuple):
     chunk: Chunk | None
 
 
-def split_workers(scene: Any, workers: int) -> list[int]:
+def split_workers(scene: Any, query: str, workers: int) -> list[int]:
     """Return the workers of each chunk that is queried at the same time: two chunks, half the workers each.
 
     While the workers of one chunk wait for each other, between the steps of a query, those of the other run.
-    A scene in parts opens its parts for one chunk at a time.
+    A scene in parts opens its parts for one chunk at a time. Results for all primitives of a scene may be
+    large: there is one at a time.
     """
-    if workers == 1 or not isinstance(scene, Scene):
+    if workers == 1 or not isinstance(scene, Scene) or rows_of(query) == "primitives":
         return [workers]
     return [workers - workers // 2, workers // 2]
 

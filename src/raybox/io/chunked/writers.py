@@ -23,7 +23,7 @@ from raybox.io.formats.common import file_error, require
 from raybox.io.formats.csv_table import plain_rows
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
-from raybox.queries.columns import Columns
+from raybox.queries.columns import Columns, row_count
 
 
 class NpyWriter:
@@ -44,7 +44,7 @@ class NpyWriter:
     def add(self, columns: Columns) -> None:
         """Append rows."""
         for some in row_slices(columns, self._spec, self._ids):
-            table = np.empty(len(some["ray"]), self._dtype)
+            table = np.empty(row_count(some), self._dtype)
             for name, column in some.items():
                 table[name] = column
             self.files["results"].write(table)

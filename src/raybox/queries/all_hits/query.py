@@ -1,7 +1,5 @@
 """`all`: every hit of every ray, sorted by (t, index) along it."""
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,9 @@ from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.queries import hit_pairs
 from raybox.queries.all_hits import hit_rows, recorder
+from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, ExactAllHits, run
-from raybox.queries.columns import ChunkResults, Columns, Scratch, hit_dtypes
 from raybox.queries.merge import (
     FlatHits,
     PartHits,
@@ -24,12 +22,9 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
 from raybox.validation import Ints
-
-CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once, about; those of a ray stay together
-_STRETCH = 64  # rays whose hits are estimated by those of one
 
 
 def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResults:
@@ -61,37 +56,6 @@ class _AllParts:
         order = exact_order(self._rays, hits)
         offsets = np.searchsorted(hits.ray[order], np.arange(len(self._rays.origins) + 1))
         return AllResults(offsets, hits.index[order], hits.t[order]), pick_rows(hits.rows, order)
-
-
-def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    for begin, end in _runs(_estimated_counts(scene, rays, workers)):
-        hits = scene.all(rays[begin:end], workers=workers)
-        yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
-
-
-def _estimated_counts(scene: Any, rays: Rays, workers: int) -> Ints:
-    """Return the number of hits of each ray, estimated by one ray of each stretch of rays."""
-    starts = np.arange(0, len(rays), _STRETCH)
-    lengths = np.minimum(len(rays) - starts, _STRETCH)
-    # not every 64th: rays of pictures and scanners repeat, and so would an error
-    tried = starts + np.random.default_rng(0).integers(lengths)
-    return np.repeat(np.diff(scene.all(rays[tried], workers=workers).offsets), lengths)
-
-
-def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
-    """Cut a chunk into runs of rays that have few enough hits together."""
-    ends = np.cumsum(counts)
-    begin = 0
-    while begin < len(counts):
-        before = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK_HITS, side="right")))
-        yield begin, end
-        begin = end
-
-
-def _columns(hits: AllHits, first: int, _scratch: Scratch) -> Columns:
-    columns: Columns = {"ray": hits.ray + first, "index": hits.index, "t": hits.t}
-    return columns | {"t_enter": hits.t_enter, "t_exit": hits.t_exit, "length": hits.lengths}
 
 
 def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: Any) -> AllHits:
@@ -126,11 +90,7 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_AllParts,
-    columns=FileColumns(
-        lambda _dimension, ids: hit_dtypes(ids, ("t_enter", "t_exit", "length")),
-        _chunks,
-        one_row_per_ray=False,
-    ),
+    columns=file_columns("all"),
 )
 
 

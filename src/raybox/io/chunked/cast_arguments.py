@@ -1,0 +1,102 @@
+"""What a cast passes to its query beside rays: values of primitives, weights of rays, options."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox import validation
+from raybox.errors import InvalidInput
+from raybox.geometry import Grid
+from raybox.io import checksums
+from raybox.queries import table
+from raybox.queries.query import Argument
+
+_ROWS = 1 << 20  # rows of an array that are checked at once: arrays may be mapped, and larger than memory
+
+
+def checked(scene: Any, query: str, rays: int | None, **given: Any) -> dict[str, Any]:
+    """Return the arguments that were given, of those that a cast of the query takes.
+
+    rays: how many the file has, if that is known.
+    """
+    kinds, arguments = table.columns_of(query).arguments, dict[str, Any]()
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in kinds:
+            raise _unused(name, query)
+        arguments[name] = value if kinds[name] is Argument.OPTION else validation.array(value, name)
+        if kinds[name] is Argument.PER_PRIMITIVE:
+            arguments[name] = _by_rows(scene, arguments[name])
+        if kinds[name] is Argument.PER_RAY:
+            _check_per_ray(arguments[name], name, rays)
+    return arguments
+
+
+def _unused(name: str, query: str) -> InvalidInput:
+    takers = [other for other in table.file_queries() if name in table.columns_of(other).arguments]
+    return InvalidInput(
+        f"{name} is for query {' or '.join(map(repr, takers))}; got it with {query!r}. Leave it out."
+    )
+
+
+def _by_rows(scene: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in the shape of a grid, with or without channels, as one row for each cell."""
+    shape = getattr(scene, "geometry", None)
+    shape = shape.shape if isinstance(shape, Grid) else ()
+    of_cells = shape and array.shape[: len(shape)] == shape and array.ndim <= len(shape) + 1
+    return array.reshape(-1, *array.shape[len(shape) :]) if of_cells else array
+
+
+def _check_per_ray(array: NDArray[Any], name: str, rays: int | None) -> None:
+    """Raise `InvalidInput` unless an array holds finite numbers, a row for each ray."""
+    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub" or 0 in array.shape[1:]:
+        raise InvalidInput(
+            f"{name} must be numbers of shape (N,) or (N, C), a row for each ray of the file; got shape "
+            f"{array.shape} of {array.dtype}. Repeat a single number with np.full."
+        )
+    if rays is not None and rays != len(array):
+        raise _wrong_count(array, name, f"{rays:,} rays")
+    for begin in range(0, len(array), _ROWS):
+        bad = ~np.isfinite(array[begin : begin + _ROWS]).reshape(-1, *array.shape[1:])
+        if bad.any():
+            row = begin + int(np.argwhere(bad)[0, 0])
+            raise InvalidInput(
+                f"{name} must be finite; row {row} is {array[row].tolist()}. Replace it: np.nan_to_num(x)."
+            )
+
+
+def per_ray(query: str, arguments: dict[str, Any]) -> list[str]:
+    """Return the names of arguments that have a row for each ray."""
+    kinds = table.columns_of(query).arguments
+    return [name for name in arguments if kinds[name] is Argument.PER_RAY]
+
+
+def of_chunk(array: NDArray[Any], name: str, first: int, rays: int) -> NDArray[Any]:
+    """Return the rows of a chunk of rays."""
+    if first + rays > len(array):
+        raise _wrong_count(array, name, f"{first + rays:,} rays or more")
+    return array[first : first + rays]
+
+
+def check_end(query: str, arguments: dict[str, Any], rays: int) -> None:
+    """Raise `InvalidInput` if arrays go on after the last ray of a file."""
+    for name in per_ray(query, arguments):
+        if len(arguments[name]) != rays:
+            raise _wrong_count(arguments[name], name, f"{rays:,} rays")
+
+
+def _wrong_count(array: NDArray[Any], name: str, rays: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name} must have a row for each ray of the file; got {len(array):,} rows for {rays}. "
+        "Use those that belong to it."
+    )
+
+
+def facts(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what identifies each argument: casts of equal arguments resume each other."""
+    for name, value in arguments.items():
+        is_array = isinstance(value, np.ndarray)
+        yield name, f"checksum {checksums.of_arrays(value)[:16]}" if is_array else value

@@ -1,0 +1,211 @@
+"""`cast` of `deposit` and of `segments`: a row for each primitive, and the partition by a grid."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from exact_grid import cut_all
+from grids import random_grid, random_rays
+from raybox.cli.cast import cast
+from raybox.io.chunked import sum_stage, writer_stage
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
+
+WEIGHTS = np.random.default_rng(6).random(103) - 0.2
+RNG = np.random.default_rng(8)
+GRID = random_grid("integers", RNG, (4, 3, 5), share=0.7)
+GRID_RAYS = random_rays(RNG, GRID, 60)
+
+
+def deposits(scene, rays, weights, chunk, **how):
+    """Return the sums of chunks, added in their order."""
+    total = 0.0
+    for begin in range(0, len(rays), chunk):
+        some = slice(begin, begin + chunk)
+        own = None if weights is None else weights[some]
+        total = total + scene.deposit(rays[some], own, reproducible=True, **how)
+    return total
+
+
+def rows(sums, name="deposit"):
+    """Return sums as the columns of an output."""
+    many = sums.reshape(len(sums), -1).T
+    names = [name] if sums.ndim == 1 else [f"{name}_{k}" for k in range(len(many))]
+    return {"index": np.arange(len(sums)), **dict(zip(names, many, strict=True))}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_row_for_each_box(tmp_path, ending):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"out.{ending}"
+    for weights, per in ((None, None), (WEIGHTS, None), (np.c_[WEIGHTS, WEIGHTS**2], "hit")):
+        how = {} if per is None else {"per": per}
+        done = rb.stream.cast(SCENE, rays, out, query="deposit", weights=weights, ids=IDS, chunk=10, **how)
+        want = deposits(SCENE, RAYS, weights, 10, **how)
+        found = get(out)
+        assert found.pop("id").tolist() == IDS
+        for name, column in rows(want).items():
+            np.testing.assert_array_equal(found[name].astype(column.dtype), column)
+        reached = np.count_nonzero(want.reshape(40, -1).any(axis=1))
+        assert (done.rays, done.rows, done.met, done.resumed) == (103, 40, reached, 0)
+        assert 20 < reached < 40
+        for path in sorted(out.rglob("*"), reverse=True) if out.is_dir() else []:
+            path.unlink() if path.is_file() else path.rmdir()
+        out.rmdir() if out.is_dir() else None
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_chunks_and_workers(tmp_path):
+    """Bits depend on the chunks alone; sums of one chunk are those of the scene."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    for workers in (1, 2):
+        for chunk in (1, 40, 1000):
+            rb.stream.cast(SCENE, rays, out, query="deposit", weights=WEIGHTS, chunk=chunk, workers=workers)
+            check(out, rows(deposits(SCENE, RAYS, WEIGHTS, chunk)))
+    np.testing.assert_allclose(get(out)["deposit"], SCENE.deposit(RAYS, WEIGHTS), rtol=1e-13, atol=1e-13)
+
+
+def test_the_cells_of_a_grid(tmp_path):
+    rays, scene = put(tmp_path / "rays.csv", GRID_RAYS), rb.Scene(GRID)
+    cells = rb.stream.cast(scene, rays, tmp_path / "sums.npy", query="deposit", chunk=7)
+    cuts = rb.stream.cast(scene, rays, tmp_path / "cuts.npy", query="segments", chunk=7)
+    check(tmp_path / "sums.npy", rows(deposits(scene, GRID_RAYS, None, 7)))
+    check(tmp_path / "cuts.npy", scene.segments(GRID_RAYS))
+    assert (cells.rows, cuts.met) == (60, cuts.rows)
+    truth = cut_all(GRID.edges, GRID_RAYS)
+    numbers = [
+        (ray, int(np.ravel_multi_index(one.cell, GRID.shape)))
+        for ray, found in enumerate(truth)
+        for one in found.stretches
+        if GRID.occupied[one.cell]
+    ]
+    found = get(tmp_path / "cuts.npy")
+    assert list(zip(found["ray"].tolist(), found["index"].tolist(), strict=True)) == numbers
+    assert len(numbers) > 60
+    assert cells.met == len({cell for _, cell in numbers})
+    assert sum(one.corners for one in truth) > 10
+    with pytest.raises(rb.InvalidInput, match="segments needs a Scene of one Grid"):
+        rb.stream.cast(SCENE, rays, tmp_path / "cuts.npy", query="segments")
+
+
+def test_values_in_the_shape_of_a_grid(tmp_path):
+    rays, scene = put(tmp_path / "rays.npz", GRID_RAYS), rb.Scene(GRID)
+    values = RNG.random((*GRID.shape, 2))
+    for given in (values[..., 0], values):
+        out = tmp_path / f"out{given.ndim}.npy"
+        rb.stream.cast(scene, rays, out, query="integrate", values=given, chunk=9)
+        want = scene.integrate(GRID_RAYS, given, reproducible=True)
+        found = get(out)
+        del found["ray"]
+        np.testing.assert_array_equal(np.array(list(found.values())), want.reshape(60, -1).T)
+
+
+def test_no_rays_no_boxes_and_two_dimensions(tmp_path):
+    flat = rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]])
+    none = rb.Boxes(np.empty((0, 2)), np.empty((0, 2)))
+    for number in (0, 2):
+        rays = rb.Rays(np.zeros((number, 2)), np.ones((number, 2)) * [1, 0], t_max=6)
+        path, weights = put(tmp_path / f"rays{number}.npz", rays), np.full(number, 0.5)
+        for boxes in (flat, none):
+            for ending in ENDINGS[:4]:
+                out = tmp_path / f"out{number}{len(boxes)}.{ending}"
+                rb.stream.cast(rb.Scene(boxes), path, out, query="deposit", weights=weights)
+                assert get(out)["deposit"].astype(float).tolist() == [number * 0.5] * len(boxes)
+
+
+def test_boxes_without_end(tmp_path):
+    """Sums without a bound are computed, too."""
+    scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [np.inf, 1]]))
+    rays = put(tmp_path / "rays.npz", rb.Rays([[0, 0], [6, 0]], [1, 0]))
+    rb.stream.cast(scene, rays, tmp_path / "out.npy", query="deposit", chunk=1)
+    assert get(tmp_path / "out.npy")["deposit"].tolist() == [1.0, np.inf]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), rb.RayboxError("enough")])
+def test_an_interrupted_deposit_continues(tmp_path, monkeypatch, stop):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
+    how = {"query": "deposit", "chunk": 20, "workers": 1}
+    with monkeypatch.context() as patch:
+        fail_at(patch, 60, stop)
+        with pytest.raises(type(stop)):
+            rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
+    assert not out.exists()
+    folder = tmp_path / "out.npy.raybox-part"
+    assert [path.name for path in folder.glob("sums-*")] == ["sums-60"]
+    for others in ({"weights": WEIGHTS + 1.0}, {"weights": None}, {"weights": WEIGHTS, "per": "hit"}):
+        with pytest.raises(rb.FileFormatError, match="another command has started it"):
+            rb.stream.cast(SCENE, rays, out, **others, **how)
+    assert rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how).resumed == 60
+    check(out, rows(deposits(SCENE, RAYS, WEIGHTS, 20)))
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
+    how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}
+    with monkeypatch.context() as patch:
+        patch.setattr(sum_stage.Sums, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        with pytest.raises(rb.FileFormatError, match="103 rays are done"):
+            rb.stream.cast(SCENE, rays, out, **how)
+    assert rb.stream.cast(SCENE, rays, out, **how).resumed == 103
+    resumed = content(out)
+    out.unlink()
+    rb.stream.cast(SCENE, rays, out, **how)
+    assert content(out) == resumed
+
+
+def test_damaged_sums_are_refused(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with monkeypatch.context() as patch:
+        fail_at(patch, 60, rb.RayboxError("enough"))
+        with pytest.raises(rb.RayboxError):
+            rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
+    (stored,) = (tmp_path / "out.npy.raybox-part").glob("sums-*")
+    whole = stored.read_bytes()
+    for broken in (whole[:-1] + b"\x7f", whole[:-8], b""):
+        stored.write_bytes(broken)
+        with pytest.raises(rb.FileFormatError, match=r"sums-60: is (damaged|shorter)"):
+            rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
+    stored.write_bytes(whole)
+    assert rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20).resumed == 60
+
+
+def test_wrong_weights_are_refused(tmp_path):
+    rays, text, out = put(tmp_path / "a.npz", RAYS), put(tmp_path / "a.csv", RAYS), tmp_path / "out.npy"
+    bad = np.ones(103)
+    bad[70] = np.nan
+    for weights, match in (
+        (np.ones(4), "got 4 rows for 103 rays"),
+        (np.ones((103, 0)), "must be numbers of shape"),
+        (2.0, "must be numbers of shape"),
+        (["x"] * 103, "must be numbers of shape"),
+        (bad, "weights must be finite; row 70 is nan"),
+    ):
+        with pytest.raises(rb.InvalidInput, match=match):
+            rb.stream.cast(SCENE, rays, out, query="deposit", weights=weights)
+    for count in (102, 104):  # the number of rays is unknown before the end
+        with pytest.raises(rb.InvalidInput, match=f"got {count} rows for 103 rays"):
+            rb.stream.cast(SCENE, text, out, query="deposit", weights=np.ones(count))
+    with pytest.raises(rb.InvalidInput, match="per must be one of 'length', 'hit'; got 'box'"):
+        rb.stream.cast(SCENE, rays, out, query="deposit", per="box")
+    with pytest.raises(rb.InvalidInput, match="weights is for query 'deposit'; got it with 'integrate'"):
+        rb.stream.cast(SCENE, rays, out, query="integrate", weights=np.ones(103))
+    with pytest.raises(rb.InvalidInput, match="reproducible=True"):
+        rb.stream.cast(rb.SplitScene(BOXES, parts=2), rays, out, query="deposit")
+    assert not out.exists()
+
+
+def test_the_command(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    scene, weights = tmp_path / "scene.npz", tmp_path / "weights.npy"
+    rb.save(scene, BOXES)
+    np.save(weights, WEIGHTS.astype(np.float32))
+    call = [str(scene), str(rays), "-o", str(out), "--query", "deposit"]
+    done = CliRunner().invoke(cast, [*call, "--weights", str(weights), "--per", "hit"])
+    assert done.exit_code == 0, done.output
+    check(out, rows(SCENE.deposit(RAYS, WEIGHTS.astype(np.float32), per="hit", reproducible=True)))
+    done = CliRunner().invoke(cast, [*call, "--per", "hit", "--cluster", "tcp://127.0.0.1:1"])
+    assert "A cluster takes no --values, --weights or --per" in done.output
+    call[3] = "-"
+    done = CliRunner().invoke(cast, call)
+    assert done.output.startswith("index,deposit\n0,")
