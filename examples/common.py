@@ -26,5 +26,5 @@ def save(figure: Any, folder: Path, name: str) -> None:
     """Save the picture, and print its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    figure.savefig(path, dpi=200, metadata={"Software": None}, pil_kwargs={"optimize": True})
     print(f"picture: {path}")
