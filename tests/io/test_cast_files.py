@@ -16,11 +16,11 @@ from raybox.io.chunked import chunks, csv_chunks, parquet, pipeline, readers, re
 from raybox.io.chunked.result_columns import rows_of
 from raybox.queries.all_hits import file_columns
 from raybox.queries.columns import Sparse
-<<<<<<< HEAD
 from streaming import (
     BOXES,
     ENDINGS,
     IDS,
+    RAY_QUERIES,
     RAYS,
     SCENE,
     check,
@@ -31,9 +31,6 @@ from streaming import (
     results_of,
     zarr,
 )
-=======
-from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, ids_for, pq, put, results_of, zarr
->>>>>>> h-files
 
 pa = pytest.importorskip("pyarrow")
 
@@ -72,18 +69,10 @@ def test_no_rays_and_two_dimensions(tmp_path, source, dims):
     for number in (0, 5):
         rays = rb.Rays(RAYS.origins[:number, :dims], RAYS.directions[:number, :dims])
         path = put(tmp_path / f"rays{number}.{source}", rays)
-<<<<<<< HEAD
-        for query, ending in zip(QUERIES, endings_from(source), strict=False):
+        for query, ending in zip(RAY_QUERIES, endings_from(source), strict=False):
             out = tmp_path / f"{number}{query}.{ending}"
             assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
             check(out, results_of(scene, rays, query))
-=======
-        for query in RAY_QUERIES:
-            for ending in ENDINGS:
-                out = tmp_path / f"{number}{query}.{ending}"
-                assert rb.stream.cast(scene, path, out, query=query, chunk=2).rays == number
-                check(out, results_of(scene, rays, query))
->>>>>>> h-files
     assert not list(tmp_path.glob("*part*"))
 
 
