@@ -17,12 +17,14 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="raybox")
 def main() -> None:
-    """Tell which boxes a ray meets, and where: exact, for one ray or millions.
+    """Compute which boxes rays hit, and where: exactly, for one ray or for a billion.
 
-    Answers go to stdout, everything else to stderr. Exit codes: 0 done, 2 wrong use or bad input,
+    Results go to stdout, everything else to stderr. Exit codes: 0 done, 2 wrong use or bad input,
     130 stopped by Ctrl-C.
     """
 
 
 for _command in (demo, cast, pick, explain, view, info, bench):
+    # Docstrings are raw: the \b that keeps the lines of a paragraph apart is two characters in them.
+    _command.help = (_command.help or "").replace("\\b\n", "\b\n")
     main.add_command(_command)
