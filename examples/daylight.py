@@ -20,7 +20,7 @@ from common import arguments, save
 
 LATITUDE, DECLINATION = np.radians([52.0, 23.44])  # of the shop; of the sun on 21 June
 STEP, SPACING = 0.25, 0.5  # hours between two positions of the sun; cells between two rays
-MARGIN = 28  # cells of street on all sides
+MARGIN = 24  # cells of street on all sides
 
 Floats = NDArray[np.float64]
 
@@ -83,15 +83,14 @@ def view() -> Floats:
     """Return a picture of the shop: a pixel has the colour of the air in front of the face that it shows."""
     middle = (low + high) * [0.56, 0.5, 0.36]
     away = np.array([3.9, 2.1, 2.5]) * (high - low)[:2].max()
-    camera = rb.Rays.pinhole(middle + away, middle, up=[0, 0, 1], fov=19, width=1800, height=1440)
+    camera = rb.Rays.pinhole(middle + away, middle, up=[0, 0, 1], fov=19, width=1500, height=1200)
     hits = scene.nearest(camera)
     hit = hits.hit[..., None]
     cells = air.index_of(np.where(hit, hits.points + 0.5 * hits.normals, low))
     shade = abs(hits.normals) @ [0.9, 0.84, 1.0]  # a little darker across x and y: shows the edges
     pixels = np.where(hit, colours(scale(hours.ravel()[cells]))[..., :3] * shade[..., None], 1)
-    smooth = pixels.reshape(720, 2, 900, 2, 3).mean(axis=(1, 3))
-    rows, columns = ((smooth < 1).any(axis=(k, 2)).nonzero()[0] for k in (1, 0))
-    return smooth[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    rows, columns = (hits.hit.any(axis=k).nonzero()[0] for k in (1, 0))
+    return pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
 
 
 def section(ax: Axes, cells: Any, extent: tuple[float, ...], title: str) -> None:
