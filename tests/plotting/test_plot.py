@@ -262,7 +262,7 @@ def test_errors_state_the_rule_and_a_remedy():
     far = rb.Boxes([inf] * 3, [inf] * 3)
     _, flat = plt.subplots()
     for words, call in {
-        "scene must be a Scene, Boxes or a Mesh; got list": lambda: rb.plot([1, 2]),
+        "scene must be a Scene, Boxes, a Grid or a Mesh; got list": lambda: rb.plot([1, 2]),
         "rays must be raybox.Rays; got str": lambda: rb.plot(scene, "rays"),
         "scene's dimensions, D = 3; got D = 2": lambda: rb.plot(scene, FAN),
         "got no rays. Pass the rays that were cast": lambda: rb.plot(scene, hits=hits),

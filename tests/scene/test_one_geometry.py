@@ -69,14 +69,15 @@ def test_what_cannot_be_split(geometry, tmp_path):
 @every
 def test_one_geometry_is_shown_and_drawn(geometry):
     with pytest.raises(
-        rb.InvalidInput, match=r"scene must be of Boxes or of a Mesh; got .*Show its geometries one by"
+        rb.InvalidInput,
+        match=r"scene must be of Boxes, a Grid or a Mesh; got .*Show its geometries one by",
     ):
         stage_of(rb.Scene(geometry))
-    with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Mesh or a Scene; got "):
+    with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid, a Mesh or a Scene; got "):
         stage_of(geometry)
     pytest.importorskip("matplotlib")
     for one in (geometry, rb.Scene(geometry)):
         with pytest.raises(
-            rb.InvalidInput, match=r"a Scene, Boxes or a Mesh; got .*Draw the geometries of a scene"
+            rb.InvalidInput, match=r"a Scene, Boxes, a Grid or a Mesh; got .*Draw the geometries of a scene"
         ):
             rb.plot(one)

@@ -146,18 +146,23 @@ def _face(ray: "Rays", geometry: "Boxes | Grid | Mesh", index: int) -> dict[str,
 
 @click.command(short_help="Show step by step how one ray meets or misses one box.")
 @ray_options
-@click.option("--lower", type=vector, metavar="X,Y,Z", required=True, help="The box's lower corner.")
-@click.option("--upper", type=vector, metavar="X,Y,Z", required=True, help="The box's upper corner.")
-def explain(lower: Vector, upper: Vector, **ray: Any) -> None:
+@click.option("--lower", type=vector, metavar="X,Y,Z", help="The box's lower corner.")
+@click.option("--upper", type=vector, metavar="X,Y,Z", help="The box's upper corner.")
+@click.option("--grid", type=click.Path(), metavar="FILE", help="A grid, in place of the box.")
+def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray: Any) -> None:
     r"""Show how one ray and one box come to meet or miss.
 
     Prints the slab intervals axis by axis, the candidate faces, the verdict of each textbook algorithm, and
-    the exact one.
+    the exact one. Of a grid, the way from cell to cell, and the planes crossed.
 
     \b
     raybox explain --origin 0,0,0 --direction 2,1,1 --lower 1,0,0 --upper 4,1,1
+    raybox explain --origin 0,0,0 --direction 2,1,1 --grid model.vox
     """
     from raybox.geometry import Boxes
+    from raybox.io.formats import load_grid
     from raybox.textbook.explain import explain as explained
 
-    explained(ray_of(**ray), Boxes(lower, upper))
+    if (grid is None) != (lower is not None and upper is not None) or (grid and (lower or upper)):
+        raise click.UsageError("Pass --lower and --upper, or --grid.")
+    explained(ray_of(**ray), load_grid(grid) if grid else Boxes(lower, upper))

@@ -4,7 +4,15 @@ from typing import Any
 
 import click
 
-from raybox.cli.common import Vector, announce_compiling, load_rays, vector
+from raybox.cli.common import (
+    Vector,
+    announce_compiling,
+    check_scene_options,
+    load_rays,
+    load_scene,
+    scene_options,
+    vector,
+)
 
 INVALID = ("raise", "miss")
 
@@ -15,7 +23,7 @@ INVALID = ("raise", "miss")
 @click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
 )
-@click.option("--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles.")
+@scene_options
 @click.option(
     "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
 )
@@ -38,13 +46,16 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
     \b
     raybox view duplex.ifc --open
     raybox view city.city.json scan.laz --origin 84900,447500,3
+    raybox view --grid model.vox
     """
     from raybox.viewer import view as serve
 
     loaded_rays = load_rays(rays, origin, options["invalid"]) if rays else None
     announce_compiling()
+    check_scene_options(options["boxes"], options["grid"])
     served = {name: options[name] for name in ("host", "port", "boxes")}
-    viewer = serve(scene, loaded_rays, allowed_hosts=options["allow_host"], **served)
+    shown = load_scene(scene, boxes=False, grid=True)[0] if options["grid"] else scene
+    viewer = serve(shown, loaded_rays, allowed_hosts=options["allow_host"], **served)
     with viewer:
         if options["html"]:
             viewer.save_html(options["html"])

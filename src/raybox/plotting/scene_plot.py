@@ -6,12 +6,14 @@ import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Bounded, Boxes, Mesh, Rays
+from raybox.geometry import Bounded, Boxes, Grid, Mesh, Rays
+from raybox.geometry.grid_surface import visible_cells
 from raybox.hits import Hits
 from raybox.plotting import canvas
 from raybox.plotting.shapes import Paths, outlines, paths_of, solid, view_of
 from raybox.validation import Bools, Floats, Ints
 
+MANY_CELLS, MANY_OF_FULL = 10_000, 2_000  # cells drawn, at most; the second of a grid that is full
 MANY_FACES = 300  # boxes with translucent faces, at most: more of them hide each other
 MANY_DOTS = 500  # starts of rays that are marked, at most
 
@@ -103,16 +105,17 @@ def draw_normals(ax: Any, paths: Paths, view: Floats) -> None:
 def plot(
     scene: Any, rays: Rays | None = None, hits: Hits | None = None, *, ax: Any = None, normals: bool = False
 ) -> Any:
-    """Draw boxes or triangles, in 2D or 3D, and rays that hit or miss them.
+    """Draw boxes, cells or triangles, in 2D or 3D, and rays that hit or miss them.
 
     A ray that hits is red and ends at the hit point; one that misses is blue, dashed, and ends just past the
     scene or at its own t_max. Boxes hit are tinted. Of more than 300 boxes only those hit have faces.
     Unbounded boxes are cut at the picture's edge. matplotlib has no depth buffer: rays are drawn over boxes,
-    never behind them.
+    never behind them. Of a `Grid`, the occupied cells are drawn, but for those hidden behind others; where
+    these are more than 10,000, or all cells are occupied, and more than 2,000, its outline and the cells hit.
 
     Parameters
     ----------
-    scene : Scene, Boxes or Mesh
+    scene : Scene, Boxes, Grid or Mesh
         What to draw.
     rays : Rays, optional
         Of any shape, of the scene's D.
@@ -149,10 +152,13 @@ def plot(
     if rays is not None and hits is None:
         hits = _as_scene(scene).nearest(rays)
     ax = canvas.axes_for(geometry.ndim_space, ax)
-    view = view_of(geometry, rays, hits)
-    canvas.fit(ax, view)
     hit_rows = np.unique(hits.index[hits.hit]) if hits is not None else np.zeros(0, np.int64)
-    draw_boxes(ax, geometry, hit_rows, view)
+    view = view_of(Boxes(*geometry.bounds) if isinstance(geometry, Grid) else geometry, rays, hits)
+    canvas.fit(ax, view)
+    if isinstance(geometry, Grid):
+        draw_boxes(ax, *_cells(geometry, hit_rows), view)
+    else:
+        draw_boxes(ax, geometry, hit_rows, view)
     if rays is not None and hits is not None:
         paths = paths_of(rays, hits, view)
         draw_rays(ax, paths)
@@ -161,22 +167,33 @@ def plot(
     return ax
 
 
-def _geometry(scene: Any) -> Bounded:
-    if isinstance(scene, (Boxes, Mesh)):
+def _cells(grid: Grid, hit_cells: Ints) -> tuple[Boxes, Ints]:
+    """Return the boxes to draw of a grid, and which of them are hit."""
+    cells = visible_cells(grid, MANY_CELLS, MANY_OF_FULL)
+    if cells is not None:
+        cells = np.union1d(cells, hit_cells)
+        return grid.boxes(cells), np.searchsorted(cells, hit_cells)
+    found, (low, high) = grid.boxes(hit_cells), grid.bounds
+    boxes = Boxes(np.concatenate([low[None], found.lower]), np.concatenate([high[None], found.upper]))
+    return boxes, np.arange(1, len(boxes))
+
+
+def _geometry(scene: Any) -> Bounded | Grid:
+    if isinstance(scene, (Boxes, Grid, Mesh)):
         return scene
     from raybox.scene.scene import Scene
 
     found = scene.geometry if isinstance(scene, Scene) else None
-    if not isinstance(found, (Boxes, Mesh)):
+    if not isinstance(found, (Boxes, Grid, Mesh)):
         made = "" if found is None else f" of {found!r}"
         raise InvalidInput(
-            f"scene must be a Scene, Boxes or a Mesh; got {type(scene).__name__}{made}. "
+            f"scene must be a Scene, Boxes, a Grid or a Mesh; got {type(scene).__name__}{made}. "
             "Draw the geometries of a scene one by one; instances.boxes() returns the boxes round instances."
         )
     return found
 
 
-def _check(geometry: Bounded, rays: Any, hits: Any) -> None:
+def _check(geometry: Bounded | Grid, rays: Any, hits: Any) -> None:
     """Raise if rays and hits do not match each other or the scene."""
     if rays is None:
         if hits is not None:

@@ -9,15 +9,15 @@ from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Crossing, Ray1
 from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
+from raybox.textbook._text import WIDTH, Cell, columns, table
 from raybox.textbook._verdicts import Case, Verdict, clip_line, given_length, verdicts
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Rays
+    from raybox.geometry import Boxes, Grid, Rays
+    from raybox.textbook.grid_trace import GridTrace
 
 
-WIDTH = 100
 WORDS = {True: "hit", False: "miss", None: "-"}
-Cell = str | float | None
 
 
 @in_default_environment
@@ -45,7 +45,7 @@ def _heading(case: Case) -> list[str]:
     ray = case.ray
     names = ["", "ray  origin", "     direction", "box  lower", "     upper"]
     rows: list[Sequence[Cell]] = [AXES[: len(ray.origin)], ray.origin, ray.direction, case.lower, case.upper]
-    lines = [f"{name:14}  {line}" for name, line in zip(names, _table(rows, WIDTH - 16), strict=True)]
+    lines = [f"{name:14}  {line}" for name, line in zip(names, table(rows, WIDTH - 16), strict=True)]
     return [*lines[:3], f"     t           from {number(ray.t_min)} to {number(ray.t_max)}", *lines[3:]]
 
 
@@ -54,7 +54,7 @@ def _slabs(case: Case) -> list[str]:
     head: list[Cell] = ["axis", "t at lower", "t at upper", "near", "far", "near so far", "far so far"]
     body: list[Sequence[Cell]] = [[AXES[row.axis], *row[1:]] for row in case.slabs]
     lines = ["SLABS: where the line is between the two planes of each axis, in float64"]
-    lines += [f"  {line}" for line in _table([head, *body], WIDTH - 2)]
+    lines += [f"  {line}" for line in table([head, *body], WIDTH - 2)]
     for inside, words in ((True, "between them"), (False, "not between them")):
         names = [
             AXES[row.axis] for row in case.slabs if row.at_lower is None and (row.near < row.far) is inside
@@ -78,7 +78,7 @@ def _faces(case: Case) -> list[str]:
     planes = [f"{AXES[face.axis]} = {number(face.at)}" for face in case.faces]
     times = [f"met at t = {number(face.t)}" for face in case.faces]
     marks = ["<- the last" if face is last else "" for face in case.faces]
-    return lines + [f"  {line}" for line in _columns(planes, times, marks)]
+    return lines + [f"  {line}" for line in columns(planes, times, marks)]
 
 
 def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
@@ -86,7 +86,7 @@ def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
     t_min, t_max = case.ray.t_min, case.ray.t_max
     lines = ["VERDICTS: the textbook algorithms in float64, each by its own convention"]
     names, hits, says, conventions, _ = zip(*verdicts, strict=True)
-    lines += [f"  {line}" for line in _columns(names, [WORDS[hit] for hit in hits], says, conventions)]
+    lines += [f"  {line}" for line in columns(names, [WORDS[hit] for hit in hits], says, conventions)]
     if t_min != 0.0:
         lines.append(f"  All of them begin at t = 0; this ray begins at t = {number(t_min)}.")
     if t_max < inf:
@@ -137,34 +137,6 @@ def _differ(verdicts: Sequence[Verdict]) -> list[str]:
     ]
 
 
-def _table(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
-    """Return rows aligned to the right, with as many digits as fit the width."""
-    for digits in (17, 12, 9, 6):
-        texts = [[_write(cell, digits) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        lines = ["  ".join(map(str.rjust, row, widths)) for row in texts]
-        if len(lines[0]) <= width:
-            break
-    return lines
-
-
-def _columns(*columns: Sequence[str]) -> list[str]:
-    """Return rows of columns aligned to the left."""
-    padded = []
-    for column in columns:
-        width = max(map(len, column))
-        padded.append([text.ljust(width) for text in column])
-    return ["  ".join(row) for row in zip(*padded, strict=True)]
-
-
-def _write(cell: Cell, digits: int) -> str:
-    if cell is None:
-        return "-"
-    if isinstance(cell, str):
-        return cell
-    return number(cell) if digits == 17 else f"{cell + 0.0:.{digits}g}"
-
-
 class Explanation(NamedTuple):
     """The result of `explain`: `str` returns the text; true if the ray hits the box.
 
@@ -195,16 +167,20 @@ class Explanation(NamedTuple):
 
 
 @in_default_environment
-def explain(ray: "Rays", box: "Boxes") -> Explanation:
+def explain(ray: "Rays", box: "Boxes | Grid") -> "Explanation | GridTrace":
     """Print why one ray hits or misses one box, and return the explanation.
 
     The text lists the slab intervals axis by axis, the candidate faces, the verdict of every textbook
     algorithm and the exact one, and where they differ. It is plain ASCII of at most 100 columns.
 
+    Of a `Grid`, it lists the stretches of `Scene.segments`, cell by cell, occupied or not: by exact crossing
+    times, so that planes that are crossed at once are named. What comes back is then a list of all of them,
+    ``stretches``.
+
     Parameters
     ----------
     ray, box
-        One ray (of shape () or (1,)) and one box, both in 2D or both in 3D.
+        One ray (of shape () or (1,)) and one box, or a `Grid`, both in 2D or both in 3D.
 
     Raises
     ------
@@ -222,7 +198,10 @@ def explain(ray: "Rays", box: "Boxes") -> Explanation:
     >>> found
     <Explanation: hit at t = 0.5>
     """
-    found = examine(ray, box)
+    from raybox.geometry import Grid
+    from raybox.textbook.grid_trace import trace
+
+    found = trace(one_ray(ray, box.ndim_space), box) if isinstance(box, Grid) else examine(ray, box)
     print(found)
     return found
 
@@ -238,7 +217,7 @@ def examine(ray: "Rays", box: "Boxes") -> Explanation:
     Crossing(t=0.5, t_enter=0.5, t_exit=1.0, axis=0)
     """
     one, lower, upper = _one_of_each(ray, box)
-    nothing = _nothing(one, lower, upper)
+    nothing = nothing_in(one) or _nothing_in_box(lower, upper)
     if nothing:
         return Explanation(Case(one, lower, upper, (), ()), (), None, nothing)
     case = clip_line(one, lower, upper)
@@ -246,24 +225,35 @@ def examine(ray: "Rays", box: "Boxes") -> Explanation:
 
 
 def _one_of_each(ray: "Rays", box: "Boxes") -> tuple[Ray1, Vector, Vector]:
-    origins, directions = (a.reshape(-1, a.shape[-1]).tolist() for a in (ray.origins, ray.directions))
     lowers, uppers = box.lower.tolist(), box.upper.tolist()
-    for what, rows, way_out in (("ray", origins, "rays[i]"), ("box", lowers, "boxes[i]")):
-        if len(rows) != 1:
-            raise InvalidInput(f"explain takes one {what}; got {len(rows)}. Pick one with {way_out}.")
-    if len(origins[0]) != len(lowers[0]):
-        dimensions = f"{len(origins[0])}D and {len(lowers[0])}D"
+    one = one_ray(ray, box.ndim_space)
+    if len(lowers) != 1:
+        raise InvalidInput(f"explain takes one box; got {len(lowers)}. Pick one with boxes[i].")
+    return one, tuple(lowers[0]), tuple(uppers[0])
+
+
+def one_ray(ray: "Rays", dimension: int) -> Ray1:
+    """Return the one ray; raise if there are more, or none, or it is of another D."""
+    origins, directions = (a.reshape(-1, a.shape[-1]).tolist() for a in (ray.origins, ray.directions))
+    if len(origins) != 1:
+        raise InvalidInput(f"explain takes one ray; got {len(origins)}. Pick one with rays[i].")
+    if len(origins[0]) != dimension:
+        dimensions = f"{len(origins[0])}D and {dimension}D"
         raise InvalidInput(f"ray and box must have the same dimension; got {dimensions}.")
     t_min, t_max = (float(t.reshape(-1)[0]) for t in (ray.t_min, ray.t_max))
-    return Ray1(tuple(origins[0]), tuple(directions[0]), t_min, t_max), tuple(lowers[0]), tuple(uppers[0])
+    return Ray1(tuple(origins[0]), tuple(directions[0]), t_min, t_max)
 
 
-def _nothing(ray: Ray1, lower: Vector, upper: Vector) -> str:
-    """Return why ray or box contain no point; empty if they do.
+def nothing_in(ray: Ray1) -> str:
+    """Return why a ray contains no point; empty if it does.
 
     A ray without a point may contain NaN: nothing else is computed for it.
     """
     if not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf):
         return f"the ray holds no point: no t lies in {number(ray.t_min)} to {number(ray.t_max)}"
+    return ""
+
+
+def _nothing_in_box(lower: Vector, upper: Vector) -> str:
     reason = no_point(lower, upper)
     return f"the box holds no point: {reason}" if reason else ""

@@ -8,7 +8,7 @@ from raybox.geometry import Boxes, Mesh, Rays
 from raybox.validation import Bools, Floats
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineStart, Picked
-from raybox.viewer.stage import Stage
+from raybox.viewer.stage import Stage, boxes_of, boxes_to_draw
 
 OPAQUE_FROM = 5_000  # boxes: more of them are drawn opaque and without edges, to remain readable
 MAX_RAYS = 20_000  # drawn at most
@@ -53,7 +53,7 @@ def draw_stage(page: Any, stage: Stage) -> Any:
     """Draw the scene, and edges of up to `OPAQUE_FROM` boxes; return the faces' handle."""
     if isinstance(stage.solid, Mesh):
         return _draw_mesh(page, stage)
-    return _draw_boxes(page, stage, stage.solid)
+    return _draw_boxes(page, stage, boxes_to_draw(stage.solid))
 
 
 def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
@@ -182,7 +182,7 @@ def _draw_solid(page: Any, stage: Stage, index: int) -> None:
         corners = stage.page_frame.to_page(stage.solid.corners()[index])
         page.add_mesh_simple("/answer/solid", corners, np.array([[0, 1, 2]]), color=_ORANGE, side="double")
         return
-    low, high = _ends(stage, stage.solid, [index])
+    low, high = _ends(stage, [index])
     size = (high - low)[0]
     page.add_box(
         "/answer/solid",
@@ -202,7 +202,7 @@ def _draw_outlines(page: Any, stage: Stage, rows: list[int], name: str, tint: tu
         corners = stage.page_frame.to_page(stage.solid.corners()[rows])
         lines = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2, 3)
     else:
-        low, high = _ends(stage, stage.solid, rows)
+        low, high = _ends(stage, rows)
         lines = _edges(low, high, 1.002)
     page.add_line_segments(f"/answer/{name}", lines, tint, thickness=2.5, thickness_units="screen")
 
@@ -230,12 +230,14 @@ def _bounds(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
     if isinstance(stage.solid, Mesh):
         corners = stage.page_frame.to_page(stage.solid.corners()[rows])
         return corners.min(axis=1), corners.max(axis=1)
-    return _ends(stage, stage.solid, rows)
+    return _ends(stage, rows)
 
 
-def _ends(stage: Stage, boxes: Boxes, rows: list[int]) -> tuple[Floats, Floats]:
+def _ends(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
     """Return page corners of boxes; unbounded sides are cut outside all finite bounds."""
+    assert not isinstance(stage.solid, Mesh)
     low, high = stage.ends
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
-    lower, upper = np.maximum(boxes.lower[rows], low - pad), np.minimum(boxes.upper[rows], high + pad)
+    lower, upper = boxes_of(stage.solid, rows)
+    lower, upper = np.maximum(lower, low - pad), np.minimum(upper, high + pad)
     return stage.page_frame.to_page(lower), stage.page_frame.to_page(upper)

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 
 from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Grid, Mesh
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineOfSight, LineStart, Picked
 from raybox.viewer.stage import Stage
@@ -45,12 +46,13 @@ _NUMBER = 'style="padding:1px 8px 1px 0;vertical-align:top;white-space:nowrap;te
 _NAME = 'style="padding:1px 10px 1px 0;vertical-align:top;white-space:nowrap;color:#666"'
 _TABLE = 'style="border-collapse:collapse"'
 _LIST = 'style="font-size:0.86em;border-collapse:collapse"'
+_KINDS: dict[type, str] = {Boxes: "boxes", Grid: "cells", Mesh: "triangles"}
 ROWS = 60  # of the table of contacts; the rest is counted
 
 
 def summary(stage: Stage) -> str:
     """Return the scene's name, size, bounds and legend as HTML."""
-    what = "boxes" if type(stage.solid).__name__ == "Boxes" else "triangles"
+    what = _KINDS[type(stage.solid)]
     low, high = stage.scene.bounds.tolist() if len(stage.scene) else ([], [])
     rows = [("from", numbers(low)), ("to", numbers(high))] if low else []
     swatches = "".join(
@@ -59,6 +61,8 @@ def summary(stage: Stage) -> str:
         for name, (r, g, b) in appearance.legend(stage)
     )
     head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
+    if isinstance(stage.solid, Grid) and stage.solid.rows().occupied.size:
+        rows.append(("occupied", f"{np.count_nonzero(stage.solid.occupied):,}"))
     return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"
 
 
@@ -84,8 +88,9 @@ def _picked(result: Picked) -> str:
     if not result.contacts:
         return "<b>Nothing</b> is met on this ray in this range of t."
     first = result.contacts[0]
-    what = "Triangle" if result.face.startswith("normal") else "Box"
-    return f"<b>{what} {first.index}</b>{_pairs([*_about(first), ('face', result.face)])}{_list(result)}"
+    return (
+        f"<b>{result.noun} {first.index}</b>{_pairs([*_about(first), ('face', result.face)])}{_list(result)}"
+    )
 
 
 def _sight(result: LineOfSight) -> str:

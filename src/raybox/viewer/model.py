@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Rays
+from raybox.geometry import Boxes, Grid, Mesh, Rays
 from raybox.hits import AllHits
 from raybox.viewer.stage import Stage
 
 MAX_LISTED = 200  # contacts in a result, at most
 Point = tuple[float, ...]
+_NOUNS: dict[type, str] = {Boxes: "Box", Grid: "Cell", Mesh: "Triangle"}
 
 
 class Contact(NamedTuple):
@@ -32,6 +33,7 @@ class Picked(NamedTuple):
     face: str
     contacts: tuple[Contact, ...]
     total: int
+    noun: str = "Box"
 
     @property
     def nearest(self) -> int:
@@ -65,7 +67,8 @@ def pick(stage: Stage, ray: Rays) -> Picked:
     """Return all hits of one ray, in order."""
     hits, everything = stage.scene.nearest(ray, workers=1), stage.scene.all(ray, workers=1)
     face = _face(stage, hits.normals.tolist()) if hits.hit else ""
-    return Picked(ray, face, _contacts(stage, ray, everything), len(everything.index))
+    contacts = _contacts(stage, ray, everything)
+    return Picked(ray, face, contacts, len(everything.index), _NOUNS[type(stage.solid)])
 
 
 def line_of_sight(stage: Stage, start: Contact, end: Contact) -> LineOfSight:
@@ -94,7 +97,7 @@ def _face(stage: Stage, normal: list[float]) -> str:
 
     ``-x`` is the face at the box's lower x, ``inside`` none; a triangle gives its normal.
     """
-    if not isinstance(stage.solid, Boxes):
+    if isinstance(stage.solid, Mesh):
         return "normal " + ", ".join(f"{x:.4g}" for x in normal)
     axis = int(np.argmax(np.abs(normal)))
     return "inside" if normal[axis] == 0.0 else ("-" if normal[axis] < 0 else "+") + "xyz"[axis]

@@ -5,23 +5,24 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Rays
 from raybox.io.formats import FORMATS, read
 from raybox.scene.scene import Scene
 from raybox.viewer.announced import announced
-from raybox.viewer.stage import Stage, stage
+from raybox.viewer.stage import Solid, Stage, stage
 
 MAX_BYTES = 256 * 2**20  # bytes of an upload
 MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
 
 
-def stage_of(scene: "str | os.PathLike[str] | Boxes | Mesh | Scene", *, boxes: bool = False) -> Stage:
-    """Return the stage of a file, boxes, a mesh or a scene."""
-    if isinstance(scene, Boxes | Mesh | Scene):
+def stage_of(scene: "str | os.PathLike[str] | Solid | Scene", *, boxes: bool = False) -> Stage:
+    """Return the stage of a file, boxes, a grid, a mesh or a scene."""
+    if isinstance(scene, Solid | Scene):
         return stage(scene)
     if not isinstance(scene, str | os.PathLike):
-        raise InvalidInput(f"scene must be a path, Boxes, a Mesh or a Scene; got {type(scene).__name__}.")
+        found = type(scene).__name__
+        raise InvalidInput(f"scene must be a path, Boxes, a Grid, a Mesh or a Scene; got {found}.")
     return _read(Path(scene), Path(scene).name, boxes)
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Rays
 from raybox.scene.scene import Scene
 from raybox.viewer import appearance, draw, open_file, server
 from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
 from raybox.viewer.model import ClickResult, PageState, Picked
-from raybox.viewer.stage import Stage, rays_in_3d, warm_up
+from raybox.viewer.stage import Solid, Stage, rays_in_3d, warm_up
 
 PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large scene
 
@@ -245,7 +245,7 @@ def _picture(client: Any) -> bytes:
 
 @in_default_environment
 def view(
-    scene: "str | os.PathLike[str] | Boxes | Mesh | Scene",
+    scene: "str | os.PathLike[str] | Solid | Scene",
     rays: Rays | None = None,
     *,
     host: str = "127.0.0.1",
@@ -259,8 +259,8 @@ def view(
 
     Parameters
     ----------
-    scene : path, Boxes, Mesh or Scene
-        A path is read like `load`, with the file's ids.
+    scene : path, Boxes, Grid, Mesh or Scene
+        A path is read like `load`, with the file's ids. Of a `Grid`, visible cells are drawn, or its outline.
     rays : Rays, optional
         The first 20,000 are drawn: hits red, up to the hit point; misses grey.
     host : str

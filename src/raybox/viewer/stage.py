@@ -6,12 +6,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Boxes, Grid, Mesh, Rays
+from raybox.geometry.grid_surface import visible_cells
 from raybox.scene.scene import Scene
 from raybox.validation import Floats
 
 Labels = dict[str, list[str]]
-Solid = Boxes | Mesh
+Solid = Boxes | Grid | Mesh
+MAX_CELLS = 1_000_000  # drawn at most; of a grid with more, its outline
+MAX_OF_FULL = 5_000  # cells of a grid that is full: drawn translucent, so that its inside shows
+_FLAT_CELLS = 5_000_000  # of a grid in 2D, at most: each is a box, occupied or not
 
 
 class PageFrame(NamedTuple):
@@ -45,7 +49,7 @@ class Stage(NamedTuple):
 
     @property
     def solid(self) -> Solid:
-        """The boxes or triangles."""
+        """The boxes, cells or triangles."""
         return cast("Solid", self.scene.geometry)
 
     @property
@@ -59,10 +63,26 @@ class Stage(NamedTuple):
         return None if self.ids is None else self.ids[index]
 
     def labels_of(self, index: int) -> tuple[tuple[str, str], ...]:
-        """Return names and values of a row's other labels."""
+        """Return names and values of a row's other labels; of a cell, its place on each axis."""
+        if isinstance(self.solid, Grid):
+            return (("cell", ", ".join(str(k) for k in np.unravel_index(index, self.solid.shape))),)
         id_ = self.id_of(index)
         values = ((name, column[index]) for name, column in self.labels.items())
         return tuple((name, value) for name, value in values if value and value != id_)
+
+
+def boxes_of(solid: Boxes | Grid, rows: list[int]) -> tuple[Floats, Floats]:
+    """Return the corners of some boxes or cells."""
+    found = solid.boxes(rows) if isinstance(solid, Grid) else solid[rows]
+    return found.lower, found.upper
+
+
+def boxes_to_draw(solid: Boxes | Grid) -> Boxes:
+    """Return the boxes that show a solid: of a grid its visible cells, or its outline."""
+    if not isinstance(solid, Grid):
+        return solid
+    cells = visible_cells(solid, MAX_CELLS, MAX_OF_FULL)
+    return Boxes(*solid.bounds) if cells is None else solid.boxes(cells)
 
 
 def stage(
@@ -70,9 +90,9 @@ def stage(
 ) -> Stage:
     """Return the stage of a geometry; 2D is shown at z = 0."""
     original = geometry.geometry if isinstance(geometry, Scene) else geometry
-    if not isinstance(original, Boxes | Mesh):
+    if not isinstance(original, Solid):
         raise InvalidInput(
-            f"scene must be of Boxes or of a Mesh; got {geometry!r}. Show its geometries one by one; "
+            f"scene must be of Boxes, a Grid or a Mesh; got {geometry!r}. Show its geometries one by one; "
             "instances.boxes() returns the boxes round instances."
         )
     solid = to_3d(original)
@@ -87,7 +107,21 @@ def to_3d(solid: Solid) -> Solid:
         return solid
     if isinstance(solid, Boxes):
         return Boxes(*solid.rows())
+    if isinstance(solid, Grid):
+        return _flat_cells(solid)
     return Mesh(np.pad(solid.vertices, ((0, 0), (0, 1))), solid.faces)
+
+
+def _flat_cells(grid: Grid) -> Boxes:
+    """Return a box for each cell of a grid in 2D; of one that is not occupied, a box without any point."""
+    if len(grid) > _FLAT_CELLS:
+        raise InvalidInput(
+            f"a grid in 2D is shown up to {_FLAT_CELLS:,} cells; got {len(grid):,}. Show a part: grid[:100]."
+        )
+    lower, upper = (np.array(end) for end in grid.boxes().rows()[:2])
+    empty = ~grid.occupied.ravel()
+    lower[empty], upper[empty] = np.inf, np.inf
+    return Boxes(lower, upper)
 
 
 def rays_in_3d(rays: Rays) -> Rays:
@@ -98,6 +132,8 @@ def rays_in_3d(rays: Rays) -> Rays:
 
 def finite_bounds(solid: Solid) -> tuple[Floats, Floats]:
     """Return the corners of the box round all finite bounds; the origin without any."""
+    if isinstance(solid, Grid):
+        return solid.bounds[0], solid.bounds[1]
     ends = (solid.lower, solid.upper) if isinstance(solid, Boxes) else (solid.vertices[solid.faces],) * 2
     both = np.concatenate([end.reshape(-1, 3) for end in ends])
     finite = np.isfinite(both)
@@ -119,10 +155,17 @@ def warm_up(kind: type[Solid]) -> None:
     boxes = Boxes(lower, lower + 0.5)
     corners = lower[:, None, :] + np.array([[0, -1, -1], [0, 3, -1], [0, -1, 3]])
     mesh = Mesh(corners.reshape(-1, 3), np.arange(297).reshape(-1, 3))
-    scene = Scene(boxes if kind is Boxes else mesh)
+    grid = Grid(np.arange(-0.25, 99.0, 0.5), [0, 1], [0, 1])
+    solids: dict[type[Solid], Solid] = {Boxes: boxes, Grid: grid, Mesh: mesh}
+    scene = Scene(solids[kind])
     for row in (0, 98):  # many hits and one: two code paths
         ray = Rays([row - 0.25, 0.25, 0.25], [1.0, 0.0, 0.0])
         hits, everything = scene.nearest(ray, workers=1), scene.all(ray, workers=1)
-        _ = hits.normals, hits.points, everything.lengths, scene.occluded(ray, workers=1, where=[True] * 99)
+        _ = (
+            hits.normals,
+            hits.points,
+            everything.lengths,
+            scene.occluded(ray, workers=1, where=[True] * len(scene)),
+        )
     many = Rays(np.full((64, 3), -1.0), np.ones((64, 3)))
     scene.nearest(many, workers=1)
