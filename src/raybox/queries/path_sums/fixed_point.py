@@ -9,12 +9,16 @@ and integers are added without loss.
 **Error.** A cut loses less than 2^-B of a unit, which is at most 2^(1 - B) X_i: in all n 2^(1 - 2 B) X_i,
 less than n^3 2^-120 X_i; or n 2^-1000, where 2^s is limited. The final sum of both words is off by 2^-52 of
 itself.
+
+**Memory.** Two words a primitive, in whose memory the sums are written in the end. All cells of a grid have
+one bound, that of its largest cell, and so one shift.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.job import Job
@@ -23,13 +27,14 @@ from raybox.validation import Floats, Ints
 _BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
+_BLOCK = 1 << 14  # primitives whose sums are computed at once: in a core's cache
 
 
 class FixedPoint(NamedTuple):
     """How sums of a geometry's primitives are stored."""
 
     shifts: Ints
-    """(M,): terms are scaled by 2 to the power of it"""
+    """(M,), or (1,) for all: terms are scaled by 2 to the power of it"""
     bits: int
     """the B of the module's docstring"""
 
@@ -38,25 +43,24 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     """Return the fixed point for terms of weights up to this size."""
     terms = max(1, len(job.rays.origins))
     rows: Any = job.rows  # of boxes, or of their instances
-    lower, upper = _largest_cells(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
+    lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
         terms *= max(1, rows.size)
     bits = _BITS - (terms - 1).bit_length()
     bounds = np.full(len(lower), weight)
     if not per_hit and weight > 0.0:
         bounds = np.minimum(_longest(lower, upper), _longest_range(job)) * weight * _MORE
-        if job.allowed.size:
+        if job.allowed.size and not isinstance(rows, GridRows):
             bounds = np.where(job.allowed, bounds, 0.0)
         _check_finite(bounds)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
 
-def _largest_cells(rows: GridRows) -> tuple[Floats, Floats]:
-    """Return bounds, for each cell of a grid, of a box as large as any cell."""
+def _largest_cell(rows: GridRows) -> tuple[Floats, Floats]:
+    """Return the bounds (1, 3) of a box as large as any cell of a grid."""
     sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
-    shape = int(np.prod(rows.shape)), 3
-    return np.broadcast_to(0.0, shape), np.broadcast_to(sizes, shape)
+    return np.zeros((1, 3)), np.array([sizes])
 
 
 def _longest(lower: Floats, upper: Floats) -> Floats:
@@ -97,18 +101,29 @@ def scales_of(fixed: FixedPoint) -> Floats:
 
 
 def sums_of(words: Any, fixed: FixedPoint) -> Floats:
-    """Return sums (M, C) as float64, of words (M, C, 2), which are changed."""
+    """Return sums (M, C) as float64, in the memory of their words (M, C, 2)."""
+    shape, memory = words.shape[:-1], words.reshape(-1).view(np.float64)
+    sums = memory[: words.size // 2].reshape(shape)
+    for begin in range(0, len(words), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        shifts = fixed.shifts if fixed.shifts.size == 1 else fixed.shifts[rows]
+        sums[rows] = _block_sums(words[rows], shifts[:, None], fixed.bits)  # over words of blocks before
+    kept: Floats = huge_pages.shortened(memory, sums.size).reshape(shape)
+    return kept
+
+
+def _block_sums(words: Any, shifts: Ints, bits: int) -> Floats:
+    """Return sums as float64, of words, which are changed."""
     high, low = words[..., 0], words[..., 1]
-    carry = np.sign(low) * (np.abs(low) >> fixed.bits)
+    carry = np.sign(low) * (np.abs(low) >> bits)
     high += carry
-    low -= carry << fixed.bits
+    low -= carry << bits
     # both words get one sign, so that no digits cancel when they are added
     opposed = np.sign(high) * np.sign(low) < 0
     sign = np.sign(high) * opposed
     high -= sign
-    low += sign << fixed.bits
-    shifts = fixed.shifts[:, None]
+    low += sign << bits
     sums: Floats = np.ldexp(high.astype(np.float64), -shifts) + np.ldexp(
-        low.astype(np.float64), -shifts - fixed.bits
+        low.astype(np.float64), -shifts - bits
     )
     return sums
