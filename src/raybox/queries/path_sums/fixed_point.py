@@ -52,14 +52,15 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
         bounds = np.minimum(_longest(lower, upper), _longest_range(job)) * weight * _MORE
         if job.allowed.size and not isinstance(rows, GridRows):
             bounds = np.where(job.allowed, bounds, 0.0)
-        _check_finite(bounds)
+        _check_finite(bounds, rows)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
 
 def _largest_cell(rows: GridRows) -> tuple[Floats, Floats]:
     """Return the bounds (1, 3) of a box as large as any cell of a grid."""
-    sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
+    with np.errstate(over="ignore"):
+        sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
     return np.zeros((1, 3)), np.array([sizes])
 
 
@@ -75,6 +76,8 @@ def _longest(lower: Floats, upper: Floats) -> Floats:
 def _longest_range(job: Job) -> float:
     """Return the longest path that the range of any ray allows."""
     rays = job.rays
+    if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
+        return np.inf  # without the lengths of all directions, which take longer than the query
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
     some = (low <= high) & (rays.directions != 0.0).any(axis=1)
     with np.errstate(over="ignore"):
@@ -83,15 +86,17 @@ def _longest_range(job: Job) -> float:
     return float(spans.max(initial=0.0))
 
 
-def _check_finite(bounds: Floats) -> None:
+def _check_finite(bounds: Floats, rows: Any) -> None:
     """Raise `InvalidInput` if a term may be of any size."""
     bad = ~np.isfinite(bounds)
     if bad.any():
+        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {int(bad.argmax())}"
+        if isinstance(rows, GridRows):
+            found = "the largest cells of the grid break this"
         raise InvalidInput(
             "deposit with reproducible=True needs a bound of each weight * length: boxes with finite bounds, "
-            f"or rays with finite ranges, and no weight near the largest float; {np.count_nonzero(bad)} of "
-            f"{bad.size} boxes break this, first box {int(bad.argmax())}. Give the rays a t_max, mask such "
-            "boxes by `where`, or leave out reproducible=True."
+            f"or rays with finite ranges, and no weight near the largest float; {found}. Give the rays a "
+            "t_max, mask such boxes by `where`, or leave out reproducible=True."
         )
 
 
