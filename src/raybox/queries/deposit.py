@@ -17,7 +17,7 @@ from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, Request, Run, RunsQueries, Target
-from raybox.queries.scheduler import batches_of, group_width
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.job import Job
@@ -126,7 +126,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             release=deposit.release,
         )
         if not job.frame:
-            threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total)
+            threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.decorators import entry
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.job import Job
@@ -27,7 +28,6 @@ from raybox.validation import Floats, Ints
 _BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
-_BLOCK = 1 << 14  # primitives whose sums are computed at once: in a core's cache
 
 
 class FixedPoint(NamedTuple):
@@ -107,28 +107,30 @@ def scales_of(fixed: FixedPoint) -> Floats:
 
 def sums_of(words: Any, fixed: FixedPoint) -> Floats:
     """Return sums (M, C) as float64, in the memory of their words (M, C, 2)."""
-    shape, memory = words.shape[:-1], words.reshape(-1).view(np.float64)
-    sums = memory[: words.size // 2].reshape(shape)
-    for begin in range(0, len(words), _BLOCK):
-        rows = slice(begin, begin + _BLOCK)
-        shifts = fixed.shifts if fixed.shifts.size == 1 else fixed.shifts[rows]
-        sums[rows] = _block_sums(words[rows], shifts[:, None], fixed.bits)  # over words of blocks before
-    kept: Floats = huge_pages.shortened(memory, sums.size).reshape(shape)
-    return kept
-
-
-def _block_sums(words: Any, shifts: Ints, bits: int) -> Floats:
-    """Return sums as float64, of words, which are changed."""
-    high, low = words[..., 0], words[..., 1]
-    carry = np.sign(low) * (np.abs(low) >> bits)
-    high += carry
-    low -= carry << bits
-    # both words get one sign, so that no digits cancel when they are added
-    opposed = np.sign(high) * np.sign(low) < 0
-    sign = np.sign(high) * opposed
-    high -= sign
-    low += sign << bits
-    sums: Floats = np.ldexp(high.astype(np.float64), -shifts) + np.ldexp(
-        low.astype(np.float64), -shifts - bits
-    )
+    memory = words.reshape(-1).view(np.float64)
+    size, shape = words.size // 2, words.shape[:-1]
+    units, grain = np.ldexp(1.0, -fixed.shifts), 2.0**-fixed.bits
+    _write_sums(words, (units, grain), fixed.bits, memory[:size].reshape(shape))
+    sums: Floats = huge_pages.shortened(memory, size).reshape(shape)
     return sums
+
+
+@entry
+def _write_sums(words: Any, scale: Any, bits: int, sums: Any) -> None:
+    """Write sums, which may begin where their words do: what is written was read before.
+
+    scale: what the first word counts of each primitive, and the second word of the first.
+    """
+    units, grain = scale
+    for i in range(words.shape[0]):
+        unit = units[i if units.size > 1 else 0]
+        for c in range(words.shape[1]):
+            high, low = words[i, c, 0], words[i, c, 1]
+            carry = low >> bits if low >= 0 else -(-low >> bits)
+            high, low = high + carry, low - (carry << bits)
+            # Both words get one sign, so that no digits cancel when they are added.
+            if high > 0 and low < 0:
+                high, low = high - 1, low + (1 << bits)
+            elif high < 0 and low > 0:
+                high, low = high + 1, low - (1 << bits)
+            sums[i, c] = high * unit + low * (unit * grain)
