@@ -230,7 +230,8 @@ class DepositMethod:
         reproducible : bool
             Whether the bits do not depend on workers, nor on the order of the rays. Sums are then in fixed
             point, scaled by a bound of each box's terms: boxes, or the ranges of the rays, must be bounded.
-            Otherwise last bits may differ between runs of several workers.
+            Otherwise last bits may differ between runs of several workers. It takes about a tenth more time,
+            up to twice as much if ranges end, and 16 bytes a sum in place of 8 while it runs.
         workers, progress, where
             As for `nearest`.
 
@@ -244,8 +245,9 @@ class DepositMethod:
             A sum of n rays is off by at most ``2**-52 (n + 8) S``, where S is the sum of
             ``abs(weight) (a + b)``, as for `integrate`. With reproducible=True it is off by at most
             ``2**-49 S``, and ``N**3 2**-120 X``, where N is the number of all rays (for `Instances`, times
-            that of the geometry's boxes), X the largest weight times the box's diagonal, or times the
-            longest range of a ray if that is shorter.
+            that of the geometry's boxes), X the largest weight times the box's diagonal (of a `Grid`: of a
+            box as long on each axis as its longest cell), or times the longest range of a ray if that is
+            shorter.
 
         Raises
         ------
