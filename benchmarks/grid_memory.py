@@ -24,7 +24,7 @@ def peak_bytes() -> int:
     return 1024 * int(line.split()[1])
 
 
-def ask(name: str, cells: int, count: int) -> None:
+def run_query(name: str, cells: int, count: int) -> None:
     """Make a grid, its scene and values, and query it."""
     rng = np.random.default_rng(1)
     shape = (cells,) * 3
@@ -50,9 +50,9 @@ def ask(name: str, cells: int, count: int) -> None:
 
 
 def measure(name: str, cells: int, count: int) -> None:
-    ask(name, 8, min(count, 20_000))  # compile, or load
+    run_query(name, 8, min(count, 20_000))  # compile, or load
     before = peak_bytes()
-    ask(name, cells, count)
+    run_query(name, cells, count)
     peak = peak_bytes() - before
     values = 8 * cells**3 if name.startswith(("integrate", "deposit")) else 0
     print(

@@ -79,14 +79,14 @@ def check(name: str, scene: rb.Scene, rays: rb.Rays, rounds: int) -> int:
         flush=True,
     )
     some = slice(0, count // 10)
-    few, own = rays[some], weights[some]
+    part, own = rays[some], weights[some]
     report_cost(
-        f"{name}, deposit", lambda kind: scene.deposit(few, own, reproducible=kind, workers=1), rounds
+        f"{name}, deposit", lambda kind: scene.deposit(part, own, reproducible=kind, workers=1), rounds
     )
     report_cost(
-        f"{name}, integrate", lambda kind: scene.integrate(few, values, reproducible=kind, workers=1), rounds
+        f"{name}, integrate", lambda kind: scene.integrate(part, values, reproducible=kind, workers=1), rounds
     )
-    report_cost(f"{name}, null", lambda _kind: scene.deposit(few, own, workers=1), rounds)
+    report_cost(f"{name}, null", lambda _kind: scene.deposit(part, own, workers=1), rounds)
     return sum(differ)
 
 
