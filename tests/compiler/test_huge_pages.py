@@ -1,5 +1,6 @@
 """Buffers are reused, and never while an array still refers to them."""
 
+import mmap
 import subprocess
 import sys
 import threading
@@ -135,3 +136,25 @@ early.hits, late.hits = scene.nearest(rays), scene.nearest(rays)
 def test_results_that_live_to_the_end_of_the_process_print_nothing():
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, timeout=120, check=True)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("size", [0, 7, SIZE // 8, SIZE + 77])
+def test_the_rest_of_a_shortened_array_is_freed(size):
+    array = huge_pages.empty((2 * size,), np.float64)
+    array[:] = 3.0
+    short = huge_pages.shortened(array, size)
+    assert short.size == size
+    assert short.flags.writeable
+    assert (short == 3.0).all()
+    if np.shares_memory(array, short):  # pages that were freed read as zeros
+        assert np.count_nonzero(array[size:]) < mmap.PAGESIZE // 8
+    else:
+        assert size < SIZE
+
+
+@pytest.mark.parametrize("size", [0, 5, SIZE])
+def test_zeros(size):
+    array = huge_pages.empty((size,), np.int64)
+    array[:] = 7
+    del array
+    assert not huge_pages.zeros((size,), np.int64).any()

@@ -10,6 +10,9 @@ import pytest
 import exact_grid
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
+from raybox.queries.path_sums.fixed_point import fixed_point
+from raybox.traversal.job import Job
+from raybox.validation import NO_MASK
 
 UNIT = Fraction(2) ** -52
 
@@ -114,6 +117,38 @@ def test_reproducible_bits(workers):
     sums = scene.integrate(rays, values, workers=1)
     again = scene.integrate(rays[order], values, workers=workers)
     np.testing.assert_array_equal(again.view(np.int64), sums[order].view(np.int64))
+
+
+def test_fixed_point_of_a_grid_is_within_its_bound():
+    """All cells share one scale: that of the largest, whose diagonal is in the bound."""
+    rng, counts = np.random.default_rng(11), Counter()
+    for kind in ("random", "contrast"):
+        grid = random_grid(kind, rng, (7, 6, 5))
+        rays, weights = random_rays(rng, grid, 150), rng.normal(size=150)
+        paths, _ = true_paths(grid, rays, grid.occupied.ravel())
+        found = rb.Scene(grid).deposit(rays, weights, reproducible=True)
+        sides = (Fraction(float(np.diff(axis).max())) for axis in grid.edges)
+        largest = Fraction(float(np.abs(weights).max())) * norm(sides)
+        rest = Fraction(len(rays) ** 3, 1 << 120) * largest
+        terms = [[] for _ in range(len(grid))]
+        for ray, cell, length, ends in paths:
+            terms[cell].append((Fraction(float(weights[ray])), length, ends))
+        for number, some in zip(found.tolist(), terms, strict=True):
+            total = sum((weight * length for weight, length, _ in some), Fraction(0))
+            size = sum((abs(weight) * ends for weight, _, ends in some), Fraction(0))
+            assert abs(Fraction(number) - total) <= size / (1 << 49) + rest
+            counts["crossed" if some else "empty"] += 1
+    assert min(counts["crossed"], counts["empty"]) > 10, counts
+
+
+def test_cells_of_a_grid_share_one_scale():
+    """A cell costs two words, whatever the grid."""
+    grid, rays = rb.Grid(*[np.arange(9.0)] * 3), rb.Rays([0, 0, 0], [1, 2, 3])
+    fixed = fixed_point(Job(None, grid.rows(), rays.rows(), NO_MASK), 1.0, False)
+    assert fixed.shifts.size == 1
+    top = 1.7e308
+    with pytest.raises(rb.InvalidInput, match="the largest cells of the grid break this"):
+        rb.Scene(rb.Grid([-top, 0.0, top], [-top, top])).deposit(rb.Rays([0, 0], [1, 0]), reproducible=True)
 
 
 @pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 2.0**1000])

@@ -45,7 +45,7 @@ _MACHINE_BYTES = machine_bytes()
 def empty(shape: tuple[int, ...], kind: Any) -> Any:
     """Return an uninitialised array, aligned to pairs of cache lines."""
     size = math.prod(shape) * np.dtype(kind).itemsize
-    if size < _MIN_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if not _has_own_pages(size):
         memory: Any = np.empty(size + 2 * _ALIGNMENT, np.uint8)
         skip = -memory.ctypes.data % _ALIGNMENT
     else:
@@ -55,6 +55,34 @@ def empty(shape: tuple[int, ...], kind: Any) -> Any:
         memory = np.frombuffer(pages, np.uint8)
         skip = -memory.ctypes.data % _PAGE
     return memory[skip : skip + size].view(kind).reshape(shape)
+
+
+def _has_own_pages(size: int) -> bool:
+    return size >= _MIN_BYTES and hasattr(mmap, "MADV_HUGEPAGE")
+
+
+def zeros(shape: tuple[int, ...], kind: Any) -> Any:
+    """Return an array of zeros like `empty`; pages of its own are not touched before they are written."""
+    made = empty(shape, kind)
+    if not _has_own_pages(made.nbytes):
+        made[...] = 0
+    return made
+
+
+def shortened(array: Any, size: int) -> Any:
+    """Return the first items of a flat array of `empty`; the memory of the others is freed."""
+    pages: Any = array
+    while isinstance(pages, np.ndarray | memoryview):
+        pages = pages.base if isinstance(pages, np.ndarray) else pages.obj
+    if not isinstance(pages, mmap.mmap):
+        return array[:size].copy()
+    skip = array.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
+    begin, end = (
+        -(-(skip + k * array.itemsize) // mmap.PAGESIZE) * mmap.PAGESIZE for k in (size, array.size)
+    )
+    if begin < end:
+        pages.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+    return array[:size]
 
 
 class _Buffer:

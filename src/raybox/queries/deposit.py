@@ -19,7 +19,7 @@ from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
-from raybox.queries.scheduler import batches_of, group_width
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.job import Job
@@ -128,7 +128,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             release=deposit.release,
         )
         if not job.frame:
-            threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total)
+            threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
@@ -253,7 +253,8 @@ class DepositMethod:
         reproducible : bool
             Whether the bits do not depend on workers, nor on the order of the rays. Sums are then in fixed
             point, scaled by a bound of each box's terms: boxes, or the ranges of the rays, must be bounded.
-            Otherwise last bits may differ between runs of several workers.
+            Otherwise last bits may differ between runs of several workers. It takes about a tenth more time,
+            up to twice as much if ranges end, and 16 bytes a sum in place of 8 while it runs.
         workers, progress, where
             As for `nearest`.
 
@@ -267,8 +268,9 @@ class DepositMethod:
             A sum of n rays is off by at most ``2**-52 (n + 8) S``, where S is the sum of
             ``abs(weight) (a + b)``, as for `integrate`. With reproducible=True it is off by at most
             ``2**-49 S``, and ``N**3 2**-120 X``, where N is the number of all rays (for `Instances`, times
-            that of the geometry's boxes), X the largest weight times the box's diagonal, or times the
-            longest range of a ray if that is shorter.
+            that of the geometry's boxes), X the largest weight times the box's diagonal (of a `Grid`: of a
+            box as long on each axis as its longest cell), or times the longest range of a ray if that is
+            shorter.
 
         Raises
         ------

@@ -184,7 +184,8 @@ class IntegrateMethod:
             so that sums are lengths.
         reproducible : bool
             Whether the bits do not depend on workers, nor on the order of the rays: lengths of a ray are then
-            added in the order of the boxes' numbers. Sorting takes about a tenth of the time.
+            added in the order of the boxes' numbers, whose sorting takes about a fifth of the time. Sums over
+            a `Grid` are so anyway, at no cost.
         workers, progress, where
             As for `nearest`.
 

@@ -20,6 +20,7 @@ from raybox.validation import Ints
 # Bytes of nodes below which a tree is small, medium, large. Wider groups pay where nodes come from far
 # memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
+EXACT_CHUNK = 1024  # least number of rays in a chunk of those traversed one by one: microseconds each
 PACKET_WIDTH = 4  # at 16, the packets of two threads do not fit into the cache that these share
 
 
@@ -58,7 +59,7 @@ def _run_many(per_ray: PerRay, job: Job, options: Any, workers: int, progress: b
     plan = _plan(per_ray, job, results, options)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
-            threads(lambda begin, end: write(slice(begin, end)), total)
+            threads(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return results
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:

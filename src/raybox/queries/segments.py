@@ -14,6 +14,7 @@ from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, RunsQueries
+from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks, SegmentHooks
@@ -59,7 +60,9 @@ def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     _check(job.rows)
     total = len(job.rays.origins)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
-        parts = threads(lambda begin, end: _cut(select_rays(job, slice(begin, end))), total)
+        parts = threads(
+            lambda begin, end: _cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
+        )
     return joined(parts)
 
 

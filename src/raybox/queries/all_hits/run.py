@@ -18,7 +18,7 @@ from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.hit_pairs import PAIRS, room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
-from raybox.queries.scheduler import batches_of, group_width
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run, chunk_runner, uncounted
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
@@ -100,7 +100,9 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
             return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
-        exact = threads(lambda begin, end: run_exact(select_rays(job, slice(begin, end))), total)
+        exact = threads(
+            lambda begin, end: run_exact(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
+        )
     return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 

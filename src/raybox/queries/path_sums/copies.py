@@ -18,9 +18,7 @@ class Copies:
         self._free = list(self._all)
 
     def _make(self) -> Any:
-        made = huge_pages.empty(self._shape, self._dtype)
-        made[...] = 0
-        return made
+        return huge_pages.zeros(self._shape, self._dtype)
 
     def take(self) -> Any:
         """Return an array that no other thread has, or the one that all share."""

@@ -9,12 +9,17 @@ and integers are added without loss.
 **Error.** A cut loses less than 2^-B of a unit, which is at most 2^(1 - B) X_i: in all n 2^(1 - 2 B) X_i,
 less than n^3 2^-120 X_i; or n 2^-1000, where 2^s is limited. The final sum of both words is off by 2^-52 of
 itself.
+
+**Memory.** Two words a primitive, in whose memory the sums are written in the end. All cells of a grid have
+one bound, that of its largest cell, and so one shift.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.compiler import huge_pages
+from raybox.compiler.decorators import entry
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.job import Job
@@ -29,7 +34,7 @@ class FixedPoint(NamedTuple):
     """How sums of a geometry's primitives are stored."""
 
     shifts: Ints
-    """(M,): terms are scaled by 2 to the power of it"""
+    """(M,), or (1,) for all: terms are scaled by 2 to the power of it"""
     bits: int
     """the B of the module's docstring"""
 
@@ -38,25 +43,25 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     """Return the fixed point for terms of weights up to this size."""
     terms = max(1, len(job.rays.origins))
     rows: Any = job.rows  # of boxes, or of their instances
-    lower, upper = _largest_cells(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
+    lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
         terms *= max(1, rows.size)
     bits = _BITS - (terms - 1).bit_length()
     bounds = np.full(len(lower), weight)
     if not per_hit and weight > 0.0:
         bounds = np.minimum(_longest(lower, upper), _longest_range(job)) * weight * _MORE
-        if job.allowed.size:
+        if job.allowed.size and not isinstance(rows, GridRows):
             bounds = np.where(job.allowed, bounds, 0.0)
-        _check_finite(bounds)
+        _check_finite(bounds, rows)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
 
-def _largest_cells(rows: GridRows) -> tuple[Floats, Floats]:
-    """Return bounds, for each cell of a grid, of a box as large as any cell."""
-    sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
-    shape = int(np.prod(rows.shape)), 3
-    return np.broadcast_to(0.0, shape), np.broadcast_to(sizes, shape)
+def _largest_cell(rows: GridRows) -> tuple[Floats, Floats]:
+    """Return the bounds (1, 3) of a box as large as any cell of a grid."""
+    with np.errstate(over="ignore"):
+        sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
+    return np.zeros((1, 3)), np.array([sizes])
 
 
 def _longest(lower: Floats, upper: Floats) -> Floats:
@@ -71,6 +76,8 @@ def _longest(lower: Floats, upper: Floats) -> Floats:
 def _longest_range(job: Job) -> float:
     """Return the longest path that the range of any ray allows."""
     rays = job.rays
+    if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
+        return np.inf  # without the lengths of all directions, which take longer than the query
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
     some = (low <= high) & (rays.directions != 0.0).any(axis=1)
     with np.errstate(over="ignore"):
@@ -79,15 +86,17 @@ def _longest_range(job: Job) -> float:
     return float(spans.max(initial=0.0))
 
 
-def _check_finite(bounds: Floats) -> None:
+def _check_finite(bounds: Floats, rows: Any) -> None:
     """Raise `InvalidInput` if a term may be of any size."""
     bad = ~np.isfinite(bounds)
     if bad.any():
+        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {int(bad.argmax())}"
+        if isinstance(rows, GridRows):
+            found = "the largest cells of the grid break this"
         raise InvalidInput(
             "deposit with reproducible=True needs a bound of each weight * length: boxes with finite bounds, "
-            f"or rays with finite ranges, and no weight near the largest float; {np.count_nonzero(bad)} of "
-            f"{bad.size} boxes break this, first box {int(bad.argmax())}. Give the rays a t_max, mask such "
-            "boxes by `where`, or leave out reproducible=True."
+            f"or rays with finite ranges, and no weight near the largest float; {found}. Give the rays a "
+            "t_max, mask such boxes by `where`, or leave out reproducible=True."
         )
 
 
@@ -97,18 +106,31 @@ def scales_of(fixed: FixedPoint) -> Floats:
 
 
 def sums_of(words: Any, fixed: FixedPoint) -> Floats:
-    """Return sums (M, C) as float64, of words (M, C, 2), which are changed."""
-    high, low = words[..., 0], words[..., 1]
-    carry = np.sign(low) * (np.abs(low) >> fixed.bits)
-    high += carry
-    low -= carry << fixed.bits
-    # both words get one sign, so that no digits cancel when they are added
-    opposed = np.sign(high) * np.sign(low) < 0
-    sign = np.sign(high) * opposed
-    high -= sign
-    low += sign << fixed.bits
-    shifts = fixed.shifts[:, None]
-    sums: Floats = np.ldexp(high.astype(np.float64), -shifts) + np.ldexp(
-        low.astype(np.float64), -shifts - fixed.bits
-    )
+    """Return sums (M, C) as float64, in the memory of their words (M, C, 2)."""
+    memory = words.reshape(-1).view(np.float64)
+    size, shape = words.size // 2, words.shape[:-1]
+    units, grain = np.ldexp(1.0, -fixed.shifts), 2.0**-fixed.bits
+    _write_sums(words, (units, grain), fixed.bits, memory[:size].reshape(shape))
+    sums: Floats = huge_pages.shortened(memory, size).reshape(shape)
     return sums
+
+
+@entry
+def _write_sums(words: Any, scale: Any, bits: int, sums: Any) -> None:
+    """Write sums, which may begin where their words do: what is written was read before.
+
+    scale: what the first word counts of each primitive, and the second word of the first.
+    """
+    units, grain = scale
+    for i in range(words.shape[0]):
+        unit = units[i if units.size > 1 else 0]
+        for c in range(words.shape[1]):
+            high, low = words[i, c, 0], words[i, c, 1]
+            carry = low >> bits if low >= 0 else -(-low >> bits)
+            high, low = high + carry, low - (carry << bits)
+            # Both words get one sign, so that no digits cancel when they are added.
+            if high > 0 and low < 0:
+                high, low = high - 1, low + (1 << bits)
+            elif high < 0 and low > 0:
+                high, low = high + 1, low - (1 << bits)
+            sums[i, c] = high * unit + low * (unit * grain)

@@ -39,7 +39,7 @@ class FixedItemSums(NamedTuple):
     weights: Any  # as in `ItemSums`
     given: Any
     words: Any  # int64 (M, C, 2)
-    scales: Any  # float64 (M,): powers of two
+    scales: Any  # float64 (M,), or (1,) for all: powers of two
     limit: float  # of a term times its scale
     grain: float  # how many units of the second word are one of the first
     per_hit: bool
@@ -143,7 +143,8 @@ def _add_to_item(sums: ItemSums, ray: int, item: int, length: float) -> None:
 
 @inlined
 def _add_to_fixed(sums: FixedItemSums, ray: int, item: int, length: float) -> None:
-    scale, limit, channels = sums.scales[item], sums.limit, sums.weights.shape[1]
+    scale = sums.scales[item if sums.scales.size > 1 else 0]
+    limit, channels = sums.limit, sums.weights.shape[1]
     for c in range(channels):
         weight = sums.weights[ray, c]
         if weight != 0.0:
