@@ -386,7 +386,7 @@ def test_the_command_measures_and_lists_missing_peers(tmp_path):
         "numpy",
         "--peer",
         "mujoco",
-        "--question",
+        "--query",
         "count",
         "--rays",
         "camera",
@@ -397,7 +397,7 @@ def test_the_command_measures_and_lists_missing_peers(tmp_path):
     assert head.split()[-2:] == ["numpy", "/"] or "mujoco /" in head
     assert line.split()[:5] == ["300", "uniform", "1", "camera", "count"]
     if find_spec("mujoco") is None:
-        assert "not asked: mujoco: not installed" in done.stdout
+        assert "not measured: mujoco: not installed" in done.stdout
     for words in ("cores", "numpy 2", "noisy", machine.cpu_model()):
         assert words in done.stdout
     (result,) = json.loads(out.read_text())

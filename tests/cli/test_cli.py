@@ -78,8 +78,21 @@ def test_every_command_has_help():
     listed = raybox("--help").stdout
     for command in main.commands:
         assert re.search(rf"^  {command} +\w", listed, re.MULTILINE)
-        assert "raybox" in raybox(command, "--help").stdout
+        text = raybox(command, "--help").stdout
+        assert "raybox" in text
+        assert "\\b" not in text
     assert rb.__version__ in raybox("--version").stdout
+
+
+def test_examples_in_help_are_lines_of_their_own():
+    """As many as the docstring has; one paragraph of them could not be copied to a shell."""
+    total = 0
+    for command in main.commands.values():
+        examples = re.findall(r"^ *(raybox \w.*)$", command.callback.__doc__, re.MULTILINE)
+        text = raybox(command.name, "--help").stdout
+        assert re.findall(r"^  (raybox \w.*)$", text, re.MULTILINE) == examples
+        total += len(examples)
+    assert total > 12
 
 
 # Quick starts
@@ -257,6 +270,10 @@ def test_demo(folder):
     background = (picture == picture[0, 0]).all(axis=-1).mean()
     assert 0.4 < background < 0.8
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000
+    *_, info, pick, view = output.splitlines()
+    assert [line.split()[:2] for line in (info, pick, view)] == [
+        ["raybox", c] for c in ("info", "pick", "view")
+    ]
 
 
 def read_png(content):

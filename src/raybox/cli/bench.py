@@ -11,7 +11,7 @@ QUERIES = ("nearest", "occluded", "count", "all")
 QUICK: dict[str, Any] = {"ray_count": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
 LEGEND = """
 Columns with / : how many times longer that peer takes for a ray, median of the rounds (taken in turns).
-* given fewer rays, evenly spread; ! some of its answers differ, see below; - it has no such question."""
+* given fewer rays, evenly spread; ! some of its results differ, see below; - it has no such query."""
 
 
 @click.command(short_help="Measure this machine, beside the peers installed.")
@@ -24,31 +24,31 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
 )
 @click.option("--size", type=int, multiple=True, help="How many boxes; again for more. [default: 100000]")
 @click.option("--threads", type=int, multiple=True, help="Threads for everyone; again for more. [default: 1]")
-@click.option("--peer", multiple=True, help="Whom to ask; again for more. [default: all installed]")
+@click.option("--peer", multiple=True, help="A peer; again for more. [default: all installed]")
 @click.option("--rays", type=click.Choice(RAYS), multiple=True, help="Which rays. [default: all three]")
 @click.option(
-    "--question",
+    "--query",
     type=click.Choice(QUERIES),
     multiple=True,
-    help="What to ask. [default: nearest and count, in full all four]",
+    help="What to compute; again for more. [default: nearest and count, in full all four]",
 )
 @click.option("--rounds", type=int, help="How often everyone takes a turn. [default: 3, in full 7]")
 @click.option("--full", is_flag=True, help="A million rays and more rounds, in place of some seconds' worth.")
-@click.option("--check/--no-check", default=True, help="Compare the answers too. [default: yes]")
+@click.option("--check/--no-check", default=True, help="Compare the results, too. [default: yes]")
 @click.option("-o", "--out", type=click.Path(dir_okay=False), help="The raw results as a JSON file.")
 def bench(
     boxes: str, size: tuple[int, ...], threads: tuple[int, ...], peer: tuple[str, ...], **options: Any
 ) -> None:
     r"""Give raybox and every peer that is installed the same boxes and rays, and time them in turns.
 
-    Prints rates, how many times slower each peer is than raybox (median of the rounds), and whether answers
+    Prints rates, how many times slower each peer is than raybox (median of the rounds), and whether results
     agree; where they do not, rational arithmetic settles who is right. Peers come with
     pip install "raybox[bench]"; who is not installed is named.
 
     \b
     raybox bench
     raybox bench --size 1000 --size 1000000 --threads 2 --peer embreex --full
-    raybox bench --boxes city.city.json --question nearest
+    raybox bench --boxes city.city.json --query nearest
     """
     from raybox.bench import data, machine, report
     from raybox.bench.worker import run_apart
@@ -56,7 +56,7 @@ def bench(
     plan = {"boxes": _known_boxes(boxes, data.BOX_KINDS), "names": _names(peer), "check": options["check"]}
     plan |= {
         "rays": options["rays"] or RAYS,
-        "queries": options["question"] or QUERIES[:: 1 if options["full"] else 2],
+        "queries": options["query"] or QUERIES[:: 1 if options["full"] else 2],
     }
     plan |= {"rounds": 7} if options["full"] else QUICK
     if options["rounds"]:
@@ -92,7 +92,7 @@ def _print(results: list[dict[str, Any]], report: Any, machine: Any) -> None:
         click.echo(report.text(*report.pivot(rows)))
         click.echo(LEGEND)
     for line in dict.fromkeys(line for result in results for line in report.absent(result)):
-        click.echo(f"not asked: {line}")
+        click.echo(f"not measured: {line}")
     for line in report.differing(rows):
-        click.echo(f"answers: {line}")
+        click.echo(f"results: {line}")
     click.echo("\n" + machine.in_words(results[0]["machine"]) + "\n" + machine.WARNING)

@@ -38,14 +38,14 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
         return click.Choice(file_queries())
 
 
-@click.command(short_help="Cast a file of rays into a scene, answers into a file.")
+@click.command(short_help="Cast a file of rays into a scene, results into a file.")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path())
 @click.option(
     "-o",
     "--out",
     required=True,
-    help="The answers' file (.parquet .npy .csv .npz .zarr), or - : CSV on stdout.",
+    help="The file of results (.parquet .npy .csv .npz .zarr), or - : CSV on stdout.",
 )
 @click.option(
     "--query",
@@ -73,29 +73,29 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="The scheduler of a Dask cluster, like tcp://host:8786, that does it.",
+    help="The scheduler of a Dask cluster, like tcp://host:8786, whose workers cast.",
 )
 @click.option(
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
 def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
-    r"""Cast every ray of RAYS into SCENE, and write the answers to a file.
+    r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
     SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
 
-    RAYS may be larger than memory. Whatever stops it, what is done is kept in OUT.raybox-part, and the same
-    command goes on from there.
+    RAYS may be larger than memory. If the command is stopped, what is done stays in OUT.raybox-part, and the
+    same command continues from there.
 
     \b
-    query     columns of the answer (id: if the scene names its boxes)
+    query     columns of the results (id: if the scene names its boxes)
     nearest   ray, index (-1 for a miss), id, t, x, y, z; a row for each ray
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count; a row for each ray
-    all       ray, index, id, t, t_enter, t_exit, length; a row for each box that a ray meets
+    all       ray, index, id, t, t_enter, t_exit, length; a row for each hit
     segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length of rays inside; a row for each box or cell

@@ -21,13 +21,13 @@ Facts = dict[str, Any]
 KINDS = ("scene", "rays")
 
 
-@click.command(short_help="Tell what a file holds.")
+@click.command(short_help="List what a file holds.")
 @click.argument("file", type=click.Path())
 @click.option("--kind", type=click.Choice(KINDS), help="What to take it for, where it could be both (.npy).")
 @scene_options
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
 def info(file: str, kind: str | None, boxes: bool, grid: bool, json_: bool) -> None:
-    r"""Tell what FILE holds: what and how many, where, how large, how named.
+    r"""List what FILE holds: kind, number, bounds, sizes, names.
 
     \b
     raybox info duplex.ifc

@@ -60,13 +60,13 @@ def ray_of(
     return Rays(first, step, t_min=0.0 if t_min is None else t_min, t_max=last if t_max is None else t_max)
 
 
-@click.command(short_help="List what one ray or segment meets, in order.")
+@click.command(short_help="List what one ray or segment hits, in order.")
 @click.argument("scene", type=click.Path())
 @ray_options
 @scene_options
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
 def pick(scene: str, boxes: bool, grid: bool, json_: bool, **options: Any) -> None:
-    r"""List everything that one ray meets in SCENE, in order along the ray.
+    r"""List everything that one ray hits in SCENE, in order along the ray.
 
     \b
     raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0
@@ -82,7 +82,7 @@ def pick(scene: str, boxes: bool, grid: bool, json_: bool, **options: Any) -> No
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
         click.echo(as_json({"scene": scene, **ends, "hits": rows}))
     elif not rows:
-        click.echo("the ray meets nothing")
+        click.echo("the ray hits nothing")
     else:
         click.echo(table(list(rows[0]), [[_shown(value) for value in row.values()] for row in rows]))
 
@@ -144,13 +144,13 @@ def _face(ray: "Rays", geometry: "Boxes | Grid | Mesh", index: int) -> dict[str,
     return {"face": ("-" if direction[crossing.axis] > 0 else "+") + "xyz"[crossing.axis]}
 
 
-@click.command(short_help="Show step by step how one ray meets or misses one box.")
+@click.command(short_help="Show step by step how one ray hits or misses one box.")
 @ray_options
 @click.option("--lower", type=vector, metavar="X,Y,Z", help="The box's lower corner.")
 @click.option("--upper", type=vector, metavar="X,Y,Z", help="The box's upper corner.")
 @click.option("--grid", type=click.Path(), metavar="FILE", help="A grid, in place of the box.")
 def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray: Any) -> None:
-    r"""Show how one ray and one box come to meet or miss.
+    r"""Show how one ray hits or misses one box.
 
     Prints the slab intervals axis by axis, the candidate faces, the verdict of each textbook algorithm, and
     the exact one. Of a grid, the way from cell to cell, and the planes crossed.

@@ -17,7 +17,7 @@ from raybox.cli.common import (
 INVALID = ("raise", "miss")
 
 
-@click.command(short_help="Show a scene in the browser; a click tells what its ray meets.")
+@click.command(short_help="Show a scene in the browser; a click lists what its ray hits.")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path(), required=False)
 @click.option(
@@ -40,8 +40,8 @@ INVALID = ("raise", "miss")
 def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) -> None:
     r"""Show SCENE, and RAYS if given, on a page that this machine serves to itself.
 
-    Click: a ray goes from the eye through the pixel; the page highlights the box that it meets first, and
-    lists all that it meets. Ctrl-C ends.
+    Click: a ray goes from the eye through the pixel; the page highlights the box that it hits first, and
+    lists all that it hits. Ctrl-C ends.
 
     \b
     raybox view duplex.ifc --open
