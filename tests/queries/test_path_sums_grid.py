@@ -10,6 +10,7 @@ import pytest
 import exact_grid
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
+from raybox.queries.path_sums import fixed_point
 
 UNIT = Fraction(2) ** -52
 
@@ -114,6 +115,17 @@ def test_reproducible_bits(workers):
     sums = scene.integrate(rays, values, workers=1)
     again = scene.integrate(rays[order], values, workers=workers)
     np.testing.assert_array_equal(again.view(np.int64), sums[order].view(np.int64))
+
+
+def test_sums_in_fixed_point_are_converted_in_blocks(monkeypatch):
+    rng = np.random.default_rng(3)
+    grid = random_grid("random", rng, (5, 4, 6), share=0.8)
+    scene, rays = rb.Scene(grid), random_rays(rng, grid, 200)
+    weights = rng.standard_normal((200, 2))
+    wanted = scene.deposit(rays, weights, reproducible=True)
+    monkeypatch.setattr(fixed_point, "_ROWS", 7)
+    np.testing.assert_array_equal(scene.deposit(rays, weights, reproducible=True), wanted)
+    assert np.count_nonzero(wanted) > 100
 
 
 @pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 2.0**1000])

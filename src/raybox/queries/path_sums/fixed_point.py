@@ -23,6 +23,7 @@ from raybox.validation import Floats, Ints
 _BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
+_ROWS = 1 << 20  # primitives whose sums are converted at once: temporaries are several times as large
 
 
 class FixedPoint(NamedTuple):
@@ -38,13 +39,15 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     """Return the fixed point for terms of weights up to this size."""
     terms = max(1, len(job.rays.origins))
     rows: Any = job.rows  # of boxes, or of their instances
-    lower, upper = _largest_cells(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
+    lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
+    primitives = int(np.prod(rows.shape)) if isinstance(rows, GridRows) else len(lower)
     if isinstance(rows, InstanceRows):
         terms *= max(1, rows.size)
     bits = _BITS - (terms - 1).bit_length()
-    bounds = np.full(len(lower), weight)
+    bounds = np.broadcast_to(weight, primitives)
     if not per_hit and weight > 0.0:
         bounds = np.minimum(_longest(lower, upper), _longest_range(job)) * weight * _MORE
+        bounds = np.broadcast_to(bounds, primitives)
         if job.allowed.size:
             bounds = np.where(job.allowed, bounds, 0.0)
         _check_finite(bounds)
@@ -52,11 +55,10 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
 
-def _largest_cells(rows: GridRows) -> tuple[Floats, Floats]:
-    """Return bounds, for each cell of a grid, of a box as large as any cell."""
+def _largest_cell(rows: GridRows) -> tuple[Floats, Floats]:
+    """Return bounds (1, 3) of a box as large as any cell of a grid."""
     sizes = [np.diff(axis).max() for axis in (rows.x_edges, rows.y_edges, rows.z_edges)]
-    shape = int(np.prod(rows.shape)), 3
-    return np.broadcast_to(0.0, shape), np.broadcast_to(sizes, shape)
+    return np.zeros((1, 3)), np.array([sizes])
 
 
 def _longest(lower: Floats, upper: Floats) -> Floats:
@@ -98,17 +100,25 @@ def scales_of(fixed: FixedPoint) -> Floats:
 
 def sums_of(words: Any, fixed: FixedPoint) -> Floats:
     """Return sums (M, C) as float64, of words (M, C, 2), which are changed."""
+    sums = np.empty(words.shape[:-1])
+    for begin in range(0, len(words), _ROWS):
+        some = slice(begin, begin + _ROWS)
+        sums[some] = _floats_of(words[some], fixed.shifts[some, None], fixed.bits)
+    return sums
+
+
+def _floats_of(words: Any, shifts: Ints, bits: int) -> Floats:
+    """Return the sums of some words."""
     high, low = words[..., 0], words[..., 1]
-    carry = np.sign(low) * (np.abs(low) >> fixed.bits)
+    carry = np.sign(low) * (np.abs(low) >> bits)
     high += carry
-    low -= carry << fixed.bits
+    low -= carry << bits
     # both words get one sign, so that no digits cancel when they are added
     opposed = np.sign(high) * np.sign(low) < 0
     sign = np.sign(high) * opposed
     high -= sign
-    low += sign << fixed.bits
-    shifts = fixed.shifts[:, None]
+    low += sign << bits
     sums: Floats = np.ldexp(high.astype(np.float64), -shifts) + np.ldexp(
-        low.astype(np.float64), -shifts - fixed.bits
+        low.astype(np.float64), -shifts - bits
     )
     return sums
