@@ -92,7 +92,7 @@ print(f"{hit.sum():,} beams hit one of {len(np.unique(hits.index))} cuboids")
 
 figure, ax = plt.subplots(figsize=(6.6, 5.6), layout="constrained")
 for chosen, colour, words in ((~hit, "#0077BB", "hits no cuboid"), (hit, "#CC3311", "hits one")):
-    ax.plot(*returns[chosen, :2].T, ",", color=colour)
+    ax.plot(*returns[chosen, :2].T, "o", ms=0.8, mew=0, color=colour)
     ax.plot([], [], "o", ms=4, color=colour, label=f"beam {words} ({chosen.sum():,})")
 ax.add_collection(PolyCollection(cuboids.corners(), facecolor="none", edgecolor="#333333", lw=0.8))
 ax.plot(*eye[:2], "*", ms=11, color="black", ls="", label="lidar")

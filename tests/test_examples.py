@@ -39,11 +39,12 @@ def run(name, folder, *options):
 
 
 def assert_not_empty(path):
-    picture = matplotlib.image.imread(path)[..., :3]
+    picture = (255 * matplotlib.image.imread(path)[..., :3]).astype(int)
     assert min(picture.shape[:2]) > 300
-    ground = (picture == picture[0, 0]).all(axis=-1).mean()
+    colours = picture @ [65536, 256, 1]
+    ground = (colours == colours[0, 0]).mean()
     assert 0.02 < ground < 0.97, ground
-    assert len(np.unique((255 * picture).astype(int).reshape(-1, 3), axis=0)) > 50
+    assert len(np.unique(colours)) > 50
 
 
 def test_every_example_is_run():
