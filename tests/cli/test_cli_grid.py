@@ -45,7 +45,7 @@ def test_cast(tmp_path, scene, query):
 
 
 def test_pick_gives_the_places_of_cells(scene):
-    grid, seen = rb.load_grid(scene), 0
+    grid, met = rb.load_grid(scene), 0
     whole = rb.Scene(grid)
     for k in range(12):
         ray = RAYS[k]
@@ -57,8 +57,8 @@ def test_pick_gives_the_places_of_cells(scene):
         for row in found:
             assert np.ravel_multi_index(row["cell"], grid.shape) == row["index"]
             assert row["face"] in ("inside", *(sign + axis for sign in "-+" for axis in "xyz"))
-        seen += len(found)
-    assert seen > 5
+        met += len(found)
+    assert met > 5
 
 
 def test_a_model(tmp_path):
