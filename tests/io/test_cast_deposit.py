@@ -140,6 +140,28 @@ def test_an_interrupted_deposit_continues(tmp_path, monkeypatch, stop):
     assert not folder.exists() or not list(folder.iterdir())
 
 
+def test_a_killed_deposit_continues_from_the_sums_that_its_journal_names(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    how = {"query": "deposit", "chunk": 20, "workers": 1, "weights": WEIGHTS}
+    folder = tmp_path / "out.npy.raybox-part"
+    saved = sum_stage.SumStage._save
+
+    def once(stage, progress):
+        if progress.position.first == 20:
+            saved(stage, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer_stage, "SECONDS", 0.0)
+        patch.setattr(sum_stage.SumStage, "_save", once)
+        fail_at(patch, 60, rb.RayboxError("enough"))
+        with pytest.raises(rb.RayboxError, match="20 rays are done"):
+            rb.stream.cast(SCENE, rays, out, **how)
+    (folder / "sums-40").write_bytes(b"of a journal that was not written")
+    assert (folder / "sums-20").exists()
+    assert rb.stream.cast(SCENE, rays, out, **how).resumed == 20
+    check(out, rows(deposits(SCENE, RAYS, WEIGHTS, 20)))
+
+
 def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
     how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}

@@ -1,6 +1,7 @@
 """Casts of files of rays in bounded memory: read, query and write chunk by chunk.
 
-A chunk is a number of consecutive rays, numbered by its first; its results depend on no other chunk.
+A chunk is a number of consecutive rays, numbered by its first; its results depend on no other chunk. Where
+the output has a row for each primitive, those of all chunks are added up.
 One thread reads chunks, two run the query with the workers of the call, one writes; queues of one chunk
 connect them.
 
@@ -8,6 +9,8 @@ connect them.
 module              does
 ==================  ===================================================================================
 ``casting``         ``cast``: from arguments to a complete file
+``cast_arguments``  what a query takes beside rays: values, weights, options
+``output``          rows appended chunk by chunk (``writer_stage``), or sums of all (``sum_stage``)
 ``pipeline``        the threads (``stages``), progress, what is stored when one of them fails
 ``chunks``          row blocks of a file, put together to chunks of one size
 ``readers``         the reader for each format: ``tables``, ``csv_chunks``, LAS, or the whole file

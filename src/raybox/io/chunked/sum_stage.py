@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from raybox.io import checksums
-from raybox.io.chunked import writer_stage
+from raybox.io.chunked import output_folder, writer_stage
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers
 from raybox.io.chunked.journal import CastProgress, Journal
 from raybox.io.chunked.part_files import PartFile, PartFiles, sync_file
@@ -103,6 +103,7 @@ class SumStage(WriterStage):
         started, folder = time.monotonic(), self._journal.folder
         path = folder / f"{_SUMS}-{progress.position.first}"
         checksum = self._sums.store(path)
+        output_folder.sync_folder(folder)
         self._journal.save(progress._replace(checksums={_SUMS: checksum}))
         self.progress, self._is_stored = self._journal.progress, True
         for other in folder.glob(f"{_SUMS}-*"):
