@@ -13,44 +13,48 @@ that stand still on some axis, children may begin in another order: only X is dr
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from raybox.bvh.cell_tree import CellTree
+from raybox.bvh.cell_tree import FIRST, MASK, CellTree
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import lowest_bit, popcount
 from raybox.geometry import GridRows
-from raybox.primitives.ray import Ray
-from raybox.traversal.grid_nodes import GridRay, hit_children, hit_moving, hit_wild, is_tame, later
+from raybox.primitives.ray import Ray, get_ray, is_empty
+from raybox.traversal.grid_nodes import enter_near, hit_near, hit_tame, hit_wild
+from raybox.traversal.grid_rays import (
+    DEPTH,
+    END,
+    FLIP,
+    INVERSE,
+    KIND,
+    LEFT,
+    LEVEL,
+    LIMIT,
+    MOVES,
+    NEAR,
+    NODE_FIRST,
+    NODE_LEVEL,
+    NODE_MASK,
+    ORIGIN,
+    PLACE,
+    RAY,
+    TURNS,
+    WILD,
+    GridScratch,
+    later,
+    put_ray,
+)
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import resolve
-from raybox.traversal.single import RAY_TRAVERSALS, Scratch, is_allowed
+from raybox.traversal.protocol import resolve, start, takes_turns
+from raybox.traversal.single import RAY_TRAVERSALS, SPAN_TRAVERSALS, Scratch, is_allowed, traverse_one_by_one
 from raybox.validation import Ints
 
 _ROWS = (0, 0x1, 0x11, 0x111, 0x1111)  # so many rows of four bits
 _SLICES = (0, 0x1, 0x10001, 0x100010001, 0x1000100010001)  # so many slices of sixteen bits
-
-
-class GridRaySetup(NamedTuple):
-    """A ray in a grid, and how it goes."""
-
-    ray: GridRay
-    flip: int  # the bits in which a child's number and its number in the order of travel differ
-    moves: bool  # whether it moves on every axis
-    tame: bool  # whether differences and products neither over- nor underflow, other than to 2^-1074
-
-
-class CellNode(NamedTuple):
-    """A node of a `CellTree`, whose children that the ray may hit are left to be entered."""
-
-    left: int  # their bits, in the order of travel
-    level: int
-    mask: int  # the bits of all children
-    first: int  # the number of the first child
-    a: int  # the place of the first child on each axis of its level
-    b: int
-    c: int
+_LATER = 2.0**-20
+_TINY = 2.0**-140
 
 
 @device
@@ -87,118 +91,195 @@ def _mask_within(shape: Any, level: int, place: tuple[int, int, int]) -> int:
 
 
 @inlined
-def _enter(job: Job, setup: GridRaySetup, end: float, level: int, at: Any) -> CellNode:
-    """Return a node and its children that the ray may hit before `end`, not yet in the order of travel.
+def _sides(flip: int) -> tuple[int, int, int]:
+    """Return 1 for each axis on which a ray goes down, else 0."""
+    return flip >> 4 & 1, flip >> 2 & 1, flip & 1
 
-    at: the number of the node, and the place of its first child.
+
+@inlined
+def _enter(job: Job, grid: GridScratch, turn: int) -> int:
+    """Enter the nearest node left of the stack; return the bits of its cells that the ray may hit, if any.
+
+    It goes to the stack itself if nodes are below it. Without branches that depend on what is hit.
     """
-    tree, (number, a, b, c) = job.tree, at
-    shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
-    starts, stored = tree.starts, tree.masks.size > 0
-    mask = tree.masks[number] if stored else _mask_within(shape, level, (a, b, c))
-    places = starts[level, 0] + a, starts[level, 1] + b, starts[level, 2] + c
-    if not setup.tame:
-        found = mask & hit_wild(tree.planes, places, setup.ray, end)
-    elif setup.moves:
-        found = mask & hit_moving(tree.planes, places, setup.ray, end)
-    else:
-        found = mask & hit_children(tree.planes, places, setup.ray, end)
-    first = tree.first[number] if stored else 0
-    return CellNode(found, level, mask, first, a, b, c)
-
-
-@inlined
-def _with_left(node: CellNode, left: int) -> CellNode:
-    """Return a node with other children left."""
-    _, level, mask, first, a, b, c = node
-    return CellNode(left, level, mask, first, a, b, c)
-
-
-@inlined
-def _push(stack: Any, depth: int, node: CellNode) -> int:
-    """Store a node, unless none of its children is left; return the number of nodes in the stack."""
-    if node.left == 0:
-        return depth
-    for k in range(len(node)):
-        stack[depth, k] = node[k]
-    return depth + 1
-
-
-@inlined
-def _pop(stack: Any, depth: int) -> CellNode:
-    """Return the last node of the stack."""
-    left, level, mask, first = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
-    return CellNode(left, level, mask, first, stack[depth, 4], stack[depth, 5], stack[depth, 6])
-
-
-@inlined
-def _begins(tree: CellTree, ray: GridRay, level: int, place: tuple[int, int, int]) -> float:
-    """Return the computed near time of a child, of a tame ray."""
-    near = -np.inf
-    for axis in range(3):
-        d = ray.direction[axis]
-        if d != 0.0:
-            plane = tree.planes[tree.starts[level, axis] + place[axis] + (1 if d < 0.0 else 0)]
-            near = max(near, (plane - ray.origin[axis]) * ray.inverse[axis])
-    return near
+    tree = job.tree
+    if tree.nodes.size > 0 and grid.marks[turn, KIND] == NEAR:
+        return enter_near(tree, grid, turn)
+    return _enter_any(job, grid, turn)
 
 
 @device
-def _inverse(d: float) -> float:
-    return 1.0 / d if d != 0.0 else 0.0
+def _enter_any(job: Job, grid: GridScratch, turn: int) -> int:
+    tree, marks, stack = job.tree, grid.marks[turn], grid.stack[turn]
+    shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
+    depth = marks[DEPTH] - 1
+    entry, flip = stack[depth], marks[FLIP]
+    left, level = entry[LEFT], entry[NODE_LEVEL]
+    up = 2 * (level - marks[LEVEL])
+    bit = lowest_bit(left)
+    child, left = bit ^ flip, left & (left - 1)
+    a = ((marks[PLACE] >> up & ~3) + (bit >> 4)) << 2
+    b = ((marks[PLACE + 1] >> up & ~3) + (bit >> 2 & 3)) << 2
+    c = ((marks[PLACE + 2] >> up & ~3) + (bit & 3)) << 2
+    number = entry[NODE_FIRST] + popcount(entry[NODE_MASK] & ((1 << child) - 1))
+    entry[LEFT] = left
+    depth += left != 0
+    level -= 1
+    marks[PLACE], marks[PLACE + 1], marks[PLACE + 2], marks[LEVEL] = a, b, c, level
+
+    down = _sides(flip)
+    starts = tree.starts
+    places = (
+        starts[level, 0, down[0]] + a,
+        starts[level, 1, down[1]] + b,
+        starts[level, 2, down[2]] + c,
+    )
+    if tree.nodes.size > 0:
+        mask, first = tree.nodes[number, MASK], tree.nodes[number, FIRST]
+    else:
+        last = (1 << 2 * (starts.shape[0] - level)) - 1
+        sides = -down[0] & last, -down[1] & last, -down[2] & last
+        mask, first = _mask_within(shape, level, ((a ^ sides[0]) & ~3, (b ^ sides[1]) & ~3, (c ^ sides[2]) & ~3)), 0
+    found = flipped(mask, flip)
+    if marks[KIND] == NEAR:
+        found &= hit_near(tree.planes, places, grid.numbers, turn)
+    elif marks[KIND] == WILD:
+        found &= hit_wild(tree.planes, places, grid.numbers, turn)
+    else:
+        found &= hit_tame(tree.planes, places, grid.numbers, turn)
+    entry = stack[depth]
+    entry[LEFT], entry[NODE_LEVEL], entry[NODE_MASK], entry[NODE_FIRST] = found, level, mask, first
+    marks[DEPTH] = depth + (1 if found != 0 and level > 0 else 0)
+    return found if level == 0 else 0
 
 
 @inlined
-def _set_up(rows: Any, ray: Ray) -> GridRaySetup:
-    d = ray.direction
-    flip = (48 if d[0] < 0.0 else 0) | (12 if d[1] < 0.0 else 0) | (3 if d[2] < 0.0 else 0)
-    moves = d[0] != 0.0 and d[1] != 0.0 and d[2] != 0.0
-    inverse = _inverse(d[0]), _inverse(d[1]), _inverse(d[2])
-    return GridRaySetup(GridRay(ray.origin, d, inverse, ray.t_min), flip, moves, is_tame(rows, ray))
+def _begins_late(tree: CellTree, grid: GridScratch, turn: int, level: int, place: Any) -> bool:
+    """Return whether a child begins so late that neither it nor what is behind it matters."""
+    numbers, down, near = grid.numbers[turn], _sides(grid.marks[turn, FLIP]), -np.inf
+    for axis in range(3):
+        inverse = numbers[INVERSE + axis]
+        if inverse != 0.0 and not math.isinf(inverse):
+            plane = tree.planes[tree.starts[level, axis, down[axis]] + place[axis]]
+            near = max(near, (plane - numbers[ORIGIN + axis]) * inverse)
+    end = numbers[END]
+    return near > end + (abs(end) * _LATER + _TINY)
+
+
+@inlined
+def _drop_late(tree: CellTree, grid: GridScratch, turn: int) -> None:
+    """Drop the nodes of the stack that do not matter any more."""
+    marks, stack = grid.marks[turn], grid.stack[turn]
+    if marks[KIND] == WILD:
+        return
+    depth = 0
+    for k in range(marks[DEPTH]):
+        entry = stack[k]
+        left, level = entry[LEFT], entry[NODE_LEVEL]
+        up = 2 * (level - marks[LEVEL])
+        while left != 0:
+            bit = lowest_bit(left)
+            place = (
+                (marks[PLACE] >> up & ~3) + (bit >> 4),
+                (marks[PLACE + 1] >> up & ~3) + (bit >> 2 & 3),
+                (marks[PLACE + 2] >> up & ~3) + (bit & 3),
+            )
+            if not _begins_late(tree, grid, turn, level, place):
+                break
+            left = 0 if marks[MOVES] != 0 else left & (left - 1)
+        if left != 0:
+            kept = stack[depth]
+            kept[LEFT], kept[NODE_LEVEL] = left, level
+            kept[NODE_MASK], kept[NODE_FIRST] = entry[NODE_MASK], entry[NODE_FIRST]
+            depth += 1
+    marks[DEPTH] = depth
+
+
+@inlined
+def _resolve_cells(job: Job, rows: Any, ray: Ray, recorder: Any, scratch: Scratch, turn: int, found: int) -> None:
+    """Resolve the allowed cells of a node that a ray may hit, nearest first, until none matters."""
+    grid, tree = scratch.grid, job.tree
+    numbers, marks = grid.numbers[turn], grid.marks[turn]
+    down, last = _sides(marks[FLIP]), (1 << 2 * tree.starts.shape[0]) - 1
+    limit = numbers[LIMIT]
+    while found != 0:
+        bit = lowest_bit(found)
+        found &= found - 1
+        a, b, c = marks[PLACE] + (bit >> 4), marks[PLACE + 1] + (bit >> 2 & 3), marks[PLACE + 2] + (bit & 3)
+        if numbers[LIMIT] < np.inf and marks[KIND] != WILD and _begins_late(tree, grid, turn, 0, (a, b, c)):
+            if marks[MOVES] != 0:
+                break
+            continue
+        a, b, c = a ^ (-down[0] & last), b ^ (-down[1] & last), c ^ (-down[2] & last)
+        cell = (a * rows.shape[1] + b) * rows.shape[2] + c
+        if is_allowed(job.allowed, ~cell):
+            scratch.visited[1] += 1
+            time = resolve(recorder, rows, ray, job.base + cell)
+            if math.isnan(time):
+                marks[DEPTH] = 0
+                return
+            if time < numbers[LIMIT]:
+                numbers[LIMIT] = time
+                numbers[END] = min(numbers[END], later(later(time)))
+    if numbers[LIMIT] < limit:
+        _drop_late(tree, grid, turn)
 
 
 @inlined
 def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
-    tree, stack, depth = job.tree, scratch.cells, 0
-    setup = _set_up(rows, ray)
-    limit, end, ended = np.inf, later(later(ray.t_max)), False
-    node = CellNode(1 << setup.flip, tree.starts.shape[0], 1, 0, 0, 0, 0)  # above the root, its only child
-    while True:
-        # Choose the nearest child that is left; the ray may end before it by now.
-        if node.left == 0:
-            if depth == 0:
-                return
-            depth -= 1
-            node = _pop(stack, depth)
-        child = lowest_bit(node.left) ^ setup.flip
-        place = node.a + (child >> 4), node.b + (child >> 2 & 3), node.c + (child & 3)
-        node = _with_left(node, node.left & (node.left - 1))
-        if ended and setup.tame and _begins(tree, setup.ray, node.level, place) > end:
-            node = _with_left(node, 0 if setup.moves else node.left)
-            continue
+    put_ray(scratch.grid, 0, rows, job.tree.starts.shape[0], ray)
+    while scratch.grid.marks[0, DEPTH] != 0:
+        scratch.visited[0] += 1
+        found = _enter(job, scratch.grid, 0)
+        if found != 0:
+            _resolve_cells(job, rows, ray, recorder, scratch, 0, found)
 
-        # Enter a node.
-        if node.level > 0:
+
+@inlined
+def _next_ray(rows: Any, job: Job, span: Any, scratch: Scratch, turn: int) -> int:
+    """Begin with the next ray that has a range, if there is one; return where the others begin."""
+    for k in range(span[0], span[1]):
+        ray = get_ray(job.rays, k)
+        if not is_empty(ray):
+            scratch.grid.marks[turn, RAY] = k
+            put_ray(scratch.grid, turn, rows, job.tree.starts.shape[0], ray)
+            return k + 1
+    return span[1]
+
+
+@inlined
+def _take_turns(rows: Any, job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
+    """Traverse with several rays, a node each in turn."""
+    grid, begin = scratch.grid, span[0]
+    for turn in range(TURNS):
+        grid.marks[turn, DEPTH] = 0
+    working = True
+    while working:
+        working = False
+        for turn in range(TURNS):
+            if grid.marks[turn, DEPTH] == 0:
+                if begin >= span[1]:
+                    continue
+                begin = _next_ray(rows, job, (begin, span[1]), scratch, turn)
+                if grid.marks[turn, DEPTH] == 0:
+                    continue
+            working = True
             scratch.visited[0] += 1
-            number = node.first + popcount(node.mask & ((1 << child) - 1))
-            first_place = number, 4 * place[0], 4 * place[1], 4 * place[2]
-            below = _enter(job, setup, end, node.level - 1, first_place)
-            if below.left != 0:
-                depth = _push(stack, depth, node)
-                node = _with_left(below, flipped(below.left, setup.flip))
-            continue
+            found = _enter(job, grid, turn)
+            if found != 0:
+                k = grid.marks[turn, RAY]
+                _resolve_cells(job, rows, get_ray(job.rays, k), start(recorder, k), scratch, turn, found)
+    return span[1]
 
-        # Resolve a cell.
-        cell = (place[0] * rows.shape[1] + place[1]) * rows.shape[2] + place[2]
-        if is_allowed(job.allowed, ~cell):
-            scratch.visited[1] += 1
-            time = resolve(recorder, rows, ray, job.base + cell)
-            if math.isnan(time):
-                return
-            if time < limit:
-                limit, ended = time, True
-                end = min(end, later(later(time)))
+
+@inlined
+def traverse_grid_rays(rows: Any, job: Job, span: Any, scratch: Scratch, recorder: Any) -> int:
+    """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+    if takes_turns(recorder):
+        return _take_turns(rows, job, span, scratch, recorder)
+    return traverse_one_by_one(rows, job, span, scratch, recorder)
 
 
 RAY_TRAVERSALS[GridRows] = traverse_grid
+SPAN_TRAVERSALS[GridRows] = traverse_grid_rays
