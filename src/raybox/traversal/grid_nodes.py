@@ -1,5 +1,8 @@
 """The test of a ray against the children of a node of a `CellTree`, as bits of one integer.
 
+All masks here are in the order of travel, and places of planes, too (`raybox.bvh.cell_tree`): so a child's
+near plane is the one at its place, and its far plane the next.
+
 **Why no cell is lost.** A plane at p is crossed at the exact time (p - o)/d, computed as a product with 1/d:
 off by less than 2^-51 of itself, and by 2^-1073 where it underflows (of rays that are not tame, as a
 quotient, which is closer). Let x <= y be exact times, and X, Y what is computed of them. Then X is at most
@@ -7,37 +10,23 @@ quotient, which is closer). Let x <= y be exact times, and X, Y what is computed
 both errors; where they have not, X <= 0 <= Y. A ray hits a box if and only if no near time, nor t_min,
 is later than a far time, or t_max. So with far times and the end of the range moved by `later`, no child
 that it hits is dropped. On axes where the direction is 0, the comparisons of o with the planes are exact.
+
+**Why float32 is enough.** Rounding is monotone: what is no later in float64 is no later in float32. For rays
+of kind `NEAR`, far times are products with `LONGER_BY`/d instead: t_min is not negative, nor are the far
+times of what they hit, and 2^-49 of them is more than both errors; what underflows is 0 in float32. Where
+the direction is 0, 1/d is +inf: faces on either side are at -inf and +inf, faces beyond at the same infinity,
+and a face through the origin at NaN, which constrains nothing.
 """
 
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, F64, I1, I8, I32, I64, Lanes, constant, greater, joined, lesser, splat
-from raybox.traversal.grid_rays import (
-    DEPTH,
-    DIRECTION,
-    END,
-    ENTRY,
-    FLIP,
-    INVERSE,
-    LEVEL,
-    LONGER,
-    MARKS,
-    NUMBERS,
-    OCTANT,
-    ORIGIN,
-    PLACE,
-    STACK,
-    START,
-    STARTS,
-    later,
-)
+from raybox.compiler.simd import F32, F64, I64, Lanes, constant, greater, joined, lesser, splat
+from raybox.traversal.grid_rays import DIRECTION, END, INVERSE, LONGER, NUMBERS, ORIGIN, START, later
 
 _LARGEST = 1.7976931348623157e308
 _PAD = 2.0**-50
@@ -106,7 +95,7 @@ def _hit_bits(times: list[Axis], count: int) -> list[Lanes]:
     return masks
 
 
-def _hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+def emit_hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
     """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
     node = _Node(b, planes, places, numbers, turn)
     start, end = node.number(START).to(F32), node.number(END).to(F32)
@@ -122,91 +111,7 @@ def _hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
 @vector_code(types.int64)
 def hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
     """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
-    return _hit_near(b, planes, places, numbers, turn)
-
-
-@vector_code(types.int64)
-def enter_near(b: Any, tree: Any, grid: Any, turn: Any) -> Any:
-    """Enter the nearest node left of the stack; return the bits of its cells that the ray may hit, if any.
-
-    It goes to the stack itself if nodes are below it. Without branches that depend on what is hit.
-    """
-    row, base = b.mul(turn, I64(MARKS)), b.mul(turn, I64(STACK * ENTRY))
-    mark = lambda word: grid.marks.get(b.add(row, I64(word)))
-    put = lambda value, word: grid.marks.put(value, b.add(row, I64(word)))
-    depth = b.sub(mark(DEPTH), I64(1))
-    at = b.add(base, b.mul(depth, I64(ENTRY)))
-    left, level, mask, first = (grid.stack.get(b.add(at, I64(k))) for k in range(ENTRY))
-    up = b.shl(b.sub(level, mark(LEVEL)), I64(1))
-    bit = b.cttz(left, I1(1))
-    child = b.xor(bit, mark(FLIP))
-    left = b.and_(left, b.sub(left, I64(1)))
-    grid.stack.put(left, at)
-    depth = b.add(depth, b.zext(b.icmp_signed("!=", left, I64(0)), I64))
-    below = b.sub(level, I64(1))
-    put(below, LEVEL)
-    starts = b.mul(below, I64(6))
-    places = []
-    for axis in range(3):
-        place = b.and_(b.ashr(mark(PLACE + axis), up), I64(-4))
-        place = b.shl(b.or_(place, b.and_(b.lshr(bit, I64(4 - 2 * axis)), I64(3))), I64(2))
-        put(place, PLACE + axis)
-        places.append(b.add(place, tree.starts.get(b.add(starts, mark(STARTS + axis)))))
-    before = b.and_(mask, b.sub(b.shl(I64(1), child), I64(1)))
-    node = b.shl(b.add(first, b.ctpop(before)), I64(1))
-    mask, first = tree.nodes.get(node), tree.nodes.get(b.add(node, I64(1)))
-    found = b.and_(_hit_near(b, tree.planes, places, grid.numbers, turn), _flipped(b, mask, mark(OCTANT)))
-    at = b.add(base, b.mul(depth, I64(ENTRY)))
-    for k, value in enumerate((found, below, mask, first)):
-        grid.stack.put(value, b.add(at, I64(k)))
-    inner = b.icmp_signed("!=", below, I64(0))
-    more = b.and_(inner, b.icmp_signed("!=", found, I64(0)))
-    put(b.add(depth, b.zext(more, I64)), DEPTH)
-    return b.select(inner, I64(0), found)
-
-
-_TABLES = "raybox.flips"
-
-
-def _flip_tables(module: Any) -> Any:
-    """Return the address of three vectors of 16 bytes for each octant; see `_flipped`."""
-    if _TABLES in module.globals:
-        return module.globals[_TABLES]
-    rows = []
-    for octant in range(8):
-        whole, half = octant >> 1, octant & 1
-        middle = whole & 1
-        order = (6 if whole >> 1 else 0) | middle
-        turned = [int(f"{k:04b}"[::-1], 2) if half else k for k in range(16)]
-        rows += [k ^ order for k in range(8)] + [0x80] * 8
-        rows += [k << 4 * middle for k in turned]
-        rows += [k << 4 * (1 - middle) for k in turned]
-    kind = ir.ArrayType(I8, len(rows))
-    table = ir.GlobalVariable(module, kind, _TABLES)
-    table.linkage, table.global_constant = "internal", True
-    table.initializer = ir.Constant(kind, bytearray(rows))
-    return table
-
-
-def _flipped(b: Any, mask: Any, octant: Any) -> Any:
-    bytes16, words8 = ir.VectorType(I8, 16), ir.VectorType(ir.IntType(16), 8)
-    shuffle = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(bytes16, [bytes16, bytes16]), "llvm.x86.ssse3.pshuf.b.128"
-    )
-    table = b.bitcast(_flip_tables(b.module), I8.as_pointer())
-    row = b.mul(octant, I64(48))
-    order, low, high = (
-        b.load(b.bitcast(b.gep(table, [b.add(row, I64(16 * k))]), bytes16.as_pointer()), align=1)
-        for k in range(3)
-    )
-    both = ir.VectorType(I64, 2)
-    vector = b.insert_element(ir.Constant(both, [0, 0]), mask, I32(0))
-    vector = b.call(shuffle, [b.bitcast(vector, bytes16), order])
-    nibble = ir.Constant(bytes16, [15] * 16)
-    lows = b.and_(vector, nibble)
-    highs = b.and_(b.bitcast(b.lshr(b.bitcast(vector, words8), ir.Constant(words8, [4] * 8)), bytes16), nibble)
-    out = b.or_(b.call(shuffle, [low, lows]), b.call(shuffle, [high, highs]))
-    return b.extract_element(b.bitcast(out, both), I32(0))
+    return emit_hit_near(b, planes, places, numbers, turn)
 
 
 @vector_code(types.int64)
