@@ -29,6 +29,7 @@ from raybox.traversal.grid_rays import (
     DIRECTION,
     END,
     ENTRY,
+    FLIP,
     INVERSE,
     KIND,
     LEFT,
@@ -36,6 +37,7 @@ from raybox.traversal.grid_rays import (
     MOVES,
     NODE_LEVEL,
     ORIGIN,
+    PLACE,
     RAY,
     STARTS,
     TURNS,
@@ -102,11 +104,13 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Any, scratch: Scratch, turn: in
     rows: Any = job.rows
     grid, tree = scratch.grid, job.tree
     numbers, marks = grid.numbers[turn], grid.marks[turn]
-    before = numbers[LIMIT]
+    before, first_place = numbers[LIMIT], (marks[PLACE], marks[PLACE + 1], marks[PLACE + 2])
+    a, b, c = upward(marks, tree.starts.shape[0], 0, first_place)
+    first = ((a & ~3) * rows.shape[1] + (b & ~3)) * rows.shape[2] + (c & ~3)
     while found != 0:
-        a, b, c = upward(marks, tree.starts.shape[0], 0, place_of(marks, 0, lowest_bit(found)))
+        child = lowest_bit(found) ^ marks[FLIP]
         found &= found - 1
-        cell = (a * rows.shape[1] + b) * rows.shape[2] + c
+        cell = first + ((child >> 4) * rows.shape[1] + (child >> 2 & 3)) * rows.shape[2] + (child & 3)
         if is_allowed(job.allowed, ~cell):
             scratch.visited[1] += 1
             time = resolve(recorder, rows, ray, job.base + cell)

@@ -13,8 +13,9 @@ from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import lowest_bit, popcount, vector_code
 from raybox.compiler.simd import I1, I64
+from raybox.compiler.simd_arrays import Register
 from raybox.traversal.grid_flips import emit_flipped, flipped
-from raybox.traversal.grid_nodes import emit_hit_near, hit_near, hit_tame, hit_wild
+from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import (
     DEPTH,
     ENTRY,
@@ -47,8 +48,10 @@ def step(job: Job, grid: GridScratch, turn: int) -> int:
 
     A node whose children are nodes goes to the stack itself.
     """
-    if job.tree.nodes.size > 0 and grid.marks[turn, KIND] == NEAR:
-        return _step_near(job.tree, grid, turn)
+    shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
+    if grid.marks[turn, KIND] == NEAR:
+        levels, stored = job.tree.starts.shape[0], job.tree.nodes.shape[0] > 0
+        return _step_near(job.tree, shape, (levels, stored), grid, turn)
     return _step_any(job, grid, turn)
 
 
@@ -75,9 +78,31 @@ def _place_of(b: Any, place: Any, bit: Any, axis: int) -> Any:
     return b.shl(b.or_(b.and_(place, I64(-4)), part), I64(2))
 
 
+def _emit_within(b: Any, shape: Any, node: tuple[Any, Any, Any], places: list[Any]) -> Any:
+    """Return the mask of the children of a node that are in the grid, upward.
+
+    node: the number of levels, its level, the flip of the ray; places: of its first child.
+    """
+    levels, level, flip = node
+    height, mask = b.shl(level, I64(1)), I64(1)
+    last = b.sub(b.shl(I64(1), b.shl(b.sub(levels, level), I64(1))), I64(1))
+    for axis, (each, whole) in enumerate(((16, _SLICES[4]), (4, _ROWS[4]), (1, 15))):
+        down = b.neg(b.and_(b.lshr(flip, I64(4 - 2 * axis)), I64(1)))
+        first = b.and_(b.xor(places[axis], b.and_(last, down)), I64(-4))
+        cells = b.sub(b.add(shape.get(axis), b.shl(I64(1), height)), I64(1))
+        count = b.sub(b.ashr(cells, height), first)
+        count = b.select(b.icmp_signed("<", count, I64(4)), count, I64(4))
+        bits = b.lshr(I64(-1), b.sub(I64(64), b.mul(count, I64(each))))
+        mask = b.mul(mask, b.and_(bits, I64(whole)))
+    return mask
+
+
 @vector_code(types.int64)
-def _step_near(b: Any, tree: Any, grid: Any, turn: Any) -> Any:
-    """Return `step` of a ray of kind `NEAR`; all in vector code, which takes four fifths of the time."""
+def _step_near(b: Any, tree: Any, shape: Any, kind: Any, grid: Any, turn: Any) -> Any:
+    """Return `step` of a ray of kind `NEAR`; all in vector code, which takes four fifths of the time.
+
+    kind: the number of levels of the tree, and whether its nodes are stored.
+    """
     marks = _Row(b, grid.marks, b.mul(turn, I64(MARKS)))
     base = b.mul(turn, I64(STACK * ENTRY))
     depth = b.sub(marks.get(DEPTH), I64(1))
@@ -95,17 +120,23 @@ def _step_near(b: Any, tree: Any, grid: Any, turn: Any) -> Any:
     # Find its planes.
     below, up = b.sub(level, I64(1)), b.shl(b.sub(level, marks.get(LEVEL)), I64(1))
     marks.put(below, LEVEL)
-    starts, places = _Row(b, tree.starts, b.mul(below, I64(6))), []
+    starts, places, planes = b.mul(below, I64(6)), [], []
     for axis in range(3):
         place = _place_of(b, b.ashr(marks.get(PLACE + axis), up), bit, axis)
         marks.put(place, PLACE + axis)
-        start = tree.starts.get(b.add(starts.begin, marks.get(STARTS + axis)))
-        places.append(b.add(place, start))
+        places.append(place)
+        planes.append(b.add(place, tree.starts.get(b.add(starts, marks.get(STARTS + axis)))))
 
     # Test its children; it is the last node, if nodes among them are hit.
-    node = _Row(b, tree.nodes, b.shl(number, I64(1)))
-    mask, first = node.get(MASK), node.get(FIRST)
-    hit = emit_hit_near(b, tree.planes, places, grid.numbers, turn)
+    mask, first = Register(b, I64(0)), Register(b, I64(0))
+    with b.if_else(kind[1]) as (stored, full):
+        with stored:
+            node = _Row(b, tree.nodes, b.shl(number, I64(1)))
+            mask.value, first.value = node.get(MASK), node.get(FIRST)
+        with full:
+            mask.value = _emit_within(b, shape, (kind[0], below, marks.get(FLIP)), places)
+    mask, first = mask.value, first.value
+    hit = emit_hit_near(b, tree.planes, planes, grid.numbers, turn)
     found = b.and_(hit, emit_flipped(b, mask, marks.get(OCTANT)))
     entry = _Row(b, grid.stack, b.add(base, b.mul(depth, I64(ENTRY))))
     for word, value in ((LEFT, found), (NODE_LEVEL, below), (NODE_MASK, mask), (NODE_FIRST, first)):
@@ -154,7 +185,7 @@ def place_of(marks: Ints, level: int, bit: int) -> tuple[int, int, int]:
 
 @device
 def _step_any(job: Job, grid: GridScratch, turn: int) -> int:
-    """Return `step` of any ray in any grid."""
+    """Return `step` of a ray of another kind."""
     tree, marks, stack = job.tree, grid.marks[turn], grid.stack[turn]
     shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
     depth = marks[DEPTH] - 1
@@ -179,9 +210,7 @@ def _step_any(job: Job, grid: GridScratch, turn: int) -> int:
     else:
         a, b, c = upward(marks, tree.starts.shape[0], level, (a, b, c))
         mask, first = _mask_within(shape, level, (a & ~3, b & ~3, c & ~3)), 0
-    if marks[KIND] == NEAR:
-        found = hit_near(tree.planes, places, grid.numbers, turn)
-    elif marks[KIND] == WILD:
+    if marks[KIND] == WILD:
         found = hit_wild(tree.planes, places, grid.numbers, turn)
     else:
         found = hit_tame(tree.planes, places, grid.numbers, turn)
