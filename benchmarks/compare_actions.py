@@ -39,6 +39,8 @@ def geometry_of(part: dict[str, Any]) -> Any:
         return rb.Mesh(part["vertices"], part["faces"])
     if "normals" in part:
         return rb.Planes(part["normals"], part["offsets"])
+    if "edges" in part:
+        return rb.Grid(*[part["edges"]] * 3, occupied=part["occupied"])
     return rb.Boxes(part["lower"], part["upper"])
 
 

@@ -21,6 +21,7 @@ FORMATS = (("parquet", "parquet"), ("npy", "npy"), ("csv", "csv"), ("parquet", "
 LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
 LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
 SUMMED = ("uniform-1e3", "uniform-1e5", "clustered-1e5", "mixed-1e5", "turned-boxes")
+CELLS = ("grid-full", "grid-clumps", "grid-boxes")  # a full grid; few cells in clumps, and the boxes of these
 DENSE = 1 << 14  # the same, where a ray hits a hundred primitives
 EXACT = 1 << 13  # rays of scenes where most are decided in exact arithmetic, at most
 
@@ -51,6 +52,7 @@ def plan(extent: Extent) -> Iterator[Case]:
         yield from _sums(scene, extent) if scene in SUMMED else ()
         yield from _options(scene, extent)
         yield from _builds(scene, extent)
+    yield from _cells(extent)
     yield from _pairs(extent)
     yield from _files(extent)
     for scene in ("uniform-1e3",) if extent.quick else ("uniform-1e3", "mesh", "instances"):
@@ -92,6 +94,15 @@ def _sums(scene: str, extent: Extent) -> Iterator[Case]:
         how = {"query": query, "reproducible": True, "workers": workers}
         rays = _kind(scene), _most(scene, query, extent)
         yield Case(f"{scene}/{query}/workers={workers}", "query", scene, rays, how)
+
+
+def _cells(extent: Extent) -> Iterator[Case]:
+    """Yield cases of grids, and of boxes in their place, with rays that begin inside."""
+    for scene in CELLS[:1] if extent.quick else CELLS:
+        for query in ("nearest", "occluded", "count", "all", "integrate"):
+            most = min(extent.rays, DENSE if scene == "grid-full" else LISTED)
+            how = {"query": query, "workers": 1} | ({"reproducible": True} if query == "integrate" else {})
+            yield Case(f"{scene}/{query}/inside/{most}", "query", scene, ("inside", most), how)
 
 
 def _options(scene: str, extent: Extent) -> Iterator[Case]:

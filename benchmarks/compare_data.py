@@ -1,7 +1,8 @@
 """Geometry and rays for `compare.py`, made by NumPy alone and saved, so that both trees read the same bits.
 
 A geometry file holds ``NUMBER.FIELD`` arrays, one NUMBER a geometry: lower and upper (boxes), vertices and
-faces (mesh), normals and offsets (planes), and transforms, where it is instances of them.
+faces (mesh), normals and offsets (planes), edges and occupied (a grid with these edges on every axis), and
+transforms, where it is instances of them.
 """
 
 from collections.abc import Callable
@@ -83,6 +84,27 @@ def flat(size: int) -> Part:
     return {name: np.ascontiguousarray(corner[:, :2]) for name, corner in made.items()}
 
 
+def grid(side: int, share: float = 1.0) -> Part:
+    """Return a grid of the unit cube, of which a share is occupied: balls of 8 to 24 cells across."""
+    random, wanted = np.random.default_rng(8), share * side**3
+    occupied = np.full((side,) * 3, share == 1.0)
+    while np.count_nonzero(occupied) < wanted:
+        center, radius = random.uniform(0, side, 3), random.uniform(4.0, 12.0)
+        low = np.maximum(center - radius, 0).astype(int)
+        high = np.minimum(center + radius + 1, side).astype(int)
+        ends = [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+        x, y, z = np.ix_(*(np.arange(*end) + 0.5 - c for end, c in zip(ends, center, strict=True)))
+        block = tuple(slice(*end) for end in ends)
+        occupied[block] |= x * x + y * y + z * z < radius * radius
+    return {"edges": np.arange(side + 1) / side, "occupied": occupied}
+
+
+def boxes_of(cells: Part) -> Part:
+    """Return the boxes of the occupied cells of a grid."""
+    places = np.argwhere(cells["occupied"])
+    return {"lower": cells["edges"][places], "upper": cells["edges"][places + 1]}
+
+
 def several() -> list[Part]:
     return [boxes("uniform", 20_000), ball(60), planes(5), instances(boxes("uniform", 50), 300, 0.2)]
 
@@ -108,6 +130,9 @@ GEOMETRY: dict[str, Callable[[], list[Part]]] = {
     "hard": hard,
     "hard-boxes": lambda: [hard_boxes(2000)],
     "hard-mesh": lambda: [hard_mesh(300)],
+    "grid-full": lambda: [grid(64)],
+    "grid-clumps": lambda: [grid(512, 0.01)],
+    "grid-boxes": lambda: [boxes_of(grid(512, 0.01))],
 }
 
 
@@ -119,7 +144,8 @@ def rays(kind: str, count: int, bounds: Array) -> Part:
     if kind == "hard":
         return _hard_rays(random, count)
     low, size = bounds[0], bounds[1] - bounds[0]
-    origins = low + (random.random((count, bounds.shape[1])) * 2.0 - 0.5) * size
+    origins = random.random((count, bounds.shape[1]))
+    origins = low + (origins if kind == "inside" else origins * 2.0 - 0.5) * size
     return {"origins": single(origins), "directions": single(unit(random.standard_normal(origins.shape)))}
 
 

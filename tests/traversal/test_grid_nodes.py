@@ -14,32 +14,38 @@ from raybox.compiler.decorators import entry
 from raybox.primitives.ray import get_ray
 from raybox.queries.nearest.query import ExactNearest
 from raybox.scene import geometry_parts
-from raybox.traversal.grid import flipped
-from raybox.traversal.grid_nodes import GridRay, hit_children, hit_moving, hit_wild, later
+from raybox.traversal.grid_flips import flip_of, flipped, swapped
+from raybox.traversal.grid_nodes import hit_near, hit_tame, hit_wild
+from raybox.traversal.grid_rays import KIND, NEAR, OCTANT, STARTS, TAME, make_grid_scratch, put_ray
 from raybox.traversal.single import make_scratch, traverse_rays
 from raybox.validation import NO_MASK
 
 
 @entry
-def write_masks(planes: Any, starts: Any, rays: Any, masks: Any) -> None:
-    """Write the children that rays may hit by each of the three tests; that for moving rays, if they move."""
-    places = starts[0, 0], starts[0, 1], starts[0, 2]
+def write_masks(rows: Any, tree: Any, rays: Any, scratch: Any, masks: Any) -> None:
+    """Write the children that rays may hit by the tests that may be used, those of the octants, and kinds."""
+    marks, starts = scratch.marks[0], tree.starts.reshape(-1)
     for k in range(masks.shape[0]):
-        ray = get_ray(rays, k)
-        o, d = ray.origin, ray.direction
-        one = GridRay(o, d, (1.0 / d[0], 1.0 / d[1], 1.0 / d[2]), ray.t_min)
-        masks[k, 0] = hit_wild(planes, places, one, later(ray.t_max))
-        masks[k, 1] = hit_children(planes, places, one, later(ray.t_max))
-        masks[k, 2] = masks[k, 1]
-        if d[0] != 0.0 and d[1] != 0.0 and d[2] != 0.0:
-            masks[k, 2] = hit_moving(planes, places, one, later(ray.t_max))
+        put_ray(scratch, 0, rows, 1, get_ray(rays, k))
+        places = starts[marks[STARTS]], starts[marks[STARTS + 1]], starts[marks[STARTS + 2]]
+        masks[k, 3], masks[k, 4] = marks[OCTANT], marks[KIND]
+        masks[k, :3] = hit_wild(tree.planes, places, scratch.numbers, 0)
+        if marks[KIND] == NEAR:
+            masks[k, 2] = hit_near(tree.planes, places, scratch.numbers, 0)
+        if marks[KIND] == TAME:
+            masks[k, 1] = hit_tame(tree.planes, places, scratch.numbers, 0)
+        masks[k, :3] = (
+            flipped(masks[k, 0], masks[k, 3]),
+            flipped(masks[k, 1], masks[k, 3]),
+            flipped(masks[k, 2], masks[k, 3]),
+        )
 
 
 @entry
-def flip_all(masks: Any, flip: int) -> None:
-    """Flip masks in place."""
-    for k in range(masks.size):
-        masks[k] = flipped(masks[k], flip)
+def flip_all(masks: Any, octant: int) -> None:
+    """Write masks flipped, and flipped by swaps, to the second and the third column."""
+    for k in range(masks.shape[0]):
+        masks[k, 1], masks[k, 2] = flipped(masks[k, 0], octant), swapped(masks[k, 0], octant)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,36 +54,35 @@ def test_no_child_that_a_ray_hits_is_dropped(kind):
     for _ in range(4):
         grid = random_grid(kind, rng, (4, 4, 4))
         rays, tree = random_rays(rng, grid, 300), cell_tree.build(grid.rows())
-        masks = np.zeros((300, 3), np.int64)
-        with np.errstate(divide="ignore"):
-            write_masks(tree.planes, tree.starts, rays.rows(), masks)
+        masks = np.zeros((300, 5), np.int64)
+        write_masks(grid.rows(), tree, rays.rows(), make_grid_scratch(), masks)
         boxes = grid.boxes()
         low, high = (np.broadcast_to(t, 300) for t in (rays.t_min, rays.t_max))
         truth = exact.along(rays.origins, rays.directions, low, high, boxes.lower, boxes.upper)
         for row, found in zip(masks.tolist(), truth, strict=True):
             want = sum(1 << hit.index for hit in found)
-            for mask in row:
+            counts[f"kind {row[4]}"] += 1
+            for mask in row[:3]:
                 assert want & ~mask == 0
                 counts["spurious"] += (mask & ~want & (2**64 - 1)).bit_count()
             counts["hit"] += 3 * want.bit_count()
             counts["rays"] += bool(found)
             counts["misses"] += not found
-    assert min(counts["rays"], counts["misses"]) > 100, counts
+    assert min(counts[what] for what in ("rays", "misses", "kind 0", "kind 1")) > 100, counts
     # near 0, cells of 1e-12 are closer than times are rounded
     assert counts["spurious"] < (0.5 if kind == "contrast" else 0.1) * counts["hit"], counts
 
 
-@pytest.mark.parametrize("flip", [0, 3, 12, 15, 48, 51, 60, 63])
-def test_flipping_moves_each_bit(flip):
-    masks = np.array([1 << k for k in range(63)] + [-(2**63)])
-    flip_all(masks, flip)
-    bits = [int(mask) & (2**64 - 1) for mask in masks]
-    assert bits == [1 << (k ^ flip) for k in range(64)]
-    both = np.array([0x0123456789ABCDEF])
-    flip_all(both, flip)
-    assert both[0].item() & (2**64 - 1) == sum(
-        1 << (k ^ flip) for k in range(64) if 0x0123456789ABCDEF >> k & 1
-    )
+@pytest.mark.parametrize("octant", range(8))
+def test_flipping_moves_each_bit(octant):
+    flip, masks = flip_of(octant), np.zeros((65, 3), np.int64)
+    assert flip == 48 * (octant >> 2) + 12 * (octant >> 1 & 1) + 3 * (octant & 1)
+    masks[:64, 0] = [1 << k for k in range(63)] + [-(2**63)]
+    masks[64, 0] = 0x0123456789ABCDEF
+    flip_all(masks, octant)
+    rows = [[int(mask) & (2**64 - 1) for mask in row] for row in masks.tolist()]
+    assert [row[1:] for row in rows[:64]] == [[1 << (k ^ flip)] * 2 for k in range(64)]
+    assert rows[64][1] == rows[64][2] == sum(1 << (k ^ flip) for k in range(64) if rows[64][0] >> k & 1)
 
 
 def test_nearest_visits_what_is_before_the_hit_alone():

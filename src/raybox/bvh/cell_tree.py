@@ -4,7 +4,9 @@ Level 0 has the nodes whose children are cells; the root is alone on the top lev
 occupied are neighbours in memory, so a node is two integers: 2 bits a cell where every node is full, and
 nothing where there is nothing. Of a grid whose cells are all occupied no node is stored.
 
-The planes between the children of each level are stored too: a quarter of the edges for each level.
+The planes between the children of each level are stored too, a quarter of the edges for each level: once
+upward and once downward, as rays pass them. A *place* counts children of a level from the end where a ray
+enters the cube of 4^levels cells: place p of those that go down is child (number of places) - 1 - p.
 
 Source: Museth 2013, "VDB: High-Resolution Sparse Volumes with Dynamic Topology", for trees of few levels of
 wide nodes with bit masks.
@@ -22,16 +24,15 @@ from raybox.validation import Ints, freeze
 
 SIDE = 4  # children of a node on each axis; the number of a child has two bits for each
 MAX_LEVELS = 32
-_SPARE = 4  # planes past the last one, so that vectors may be loaded
+MASK, FIRST = 0, 1  # of a node: a bit for each occupied child, and the first of its children's nodes
 
 
 class CellTree(NamedTuple):
     """The tree of a grid's cells, as passed to kernels. All arrays are frozen."""
 
-    planes: Any  # float64: those between children, level by level, axis by axis
-    starts: Any  # int64 (levels, 3): where those of each level and axis begin
-    masks: Any  # int64 (nodes,): a bit for each occupied child, the root first; empty: all are
-    first: Any  # int64 (nodes,): of each node's children, the first node
+    planes: Any  # float64: those between children, level by level, axis by axis, upward and downward
+    starts: Any  # int64 (levels, 3, 2): where those of place 0 are, or would be
+    nodes: Any  # int64 (nodes, 2): `MASK` and `FIRST`, the root first; empty: all cells are occupied
 
 
 def build(grid: Any) -> CellTree:
@@ -41,29 +42,27 @@ def build(grid: Any) -> CellTree:
     while (SIDE**levels < shape).any():
         levels += 1
     planes, starts = _planes(grid[:3], levels)
-    masks = first = np.empty(0, np.int64)
-    if grid.occupied.size:
-        masks, first = _nodes(grid.occupied, shape, levels)
-    freeze(planes, starts, masks, first)
-    return CellTree(planes, starts, masks, first)
+    nodes = _nodes(grid.occupied, shape, levels) if grid.occupied.size else np.empty((0, 2), np.int64)
+    freeze(planes, starts, nodes)
+    return CellTree(planes, starts, nodes)
 
 
 def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
     """Return the planes of every level and axis, and where they begin; past the last edge it is repeated."""
-    starts, parts, at = np.empty((levels, 3), np.int64), [], 0
+    starts, parts, at = np.empty((levels, 3, 2), np.int64), [], 0
     for level in range(levels):
         for axis, one in enumerate(edges):
             last = len(one) - 1
             children = SIDE * -(-last // SIDE ** (level + 1))
-            places = np.minimum(np.arange(children + 1 + _SPARE) * SIDE**level, last)
-            starts[level, axis] = at
-            parts.append(one[places])
-            at += len(places)
+            upward = one[np.minimum(np.arange(children + 1) * SIDE**level, last)]
+            starts[level, axis] = at, at + 2 * children + 1 - SIDE ** (levels - level)
+            parts += [upward, upward[::-1]]
+            at += 2 * len(upward)
     return np.concatenate(parts), starts
 
 
-def _nodes(occupied: Any, shape: Ints, levels: int) -> tuple[Ints, Ints]:
-    """Return the masks of all nodes that are not empty, from the root down, and their first children."""
+def _nodes(occupied: Any, shape: Ints, levels: int) -> Ints:
+    """Return all nodes that are not empty, from the root down."""
     dense: list[Ints] = []
     sizes = shape
     for _ in range(levels):
@@ -88,7 +87,7 @@ def _nodes(occupied: Any, shape: Ints, levels: int) -> tuple[Ints, Ints]:
             below = np.empty(counts.sum(), np.int64)
             list_children(places, masks, sizes, below)
             places = below
-    return np.concatenate(found), np.concatenate(first)
+    return np.stack([np.concatenate(found), np.concatenate(first)], axis=1)
 
 
 @entry
@@ -134,7 +133,7 @@ def _places(tree: CellTree, shape: Ints) -> list[Ints]:
     """Return the places of the nodes of each level, the root first, and of the cells; the tree has nodes."""
     places, begin = [np.zeros(1, np.int64)], 0
     for level in range(len(tree.starts) - 1, -1, -1):
-        masks = tree.masks[begin : begin + len(places[-1])]
+        masks = np.ascontiguousarray(tree.nodes[begin : begin + len(places[-1]), MASK])
         begin += len(masks)
         counts = np.empty(len(masks), np.int64)
         count_bits(masks, counts)
@@ -158,12 +157,12 @@ def check(tree: CellTree, grid: Any) -> None:
 def stats(tree: CellTree, grid: Any) -> dict[str, float]:
     """Return the statistics of the tree; see `Scene.stats`. Full grids have no nodes that are stored."""
     stored = sum(array.nbytes for array in tree)
-    counts = np.empty(len(tree.masks), np.int64)
-    count_bits(tree.masks, counts)
+    counts = np.empty(len(tree.nodes), np.int64)
+    count_bits(np.ascontiguousarray(tree.nodes[:, MASK]), counts)
     boxes = np.count_nonzero(grid.occupied) if grid.occupied.size else prod(grid.shape.tolist())
     return {
         "boxes": boxes,
-        "nodes": len(tree.masks),
+        "nodes": len(tree.nodes),
         "depth": len(tree.starts),
         "bytes": stored,
         "bytes_per_box": stored / max(1, boxes),
@@ -175,11 +174,11 @@ def stats(tree: CellTree, grid: Any) -> dict[str, float]:
 def _cost(tree: CellTree, grid: Any) -> float:
     """Return the surface area of all nodes over that of the root."""
     levels = len(tree.starts)
-    places = _places(tree, grid.shape)[:-1] if len(tree.masks) else [None] * levels
+    places = _places(tree, grid.shape)[:-1] if len(tree.nodes) else [None] * levels
     total = 0.0
     for level, which in zip(range(levels - 1, -1, -1), places, strict=True):
         sizes = -(-grid.shape // SIDE ** (level + 1))
-        ends = [tree.planes[tree.starts[level, k] :][: SIDE * n + 1 : SIDE] for k, n in enumerate(sizes)]
+        ends = [tree.planes[tree.starts[level, k, 0] :][: SIDE * n + 1 : SIDE] for k, n in enumerate(sizes)]
         x, y, z = (np.diff(one) for one in ends)
         if which is None:
             total += x.sum() * y.sum() * len(z) + y.sum() * z.sum() * len(x) + z.sum() * x.sum() * len(y)

@@ -2,203 +2,182 @@
 
 The children of a node that the ray may hit are bits of one integer (`raybox.traversal.grid_nodes`), numbered
 in the order of travel: each axis counts from its near end. A ray that moves on every axis passes
-the children that it hits in this order, so the lowest bit is the nearest: nothing is sorted.
+the children that it hits in this order, so the lowest bit is the nearest: nothing is sorted. Several rays
+take turns, a step each (`raybox.traversal.grid_steps`).
 
 **Why a ray may end.** After a hit at t (the exact time rounded once), cells matter only up to its exact time.
-`end` is that time, moved by `later` twice. Let child X be among the bits, and its near time later than `end`.
-Let Y be behind it in the order of travel, and hit at a time y that matters. On the first axis on which they
-differ, X ends where Y begins, or earlier. That far time of X is at most y; computed and moved, it is at most
-`end`; and X's near time was not later. So there is no such Y, and the rest of the bits is dropped. Of rays
-that stand still on some axis, children may begin in another order: only X is dropped.
+`END` is that time, moved by `later` twice. Let child X be among the bits, and its near time later than `END`
+by more than `_MUCH` of it. Let Y be behind it in the order of travel, and hit at a time y that matters. On
+the first axis on which they differ, X ends where Y begins, or earlier. That far time of X is at most y;
+computed and moved, it is at most `END`, but for 2^-48 of it; and X's near time was not later, but for 2^-22,
+which float32 does not tell. So there is no such Y, and the rest of the bits is dropped. Of rays that stand
+still on some axis, children may begin in another order: only X is dropped.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from raybox.bvh.cell_tree import CellTree
-from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import lowest_bit, popcount
+from raybox.compiler.decorators import inlined
+from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import GridRows
-from raybox.primitives.ray import Ray
-from raybox.traversal.grid_nodes import GridRay, hit_children, hit_moving, hit_wild, is_tame, later
+from raybox.primitives.ray import Ray, get_ray, is_empty
+from raybox.traversal.grid_rays import (
+    DEPTH,
+    DIRECTION,
+    END,
+    ENTRY,
+    FLIP,
+    INVERSE,
+    KIND,
+    LEFT,
+    LIMIT,
+    MOVES,
+    NODE_LEVEL,
+    ORIGIN,
+    PLACE,
+    RAY,
+    STARTS,
+    TURNS,
+    WILD,
+    GridScratch,
+    later,
+    put_ray,
+)
+from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import resolve
-from raybox.traversal.single import RAY_TRAVERSALS, Scratch, is_allowed
-from raybox.validation import Ints
+from raybox.traversal.protocol import resolve, start, takes_turns
+from raybox.traversal.single import RAY_TRAVERSALS, SPAN_TRAVERSALS, Scratch, is_allowed, traverse_one_by_one
 
-_ROWS = (0, 0x1, 0x11, 0x111, 0x1111)  # so many rows of four bits
-_SLICES = (0, 0x1, 0x10001, 0x100010001, 0x1000100010001)  # so many slices of sixteen bits
-
-
-class GridRaySetup(NamedTuple):
-    """A ray in a grid, and how it goes."""
-
-    ray: GridRay
-    flip: int  # the bits in which a child's number and its number in the order of travel differ
-    moves: bool  # whether it moves on every axis
-    tame: bool  # whether differences and products neither over- nor underflow, other than to 2^-1074
-
-
-class CellNode(NamedTuple):
-    """A node of a `CellTree`, whose children that the ray may hit are left to be entered."""
-
-    left: int  # their bits, in the order of travel
-    level: int
-    mask: int  # the bits of all children
-    first: int  # the number of the first child
-    a: int  # the place of the first child on each axis of its level
-    b: int
-    c: int
-
-
-@device
-def _swap(mask: int, low: int, shift: int) -> int:
-    return (mask >> shift & low) | (mask & low) << shift
-
-
-@device
-def flipped(mask: int, flip: int) -> int:
-    """Return a mask with each bit moved to its number xor `flip`, which has both bits of an axis or none."""
-    # Without branches: the direction of incoherent rays cannot be predicted.
-    swapped = _swap(_swap(mask, 0x5555555555555555, 1), 0x3333333333333333, 2)
-    mask ^= (mask ^ swapped) & -(flip & 1)
-    swapped = _swap(_swap(mask, 0x0F0F0F0F0F0F0F0F, 4), 0x00FF00FF00FF00FF, 8)
-    mask ^= (mask ^ swapped) & -(flip >> 2 & 1)
-    swapped = _swap(_swap(mask, 0x0000FFFF0000FFFF, 16), 0x00000000FFFFFFFF, 32)
-    mask ^= (mask ^ swapped) & -(flip >> 4 & 1)
-    return mask
-
-
-@device
-def _children_within(cells: int, level: int, first: int) -> int:
-    """Return how many of a node's children on an axis of so many cells are in the grid."""
-    return min(4, ((cells + (1 << 2 * level) - 1) >> 2 * level) - first)
-
-
-@device
-def _mask_within(shape: Any, level: int, place: tuple[int, int, int]) -> int:
-    """Return the mask of the children that are in the grid; place: of the first of them."""
-    a = _children_within(shape[0], level, place[0])
-    b = _children_within(shape[1], level, place[1])
-    c = _children_within(shape[2], level, place[2])
-    return ((1 << c) - 1) * _ROWS[b] * _SLICES[a]
+_MUCH = 2.0**-20
+_TINY = 2.0**-140  # more than float32 loses where it underflows
 
 
 @inlined
-def _enter(job: Job, setup: GridRaySetup, end: float, level: int, at: Any) -> CellNode:
-    """Return a node and its children that the ray may hit before `end`, not yet in the order of travel.
-
-    at: the number of the node, and the place of its first child.
-    """
-    tree, (number, a, b, c) = job.tree, at
-    shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
-    starts, stored = tree.starts, tree.masks.size > 0
-    mask = tree.masks[number] if stored else _mask_within(shape, level, (a, b, c))
-    places = starts[level, 0] + a, starts[level, 1] + b, starts[level, 2] + c
-    if not setup.tame:
-        found = mask & hit_wild(tree.planes, places, setup.ray, end)
-    elif setup.moves:
-        found = mask & hit_moving(tree.planes, places, setup.ray, end)
-    else:
-        found = mask & hit_children(tree.planes, places, setup.ray, end)
-    first = tree.first[number] if stored else 0
-    return CellNode(found, level, mask, first, a, b, c)
-
-
-@inlined
-def _with_left(node: CellNode, left: int) -> CellNode:
-    """Return a node with other children left."""
-    _, level, mask, first, a, b, c = node
-    return CellNode(left, level, mask, first, a, b, c)
-
-
-@inlined
-def _push(stack: Any, depth: int, node: CellNode) -> int:
-    """Store a node, unless none of its children is left; return the number of nodes in the stack."""
-    if node.left == 0:
-        return depth
-    for k in range(len(node)):
-        stack[depth, k] = node[k]
-    return depth + 1
-
-
-@inlined
-def _pop(stack: Any, depth: int) -> CellNode:
-    """Return the last node of the stack."""
-    left, level, mask, first = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
-    return CellNode(left, level, mask, first, stack[depth, 4], stack[depth, 5], stack[depth, 6])
-
-
-@inlined
-def _begins(tree: CellTree, ray: GridRay, level: int, place: tuple[int, int, int]) -> float:
-    """Return the computed near time of a child, of a tame ray."""
-    near = -np.inf
+def _begins_late(tree: CellTree, grid: GridScratch, turn: int, level: int, place: Any) -> bool:
+    """Return whether a child begins so late that neither it nor what is behind it matters."""
+    numbers, marks, near = grid.numbers[turn], grid.marks[turn], -np.inf
+    if marks[KIND] == WILD:
+        return False
+    starts = tree.starts.reshape(-1)[6 * level :]
     for axis in range(3):
-        d = ray.direction[axis]
-        if d != 0.0:
-            plane = tree.planes[tree.starts[level, axis] + place[axis] + (1 if d < 0.0 else 0)]
-            near = max(near, (plane - ray.origin[axis]) * ray.inverse[axis])
-    return near
-
-
-@device
-def _inverse(d: float) -> float:
-    return 1.0 / d if d != 0.0 else 0.0
+        if numbers[DIRECTION + axis] != 0.0:
+            plane = tree.planes[starts[marks[STARTS + axis]] + place[axis]]
+            near = max(near, (plane - numbers[ORIGIN + axis]) * numbers[INVERSE + axis])
+    end = numbers[END]
+    return near > end + (abs(end) * _MUCH + _TINY)
 
 
 @inlined
-def _set_up(rows: Any, ray: Ray) -> GridRaySetup:
-    d = ray.direction
-    flip = (48 if d[0] < 0.0 else 0) | (12 if d[1] < 0.0 else 0) | (3 if d[2] < 0.0 else 0)
-    moves = d[0] != 0.0 and d[1] != 0.0 and d[2] != 0.0
-    inverse = _inverse(d[0]), _inverse(d[1]), _inverse(d[2])
-    return GridRaySetup(GridRay(ray.origin, d, inverse, ray.t_min), flip, moves, is_tame(rows, ray))
+def _without_late(tree: CellTree, grid: GridScratch, turn: int, level: int, left: int) -> int:
+    """Return the bits of the children of a node that still matter."""
+    while left != 0:
+        place = place_of(grid.marks[turn], level, lowest_bit(left))
+        if not _begins_late(tree, grid, turn, level, place):
+            break
+        left = 0 if grid.marks[turn, MOVES] != 0 else left & (left - 1)
+    return left
+
+
+@inlined
+def _drop_late(tree: CellTree, grid: GridScratch, turn: int) -> None:
+    """Drop the nodes of the stack that do not matter any more."""
+    marks, stack, depth = grid.marks[turn], grid.stack[turn], 0
+    for k in range(marks[DEPTH]):
+        left = _without_late(tree, grid, turn, stack[k, NODE_LEVEL], stack[k, LEFT])
+        if left != 0:
+            for word in range(ENTRY):
+                stack[depth, word] = stack[k, word]
+            stack[depth, LEFT] = left
+            depth += 1
+    marks[DEPTH] = depth
+
+
+@inlined
+def _resolve_cells(job: Job, ray: Ray, recorder: Any, scratch: Scratch, turn: int, found: int) -> None:
+    """Resolve the allowed cells of the node entered last, nearest first, until none matters.
+
+    found: the bits of those that the ray may hit.
+    """
+    rows: Any = job.rows
+    grid, tree = scratch.grid, job.tree
+    numbers, marks = grid.numbers[turn], grid.marks[turn]
+    before, first_place = numbers[LIMIT], (marks[PLACE], marks[PLACE + 1], marks[PLACE + 2])
+    a, b, c = upward(marks, tree.starts.shape[0], 0, first_place)
+    first = ((a & ~3) * rows.shape[1] + (b & ~3)) * rows.shape[2] + (c & ~3)
+    while found != 0:
+        child = lowest_bit(found) ^ marks[FLIP]
+        found &= found - 1
+        cell = first + ((child >> 4) * rows.shape[1] + (child >> 2 & 3)) * rows.shape[2] + (child & 3)
+        if is_allowed(job.allowed, ~cell):
+            scratch.visited[1] += 1
+            time = resolve(recorder, rows, ray, job.base + cell)
+            if math.isnan(time):
+                marks[DEPTH] = 0
+                return
+            if time < numbers[LIMIT]:
+                numbers[LIMIT] = time
+                numbers[END] = min(numbers[END], later(later(time)))
+        if numbers[LIMIT] < np.inf:
+            found = _without_late(tree, grid, turn, 0, found)
+    if numbers[LIMIT] < before:
+        _drop_late(tree, grid, turn)
 
 
 @inlined
 def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
-    tree, stack, depth = job.tree, scratch.cells, 0
-    setup = _set_up(rows, ray)
-    limit, end, ended = np.inf, later(later(ray.t_max)), False
-    node = CellNode(1 << setup.flip, tree.starts.shape[0], 1, 0, 0, 0, 0)  # above the root, its only child
-    while True:
-        # Choose the nearest child that is left; the ray may end before it by now.
-        if node.left == 0:
-            if depth == 0:
-                return
-            depth -= 1
-            node = _pop(stack, depth)
-        child = lowest_bit(node.left) ^ setup.flip
-        place = node.a + (child >> 4), node.b + (child >> 2 & 3), node.c + (child & 3)
-        node = _with_left(node, node.left & (node.left - 1))
-        if ended and setup.tame and _begins(tree, setup.ray, node.level, place) > end:
-            node = _with_left(node, 0 if setup.moves else node.left)
-            continue
+    put_ray(scratch.grid, 0, rows, job.tree.starts.shape[0], ray)
+    while scratch.grid.marks[0, DEPTH] != 0:
+        scratch.visited[0] += 1
+        found = step(job, scratch.grid, 0)
+        if found != 0:
+            _resolve_cells(job, ray, recorder, scratch, 0, found)
 
-        # Enter a node.
-        if node.level > 0:
+
+@inlined
+def _begin_next(job: Job, span: tuple[int, int], scratch: Scratch, turn: int) -> int:
+    """Begin with the first ray of a span that has a range, if there is one; return where the others begin."""
+    for k in range(span[0], span[1]):
+        ray = get_ray(job.rays, k)
+        if not is_empty(ray):
+            scratch.grid.marks[turn, RAY] = k
+            put_ray(scratch.grid, turn, job.rows, job.tree.starts.shape[0], ray)
+            return k + 1
+    return span[1]
+
+
+@inlined
+def _take_turns(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any) -> None:
+    """Write the results of rays that take turns, a step each (three quarters of the time)."""
+    grid, begin = scratch.grid, span[0]
+    grid.marks[:, DEPTH] = 0
+    active = True
+    while active:
+        active = False
+        for turn in range(TURNS):
+            if grid.marks[turn, DEPTH] == 0 and begin < span[1]:
+                begin = _begin_next(job, (begin, span[1]), scratch, turn)
+            if grid.marks[turn, DEPTH] == 0:
+                continue
+            active = True
             scratch.visited[0] += 1
-            number = node.first + popcount(node.mask & ((1 << child) - 1))
-            first_place = number, 4 * place[0], 4 * place[1], 4 * place[2]
-            below = _enter(job, setup, end, node.level - 1, first_place)
-            if below.left != 0:
-                depth = _push(stack, depth, node)
-                node = _with_left(below, flipped(below.left, setup.flip))
-            continue
+            found = step(job, grid, turn)
+            if found != 0:
+                k = grid.marks[turn, RAY]
+                _resolve_cells(job, get_ray(job.rays, k), start(recorder, k), scratch, turn, found)
 
-        # Resolve a cell.
-        cell = (place[0] * rows.shape[1] + place[1]) * rows.shape[2] + place[2]
-        if is_allowed(job.allowed, ~cell):
-            scratch.visited[1] += 1
-            time = resolve(recorder, rows, ray, job.base + cell)
-            if math.isnan(time):
-                return
-            if time < limit:
-                limit, ended = time, True
-                end = min(end, later(later(time)))
+
+@inlined
+def traverse_grid_rays(rows: Any, job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any) -> int:
+    """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+    if takes_turns(recorder):
+        _take_turns(job, span, scratch, recorder)
+        return span[1]
+    return traverse_one_by_one(rows, job, span, scratch, recorder)
 
 
 RAY_TRAVERSALS[GridRows] = traverse_grid
+SPAN_TRAVERSALS[GridRows] = traverse_grid_rays

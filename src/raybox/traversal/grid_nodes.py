@@ -1,5 +1,8 @@
 """The test of a ray against the children of a node of a `CellTree`, as bits of one integer.
 
+All masks here are in the order of travel, and places of planes, too (`raybox.bvh.cell_tree`): so a child's
+near plane is the one at its place, and its far plane the next.
+
 **Why no cell is lost.** A plane at p is crossed at the exact time (p - o)/d, computed as a product with 1/d:
 off by less than 2^-51 of itself, and by 2^-1073 where it underflows (of rays that are not tame, as a
 quotient, which is closer). Let x <= y be exact times, and X, Y what is computed of them. Then X is at most
@@ -7,106 +10,121 @@ quotient, which is closer). Let x <= y be exact times, and X, Y what is computed
 both errors; where they have not, X <= 0 <= Y. A ray hits a box if and only if no near time, nor t_min,
 is later than a far time, or t_max. So with far times and the end of the range moved by `later`, no child
 that it hits is dropped. On axes where the direction is 0, the comparisons of o with the planes are exact.
+
+**Why float32 is enough.** Rounding is monotone: what is no later in float64 is no later in float32. For rays
+of kind `NEAR`, far times are products with `LONGER_BY`/d instead: t_min is not negative, nor are the far
+times of what they hit, and 2^-49 of them is more than both errors; what underflows is 0 in float32. Where
+the direction is 0, 1/d is +inf: faces on either side are at -inf and +inf, faces beyond at the same infinity,
+and a face through the origin at NaN, which constrains nothing.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64, Lanes, constant, greater, joined, lesser, splat
+from raybox.compiler.simd import F32, F64, I64, Lanes, constant, greater, joined, lesser, splat
+from raybox.traversal.grid_rays import DIRECTION, END, INVERSE, LONGER, NUMBERS, ORIGIN, START, later
 
 _LARGEST = 1.7976931348623157e308
-_TAME_LOW, _TAME_HIGH = 2.0**-500, 2.0**500
 _PAD = 2.0**-50
-_UNDERFLOW = 2.0**-1022  # more than underflow loses; sums with denormals are slow
+_UNDERFLOW = 2.0**-1022
 
-
-class GridRay(NamedTuple):
-    """What the test of a node reads of a ray; tuples of three."""
-
-    origin: Any
-    direction: Any
-    inverse: Any  # of the direction, of tame rays
-    start: float  # t_min
-
-
-@device
-def later(t: float) -> float:
-    """Return a time such that no exact time up to that of t is computed later; see the module."""
-    return t + (abs(t) * _PAD + _UNDERFLOW) if t > -np.inf else t
-
-
-@device
-def is_tame(rows: Any, ray: Any) -> bool:
-    """Return whether products with 1/d are accurate for all planes of a grid; see `GridRaySetup.tame`."""
-    size = 0.0
-    for axis in range(3):
-        edges = rows.x_edges if axis == 0 else (rows.y_edges if axis == 1 else rows.z_edges)
-        d = abs(ray.direction[axis])
-        if d != 0.0 and not _TAME_LOW < d < _TAME_HIGH:
-            return False
-        size = max(size, abs(ray.origin[axis]), abs(edges[0]), abs(edges[-1]))
-    return size < _TAME_HIGH
-
-
-# Tame rays: 64 children at a time.
+Axis = tuple[Lanes, Lanes]  # near and far times of four children
 
 
 def _later(times: Lanes) -> Lanes:
     return times + (times.magnitude() * _PAD + _UNDERFLOW)
 
 
-def _moving(b: Any, planes: Any, place: Any, ray: tuple[Any, Any, Any]) -> tuple[Lanes, Lanes]:
-    """Return near and far times of four children on an axis on which the ray moves."""
-    origin, inverse = splat(b, ray[0], 4), splat(b, ray[2], 4)
-    low = (planes.load(place, 4) - origin) * inverse
-    high = (planes.load(b.add(place, I64(1)), 4) - origin) * inverse
-    return lesser(low, high), _later(greater(low, high))
+class _Node:
+    """A node, and the numbers of a ray."""
+
+    def __init__(self, b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> None:
+        self.b, self.planes, self.places, self.numbers = b, planes, places, numbers
+        self.row = b.mul(turn, I64(NUMBERS))
+
+    def number(self, word: int, count: int = 4) -> Lanes:
+        """Return a number of the ray in all lanes."""
+        return splat(self.b, self.numbers.get(self.b.add(self.row, I64(word))), count)
+
+    def ways(self, axis: int) -> Axis:
+        """Return the way to the near and to the far planes of four children."""
+        place, origin = self.places[axis], self.number(ORIGIN + axis)
+        low, high = (self.planes.load(self.b.add(place, I64(k)), 4) for k in (0, 1))
+        return low - origin, high - origin
+
+    def times(self, axis: int) -> Axis:
+        """Return near and far times, in float64."""
+        b, (low, high), inverse = self.b, self.ways(axis), self.number(INVERSE + axis)
+        still = b.fcmp_ordered("==", self.direction(axis), F64(0.0))
+        within = (low <= 0.0) & (high >= 0.0)
+        last, first = constant(b, F64, 4, np.inf), constant(b, F64, 4, -np.inf)
+        near = Lanes(b, b.select(still, within.choose(first, last).value, (low * inverse).value))
+        return near, Lanes(b, b.select(still, within.choose(last, first).value, _later(high * inverse).value))
+
+    def direction(self, axis: int) -> Any:
+        return self.numbers.get(self.b.add(self.row, I64(DIRECTION + axis)))
+
+    def times32(self, axis: int) -> Axis:
+        """Return near and far times in float32; NaN where a face holds a ray that does not move."""
+        low, high = self.ways(axis)
+        near, far = low * self.number(INVERSE + axis), high * self.number(LONGER + axis)
+        return near.to(F32), far.to(F32)
 
 
-def _standing(b: Any, planes: Any, place: Any, ray: tuple[Any, Any, Any]) -> tuple[Lanes, Lanes]:
-    """Return near and far times of four children on an axis on which the ray may stand still."""
-    near, far = _moving(b, planes, place, ray)
-    origin, still = splat(b, ray[0], 4), b.fcmp_ordered("==", ray[1], F64(0.0))
-    within = (planes.load(place, 4) <= origin) & (origin <= planes.load(b.add(place, I64(1)), 4))
-    last, first = constant(b, F64, 4, np.inf), constant(b, F64, 4, -np.inf)
-    near = Lanes(b, b.select(still, within.choose(first, last).value, near.value))
-    return near, Lanes(b, b.select(still, within.choose(last, first).value, far.value))
+def _hit_bits(times: list[Axis], count: int) -> list[Lanes]:
+    """Return masks, in order, of 4 x 4 x 4 children between whose near and far times there is a time.
 
-
-def _hit_bits(b: Any, times: list[tuple[Lanes, Lanes]], start: Any, end: Any) -> Any:
-    """Return a bit for each of 4 x 4 x 4 children between whose near and far times there is a time."""
+    count: lanes of a mask.
+    """
     (near_x, far_x), (near_y, far_y), (near_z, far_z) = times
-    near_x, far_x = greater(near_x, splat(b, start, 4)), lesser(far_x, splat(b, end, 4))
-    near_yz = joined([greater(near_z, near_y.shuffled(near_y, [k] * 4)) for k in range(4)])
-    far_yz = joined([lesser(far_z, far_y.shuffled(far_y, [k] * 4)) for k in range(4)])
-    slices = []
+    rows = count // 4
+    all_z = [0, 1, 2, 3] * rows
+    near_yz, far_yz = [], []
+    for first in range(0, 4, rows):
+        picks = [first + k // 4 for k in range(count)]
+        near_yz.append(greater(near_z.permuted(all_z), near_y.permuted(picks)))
+        far_yz.append(lesser(far_z.permuted(all_z), far_y.permuted(picks)))
+    masks = []
     for k in range(4):
-        near = greater(near_yz, near_x.shuffled(near_x, [k] * 16))
-        slices.append(near <= lesser(far_yz, far_x.shuffled(far_x, [k] * 16)))
-    return b.bitcast(joined(slices).value, I64)  # one by one, LLVM would join them by slow instructions
+        near, far = near_x.permuted([k] * count), far_x.permuted([k] * count)
+        masks += [greater(n, near) <= lesser(f, far) for n, f in zip(near_yz, far_yz, strict=True)]
+    return masks
+
+
+def emit_hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+    """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
+    node = _Node(b, planes, places, numbers, turn)
+    start, end = node.number(START).to(F32), node.number(END).to(F32)
+    x, y, z = (node.times32(axis) for axis in range(3))
+    x, y = ((greater(near, start), lesser(far, end)) for near, far in (x, y))
+    found = None
+    for k, mask in enumerate(_hit_bits([x, y, z], 8)):
+        bits = b.shl(mask.mask(), I64(8 * k))
+        found = bits if found is None else b.or_(found, bits)
+    return found
 
 
 @vector_code(types.int64)
-def hit_moving(b: Any, planes: Any, places: Any, ray: Any, end: Any) -> Any:
-    """Return `hit_children` of a ray that moves on every axis."""
-    rays = zip(ray.origin, ray.direction, ray.inverse, strict=True)
-    times = [_moving(b, planes, *axis) for axis in zip(places, rays, strict=True)]
-    return _hit_bits(b, times, ray.start, end)
+def hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+    """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
+    return emit_hit_near(b, planes, places, numbers, turn)
 
 
 @vector_code(types.int64)
-def hit_children(b: Any, planes: Any, places: Any, ray: Any, end: Any) -> Any:
-    """Return a bit for each of a node's children that a tame ray may hit before `end`.
+def hit_tame(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+    """Return a bit for each of a node's children that a tame ray may hit.
 
     places: where the planes of the first child are, on each axis.
     """
-    rays = zip(ray.origin, ray.direction, ray.inverse, strict=True)
-    times = [_standing(b, planes, *axis) for axis in zip(places, rays, strict=True)]
-    return _hit_bits(b, times, ray.start, end)
+    node = _Node(b, planes, places, numbers, turn)
+    (near, far), y, z = (node.times(axis) for axis in range(3))
+    x = greater(near, node.number(START)), lesser(far, node.number(END))
+    # one by one, LLVM would join them by slow instructions
+    return b.bitcast(joined(_hit_bits([x, y, z], 16)).value, I64)
 
 
 # Other rays: quotients that may overflow.
@@ -127,19 +145,19 @@ def _wild_axis(planes: Any, place: int, o: float, d: float) -> tuple[float, floa
     low, high = planes[place], planes[place + 1]
     if d == 0.0:
         return (-np.inf, np.inf) if low <= o <= high else (np.inf, -np.inf)
-    first, last = (low, high) if d > 0.0 else (high, low)
-    return wild_times(first, o, d)[0], later(wild_times(last, o, d)[1])
+    return wild_times(low, o, d)[0], later(wild_times(high, o, d)[1])
 
 
 @device
-def hit_wild(planes: Any, places: Any, ray: GridRay, end: float) -> int:
-    """Return `hit_children` of any ray."""
+def hit_wild(planes: Any, places: Any, numbers: Any, turn: int) -> int:
+    """Return `hit_tame` of any ray."""
     found = 0
     for child in range(64):
-        near, far = ray.start, end
+        near, far = numbers[turn, START], numbers[turn, END]
         for axis in range(3):
             place = places[axis] + (child >> (4 - 2 * axis) & 3)
-            first, last = _wild_axis(planes, place, ray.origin[axis], ray.direction[axis])
+            o, d = numbers[turn, ORIGIN + axis], numbers[turn, DIRECTION + axis]
+            first, last = _wild_axis(planes, place, o, d)
             near, far = max(near, first), min(far, last)
         if near <= far:
             found |= 1 << child

@@ -101,7 +101,7 @@ def traverse_instances(
         node = int(scratch.node[top])
         if node < 0:
             above = Scratch(
-                scratch.node[top:], scratch.time[top:], scratch.slots, scratch.cells, scratch.visited
+                scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited, scratch.grid
             )
             time = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
             if math.isnan(time):

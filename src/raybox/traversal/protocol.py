@@ -94,6 +94,8 @@ class ExactHooks(NamedTuple):
     """(recorder, k) -> recorder: the state of ray k"""
     finish: Any = always_finished
     """(recorder, state, job, k) -> bool: write the result of ray k; False: there is no room"""
+    takes_turns: bool = False
+    """whether rays may take turns: results are written by `resolve`, and `start` may be called again"""
 
 
 class SegmentHooks(NamedTuple):
@@ -220,6 +222,11 @@ def finish(recorder: Recorder, state: Recorder, job: Job, k: int) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+def takes_turns(recorder: Recorder) -> bool:
+    """Return whether rays may take turns."""
+    raise NotImplementedError("compiled code only")
+
+
 def begin_segments(recorder: Any, k: int) -> Any:
     """Return the state of ray k, which is in no cell yet."""
     raise NotImplementedError("compiled code only")
@@ -261,7 +268,7 @@ _STUBS: dict[str, tuple[Any, ...]] = {
         has_unwritten,
     ),
     "packet": (write_packets, write_misses, has_room, prefetches_boxes, needs_rays64),
-    "exact": (resolve, start, finish),
+    "exact": (resolve, start, finish, takes_turns),
     "segments": (begin_segments, record_segment, end_segments, has_exact_times),
 }
 

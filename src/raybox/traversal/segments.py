@@ -36,7 +36,7 @@ from raybox.traversal.grid_axes import (
     next_tame,
     next_time,
 )
-from raybox.traversal.grid_nodes import is_tame
+from raybox.traversal.grid_rays import is_tame
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import begin_segments, end_segments, record_segment
 

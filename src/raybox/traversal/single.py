@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.bvh.cell_tree import MAX_LEVELS
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler.decorators import dispatch, exact_entry, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, vector_code
@@ -17,6 +16,7 @@ from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Mover, Ray, get_ray, is_empty
 from raybox.primitives.table import TABLE, finish_ray
+from raybox.traversal.grid_rays import GridScratch, make_grid_scratch
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
@@ -33,8 +33,8 @@ class Scratch(NamedTuple):
     node: Ints32  # the stack
     time: Floats32  # entry times of the nodes of the stack
     slots: Floats32  # entry times of a node's slots
-    cells: Ints  # (levels, 7): the stack of a tree of cells
     visited: Ints  # how many nodes were tested, and how many primitives were resolved
+    grid: GridScratch
 
 
 def make_scratch() -> Scratch:
@@ -43,8 +43,8 @@ def make_scratch() -> Scratch:
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
-        np.empty((MAX_LEVELS, 7), np.int64),
         np.zeros(2, np.int64),
+        make_grid_scratch(),
     )
 
 
@@ -203,8 +203,8 @@ def traverse(job: Job, k: int, recorder: Recorder, scratch: Scratch) -> None:
         traverse_ray(job.rows, job, ray, recorder, scratch)
 
 
-@exact_entry
-def traverse_rays(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Recorder) -> int:
+@inlined
+def traverse_one_by_one(_rows: Rows, job: Job, span: Any, scratch: Scratch, recorder: Recorder) -> int:
     """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
     for k in range(span[0], span[1]):
         state = start(recorder, k)
@@ -213,3 +213,27 @@ def traverse_rays(job: Job, span: tuple[int, int], scratch: Scratch, recorder: R
             return whole(k)
         finish_ray(job.rows, k)
     return whole(span[1])
+
+
+SPAN_TRAVERSALS: dict[type, Callable[..., Any]] = {}
+"""Traversals of many rays, by class of rows; `traverse_one_by_one` is that of all others."""
+
+
+def traverse_span(rows: Rows, job: Job, span: Any, scratch: Scratch, recorder: Recorder) -> int:
+    """Write the results of many rays, as the class of the rows requires; see `traverse_rays`."""
+    raise NotImplementedError("compiled code only")
+
+
+def _span_traversal_of(kind: type) -> Callable[..., Any] | None:
+    from raybox.traversal import grid  # noqa: F401  # registers its traversal
+
+    return SPAN_TRAVERSALS.get(kind, traverse_one_by_one if kind in TABLE else None)
+
+
+dispatch(traverse_span, _span_traversal_of, inline=True)
+
+
+@exact_entry
+def traverse_rays(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Recorder) -> int:
+    """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+    return traverse_span(job.rows, job, span, scratch, recorder)

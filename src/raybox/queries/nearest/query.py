@@ -178,7 +178,7 @@ QUERY = Query(
     hooks=Hooks(
         stream={NearestRecorder: stream.HOOKS},
         packet={NearestRecorder: packet.HOOKS},
-        exact={ExactNearest: ExactHooks(_resolve, _start)},
+        exact={ExactNearest: ExactHooks(_resolve, _start, takes_turns=True)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=merge_geometries,
