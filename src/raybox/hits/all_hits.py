@@ -13,12 +13,13 @@ from raybox.hits.hit_ids import PrimitiveIds, Source, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
+from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Floats, Ints, freeze
 
 
 @final
 @guard_class("__init__", "offsets", "index", "primitive", "t", "t_enter", "t_exit", "shape")
-class AllHits:
+class AllHits(HitTables):
     """All hits of all rays, in compressed rows: ray i has ``offsets[i]`` to ``offsets[i + 1]``.
 
     Fields are those of `Hits`, flat: rays are numbered in C order, whatever their shape. Each ray's hits are
@@ -114,6 +115,16 @@ class AllHits:
         product (1 below float64's normal numbers), the same bits on every machine.
         """
         return frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
+
+    @property
+    def _columns(self) -> Columns:
+        times = {"t": self._t, "t_enter": self.t_enter, "t_exit": self.t_exit, "length": self.lengths}
+        return number_columns(self._source, self, self.ray) | times
+
+    @property
+    def _first_columns(self) -> tuple[Columns, int]:
+        rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
+        return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
 
     def to_sparse(self, values: Any = "lengths") -> Any:
         """Return a sparse matrix with a row for each ray and a column for each primitive.

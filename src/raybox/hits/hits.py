@@ -10,12 +10,13 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
+from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 
 
 @final
 @guard_class("__init__", "index", "primitive", "t", "shape", "t_enter", "t_exit")
-class Hits:
+class Hits(HitTables):
     """One hit for each ray, in the shape of the rays.
 
     `Scene.first` adds an axis of k hits.
@@ -176,6 +177,16 @@ class Hits:
         uv = np.full((self._hit_id.size, 2), np.nan)
         derive(self._source, self._ray_of, self._hit_id.reshape(-1), "weights_of", uv)
         return frozen(uv.reshape(*self.shape, 2))
+
+    @property
+    def _columns(self) -> Columns:
+        columns = number_columns(self._source, self, self._ray_of)
+        points = np.ascontiguousarray(self.points.reshape(-1, self.points.shape[-1]).T)
+        return columns | {"t": self._t.reshape(-1)} | dict(zip("xyz", frozen(points), strict=False))
+
+    @property
+    def _first_columns(self) -> tuple[Columns, int]:
+        return self[first_indices(self.shape, HTML_ROWS)]._columns, self._hit_id.size
 
     def image(self, kind: str = "depth") -> Bytes:
         """Return a picture of hits of shape (height, width), a pixel for each.
