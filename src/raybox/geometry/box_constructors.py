@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import box_bounds as bounds
+from raybox.geometry import box_bounds
 from raybox.validation import Floats
 
 
@@ -44,7 +44,34 @@ class BoxConstructors:
         array([[-1., -1.],
                [ 4.,  4.]])
         """
-        return cls._of(*bounds.from_centers(centers, sizes))
+        return cls._of(*box_bounds.from_centers(centers, sizes))
+
+    @classmethod
+    def from_bounds(cls, bounds: Any) -> Self:
+        """Return boxes from one array or table: each row is a lower corner, followed by an upper one.
+
+        Parameters
+        ----------
+        bounds : array_like, shape (M, 2 * D), or table
+            ``min_x, min_y, [min_z], max_x, max_y, [max_z]``; one row of these is a single box. Of a table (a
+            data frame, a table of Arrow, a dict of columns), the columns with these names; others are
+            ignored.
+
+        Raises
+        ------
+        InvalidInput
+            If a row has neither 4 nor 6 numbers, a column is missing, or as for `Boxes`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes.from_bounds([[0, 0, 2, 1], [5, 5, 6, 6]]).sizes
+        array([[2., 1.],
+               [1., 1.]])
+        >>> rb.Boxes.from_bounds({"id": ["a"], "min_x": [0], "min_y": [0], "max_x": [2], "max_y": [1]})
+        Boxes(1, D=2)
+        """
+        return cls._of(*box_bounds.from_bounds(bounds))
 
     @classmethod
     def around(cls, points: Any, groups: Any) -> Self:
@@ -77,7 +104,7 @@ class BoxConstructors:
         """
         p, g = validation.rows(points, "points"), validation.integers(groups, "groups")
         validation.require_finite(p, "points", "point", "Drop those points")
-        return cls._of(*bounds.around(p, g))
+        return cls._of(*box_bounds.around(p, g))
 
     @classmethod
     def of_triangles(cls, vertices: Any, faces: Any) -> Self:
@@ -95,7 +122,7 @@ class BoxConstructors:
         >>> rb.Boxes.of_triangles([[0, 0, 5], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).sizes
         array([[1., 1., 5.]])
         """
-        return cls._of(*bounds.of_triangles(vertices, faces))
+        return cls._of(*box_bounds.of_triangles(vertices, faces))
 
     @classmethod
     def of_voxels(cls, occupancy: Any, *, origin: Any, pitch: Any) -> Self:
@@ -127,4 +154,4 @@ class BoxConstructors:
                [0. , 0.5],
                [0.5, 0.5]])
         """
-        return cls._of(*bounds.of_voxels(occupancy, origin, pitch))
+        return cls._of(*box_bounds.of_voxels(occupancy, origin, pitch))

@@ -54,9 +54,7 @@ class Boxes(BoxConstructors):
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
-        if not (low <= high).all():
-            bounds.refuse(low, high)
-        _made(self, low, high)
+        _made(self, *bounds.checked(low, high))
 
     @classmethod
     def _of(cls, lower: Floats, upper: Floats) -> "Boxes":
