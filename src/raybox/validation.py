@@ -142,6 +142,15 @@ def rows(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
     return found
 
 
+def halves(values: Floats) -> tuple[Floats, Floats]:
+    """Return the two halves of points of an even width, in C order; of an empty list, (0, 3) each."""
+    if values.shape == (0, 3):
+        return values, values.copy()
+    width = values.shape[-1] // 2
+    first, second = values[..., :width], values[..., width:]
+    return np.array(first, order="C"), np.array(second, order="C")
+
+
 def same_shape(found: Mapping[str, NDArray[Any]], way_out: str) -> None:
     """Raise `InvalidInput` unless all arrays have one shape."""
     if len({values.shape for values in found.values()}) > 1:

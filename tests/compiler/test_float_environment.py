@@ -73,7 +73,7 @@ STORED = {
     rb.Grid: "shape edges occupied ndim_space bounds rows",
     rb.Instances: "geometry transforms ndim_space rows",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
-    rb.AllHits: "__init__ offsets index primitive t t_enter t_exit",
+    rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",
     rb.SplitScene: "folder parts memory kind digest ndim_space",
     RayMeshIntersector: "",

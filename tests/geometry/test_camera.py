@@ -81,3 +81,92 @@ def test_a_far_or_tiny_camera_still_looks_ahead():
     for scale in (1e-300, 1e300):
         rays = rb.Rays.pinhole([0, 0, 0], [scale, 0, 0], up=[0, 0, scale], fov=90, width=1, height=1)
         assert rays.directions[0, 0].tolist() == [1, 0, 0]
+
+
+# Calibrated cameras
+
+K = [[2.0, 0.5, 1.0], [0, 4, 0.5], [0, 0, 1]]
+TURN = [[0, -1, 0], [0, 0, -1], [1, 0, 0]]  # looks along x, with z up
+
+
+def calibrated(K=K, R=TURN, t=(1, 2, 3), width=3, height=2, **options):
+    return rb.Rays.from_camera(K, R, t, width=width, height=height, **options)
+
+
+def test_a_calibrated_camera_by_hand():
+    rays = calibrated()
+    assert rays.shape == (2, 3)
+    # R x + t = 0: -y = -1, -z = -2, x = -3
+    assert (rays.origins == [-3, 1, 2]).all()
+    # row 0: y = (0 - 0.5) / 4 = -1/8, and x = (column - 1 + 0.5 / 8) / 2
+    assert rays.directions[0].tolist() == [[1, 0.46875, 0.125], [1, -0.03125, 0.125], [1, -0.53125, 0.125]]
+    assert rays.directions[1].tolist() == [[1, 0.53125, -0.125], [1, 0.03125, -0.125], [1, -0.46875, -0.125]]
+    assert (rays.t_min == 0).all()
+    assert (rays.t_max == np.inf).all()
+    column = calibrated(t=[[1], [2], [3]])
+    assert (column.origins == rays.origins).all()
+
+
+def test_opengl_turns_the_axes_of_the_camera():
+    flip = np.diag([1, -1, -1])
+    other = calibrated(R=flip @ TURN, t=flip @ [1, 2, 3], convention="opengl")
+    for name in ("origins", "directions"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(calibrated(), name))
+    ahead = calibrated(np.diag([1, 1, 1]), np.eye(3), [0, 0, 0], 1, 1, convention="opengl")
+    assert ahead.directions[0, 0].tolist() == [0, 0, -1]
+
+
+@given(st.integers(1, 9), st.integers(1, 9), hnp.arrays(float, (3, 3), elements=st.floats(-9, 9)))
+def test_points_of_rays_are_seen_in_their_pixels_at_depth_t(width, height, frame):
+    turn, upper = np.linalg.qr(frame)
+    if abs(np.diag(upper)).min() < 1e-3:
+        return
+    turn = turn * np.linalg.det(turn)
+    matrix = [[50.0, 3, 4], [0, 70, 2], [0, 0, 1]]
+    rays = rb.Rays.from_camera(matrix, turn, frame[0], width=width, height=height)
+    in_camera = rays.at(7.0) @ turn.T + frame[0]
+    assert np.allclose(in_camera[..., 2], 7, rtol=0, atol=1e-9)
+    pixels = (in_camera @ np.array(matrix).T) / in_camera[..., 2:]
+    assert np.allclose(pixels[..., 0], np.arange(width), atol=1e-9)
+    assert np.allclose(pixels[..., 1], np.arange(height)[:, None], atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [(5, 3), (4, 4), (1, 6)])
+def test_a_calibrated_camera_of_square_pixels_is_a_pinhole(size):
+    width, height = size
+    eye, target, up = np.array([3.0, -2, 5]), np.array([0.5, 4, 1]), np.array([0.1, 0.2, 1])
+    plain = rb.Rays.pinhole(eye, target, up=up, fov=50, width=width, height=height)
+    forward = (target - eye) / np.linalg.norm(target - eye)
+    right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
+    turn = np.array([right, np.cross(forward, right), forward])
+    f = height / 2 / tan(radians(25))
+    matrix = [[f, 0, (width - 1) / 2], [0, f, (height - 1) / 2], [0, 0, 1]]
+    rays = rb.Rays.from_camera(matrix, turn, -turn @ eye, width=width, height=height)
+    assert np.allclose(rays.origins, plain.origins, rtol=0, atol=1e-14)
+    assert np.allclose(rays.directions, plain.directions, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"K": np.eye(4)}, ["K must be finite and have shape (3, 3)"]),
+        ({"K": [[1, 0, nan], [0, 1, 0], [0, 0, 1]]}, ["K must be finite", "[[fx, skew, cx]"]),
+        ({"K": [[1, 0, 0], [0.1, 1, 0], [0, 0, 1]]}, ["K must be [[fx, skew, cx]"]),
+        ({"K": [[1, 0, 0], [0, -1, 0], [0, 0, 1]]}, ["above 0", "convention='opengl'"]),
+        ({"K": [[1, 0, 0], [0, 1, 0], [0, 0, 2]]}, ["K must be [[fx, skew, cx]"]),
+        ({"K": [[1e-300, 0, 1e300], [0, 1, 0], [0, 0, 1]]}, ["directions must be finite"]),
+        ({"R": [[0.1], [0.2], [0.3]]}, ["R must be finite and have shape (3, 3)", "cv2.Rodrigues"]),
+        ({"R": np.eye(3) * 2}, ["R must be a rotation"]),
+        ({"R": np.zeros((3, 3))}, ["R must be a rotation"]),
+        ({"R": np.diag([1, 1, -1])}, ["R must be a rotation", "right-handed"]),
+        ({"t": [[1, 2, 3]]}, ["t must be finite and have shape (3,) or (3, 1)"]),
+        ({"t": [1, 2, np.inf]}, ["t must be finite"]),
+        ({"width": 0}, ["width must be a whole number of pixels"]),
+        ({"convention": "blender"}, ["convention must be one of 'opencv', 'opengl'; got 'blender'"]),
+    ],
+)
+def test_an_invalid_calibration_is_refused(changes, words):
+    with pytest.raises(rb.InvalidInput) as caught:
+        calibrated(**changes)
+    for word in words:
+        assert word in str(caught.value)

@@ -145,6 +145,14 @@ def test_shapes_that_do_not_fit_are_named():
     assert "shape (..., 2)" in refusal(rb.Boxes([0, 0], [1, 1]).contains, [1, 2, 3])
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_truth_of_boxes_is_refused_and_they_iterate(count):
+    boxes = rb.Boxes(np.zeros((count, 2)), np.ones((count, 2)) + np.arange(count)[:, None])
+    with pytest.raises(rb.InvalidInput, match=r"ambiguous.*len\(boxes\) > 0.*\.hit\.any\(\)"):
+        bool(boxes)
+    assert [box.upper.tolist() for box in boxes] == [[[k + 1, k + 1]] for k in range(count)]
+
+
 def test_boxes_are_indexed_as_a_flat_list():
     boxes = rb.Boxes.from_centers(np.arange(10.0).reshape(5, 2), 1)
     mask = np.array([True, False, True, False, False])

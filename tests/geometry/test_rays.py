@@ -56,6 +56,12 @@ def refusal(*args, make=rb.Rays, **options):
     return str(caught.value)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3)])
+def test_truth_of_rays_is_refused(shape):
+    with pytest.raises(rb.InvalidInput, match=r"ambiguous.*rays\.shape.*\.hit\.any\(\)"):
+        bool(rays_of(shape))
+
+
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (0,), (2, 3), (2, 0, 3)])
 @pytest.mark.parametrize("t_max", [inf, 5, "each"])

@@ -18,7 +18,7 @@ RAYS = rb.Rays(RANDOM.random((4, 90, 3)), RANDOM.normal(size=(4, 90, 3)), t_max=
 
 def dense(hits, starts, columns, numbers):
     """Return the matrix, hit by hit."""
-    matrix = np.zeros((len(hits), columns))
+    matrix = np.zeros((len(hits.offsets) - 1, columns))
     for ray, geometry, index, number in zip(hits.ray, hits.geometry, hits.index, numbers, strict=True):
         matrix[ray, starts[geometry] + index] += number
     return matrix
@@ -45,7 +45,7 @@ def test_entries(values, geometry, starts, columns):
 def test_integrals_are_products(tmp_path):
     hits = rb.Scene(BOXES).all(RAYS)
     values = RANDOM.random(50)
-    sums = np.bincount(hits.ray, hits.lengths * values[hits.index], minlength=len(hits))
+    sums = np.bincount(hits.ray, hits.lengths * values[hits.index], minlength=len(hits.offsets) - 1)
     np.testing.assert_allclose(hits.to_sparse() @ values, sums, rtol=1e-14)
     counted = hits.to_sparse(np.ones(len(hits.index)))
     np.testing.assert_array_equal(counted.sum(axis=1), rb.Scene(BOXES).count(RAYS).ravel())

@@ -1,6 +1,7 @@
 """Boxes: axis-aligned, closed, possibly flat or unbounded."""
 
 import operator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, final
 
@@ -8,14 +9,16 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
+from raybox.errors import InvalidInput
 from raybox.geometry import box_bounds as bounds
+from raybox.geometry.box_constructors import BoxConstructors
 from raybox.geometry.rows import BoxRows, in_space
 from raybox.validation import Bools, Floats
 
 
 @final
 @guard_class("lower", "upper", "ndim_space", "rows")
-class Boxes:
+class Boxes(BoxConstructors):
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 
     Boxes are closed: faces, edges and corners belong to them, and a box may be flat, or a single point.
@@ -51,119 +54,11 @@ class Boxes:
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
-        if not (low <= high).all():
-            bounds.refuse(low, high)
-        _made(self, low, high)
+        _made(self, *bounds.checked(low, high))
 
     @classmethod
-    def from_centers(cls, centers: Any, sizes: Any) -> "Boxes":
-        """Return boxes from centres and sizes.
-
-        Bounds are centre -+ size/2, each rounded to float64.
-
-        Parameters
-        ----------
-        centers : array_like, shape (M, D)
-            Finite.
-        sizes : array_like, shape (M, D), (D,) or scalar
-            Edge lengths, not negative; may be infinite.
-
-        Raises
-        ------
-        InvalidInput
-            If shapes do not fit, a centre is not finite, or a size is negative or NaN.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Boxes.from_centers([[0, 0], [5, 5]], 2).lower
-        array([[-1., -1.],
-               [ 4.,  4.]])
-        """
-        return _made(object.__new__(cls), *bounds.from_centers(centers, sizes))
-
-    @classmethod
-    def around(cls, points: Any, groups: Any) -> "Boxes":
-        """Return the smallest box around each group of points.
-
-        Parameters
-        ----------
-        points : array_like, shape (P, D)
-            Finite.
-        groups : array_like of int, shape (P,)
-            The number of each point's box: 0 to G-1, in any order. Every number must occur;
-            ``np.unique(labels, return_inverse=True)[1]`` gives such numbers for any labels.
-
-        Returns
-        -------
-        Boxes
-            G boxes, box g around the points of group g.
-
-        Raises
-        ------
-        InvalidInput
-            If shapes do not fit, a point is not finite, or a group is negative or has no point.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Boxes.around([[0, 0], [5, 1], [2, 3]], [0, 1, 0]).upper
-        array([[2., 3.],
-               [5., 1.]])
-        """
-        p, g = validation.rows(points, "points"), validation.integers(groups, "groups")
-        validation.require_finite(p, "points", "point", "Drop those points")
-        return _made(object.__new__(cls), *bounds.around(p, g))
-
-    @classmethod
-    def of_triangles(cls, vertices: Any, faces: Any) -> "Boxes":
-        """Return the smallest box around each triangle.
-
-        Parameters
-        ----------
-        vertices : array_like, shape (V, 3)
-        faces : array_like of int, shape (F, 3)
-            As for `Mesh`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Boxes.of_triangles([[0, 0, 5], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).sizes
-        array([[1., 1., 5.]])
-        """
-        return _made(object.__new__(cls), *bounds.of_triangles(vertices, faces))
-
-    @classmethod
-    def of_voxels(cls, occupancy: Any, *, origin: Any, pitch: Any) -> "Boxes":
-        """Return one box for each occupied cell of a regular grid, in C order.
-
-        Cell ``(i, j, k)`` extends from origin + pitch*(i, j, k) to origin + pitch*(i+1, j+1, k+1). These
-        planes are computed once for each axis, so that neighbours share exactly the same face and no ray
-        passes between them.
-
-        Parameters
-        ----------
-        occupancy : array_like of bool or int, of 2 or 3 dimensions
-            Axis 0 is x; nonzero cells are occupied. The cells are ``np.argwhere(occupancy)``.
-        origin : array_like, shape (D,)
-            The lower corner of the grid.
-        pitch : array_like, scalar or shape (D,)
-            The size of a cell, above zero.
-
-        Raises
-        ------
-        InvalidInput
-            If shapes do not fit, occupancy is of floats, or a number is not finite.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Boxes.of_voxels([[True, True], [False, True]], origin=[0, 0], pitch=0.5).lower
-        array([[0. , 0. ],
-               [0. , 0.5],
-               [0.5, 0.5]])
-        """
-        return _made(object.__new__(cls), *bounds.of_voxels(occupancy, origin, pitch))
+    def _of(cls, lower: Floats, upper: Floats) -> "Boxes":
+        return _made(object.__new__(cls), lower, upper)
 
     @property
     def lower(self) -> Floats:
@@ -213,6 +108,15 @@ class Boxes:
 
     def __len__(self) -> int:
         return len(self._lower)
+
+    def __bool__(self) -> bool:
+        raise InvalidInput(
+            "bool() of boxes is ambiguous. Use len(boxes) > 0 for whether there are any, or "
+            "intersect(rays, boxes).hit.any() for whether rays hit them."
+        )
+
+    def __iter__(self) -> Iterator["Boxes"]:
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> "Boxes":
         """Return boxes by an integer (one box), slice, mask or list of integers."""

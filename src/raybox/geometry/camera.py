@@ -1,4 +1,4 @@
-"""Pinhole camera: a direction through the centre of every pixel."""
+"""Pinhole cameras: a direction through the centre of every pixel."""
 
 from math import hypot, isfinite, radians, tan
 from operator import index
@@ -12,6 +12,10 @@ from raybox.validation import Floats
 
 # radians between up and the view, below which rounding would decide the direction to the right
 _PARALLEL = 1e-9
+# how far R times its transpose may be from 1: calibrations in float32 are nearer
+_ORTHONORMAL = 1e-4
+# the signs of a camera's axes in OpenCV's: x to the right, y down, z along the view
+_AXES = {"opencv": np.array([1.0, 1.0, 1.0]), "opengl": np.array([1.0, -1.0, -1.0])}
 
 
 def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -24,6 +28,68 @@ def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -
     x = (2.0 * np.arange(width) + 1 - width) * (half / height)
     y = (height - 1 - 2.0 * np.arange(height)) * (half / height)
     return origin, forward + y[:, None, None] * above + x[:, None] * right
+
+
+def calibrated(K: Any, R: Any, t: Any, size: tuple[int, int], convention: str) -> tuple[Floats, Floats]:
+    """Return a camera's centre, and directions ``(height, width, 3)`` of depth 1, for `Rays.from_camera`."""
+    width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
+    camera_matrix = _camera_matrix(K)
+    pose = _rotation(R)
+    if convention not in _AXES:
+        raise InvalidInput(f"convention must be one of {', '.join(map(repr, _AXES))}; got {convention!r}.")
+    to_world = _inverse(pose * _AXES[convention][:, None])
+    move = _translation(t) * _AXES[convention]
+
+    (fx, skew, cx), (_, fy, cy), _ = camera_matrix.tolist()
+    right, down, forward = to_world.T
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
+        y = ((np.arange(height) - cy) / fy)[:, None]
+        x = (np.arange(width) - cx - skew * y) / fx
+        origin = 0.0 - (move[0] * right + move[1] * down + move[2] * forward)
+        return origin, forward + y[..., None] * down + x[..., None] * right
+
+
+def _camera_matrix(K: Any) -> Floats:
+    matrix = _finite(K, "K", ((3, 3),), "[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]")
+    below = [matrix[1, 0], *matrix[2].tolist()]
+    if below != [0, 0, 0, 1] or matrix[0, 0] <= 0 or matrix[1, 1] <= 0:
+        raise InvalidInput(
+            "K must be [[fx, skew, cx], [0, fy, cy], [0, 0, 1]] with fx and fy above 0; "
+            f"got {matrix.tolist()}. For a camera with y up, pass convention='opengl'."
+        )
+    return matrix
+
+
+def _rotation(R: Any) -> Floats:
+    matrix = _finite(R, "R", ((3, 3),), "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]")
+    is_orthonormal = np.abs(matrix @ matrix.T - np.eye(3)).max() <= _ORTHONORMAL
+    if not is_orthonormal or np.dot(matrix[0], np.cross(matrix[1], matrix[2])) < 0:
+        raise InvalidInput(
+            "R must be a rotation: its rows are the camera's axes, of length 1, perpendicular and "
+            f"right-handed; got {matrix.tolist()}. For a matrix from camera to world, pass its transpose."
+        )
+    return matrix
+
+
+def _translation(t: Any) -> Floats:
+    return _finite(t, "t", ((3,), (3, 1)), "the camera's R and t with x_camera = R x + t").reshape(3)
+
+
+def _finite(value: Any, name: str, shapes: tuple[tuple[int, ...], ...], meaning: str) -> Floats:
+    found = validation.floats(value, name)
+    if found.shape not in shapes or not validation.all_finite(found):
+        expected = " or ".join(map(str, shapes))
+        raise InvalidInput(
+            f"{name} must be finite and have shape {expected}; got {found.tolist()}. Pass {meaning}."
+        )
+    return found
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """Return the inverse of a matrix (3, 3), from products and sums alone."""
+    a, b, c = matrix
+    columns: Floats = np.array([np.cross(b, c), np.cross(c, a), np.cross(a, b)])
+    return columns.T / float(a @ columns[0])
 
 
 def _frame(eye: Any, target: Any, up: Any) -> tuple[Floats, Floats, Floats, Floats]:

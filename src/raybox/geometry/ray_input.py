@@ -9,6 +9,8 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.validation import Bools, Floats
 
+ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
+validation.freeze(ZERO, ONE, INF, MINUS_INF)
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 

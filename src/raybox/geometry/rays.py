@@ -9,19 +9,18 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import camera, ray_input
-from raybox.geometry.ray_input import RayArrays
+from raybox.geometry import ray_input
+from raybox.geometry.ray_constructors import RayConstructors
+from raybox.geometry.ray_input import INF, ZERO, RayArrays
 from raybox.geometry.rows import RayRows, in_space
 from raybox.validation import Floats
 
 _START = 0.0
-_ZERO, _INF, _MINUS_INF, _ONE = (np.array(number) for number in (_START, inf, -inf, 1.0))
-validation.freeze(_ZERO, _INF, _MINUS_INF, _ONE)
 
 
 @final
 @guard_class("origins", "directions", "t_min", "t_max", "shape", "ndim_space", "reshape", "rows")
-class Rays:
+class Rays(RayConstructors):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
     Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
@@ -65,93 +64,13 @@ class Rays:
     ) -> None:
         o = validation.points(origins, "origins")
         d = validation.points(directions, "directions")
-        low = _ZERO if t_min is _START else validation.floats(t_min, "t_min")
-        high = _INF if t_max is inf else validation.floats(t_max, "t_max")
+        low = ZERO if t_min is _START else validation.floats(t_min, "t_min")
+        high = INF if t_max is inf else validation.floats(t_max, "t_max")
         _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid))
 
     @classmethod
-    def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> "Rays":
-        """Return rays from start to end, with t from 0 to 1.
-
-        The direction is end - start, rounded to float64.
-
-        Parameters
-        ----------
-        starts, ends : array_like, shape (..., D)
-            Broadcast against each other.
-        invalid : {"raise", "miss"}
-            As for `Rays`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Rays.segments([1, 1], [4, 5]).directions
-        array([3., 4.])
-        """
-        start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
-        ray_input.common_shape(RayArrays(start, end, _ZERO, _ONE, "starts", "ends"))
-        with np.errstate(invalid="ignore", over="ignore"):
-            arrays = RayArrays(start, end - start, _ZERO, _ONE, "starts", "ends - starts")
-        return _made(object.__new__(cls), *ray_input.validated(arrays, invalid))
-
-    @classmethod
-    def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> "Rays":
-        """Return whole lines: rays with t from -inf to inf.
-
-        Parameters
-        ----------
-        points, directions : array_like, shape (..., D)
-            Broadcast against each other.
-        invalid : {"raise", "miss"}
-            As for `Rays`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Rays.lines([0, 0, 0], [0, 0, 1]).t_min
-        array(-inf)
-        """
-        p, d = validation.points(points, "points"), validation.points(directions, "directions")
-        arrays = RayArrays(p, d, _MINUS_INF, _INF, "points")
-        return _made(object.__new__(cls), *ray_input.validated(arrays, invalid))
-
-    @classmethod
-    def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> "Rays":
-        """Return a camera's rays, one through the centre of each pixel.
-
-        The camera is at ``eye`` and looks at ``target``.
-
-        Parameters
-        ----------
-        eye, target, up : array_like, shape (3,)
-            ``up`` points up in the picture; it need not be perpendicular to the view.
-        fov : float
-            The vertical field of view in degrees, between 0 and 180: from the top edge of the picture to its
-            bottom edge.
-        width, height : int
-            Pixels, square.
-
-        Returns
-        -------
-        Rays
-            Of shape (height, width), row 0 at the top, column 0 at the left. Every direction has the
-            component 1 along the view, so that **t is depth** (not distance).
-
-        Raises
-        ------
-        InvalidInput
-            If eye and target coincide, up is parallel to the view, fov or the size is out of range.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rays = rb.Rays.pinhole([0, 0, 0], [0, 5, 0], up=[0, 0, 1], fov=90, width=3, height=3)
-        >>> rays.shape, rays[1, 1].directions
-        ((3, 3), array([0., 1., 0.]))
-        """
-        origin, directions = camera.pinhole(eye, target, up, fov, (width, height))
-        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
-        return _made(object.__new__(cls), origins, directions, _ZERO, _INF)
+    def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> "Rays":
+        return _made(object.__new__(cls), origins, directions, t_min, t_max)
 
     @property
     def origins(self) -> Floats:
@@ -188,6 +107,12 @@ class Rays:
             raise TypeError("len() of a single ray, of shape (); reshape(1) makes it a list of one")
         return len(self._origins)
 
+    def __bool__(self) -> bool:
+        raise InvalidInput(
+            "bool() of rays is ambiguous. Use rays.shape for how many there are, or "
+            "scene.nearest(rays).hit.any() for whether they hit anything."
+        )
+
     def __iter__(self) -> Iterator["Rays"]:
         return (self[i] for i in range(len(self)))
 
@@ -201,7 +126,7 @@ class Rays:
         try:
             arrays = [values[rows] for values in (self._origins, self._directions)]
         except IndexError:
-            np.broadcast_to(_ZERO, self.shape)[index]  # the same error with the caller's number of axes
+            np.broadcast_to(ZERO, self.shape)[index]  # the same error with the caller's number of axes
             raise
         ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
         return _made(object.__new__(Rays), *(np.asarray(values, order="C") for values in (*arrays, *ranges)))
@@ -289,7 +214,7 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: st
     for `Rays`. finite: whether origins and directions are known to be finite.
     """
     o, d, low, high = arrays
-    ranged = RayArrays(o, d, _ZERO if low is None else low, _INF if high is None else high)
+    ranged = RayArrays(o, d, ZERO if low is None else low, INF if high is None else high)
     return _made(object.__new__(Rays), *ray_input.validated(ranged, invalid, finite))
 
 

@@ -1,36 +1,43 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from math import prod
+from typing import Any, final
 
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
+from raybox.errors import InvalidInput
 from raybox.hits.hit_ids import PrimitiveIds, Source, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
+from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
+from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Floats, Ints, freeze
 
 
-class RayHits(NamedTuple):
-    """All hits of one ray, nearest first: arrays of equal length."""
-
-    index: Ints  # type: ignore[assignment]  # hides the method of tuples
-    t: Floats
-    t_enter: Floats
-    t_exit: Floats
-    lengths: Floats
-    geometry: Ints
-    primitive: Ints
-
-
 @final
-@guard_class("__init__", "offsets", "index", "primitive", "t", "t_enter", "t_exit")
-class AllHits:
+@guard_class("__init__", "offsets", "index", "primitive", "t", "t_enter", "t_exit", "shape")
+class AllHits(HitTables):
     """All hits of all rays, in compressed rows: ray i has ``offsets[i]`` to ``offsets[i + 1]``.
 
-    Rays are numbered flat, in C order, whatever their shape. Each ray's hits are sorted by exact
-    (t, index). Fields are those of `Hits`.
+    Fields are those of `Hits`, flat: rays are numbered in C order, whatever their shape. Each ray's hits are
+    sorted by exact (t, index).
+
+    Indexing is NumPy's over the rays' shape, and `len` is its first number. The index of one ray gives its
+    `RayHits`, whose `len` is their number; slices, masks and other indices of several rays give `AllHits`,
+    with rays numbered anew.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
+    >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9], [0, 1]], [1, 0]))
+    >>> all_hits[0].index, [len(hits) for hits in all_hits]
+    (array([1, 0]), [2, 0, 2])
+    >>> all_hits[1:]
+    AllHits(shape=(2,), 2 hits)
     """
 
     def __init__(self, offsets: Ints, hit_id: Ints, t: Floats, source: Source) -> None:
@@ -44,9 +51,18 @@ class AllHits:
     def _primitives(self) -> PrimitiveIds:
         return self._source.primitives_of(self._hit_id)
 
+    @cached_property
+    def _numbers(self) -> Ints:
+        return frozen(np.arange(prod(self.shape), dtype=np.int64).reshape(self.shape))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the rays."""
+        return self._source.rays.shape  # type: ignore[no-any-return]
+
     @property
     def offsets(self) -> Ints:
-        """First hit of each ray, shape (N + 1,)."""
+        """First hit of each of N rays, shape (N + 1,)."""
         return self._offsets
 
     @property
@@ -100,6 +116,16 @@ class AllHits:
         """
         return frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
 
+    @property
+    def _columns(self) -> Columns:
+        times = {"t": self._t, "t_enter": self.t_enter, "t_exit": self.t_exit, "length": self.lengths}
+        return number_columns(self._source, self, self.ray) | times
+
+    @property
+    def _first_columns(self) -> tuple[Columns, int]:
+        rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
+        return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
+
     def to_sparse(self, values: Any = "lengths") -> Any:
         """Return a sparse matrix with a row for each ray and a column for each primitive.
 
@@ -135,18 +161,36 @@ class AllHits:
         return sparse_matrix(self, values, self._source.sizes)
 
     def __len__(self) -> int:
-        return len(self._offsets) - 1
+        if not self.shape:
+            raise TypeError("len() of a single ray, of shape (); all_hits[()] holds its hits")
+        return self.shape[0]
 
-    def __getitem__(self, ray: Any) -> RayHits:
-        """Return the hits of one ray.
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
 
-        ray: its flat number, or its index in the rays' shape.
-        """
-        shape = self._source.rays.shape
-        flat = int(np.ravel_multi_index(ray, shape)) if isinstance(ray, tuple) else range(len(self))[ray]
-        part = slice(self._offsets[flat], self._offsets[flat + 1])
-        names = RayHits._fields
-        return RayHits(*(getattr(self, name)[part] for name in names))
+    def __getitem__(self, index: Any) -> Any:
+        """Return the `RayHits` of one ray, or `AllHits` of several, by any NumPy index over `shape`."""
+        ray = self._numbers[index]
+        if not isinstance(ray, np.ndarray):
+            return RayHits(self, int(ray))
+        return self._of_rays(ray.reshape(-1), self._source.rays[index])
+
+    def _of_rays(self, ray: Ints, rays: Any) -> "AllHits":
+        """Return the hits of rays, given flat numbers of them and these rays in their shape."""
+        first = self._offsets[ray]
+        counts = self._offsets[ray + 1] - first
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
+        # of other sources than those of parts, positions are not read
+        position = self._source.positions(self._hit_id.size)[rows] if self._source.picked else None
+        source = self._source._replace(rays=rays, position=position)
+        return AllHits(offsets, self._hit_id[rows], self._t[rows], source)
+
+    def __bool__(self) -> bool:
+        raise InvalidInput(
+            f"bool() of all hits of rays of shape {self.shape} is ambiguous. Use len(all_hits.index) > 0, or "
+            "scene.nearest(rays).hit.any()."
+        )
 
     def __repr__(self) -> str:
-        return f"AllHits({len(self)} rays, {len(self._hit_id)} hits)"
+        return f"AllHits(shape={self.shape}, {len(self._hit_id)} hits)"

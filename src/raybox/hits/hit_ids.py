@@ -5,11 +5,12 @@ through those of the next. In `Instances` it counts through the first instance's
 one's. -1 is a miss.
 """
 
+from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, with_scratch
+from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, Rays, with_scratch
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact
 from raybox.validation import Bools, Floats, Ints, freeze
@@ -25,7 +26,10 @@ class PrimitiveIds(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Rays and geometries of hits; hit k is of ray ``(k // inner) * row + (k % inner) * column``."""
+    """Rays and geometries of the hits of a query.
+
+    Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
+    """
 
     rays: Any  # Rays or MovingBoxes
     parts: tuple[Any, ...]  # rows of each geometry, for kernels
@@ -35,10 +39,15 @@ class Source(NamedTuple):
     column: int = 0
     picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
+    position: Ints | None = None  # k of each hit, if these are some of a query's hits
+
+    def positions(self, size: int) -> Ints:
+        """Return k of each hit, its number among all hits of the query."""
+        return np.arange(size, dtype=np.int64) if self.position is None else self.position
 
     def ray_of(self, size: int) -> Ints:
         """Return the number of each hit's ray."""
-        k = np.arange(size, dtype=np.int64)
+        k = self.positions(size)
         return (k // self.inner) * self.row + (k % self.inner) * self.column
 
     def geometry_of(self, hit_id: Ints) -> Ints:
@@ -77,7 +86,7 @@ def frozen(values: A) -> A:
 
 def restored(kind: Any, source: Source, *arrays: Any) -> Any:
     """Return hits that were pickled or copied, read-only again."""
-    _freeze_all(source.parts)
+    _freeze_all((source.parts, source.position))
     return kind(*arrays, source)
 
 
@@ -104,16 +113,24 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
     loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python.
     """
     if source.picked:
-        hit_id = np.where(hit_id < 0, -1, np.arange(hit_id.size, dtype=np.int64))
+        hit_id = np.where(hit_id < 0, -1, source.positions(hit_id.size))
+    rays, ray_of = _only_rays(source.rays, ray_of)
     if len(source.parts) == 1:
-        _derive(source.rays, source.parts[0], (ray_of, hit_id), loop, *out)
+        _derive(rays, source.parts[0], (ray_of, hit_id), loop, *out)
         return
     for rows, start, stop in zip(source.parts, source.starts, (*source.starts[1:], 2**63 - 1), strict=True):
         own = np.flatnonzero((hit_id >= start) & (hit_id < stop))
         parts = [array[own] for array in out]
-        _derive(source.rays, rows, (ray_of[own], hit_id[own] - start), loop, *parts)
+        _derive(rays, rows, (ray_of[own], hit_id[own] - start), loop, *parts)
         for array, part in zip(out, parts, strict=True):
             array[own] = part
+
+
+def _only_rays(rays: Any, ray_of: Ints) -> tuple[Any, Ints]:
+    """Return the rays of some hits and their numbers; all rays where kernels read them without a copy."""
+    if not isinstance(rays, Rays) or rays.ndim_space == 3 or ray_of.size >= prod(rays.shape):
+        return rays, ray_of
+    return rays.reshape(-1)[ray_of], np.arange(ray_of.size, dtype=np.int64)
 
 
 def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:

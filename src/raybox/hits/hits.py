@@ -1,5 +1,6 @@
 """`Hits`, the result of queries that return one hit for each ray."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, final
 
@@ -9,12 +10,13 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
 from raybox.hits.image import Bytes, of_depth, of_index, of_normals
+from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 
 
 @final
 @guard_class("__init__", "index", "primitive", "t", "shape", "t_enter", "t_exit")
-class Hits:
+class Hits(HitTables):
     """One hit for each ray, in the shape of the rays.
 
     `Scene.first` adds an axis of k hits.
@@ -23,6 +25,19 @@ class Hits:
     rational arithmetic on the float64 input. Times are the exact ones rounded once to float64 (half a
     unit in the last place; beyond float64's range, infinite), in lengths of the ray's direction. Other
     fields are computed on first access. Arrays are read-only.
+
+    ``hits[i]``, slices, masks and every other NumPy index over `shape` give `Hits`; `len` is the first number
+    of the shape. ``bool(hits)`` is whether a single hit, of shape (), is one; for others it is an error.
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+    >>> hits = scene.nearest(rb.Rays([[0, 0], [4, 0], [0, 9]], [1, 0]))
+    >>> hits[1].t, hits[hits.hit].index
+    (array(1.), array([0, 1]))
+    >>> [int(hit.index) for hit in hits]
+    [0, 1, -1]
     """
 
     def __init__(self, hit_id: Ints, t: Floats, source: Source) -> None:
@@ -68,7 +83,26 @@ class Hits:
         return self._hit_id.shape
 
     def __len__(self) -> int:
-        return len(self._hit_id)
+        if not self.shape:
+            raise TypeError("len() of a single hit, of shape (); hits[None] is a list of one")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Hits"]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> "Hits":
+        """Return hits by any NumPy index over `shape`."""
+        hit_id, t, position = (
+            np.asarray(values[index], order="C") for values in (self._hit_id, self._t, self._positions)
+        )
+        return Hits(hit_id, t, self._source._replace(position=position.reshape(-1)))
+
+    def __bool__(self) -> bool:
+        if self.shape:
+            raise InvalidInput(
+                f"bool() of hits of shape {self.shape} is ambiguous. Use hits.hit.any() or hits.hit.all()."
+            )
+        return bool(self._hit_id >= 0)
 
     def __repr__(self) -> str:
         return f"Hits(shape={self.shape}, {int(self.hit.sum())} hit)"
@@ -77,6 +111,10 @@ class Hits:
     def hit(self) -> Bools:
         """Whether each ray hits anything."""
         return frozen(self._hit_id >= 0)
+
+    @cached_property
+    def _positions(self) -> Ints:
+        return frozen(self._source.positions(self._hit_id.size).reshape(self.shape))
 
     @property
     def _ray_of(self) -> Ints:
@@ -139,6 +177,16 @@ class Hits:
         uv = np.full((self._hit_id.size, 2), np.nan)
         derive(self._source, self._ray_of, self._hit_id.reshape(-1), "weights_of", uv)
         return frozen(uv.reshape(*self.shape, 2))
+
+    @property
+    def _columns(self) -> Columns:
+        columns = number_columns(self._source, self, self._ray_of)
+        points = np.ascontiguousarray(self.points.reshape(-1, self.points.shape[-1]).T)
+        return columns | {"t": self._t.reshape(-1)} | dict(zip("xyz", frozen(points), strict=False))
+
+    @property
+    def _first_columns(self) -> tuple[Columns, int]:
+        return self[first_indices(self.shape, HTML_ROWS)]._columns, self._hit_id.size
 
     def image(self, kind: str = "depth") -> Bytes:
         """Return a picture of hits of shape (height, width), a pixel for each.

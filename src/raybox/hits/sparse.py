@@ -23,7 +23,7 @@ def sparse_matrix(hits: Any, values: Any, sizes: tuple[int, ...]) -> Any:
     numbers = _entries(hits, values)
     starts = np.array([*accumulate(sizes[:-1], initial=0)], np.int64)
     columns = hits.index + starts[hits.geometry] if len(sizes) > 1 else hits.index
-    shape = (len(hits), sum(sizes))
+    shape = (len(hits.offsets) - 1, sum(sizes))
     matrix = import_module("scipy.sparse").csr_array((numbers, columns.copy(), hits.offsets.copy()), shape)
     matrix.sum_duplicates()
     return matrix

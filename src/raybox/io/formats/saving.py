@@ -119,19 +119,10 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
             for name, array in parts.items():
                 columns |= _flat_columns(name, array)
             return columns
-        case Hits():
-            rays = np.arange(content.index.size, dtype=np.int64)
-            columns = {"ray": rays, "index": content.index.ravel(), **_id_column(content.index.ravel(), ids)}
-            points = content.points.reshape(-1, content.points.shape[-1])
-            return columns | {"t": content.t.ravel()} | dict(zip("xyz", points.T, strict=False))
-        case AllHits():
-            columns = {
-                "ray": content.ray,
-                "index": content.index,
-                **_id_column(content.index, ids),
-                "t": content.t,
-            }
-            return columns | {"t_enter": content.t_enter, "t_exit": content.t_exit, "length": content.lengths}
+        case Hits() | AllHits():
+            columns = content.to_dict()
+            head = {name: columns.pop(name) for name in ("ray", "index")}
+            return head | _id_column(head["index"], ids) | columns
         case Mapping():
             return content
     raise InvalidInput(

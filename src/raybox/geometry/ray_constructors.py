@@ -1,0 +1,191 @@
+"""Constructors of `Rays`: segments, lines and cameras."""
+
+from math import inf
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from raybox import validation
+from raybox.compiler.float_environment import guard_class
+from raybox.geometry import camera, ray_input
+from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, RayArrays
+from raybox.validation import Floats
+
+
+@guard_class()
+class RayConstructors:
+    """The class methods of `Rays`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Self:
+        """Return rays of valid, C-ordered arrays, which are frozen."""
+        raise NotImplementedError
+
+    @classmethod
+    def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> Self:
+        """Return rays from start to end, with t from 0 to 1.
+
+        The direction is end - start, rounded to float64.
+
+        Parameters
+        ----------
+        starts, ends : array_like, shape (..., D)
+            Broadcast against each other.
+        invalid : {"raise", "miss"}
+            As for `Rays`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.segments([1, 1], [4, 5]).directions
+        array([3., 4.])
+        """
+        start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
+        ray_input.common_shape(RayArrays(start, end, ZERO, ONE, "starts", "ends"))
+        with np.errstate(invalid="ignore", over="ignore"):
+            arrays = RayArrays(start, end - start, ZERO, ONE, "starts", "ends - starts")
+        return cls._of(*ray_input.validated(arrays, invalid))
+
+    @classmethod
+    def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> Self:
+        """Return whole lines: rays with t from -inf to inf.
+
+        Parameters
+        ----------
+        points, directions : array_like, shape (..., D)
+            Broadcast against each other.
+        invalid : {"raise", "miss"}
+            As for `Rays`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.lines([0, 0, 0], [0, 0, 1]).t_min
+        array(-inf)
+        """
+        p, d = validation.points(points, "points"), validation.points(directions, "directions")
+        arrays = RayArrays(p, d, MINUS_INF, INF, "points")
+        return cls._of(*ray_input.validated(arrays, invalid))
+
+    @classmethod
+    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: str = "raise") -> Self:
+        """Return rays from one array: each row is an origin, followed by a direction.
+
+        Parameters
+        ----------
+        rays : array_like, shape (..., 2 * D)
+            ``ox, oy, [oz], dx, dy, [dz]``.
+        t_min, t_max, invalid
+            As for `Rays`.
+
+        Raises
+        ------
+        InvalidInput
+            If the last axis has neither 4 nor 6 numbers, or as for `Rays`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Rays.from_array([[0, 0, 5, 1, 0, 0], [1, 1, 1, 0, 0, 2]]).directions
+        array([[1., 0., 0.],
+               [0., 0., 2.]])
+        """
+        found = validation.points(rays, "rays", (4, 6))
+        origins, directions = validation.halves(found)
+        low, high = validation.floats(t_min, "t_min"), validation.floats(t_max, "t_max")
+        return cls._of(*ray_input.validated(RayArrays(origins, directions, low, high), invalid))
+
+    @classmethod
+    def from_camera(
+        cls,
+        K: Any,
+        R: Any,
+        t: Any,
+        *,
+        width: int,
+        height: int,
+        convention: Literal["opencv", "opengl"] = "opencv",
+    ) -> Self:
+        """Return the rays of a calibrated camera, one through the centre of each pixel.
+
+        A point X of the world is at ``R @ X + t`` in the camera's axes, and is seen at ``K @ (R @ X + t)`` in
+        homogeneous pixels, as OpenCV defines them, without distortion. The centre of the pixel in column i
+        and row j has the pixel coordinates (i, j): the middle of a picture is at cx = (width - 1) / 2. If K
+        counts from the corner of the first pixel (COLMAP: cx = width / 2), subtract 0.5 from cx and cy.
+
+        Parameters
+        ----------
+        K : array_like, shape (3, 3)
+            ``[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]``, in pixels.
+        R : array_like, shape (3, 3)
+            The rotation from the world to the camera.
+        t : array_like, shape (3,) or (3, 1)
+            The translation from the world to the camera. The camera's centre is ``-R.T @ t``.
+        width, height : int
+            Pixels.
+        convention : {"opencv", "opengl"}
+            The camera's axes. "opencv": x to the right, y down, z along the view. "opengl": x to the right, y
+            up, z against the view. Pixels are numbered alike: rows downwards.
+
+        Returns
+        -------
+        Rays
+            Of shape (height, width), row 0 at the top, column 0 at the left. Every direction has the
+            component 1 along the view, so that **t of rays and hits is depth**, OpenCV's z (not distance).
+
+        Raises
+        ------
+        InvalidInput
+            If K is of another form, R is no rotation, or a number is not finite.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> K, R = [[2, 0, 1], [0, 2, 1], [0, 0, 1]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+        >>> rays = rb.Rays.from_camera(K, R, [0, 0, 5], width=3, height=3)
+        >>> rays.origins[0, 0], rays.directions[0, 2]
+        (array([ 0.,  0., -5.]), array([ 0.5, -0.5,  1. ]))
+        """
+        origin, directions = camera.calibrated(K, R, t, (width, height), convention)
+        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
+        return cls._of(*ray_input.validated(RayArrays(origins, directions, ZERO, INF), "raise"))
+
+    @classmethod
+    def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> Self:
+        """Return a camera's rays, one through the centre of each pixel.
+
+        The camera is at ``eye`` and looks at ``target``.
+
+        Parameters
+        ----------
+        eye, target, up : array_like, shape (3,)
+            ``up`` points up in the picture; it need not be perpendicular to the view.
+        fov : float
+            The vertical field of view in degrees, between 0 and 180: from the top edge of the picture to its
+            bottom edge.
+        width, height : int
+            Pixels, square.
+
+        Returns
+        -------
+        Rays
+            Of shape (height, width), row 0 at the top, column 0 at the left. Every direction has the
+            component 1 along the view, so that **t is depth** (not distance).
+
+        Raises
+        ------
+        InvalidInput
+            If eye and target coincide, up is parallel to the view, fov or the size is out of range.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rays = rb.Rays.pinhole([0, 0, 0], [0, 5, 0], up=[0, 0, 1], fov=90, width=3, height=3)
+        >>> rays.shape, rays[1, 1].directions
+        ((3, 3), array([0., 1., 0.]))
+        """
+        origin, directions = camera.pinhole(eye, target, up, fov, (width, height))
+        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
+        return cls._of(origins, directions, ZERO, INF)

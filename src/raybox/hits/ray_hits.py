@@ -1,0 +1,100 @@
+"""`RayHits`, all hits of one ray."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.hits.hit_ids import frozen
+from raybox.validation import Floats, Ints
+
+if TYPE_CHECKING:
+    from raybox.hits.all_hits import AllHits
+
+
+@final
+class RayHits:
+    """All hits of one ray, nearest first: ``all_hits[i]``. Fields are those of `AllHits`.
+
+    `len` is the number of hits. A NumPy index over them gives `RayHits`: ``hits[0]`` is the nearest one, with
+    fields of shape ().
+
+    Examples
+    --------
+    >>> import raybox as rb
+    >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
+    >>> hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))[0]
+    >>> len(hits), hits.index, hits[0].t
+    (2, array([1, 0]), array(2.))
+    """
+
+    __slots__ = ("_all_hits", "_ray", "_rows")
+
+    def __init__(self, all_hits: "AllHits", ray: int, rows: Any = slice(None)) -> None:
+        # rows: a slice or array of numbers among the hits of the ray
+        self._all_hits, self._ray, self._rows = all_hits, ray, rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        place = np.unravel_index(self._ray, self._all_hits.shape)
+        return RayHits, (self._all_hits[(None, *place)], 0, self._rows)  # without the hits of other rays
+
+    def _values(self, field: str) -> NDArray[Any]:
+        first, last = self._all_hits.offsets[self._ray : self._ray + 2]
+        values: NDArray[Any] = getattr(self._all_hits, field)[first:last]
+        return frozen(values[self._rows])
+
+    @property
+    def index(self) -> Ints:
+        """Row of each hit. For `Instances`, the instance."""
+        return self._values("index")
+
+    @property
+    def t(self) -> Floats:
+        """First contact on the ray: at or after t_min."""
+        return self._values("t")
+
+    @property
+    def t_enter(self) -> Floats:
+        """The t at which the whole line enters the primitive, unclamped."""
+        return self._values("t_enter")
+
+    @property
+    def t_exit(self) -> Floats:
+        """The t at which the whole line leaves the primitive, unclamped."""
+        return self._values("t_exit")
+
+    @property
+    def lengths(self) -> Floats:
+        """The length in space of the path inside each box, within the ray's range."""
+        return self._values("lengths")
+
+    @property
+    def geometry(self) -> Ints:
+        """Number of the geometry of each hit."""
+        return self._values("geometry")
+
+    @property
+    def primitive(self) -> Ints:
+        """Row of the geometry of `Instances` of each hit; otherwise `index`."""
+        return self._values("primitive")
+
+    def __len__(self) -> int:
+        if not self.t.ndim:
+            raise TypeError("len() of a single hit")
+        return len(self.t)
+
+    def __bool__(self) -> bool:
+        return self.t.size > 0
+
+    def __iter__(self) -> Iterator["RayHits"]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, index: Any) -> "RayHits":
+        """Return hits by any NumPy index over the hits of the ray."""
+        first, last = self._all_hits.offsets[self._ray : self._ray + 2]
+        rows = np.arange(last - first)[self._rows][index]
+        return RayHits(self._all_hits, self._ray, frozen(rows))
+
+    def __repr__(self) -> str:
+        return f"RayHits({self.t.size} hits)"

@@ -1,0 +1,149 @@
+"""Hits as columns: dicts of arrays, tables of Arrow, frames of pandas, and HTML."""
+
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.compiler.float_environment import guard_class, in_default_environment
+from raybox.errors import RayboxError
+from raybox.geometry import InstanceRows
+from raybox.hits.hit_ids import Source, frozen
+
+HTML_ROWS = 8  # that a notebook shows
+Columns = dict[str, NDArray[Any]]
+
+
+@guard_class()
+class HitTables:
+    """Methods that return hits as columns."""
+
+    @property
+    def _columns(self) -> Columns:
+        """The columns of all hits, flat."""
+        raise NotImplementedError
+
+    @property
+    def _first_columns(self) -> tuple[Columns, int]:
+        """The columns of the first hits, `HTML_ROWS` or more if there are, and the number of all."""
+        raise NotImplementedError
+
+    def to_dict(self) -> Columns:
+        """Return the hits as named columns, with the names of files that `raybox cast` writes.
+
+        Returns
+        -------
+        dict of ndarray, of one length, read-only
+            Of `Hits` ``ray index t x y [z]``: a row for each ray (and each of k hits), flat; for a miss index
+            is -1, t +inf and the point NaN. ``ray`` is the flat number of the ray in the query. Of `AllHits`
+            ``ray index t t_enter t_exit length``: a row for each hit. After ``index`` follow ``geometry`` in
+            a scene of several, and ``primitive`` with `Instances`.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.nearest(rb.Rays([[0, 0], [0, 9]], [1, 0])).to_dict()["x"]
+        array([ 2., nan])
+        """
+        return self._columns
+
+    def to_arrow(self) -> Any:
+        """Return the hits as a table of Arrow, with the columns of `to_dict`; points of misses are null.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        RayboxError
+            If pyarrow is not installed.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.all(rb.Rays([0, 0], [1, 0])).to_arrow()["length"].to_pylist()
+        [1.0, 1.0]
+        """
+        arrow = _required("pyarrow", "arrow", "to_arrow")
+        columns = self._columns
+        missed = columns["index"] < 0
+        return arrow.table(
+            {
+                name: arrow.array(values, mask=missed if name in ("x", "y", "z") else None)
+                for name, values in columns.items()
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the hits as a data frame, with the columns of `to_dict`.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        RayboxError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]]))
+        >>> scene.nearest(rb.Rays([[0, 0], [0, 9]], [1, 0])).to_pandas()
+           ray  index    t    x    y
+        0    0      0  2.0  2.0  0.0
+        1    1     -1  inf  NaN  NaN
+        """
+        return _required("pandas", "pandas", "to_pandas").DataFrame(self._columns)
+
+    @in_default_environment
+    def _repr_html_(self) -> str:
+        columns, count = self._first_columns
+        shown = [values[:HTML_ROWS].tolist() for values in columns.values()]
+        rows = [_row(map(_text, row), "td") for row in zip(*shown, strict=True)]
+        rest = count - len(rows)
+        more = f"<p>{rest:,} more rows</p>" if rest else ""
+        table = f"<table>{_row(columns, 'th')}{''.join(rows)}</table>"
+        return f"<div><p>{escape(repr(self))}</p>{table}{more}</div>"
+
+
+def number_columns(source: Source, hits: Any, ray: NDArray[Any]) -> Columns:
+    """Return the columns of numbers: ray and index; geometry and primitive where they say more."""
+    columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
+    if len(source.parts) > 1:
+        columns["geometry"] = hits.geometry.reshape(-1)
+    if any(isinstance(rows, InstanceRows) for rows in source.parts):
+        columns["primitive"] = hits.primitive.reshape(-1)
+    return columns
+
+
+def first_indices(shape: tuple[int, ...], count: int) -> Any:
+    """Return an index over a shape that gives its first `count` elements, flat."""
+    if not shape:
+        return None
+    return np.unravel_index(np.arange(min(count, prod(shape))), shape)
+
+
+def _required(module: str, extra: str, method: str) -> Any:
+    """Return an optional package; raise `RayboxError` with the command that installs it."""
+    if find_spec(module) is None:
+        raise RayboxError(
+            f"{method} needs {module}, which is not installed; run: pip install 'raybox[{extra}]'"
+        )
+    return import_module(module)
+
+
+def _text(value: float) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _row(cells: Any, tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
