@@ -70,9 +70,9 @@ def test_check_finds_a_tree_of_other_cells(grid):
     scene = rb.Scene(grid)
     scene.check()
     (part,) = scene._parts
-    masks = part.tree.masks.copy()
-    masks[-1] ^= 1
-    scene._parts = (part._replace(tree=part.tree._replace(masks=masks)),)
+    nodes = part.tree.nodes.copy()
+    nodes[-1, cell_tree.MASK] ^= 1
+    scene._parts = (part._replace(tree=part.tree._replace(nodes=nodes)),)
     with pytest.raises(rb.RayboxError, match="its cells are not the occupied ones"):
         scene.check()
 
