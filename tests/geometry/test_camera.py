@@ -117,7 +117,7 @@ def test_opengl_turns_the_axes_of_the_camera():
 
 
 @given(st.integers(1, 9), st.integers(1, 9), hnp.arrays(float, (3, 3), elements=st.floats(-9, 9)))
-def test_points_of_rays_are_in_their_pixels_at_depth_t(width, height, frame):
+def test_points_of_rays_project_to_their_pixels_at_depth_t(width, height, frame):
     turn, upper = np.linalg.qr(frame)
     if abs(np.diag(upper)).min() < 1e-3:
         return

@@ -6,7 +6,7 @@ joined in a fixed order, so that the tree is the same, bit for bit, for any numb
 `raybox.bvh.hilbert_build` for the whole tree.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from raybox.bvh.reinsertion import build_best
 from raybox.bvh.sah_build import build_nodes, make_workspace
 from raybox.bvh.sah_parallel import BuildTask, PartRows, build_top
 
-QUALITIES = ("fast", "balanced", "best")
+Quality = Literal["fast", "balanced", "best"]
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
 _CHUNK = 2**15
 _TASK = 2**14  # a part of at most so many boxes is not split by several threads
 _TASKS = 16  # a part has at most one in so many of all boxes; smaller parts make the top slow

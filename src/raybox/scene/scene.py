@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from raybox.bvh.build import Quality
 from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.errors import InvalidInput
@@ -60,12 +61,12 @@ class Scene(QueryMethods):
     """
 
     def __init__(
-        self, geometry: Geometry | list[Geometry], *, quality: str = "balanced", workers: int = -1
+        self, geometry: Geometry | list[Geometry], *, quality: Quality = "balanced", workers: int = -1
     ) -> None:
         made = geometry_parts.make_all(geometry, quality, workers)
         self._set(isinstance(geometry, list | tuple), quality, made)
 
-    def _set(self, is_list: bool, quality: str, made: tuple[Part, ...]) -> None:
+    def _set(self, is_list: bool, quality: Quality, made: tuple[Part, ...]) -> None:
         self._is_list, self._quality, self._lock, self._parts = is_list, quality, Lock(), made
 
     @property
@@ -201,7 +202,7 @@ def state_of(scene: Scene) -> tuple[Part, str]:
     return part, scene._quality
 
 
-def restore(geometry: Bounded, tree: Tree, quality: str) -> Scene:
+def restore(geometry: Bounded, tree: Tree, quality: Quality) -> Scene:
     """Return a scene whose tree is built already."""
     scene = object.__new__(Scene)
     scene._set(False, quality, (geometry_parts.restored(geometry, tree, quality),))

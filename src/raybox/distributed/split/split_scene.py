@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from raybox import validation
-from raybox.bvh.build import QUALITIES
+from raybox.bvh.build import QUALITIES, Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
@@ -89,7 +89,7 @@ class SplitScene(QueryMethods):
         max_boxes: int | None = None,
         folder: Any = None,
         memory: int | None = None,
-        quality: str = "balanced",
+        quality: Quality = "balanced",
         workers: int = -1,
     ) -> None:
         size = part_size(parts, max_boxes)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
@@ -10,10 +11,35 @@ from raybox.io.formats.assembly import ACCEPTED, build
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error
 from raybox.io.formats.table import parse
 
+Paths = str | os.PathLike[str]
+
+
+@overload
+def load(
+    path: Paths,
+    *,
+    kind: Literal["rays"],
+    origin: tuple[float, ...] | None = None,
+    invalid: Literal["raise", "miss"] = "raise",
+) -> Rays: ...
+@overload
+def load(path: Paths, *, kind: Literal["scene"] | None = None, boxes: Literal[True]) -> Boxes: ...
+@overload
+def load(path: Paths, *, kind: Literal["scene"], boxes: Literal[False] = False) -> Boxes | Mesh: ...
+@overload
+def load(
+    path: Paths,
+    *,
+    kind: str | None = None,
+    origin: tuple[float, ...] | None = None,
+    boxes: bool = False,
+    invalid: str = "raise",
+) -> Boxes | Mesh | Rays: ...
+
 
 @in_default_environment
 def load(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,
@@ -68,7 +94,7 @@ def load(
 
 @in_default_environment
 def read(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,

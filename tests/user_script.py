@@ -1,0 +1,48 @@
+"""A user's script, which mypy checks by its strict rules: results, indices and files have types."""
+
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+
+import raybox as rb
+from raybox.hits import RayHits
+
+
+def pick(folder: Path) -> list[int]:
+    """Return the boxes that the rays of two files hit."""
+    scene = rb.Scene(rb.load(folder / "boxes.csv"), quality="fast")
+    rays = assert_type(rb.load(str(folder / "rays.csv"), kind="rays"), rb.Rays)
+    hits = assert_type(scene.nearest(rays), rb.Hits)
+    assert_type(hits[1:][0], rb.Hits)
+    return [int(hit.index) for hit in hits if hit]
+
+
+def sweep_lengths(scene: rb.Scene, rays: rb.Rays) -> dict[int, float]:
+    """Return the length inside boxes of each ray that hits any."""
+    lengths: dict[int, float] = {}
+    one: RayHits
+    for number, one in enumerate(scene.all(rays)):
+        if one:
+            lengths[number] = float(one.lengths.sum())
+    return lengths
+
+
+def make() -> tuple[rb.Boxes, rb.Rays]:
+    """Return boxes and rays of arrays."""
+    boxes = assert_type(rb.Boxes.from_bounds([[2, -1, 3, 1], [5, -1, 7, 1]]), rb.Boxes)
+    rays = assert_type(rb.Rays.from_array(np.array([[0.0, 0, 1, 0], [0, 9, 1, 0], [4, 0, 1, 0]])), rb.Rays)
+    return boxes[:2], rays[...]
+
+
+def camera() -> rb.Rays:
+    """Return the rays of a calibrated camera."""
+    matrix = [[2, 0, 1], [0, 2, 1], [0, 0, 1]]
+    return rb.Rays.from_camera(matrix, np.eye(3), [0, 0, 5], width=3, height=3, convention="opengl")
+
+
+def of_files(path: Path) -> tuple[int, int]:
+    """Return how many boxes and primitives a file holds."""
+    boxes = assert_type(rb.load(path, boxes=True), rb.Boxes)
+    scene = assert_type(rb.load(path, kind="scene"), rb.Boxes | rb.Mesh)
+    return len(boxes.lower), len(scene)
