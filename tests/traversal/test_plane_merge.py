@@ -115,6 +115,24 @@ def test_certain_cells_are_those_of_rational_arithmetic(kind):
     assert counts["undecided", True] < counts["certain", True], counts
 
 
+@pytest.mark.parametrize("kind", ["random", "map"])
+def test_ranges_that_begin_and_end_beside_planes(kind):
+    rng, found = np.random.default_rng([292, kind == "map"]), Counter()
+    cells = random_grid(kind, rng, (9, 8, 7))
+    rays, memory = random_rays(rng, cells, 1200), make_memory(cells.rows())
+    rays = rays[(rays.directions != 0.0).all(axis=1)][:300]
+    axis, rows = rng.integers(0, 3, (2, 300)), np.arange(300)
+    planes = [[rng.choice(cells.edges[a][[0, 0, -1, -1, 2, 3, 5]]) for a in row] for row in axis]
+    times = (planes - rays.origins[rows, axis]) / rays.directions[rows, axis]
+    for _ in range(2):
+        times = np.nextafter(times, times + rng.integers(-1, 2, times.shape))
+    for k in range(2):  # at the begin, and at the end
+        t_min, t_max = (times[0], np.inf) if k == 0 else (-np.inf, times[0])
+        beside = rb.Rays(rays.origins, rays.directions, t_min=t_min, t_max=t_max)
+        found.update(check_ray(cells, beside, r, memory) for r in range(300))
+    assert min(found["certain"], found["undecided"], found["outside"]) > 20, found
+
+
 def test_keys_order_like_times():
     rng = np.random.default_rng(291)
     times = np.concatenate(
