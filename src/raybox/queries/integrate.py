@@ -142,7 +142,7 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None
 
 QUERY = Query(
     name="integrate",
-    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
+    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, cells.ALL_HOOKS),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,

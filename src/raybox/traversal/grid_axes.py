@@ -44,6 +44,18 @@ def compare(one: CrossingTime, other: CrossingTime) -> int:
 
 
 @inlined
+def exact_time(axis: GridAxis, number: int) -> float:
+    """Return the time of a plane, rounded once."""
+    return time(axis.edges[number], axis.origin, axis.direction)
+
+
+@inlined
+def product_time(axis: GridAxis, number: int) -> float:
+    """Return the computed time of a plane, of a tame ray that moves on this axis."""
+    return (axis.edges[number] - axis.origin) * axis.inverse
+
+
+@inlined
 def _computed(recorder: Any, axis: GridAxis, number: int) -> float:
     """Return the time of a plane: rounded once, if the query needs that."""
     plane = axis.edges[number]
@@ -73,7 +85,7 @@ def clip(recorder: Any, axis: GridAxis, bounds: Any) -> tuple[CrossingTime, Cros
 
 
 @device
-def _interval_of(edges: Any, x: float) -> int:
+def interval_of(edges: Any, x: float) -> int:
     """Return the place of the last edge up to x, in the range of cells; any, if x is NaN."""
     last = edges.size - 2
     if not x > edges[0]:
@@ -98,8 +110,8 @@ def first_place(recorder: Any, axis: GridAxis, begin: CrossingTime, slack: float
     """Return the place on one axis just after begin, -1 outside of the grid."""
     edges, o, d = axis.edges, axis.origin, axis.direction
     if d == 0.0:
-        return _interval_of(edges, o) if edges[0] <= o <= edges[edges.size - 1] else -1
-    place, before = _interval_of(edges, o + begin.computed * d), 1 - axis.ahead
+        return interval_of(edges, o) if edges[0] <= o <= edges[edges.size - 1] else -1
+    place, before = interval_of(edges, o + begin.computed * d), 1 - axis.ahead
     near, far = _computed(recorder, axis, place + before), _computed(recorder, axis, place + axis.ahead)
     if near < begin.computed - slack and far > begin.computed + slack:
         return place

@@ -68,19 +68,32 @@ def later(t: float) -> float:
 
 
 @device
+def is_tame_grid(rows: Any) -> bool:
+    """Return whether products with 1/d are accurate for all planes of a grid, if the ray is tame."""
+    size = 0.0
+    for axis in range(3):
+        edges = rows.x_edges if axis == 0 else (rows.y_edges if axis == 1 else rows.z_edges)
+        size = max(size, abs(edges[0]), abs(edges[-1]))
+    return size < _TAME_HIGH
+
+
+@device
+def is_tame_ray(ray: Any) -> bool:
+    """Return whether products with 1/d are accurate for all planes of a tame grid."""
+    for axis in range(3):
+        d = abs(ray.direction[axis])
+        if (d != 0.0 and not _TAME_LOW < d < _TAME_HIGH) or not abs(ray.origin[axis]) < _TAME_HIGH:
+            return False
+    return True
+
+
+@device
 def is_tame(rows: Any, ray: Any) -> bool:
     """Return whether products with 1/d are accurate for all planes of a grid.
 
     Then neither differences nor products over- or underflow, other than to 2^-1074.
     """
-    size = 0.0
-    for axis in range(3):
-        edges = rows.x_edges if axis == 0 else (rows.y_edges if axis == 1 else rows.z_edges)
-        d = abs(ray.direction[axis])
-        if d != 0.0 and not _TAME_LOW < d < _TAME_HIGH:
-            return False
-        size = max(size, abs(ray.origin[axis]), abs(edges[0]), abs(edges[-1]))
-    return size < _TAME_HIGH
+    return is_tame_grid(rows) and is_tame_ray(ray)
 
 
 @inlined

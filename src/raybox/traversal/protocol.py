@@ -11,10 +11,11 @@ what the query makes of it; `UNDECIDED_INDEX` leaves the ray to the exact fallba
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from raybox.compiler.decorators import device, dispatch, no, yes
+from raybox.compiler.decorators import device, dispatch, inlined, no, yes
 from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.traversal.job import Job, Recorder
+from raybox.traversal.time_keys import Stretches, get, time_of
 from raybox.traversal.workspace import Order, PacketGroup, PacketRecorder, Span, Workspace
 
 
@@ -43,6 +44,20 @@ def always_room(_recorder: Recorder, _rays: int) -> bool:
 def always_finished(_recorder: Recorder, _state: Recorder, _job: Job, _k: int) -> bool:
     """Return that there was room for a ray's result, which is written already."""
     return True
+
+
+@device
+def prefetch_none(_recorder: Recorder, _item: int) -> None:
+    """Prefetch nothing."""
+
+
+@inlined
+def record_each(recorder: Any, state: Any, ray: Any, stretches: Stretches) -> Any:
+    """Record stretches one by one."""
+    for s in range(stretches.cell_count):
+        begin, end = time_of(get(stretches.keys, s)), time_of(get(stretches.keys, s + 1))
+        state = record_segment(recorder, state, ray, get(stretches.cells, s), begin, end)
+    return state
 
 
 class StreamHooks(NamedTuple):
@@ -107,6 +122,10 @@ class SegmentHooks(NamedTuple):
     """(recorder, state, ray, cell, t_enter, t_exit) -> state: record a stretch; t_enter <= t_exit"""
     end_segments: Any
     """(recorder, state, k) -> bool: write the result of ray k; False: there is no room"""
+    record_ray: Any = record_each
+    """(recorder, state, ray, stretches) -> state: record all stretches of a ray, in order"""
+    prefetch_cell: Any = prefetch_none
+    """(recorder, cell): prefetch what `record_segment` reads and writes of a cell"""
     has_exact_times: bool = False
     """whether times are rounded once; otherwise each is off by less than 2^-50 of itself"""
 
@@ -138,10 +157,7 @@ def record(recorder: Recorder, job: Job, workspace: Workspace, count: int) -> No
 
 
 def write_results(recorder: Recorder, job: Job, order: Order, workspace: Workspace, group: Span) -> bool:
-    """Write the results of a group and list its undecided rays; return whether there was room.
-
-    group: the first ray of the batch, and where in the order the group begins and ends.
-    """
+    """Write the results of a group, a span of the order, and list its undecided rays; return whether all fit."""
     raise NotImplementedError("compiled code only")
 
 
@@ -153,10 +169,7 @@ def add_candidate(recorder: Recorder, workspace: Workspace, count: int, ray: int
 def record_certain(
     recorder: Recorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], ray: int
 ) -> bool:
-    """Record that a ray hits the box in a slot for certain; return whether that is all there is to do.
-
-    spot: node, octant, slot.
-    """
+    """Record that a ray hits the box at a node, octant and slot for certain; return whether that is all."""
     raise NotImplementedError("compiled code only")
 
 
@@ -242,6 +255,16 @@ def end_segments(recorder: Any, state: Any, k: int) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+def record_ray(recorder: Any, state: Any, ray: Any, stretches: Stretches) -> Any:
+    """Record all stretches of a ray; return the new state."""
+    raise NotImplementedError("compiled code only")
+
+
+def prefetch_cell(recorder: Any, cell: int) -> None:
+    """Prefetch what is read and written of a cell."""
+    raise NotImplementedError("compiled code only")
+
+
 def has_exact_times(recorder: Any) -> bool:
     """Return whether the times of stretches are rounded once."""
     raise NotImplementedError("compiled code only")
@@ -269,7 +292,7 @@ _STUBS: dict[str, tuple[Any, ...]] = {
     ),
     "packet": (write_packets, write_misses, has_room, prefetches_boxes, needs_rays64),
     "exact": (resolve, start, finish, takes_turns),
-    "segments": (begin_segments, record_segment, end_segments, has_exact_times),
+    "segments": (begin_segments, record_segment, record_ray, end_segments, prefetch_cell, has_exact_times),
 }
 
 for _name, _stubs in _STUBS.items():

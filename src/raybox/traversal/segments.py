@@ -8,12 +8,15 @@ only on axes without movement. Planes crossed at one time are crossed at once: n
 *Begin* is t_min, or the time at which the last axis enters the grid; *end* is t_max, or the time at which the
 first axis leaves it. A time is computed as a product with 1/d, off by less than 2^-51 of itself. Times from
 begin to end are at most as large as the larger of these two, M. So computed times that differ by more than
-2^-49 M, the slack, are in exact order if the earlier one is of such a size, whatever the later one is. The
-loop goes on while the earliest of three next times is earlier by that than the two others, and than the end;
-otherwise `raybox.exact.predicate.order` decides. A plane is crossed before the end, so no place is outside.
+2^-49 M, the slack, are in exact order if one of them is of such a size, whatever the other is.
 
-Of rays that are not tame (`raybox.traversal.grid_nodes`), whose differences or quotients may overflow, the
-slack is infinite: the predicate decides every step.
+Most rays are cut in two steps: computed times are merged (`raybox.traversal.plane_merge`), then tested: if
+begin, the planes' times and end follow each other by more than the slack, their order is exact.
+
+Other rays are cut step by step. A loop goes on while the earliest of three next times is earlier by the slack
+than the two others, and than the end; otherwise `raybox.exact.predicate.order` decides. A plane is crossed
+before the end, so no place is outside. Of rays that are not tame (`raybox.traversal.grid_rays`), whose
+differences or quotients may overflow, the slack is infinite: the predicate decides every step.
 """
 
 from typing import Any, NamedTuple
@@ -36,9 +39,12 @@ from raybox.traversal.grid_axes import (
     next_tame,
     next_time,
 )
-from raybox.traversal.grid_rays import is_tame
+from raybox.traversal.grid_clip import INSIDE, OUTSIDE, course_of, scale_of
+from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import begin_segments, end_segments, record_segment
+from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
+from raybox.traversal.protocol import begin_segments, end_segments, record_ray, record_segment
+from raybox.traversal.time_keys import get, time_of
 
 
 class CutJob(NamedTuple):
@@ -47,6 +53,15 @@ class CutJob(NamedTuple):
     job: Job
     ray: Ray
     recorder: Any
+
+
+class GridSetup(NamedTuple):
+    """What is the same for all rays through a grid, and memory for one of them."""
+
+    scales: Any  # an `AxisScale` for each axis
+    tame: bool
+    masked: bool  # whether some cells are not recorded
+    memory: MergeMemory
 
 
 class GridPosition(NamedTuple):
@@ -167,11 +182,8 @@ def _cross_exact(
 
 
 @inlined
-def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
-    """Record the stretches of a ray in the cells of a grid, in order; return the query's state."""
-    d = ray.direction
-    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
-        return state
+def _cut_exact(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
+    """Record the stretches of a ray that moves, step by step; return the query's state."""
     tame = is_tame(job.rows, ray)
     x, y, z = axes = axes_of(job.rows, ray, tame)
 
@@ -207,14 +219,59 @@ def cut_ray(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
         at = then
 
 
+@inlined
+def _cut_certain(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> Any:
+    """Record the stretches of a tame ray if computed times prove their order.
+
+    Return whether they do, and the query's state.
+    """
+    axes = axes_of(job.rows, ray, True)
+    course = course_of(recorder, ray, axes, grid.scales)
+    if course.status != INSIDE or not has_room(grid.memory, course):
+        return course.status == OUTSIDE, state
+    stretches = merge(recorder, axes, course, grid.memory)
+    if not is_certain(stretches, course.slack):
+        return False, state
+    if not grid.masked:
+        return True, record_ray(recorder, state, ray, stretches)
+    for s in range(stretches.cell_count):
+        cell = get(stretches.cells, s)
+        if _is_recorded(job, cell):
+            begin, end = time_of(get(stretches.keys, s)), time_of(get(stretches.keys, s + 1))
+            state = record_segment(recorder, state, ray, cell, begin, end)
+    return True, state
+
+
+@inlined
+def _cut_ray(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> Any:
+    """Record the stretches of a ray in the cells of a grid, in order; return the query's state."""
+    d = ray.direction
+    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
+        return state
+    if grid.tame and is_tame_ray(ray):
+        done, state = _cut_certain(job, ray, recorder, state, grid)
+        if done:
+            return state
+    return _cut_exact(job, ray, recorder, state)
+
+
 @exact_entry
-def cut_rays(job: Job, span: Any, recorder: Any) -> int:
-    """Record the stretches of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+def _cut_rays(job: Job, span: Any, recorder: Any, memory: MergeMemory) -> int:
+    """Record the stretches of rays; see `cut_rays`."""
+    rows: Any = job.rows
+    scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
+    masked = rows.occupied.size > 0 or job.allowed.size > 0
+    grid = GridSetup(scales, is_tame_grid(rows), masked, memory)
     for k in range(span[0], span[1]):
         ray = get_ray(job.rays, k)
         state = begin_segments(recorder, k)
         if not is_empty(ray):
-            state = cut_ray(job, ray, recorder, state)
+            state = _cut_ray(job, ray, recorder, state, grid)
         if not end_segments(recorder, state, k):
             return whole(k)
     return whole(span[1])
+
+
+def cut_rays(job: Job, span: tuple[int, int], recorder: Any) -> int:
+    """Record the stretches of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+    return _cut_rays(job, span, recorder, make_memory(job.rows))

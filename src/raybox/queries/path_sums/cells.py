@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
+from numba import types
 
 from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.intrinsics import prefetch, vector_code
+from raybox.compiler.simd import F64, I64, constant, splat
+from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.ray import Ray
-from raybox.queries.path_sums.listed import near_one
-from raybox.queries.path_sums.sums import add_length, finish_ray, start_ray
+from raybox.queries.path_sums.speeds import with_speeds
+from raybox.queries.path_sums.sums import RaySums, add_length, finish_ray, prefetch_item, start_ray
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
+from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
 from raybox.validation import Floats
 
 
@@ -22,6 +26,21 @@ class CellRecorder(NamedTuple):
     sums: Any
     speeds: Floats
     """of each ray: the length of its direction"""
+
+
+class RaySumRecorder(NamedTuple):
+    """Sums of rays, of one channel: each stays in a register while its ray is cut."""
+
+    values: Any  # float64 (M, 1), or (0, 1): all are 1
+    results: Any  # float64 (rays, 1)
+    speeds: Floats
+
+
+class RaySum(NamedTuple):
+    """The sum of a ray so far, and the length of its direction."""
+
+    total: float
+    speed: float
 
 
 @device
@@ -43,12 +62,73 @@ def _end(recorder: CellRecorder, _state: int, k: int) -> bool:
     return True
 
 
-HOOKS = SegmentHooks(_begin, _record, _end)
+@inlined
+def _prefetch(recorder: CellRecorder, cell: int) -> None:
+    prefetch_item(recorder.sums, cell)
+
+
+HOOKS = SegmentHooks(_begin, _record, _end, prefetch_cell=_prefetch)
+
+
+@inlined
+def _begin_sum(recorder: RaySumRecorder, k: int) -> RaySum:
+    return RaySum(0.0, recorder.speeds[k])
+
+
+@inlined
+def _add_cell(
+    recorder: RaySumRecorder, state: RaySum, _ray: Ray, cell: int, t_enter: float, t_exit: float
+) -> RaySum:
+    value = recorder.values[cell, 0] if recorder.values.shape[0] > 0 else 1.0
+    more = (t_exit - t_enter) * state.speed * value if value != 0.0 else 0.0  # 0 times inf counts 0
+    return RaySum(state.total + more, state.speed)
+
+
+@vector_code(types.float64)
+def _sum_of(b: Any, values: Any, speed: Any, stretches: Any) -> Any:
+    """Return the sum of value times length over stretches, whose times are finite."""
+    lanes = PADDING + 1
+    total = Register(b, constant(b, F64, lanes, 0.0).value)
+    factor = splat(b, speed, lanes)
+    with loop(b, stretches.cell_count, lanes) as s:
+        begin, end = (times_of(stretches.keys.load(b.add(s, I64(k)), lanes)) for k in (0, 1))
+        cells = [stretches.cells.get(b.add(s, I64(k))) for k in range(lanes)]
+        total.value = (total.lanes + (end - begin) * factor * values.gather(cells)).value
+    low, high = total.lanes.halves()
+    both = low + high
+    return b.fadd(both.lane(0), both.lane(1))
+
+
+@inlined
+def _add_cells(recorder: RaySumRecorder, state: RaySum, _ray: Ray, stretches: Stretches) -> RaySum:
+    if recorder.values.shape[0] > 0:
+        return RaySum(_sum_of(recorder.values, state.speed, stretches), state.speed)
+    begin, end = get(stretches.keys, 0), get(stretches.keys, stretches.cell_count)
+    return RaySum((time_of(end) - time_of(begin)) * state.speed, state.speed)
+
+
+@inlined
+def _write_sum(recorder: RaySumRecorder, state: RaySum, k: int) -> bool:
+    recorder.results[k, 0] = state.total
+    return True
+
+
+@inlined
+def _prefetch_value(recorder: RaySumRecorder, cell: int) -> None:
+    if recorder.values.shape[0] > 0:
+        prefetch(recorder.values, cell)
+
+
+RAY_SUM_HOOKS = SegmentHooks(_begin_sum, _add_cell, _write_sum, _add_cells, _prefetch_value)
+
+ALL_HOOKS = {CellRecorder: HOOKS, RaySumRecorder: RAY_SUM_HOOKS}
 
 
 def add_cells(job: Job, sums: Any) -> None:
     """Add the stretches of all rays of a job to sums that have an entry for each ray."""
-    rays = near_one(job.rays)  # times are distances or less: no length over- or underflows on the way
-    speeds = np.sqrt(np.square(rays.directions).sum(axis=1))
-    speeds.flags.writeable = False
-    cut_rays(job._replace(rays=rays), (0, len(speeds)), CellRecorder(sums, speeds))
+    rows: Any = job.rows
+    rays, speeds = with_speeds(job.rays, rows)
+    recorder: Any = CellRecorder(sums, speeds)
+    if isinstance(sums, RaySums) and sums.results.shape[1] == 1:
+        recorder = RaySumRecorder(sums.values, sums.results, speeds)
+    cut_rays(job._replace(rays=rays), (0, len(speeds)), recorder)

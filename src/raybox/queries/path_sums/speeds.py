@@ -1,0 +1,66 @@
+"""Directions' lengths, and directions of other sizes scaled, so that no length over- or underflows."""
+
+from typing import Any
+
+import numpy as np
+
+from raybox.compiler.decorators import entry
+from raybox.geometry import GridRows, RayRows
+from raybox.queries.path_sums.listed import near_one
+from raybox.validation import Floats, freeze
+
+_LARGEST = 2.0**500  # of coordinates, for rays that stay as they are
+_LOWEST, _HIGHEST = 2.0**-20, 2.0**20  # of the largest component of their directions
+
+
+@entry
+def _write_speeds(rays: Any, speeds: Any) -> int:
+    """Write the lengths of directions, NaN for rays that must be scaled; return how many these are."""
+    others = 0
+    o, d = rays.origins, rays.directions
+    for k in range(speeds.size):
+        x, y, z = d[k, 0], d[k, 1], d[k, 2]
+        way, place = max(abs(x), abs(y), abs(z)), max(abs(o[k, 0]), abs(o[k, 1]), abs(o[k, 2]))
+        speeds[k] = np.sqrt(x * x + y * y + z * z)
+        if not (_LOWEST < way < _HIGHEST and place < _LARGEST):
+            speeds[k] = np.nan
+            others += 1
+    return others
+
+
+def with_speeds(rays: RayRows, grid: GridRows) -> tuple[RayRows, Floats]:
+    """Return rays, some of their directions scaled by powers of two, and the lengths of these directions.
+
+    A ray is scaled or not whatever the others are: so are the bits of its times.
+    """
+    speeds = np.empty(len(rays.origins))
+    edges = grid.x_edges, grid.y_edges, grid.z_edges
+    if max(abs(one[k]) for one in edges for k in (0, -1)) < _LARGEST:
+        count = _write_speeds(rays, speeds)
+    else:
+        speeds[:], count = np.nan, len(speeds)
+    if count:
+        others = np.flatnonzero(np.isnan(speeds))
+        rays = _scaled(rays, others)
+        speeds[others] = np.sqrt(np.square(rays.directions[others]).sum(axis=1))
+    freeze(speeds)
+    return rays, speeds
+
+
+def _scaled(rays: RayRows, numbers: Any) -> RayRows:
+    """Return rays of which some are scaled."""
+    count = len(rays.origins)
+    bounds = [np.broadcast_to(t, count) for t in (rays.t_min, rays.t_max)]
+    scaled = near_one(
+        rays._replace(
+            origins=rays.origins[numbers],
+            directions=rays.directions[numbers],
+            t_min=bounds[0][numbers],
+            t_max=bounds[1][numbers],
+        )
+    )
+    directions, t_min, t_max = rays.directions.copy(), bounds[0].copy(), bounds[1].copy()
+    directions[numbers], t_min[numbers], t_max[numbers] = scaled.directions, scaled.t_min, scaled.t_max
+    made = rays._replace(directions=directions, t_min=t_min, t_max=t_max)
+    freeze(*made)
+    return made

@@ -1,0 +1,58 @@
+"""Times as integers that order alike, and the stretches of a ray, by such keys."""
+
+from typing import Any, NamedTuple
+
+from numba import types
+
+from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.simd import F64, I64, Lanes
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+PADDING = 3
+
+
+class Stretches(NamedTuple):
+    """A ray's stretches in cells, each from one time to the next.
+
+    `PADDING` more follow, of length zero in the last cell, so that loops may take four at a time.
+    """
+
+    keys: Any  # int64: of the times at which they begin, and of that at which the last one ends
+    cells: Any  # int64
+    cell_count: int
+
+
+@vector_code(types.int64)
+def key_of(b: Any, t: Any) -> Any:
+    """Return the key of a time; -0.0 is before 0.0."""
+    bits = b.bitcast(t, I64)
+    return b.xor(bits, b.and_(b.ashr(bits, I64(63)), I64(HIGHEST)))
+
+
+@vector_code(types.float64)
+def time_of(b: Any, key: Any) -> Any:
+    """Return the time of a key."""
+    return b.bitcast(b.xor(key, b.and_(b.ashr(key, I64(63)), I64(HIGHEST))), F64)
+
+
+def keys_of(times: Lanes) -> Lanes:
+    """Return the keys of several times."""
+    bits = times.bits(I64)
+    return (bits < 0).choose(bits ^ HIGHEST, bits)
+
+
+def times_of(keys: Lanes) -> Lanes:
+    """Return the times of several keys."""
+    return (keys < 0).choose(keys ^ HIGHEST, keys).bits(F64)
+
+
+@vector_code(types.int64)
+def get(_b: Any, array: Any, place: Any) -> Any:
+    """Return an integer by its flat index; by others Numba would test whether it is negative."""
+    return array.get(place)
+
+
+@vector_code(types.void)
+def put(_b: Any, array: Any, place: Any, value: Any) -> None:
+    """Store an integer by its flat index, as `get`."""
+    array.put(value, place)
