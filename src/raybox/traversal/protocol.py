@@ -157,7 +157,7 @@ def record(recorder: Recorder, job: Job, workspace: Workspace, count: int) -> No
 
 
 def write_results(recorder: Recorder, job: Job, order: Order, workspace: Workspace, group: Span) -> bool:
-    """Write the results of a group, a span of the order, and list its undecided rays; return whether all fit."""
+    """Write the results of a group, a span of the order; list its undecided rays; return whether all fit."""
     raise NotImplementedError("compiled code only")
 
 
