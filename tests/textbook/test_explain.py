@@ -32,11 +32,11 @@ SLABS: where the line is between the two planes of each axis, in float64
      y  0.6666666666666666           2  0.6666666666666666    2  0.6666666666666666           1
      z                   -           -                -inf  inf  0.6666666666666666           1
   The line runs parallel to the planes of z, between them.
-  The slabs share t = 0.6666666666666666 to 1: the line meets the box.
+  The slabs share t = 0.6666666666666666 to 1: the line hits the box.
 
-CANDIDATE FACES: of each pair the one met first; the last of them is the way in, if there is one
-  x = 1  met at t = 0.5
-  y = 1  met at t = 0.6666666666666666  <- the last
+CANDIDATE FACES: of each pair the one crossed first; the last of them is the way in, if there is one
+  x = 1  crossed at t = 0.5
+  y = 1  crossed at t = 0.6666666666666666  <- the last
 
 VERDICTS: the textbook algorithms in float64, each by its own convention
   slab              hit  t = 0.6666666666666666       t in 0 to t_max; inside: t = 0
@@ -52,7 +52,7 @@ EXACT: hit at t = 0.6666666666666666
   point  (1.3333333333333333, 1, 2)
   face   y = 1, outward normal (0, -1, 0)
 
-Every verdict agrees with the exact answer to the same question.
+Every verdict agrees with the exact one.
 """
 
 
@@ -154,7 +154,7 @@ def test_the_page_states_where_float64_is_wrong():
         for verdict in found.verdicts:
             wrong = verdict.hit is not verdict.exact
             words = {True: "hit", False: "miss"}
-            sentence = f"{verdict.name} says {words[verdict.hit]}; the exact answer to its question is"
+            sentence = f"{verdict.name}: {words[verdict.hit]}; exact:"
             assert (sentence in page) == wrong == verdict.differs
             if wrong and (verdict.name, words[verdict.hit]) in wrongs:
                 wrongs[verdict.name, words[verdict.hit]] += 1

@@ -22,7 +22,7 @@ grid  lower       0  0
       upper       4  2
       cells       3  2
 
-STRETCHES: from cell to cell, through the plane that is met first, by exact times
+STRETCHES: from cell to cell, through the plane that is crossed first, by exact times
   cell  i  j  t begins  t ends             length  entered through
      0  0  0       0.5       1  1.118033988749895  x = 0
      3  1  1         1     1.5  1.118033988749895  x = 1 and y = 1 at once

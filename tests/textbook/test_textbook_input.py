@@ -25,10 +25,10 @@ def test_steps_as_text():
         "the origin is not past the way in, which counts: t = 0.5, point (1.5, 1)",
     )
     assert textbook.candidate_planes((0, 2, 0), (1, 0, 1), LOWER, UPPER, length=3).steps == (
-        "x: candidate x = 1, met at t = 1",
+        "x: candidate x = 1, crossed at t = 1",
         "y: the origin is between the planes; no candidate",
-        "z: candidate z = 1, met at t = 1",
-        "the last is x = 1, met in (1, 2, 1), on the box; hit",
+        "z: candidate z = 1, crossed at t = 1",
+        "the last is x = 1, crossed in (1, 2, 1), on the box; hit",
     )
     assert textbook.near_far((4, 0), (-1, 1), (1, 1), (2, 3)).steps == (
         "x: planes at 3 and 2; near 2, far 3",
@@ -37,7 +37,7 @@ def test_steps_as_text():
     )
     assert textbook.bounded_plane((0, 3), (0, -1), (0, 2), 2, length=4).steps == (
         "the whole way is (0, -4), and goes -8 along the normal",
-        "the plane is met at 0.5 of the way; hit",
+        "the plane is crossed at 0.5 of the way; hit",
     )
     assert textbook.moller_trumbore((1, 1, 1), (0, 0, -1), (0, 0, 0), (2, 0, 0), (0, 2, 0)).steps == (
         "determinant 4",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INVALID = ("raise", "miss")
 PER = ("length", "hit")  # of deposit: times the length inside, or times 1
 _ARRAYS = "values", "weights"
-_MET = {"all": "boxes met", "segments": "stretches", "deposit": "sums above or below zero"}
+_COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
 
 
 class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
@@ -172,10 +172,10 @@ def _load_array(path: str | None) -> Any:
 
 
 def _in_words(summary: dict[str, Any]) -> str:
-    met = _MET.get(summary["query"], "met something")
+    counted = _COUNTED.get(summary["query"], "hit something")
     out = "stdout" if summary["out"] == "-" else summary["out"]
     before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
     return (
         f"raybox: {summary['cast']:,} rays{before} into a scene of {summary['size']:,}: "
-        f"{summary['met']:,} {met}, in {summary['seconds']:.2f} s; written to {out}"
+        f"{summary['met']:,} {counted}, in {summary['seconds']:.2f} s; written to {out}"
     )

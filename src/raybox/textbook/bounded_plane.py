@@ -69,7 +69,7 @@ def bounded_plane(
         return BoundedPlane(False, inf, (*steps, f"the ray comes {reason}; miss"))
     t = (offset - _dot(n, o)) / towards
     hit = 0.0 <= t <= 1.0
-    steps.append(f"the plane is met at {number(t)} of the way; {'hit' if hit else 'not in 0 to 1, miss'}")
+    steps.append(f"the plane is crossed at {number(t)} of the way; {'hit' if hit else 'not in 0 to 1, miss'}")
     return BoundedPlane(hit, t if hit else inf, tuple(steps))
 
 

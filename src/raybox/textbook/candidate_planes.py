@@ -82,7 +82,7 @@ def candidate_planes(
             steps.append(f"{name}: the ray does not come nearer to {name} = {number(at)}; moving away")
             return CandidatePlanes(False, inf, Face(axis, at, inf), True, tuple(steps))
         candidates.append(Face(axis, at, (at - p) / q))
-        steps.append(f"{name}: candidate {name} = {number(at)}, met at t = {number(candidates[-1].t)}")
+        steps.append(f"{name}: candidate {name} = {number(at)}, crossed at t = {number(candidates[-1].t)}")
         if candidates[-1].t > length:
             steps.append(f"the ray ends before that, at t = {number(length)}; miss")
             return CandidatePlanes(False, inf, candidates[-1], False, tuple(steps))
@@ -96,6 +96,6 @@ def candidate_planes(
     hit = all(
         a <= x <= b for k, (a, x, b) in enumerate(zip(low, point, high, strict=True)) if k != plane.axis
     )
-    last = f"the last is {AXES[plane.axis]} = {number(plane.at)}, met in {numbers(point)}"
+    last = f"the last is {AXES[plane.axis]} = {number(plane.at)}, crossed in {numbers(point)}"
     steps.append(f"{last}, {'on the box; hit' if hit else 'beside the box; miss'}")
     return CandidatePlanes(hit, plane.t if hit else inf, plane, False, tuple(steps))

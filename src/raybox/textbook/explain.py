@@ -64,19 +64,19 @@ def _slabs(case: Case) -> list[str]:
     near, far = case.slabs[-1][-2:]
     if near > far:
         return [*lines, "  The slabs share no t: the line misses the box."]
-    return [*lines, f"  The slabs share t = {number(near)} to {number(far)}: the line meets the box."]
+    return [*lines, f"  The slabs share t = {number(near)} to {number(far)}: the line hits the box."]
 
 
 def _faces(case: Case) -> list[str]:
     """Return the near face of every pair."""
     lines = [
-        "CANDIDATE FACES: of each pair the one met first; the last of them is the way in, if there is one"
+        "CANDIDATE FACES: of each pair the one crossed first; the last of them is the way in, if there is one"
     ]
     if not case.faces:
         return [*lines, "  none: the line runs parallel to every plane, or the box has no end on this side"]
     last = max(case.faces, key=lambda face: face.t)
     planes = [f"{AXES[face.axis]} = {number(face.at)}" for face in case.faces]
-    times = [f"met at t = {number(face.t)}" for face in case.faces]
+    times = [f"crossed at t = {number(face.t)}" for face in case.faces]
     marks = ["<- the last" if face is last else "" for face in case.faces]
     return lines + [f"  {line}" for line in columns(planes, times, marks)]
 
@@ -131,10 +131,8 @@ def _differ(verdicts: Sequence[Verdict]) -> list[str]:
     """Return the verdicts that rounding in float64 made wrong."""
     wrong = [verdict for verdict in verdicts if verdict.differs]
     if not wrong:
-        return ["Every verdict agrees with the exact answer to the same question."]
-    return [
-        f"{v.name} says {WORDS[v.hit]}; the exact answer to its question is {WORDS[v.exact]}." for v in wrong
-    ]
+        return ["Every verdict agrees with the exact one."]
+    return [f"{v.name}: {WORDS[v.hit]}; exact: {WORDS[v.exact]}." for v in wrong]
 
 
 class Explanation(NamedTuple):

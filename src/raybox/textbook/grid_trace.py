@@ -1,7 +1,7 @@
 """`explain` of a grid: the way of one ray from cell to cell, by exact crossing times.
 
-After Amanatides and Woo 1987: the next cell lies behind the plane that is met first. Times are fractions, so
-planes that are met at once are known to be.
+After Amanatides and Woo 1987: the next cell lies behind the plane that is crossed first. Times are fractions,
+so that planes that are crossed at once are found to be.
 """
 
 from bisect import bisect_left, bisect_right
@@ -168,7 +168,7 @@ def _heading(found: GridTrace) -> list[str]:
 
 def _stretches(found: GridTrace) -> list[str]:
     """Return a row for each stretch."""
-    lines = ["STRETCHES: from cell to cell, through the plane that is met first, by exact times"]
+    lines = ["STRETCHES: from cell to cell, through the plane that is crossed first, by exact times"]
     shown = found.stretches[:ROWS]
     head: list[Cell] = ["cell", *"ijk"[: len(found.grid.shape)], "t begins", "t ends", "length"]
     rows: list[Sequence[Cell]] = [head]
