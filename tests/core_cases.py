@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -47,11 +48,11 @@ def results(case: Case, rays: rb.Rays) -> dict[str, np.ndarray]:
 
 def every_result(names: Iterable[str] = CASES) -> dict[str, np.ndarray]:
     """Return the results of cases, for rays in groups and for rays of one group."""
-    ray_groups.SMALL_BATCH = SORTED
     arrays = {}
-    for name in names:
-        case = CASES[name]()
-        for count in (len(case.rays), UNSORTED):
-            for field, values in results(case, case.rays[:count]).items():
-                arrays[f"{name} {count} {field}"] = values
+    with mock.patch.object(ray_groups, "SMALL_BATCH", SORTED):
+        for name in names:
+            case = CASES[name]()
+            for count in (len(case.rays), UNSORTED):
+                for field, values in results(case, case.rays[:count]).items():
+                    arrays[f"{name} {count} {field}"] = values
     return arrays

@@ -206,7 +206,7 @@ def test_arguments_are_checked(tmp_path):
         (
             SCENE,
             {"query": "first"},
-            "query must be one of nearest, occluded, count, all, integrate; got 'first'",
+            "query must be one of nearest, occluded, count, all, segments, integrate, deposit; got 'first'",
         ),
         (SCENE, {"ids": ["a"]}, "ids must name every box: got 1 for 40 boxes"),
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),

@@ -90,10 +90,10 @@ def on_grid(rng, count) -> tuple[Disks, rb.Rays]:
     return disks, rb.Rays(origins, directions, t_min=low, t_max=high)
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.0**-400, 2.0**300])
+@pytest.mark.parametrize(("scale", "count"), [(1.0, 1500), (2.0**-400, 500), (2.0**300, 500)])
 @pytest.mark.parametrize("make", [full_mantissas, on_grid])
-def test_every_query_of_a_scene_of_disks_is_exact(make, scale):
-    disks, rays = make(np.random.default_rng(120), 1500)
+def test_every_query_of_a_scene_of_disks_is_exact(make, scale, count):
+    disks, rays = make(np.random.default_rng(120), count)
     centers, axes, radii = disks.rows()
     disks = Disks(centers * scale, axes, radii * scale)
     rays = rb.Rays(rays.origins * scale, rays.directions * scale, t_min=rays.t_min, t_max=rays.t_max)
@@ -102,8 +102,9 @@ def test_every_query_of_a_scene_of_disks_is_exact(make, scale):
     for mask in (None, where):
         found, counts = hits_of(rays, disks, mask)
         assert_scene(scene, rays, found, where=mask)
-        assert min(counts["hits"], counts["misses"]) > 1000, counts
-        assert make is full_mantissas or min(counts["touches"], counts["ties"], counts["ends"]) > 50, counts
+        assert min(counts["hits"], counts["misses"]) > 2 * count / 3, counts
+        some = min(counts["touches"], counts["ties"], counts["ends"])
+        assert make is full_mantissas or some > count / 30, counts
     assert_scene(scene, rays[:30], found[:30], where=where)
 
 

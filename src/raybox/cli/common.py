@@ -78,8 +78,16 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
+def _interrupt_main() -> None:
+    """Send Ctrl-C to the main thread: as a signal where there is one, which ends a wait in C code, too."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
 def _send_again() -> None:
-    timer = threading.Timer(0.01, _thread.interrupt_main)
+    timer = threading.Timer(0.01, _interrupt_main)
     timer.daemon = True
     timer.start()
 
