@@ -79,11 +79,12 @@ KILLING = """
     for ending in sys.argv[4:]:
         def cast(name):
             return rb.stream.cast(SCENE, source, folder / f"{name}.{ending}", query=query, ids=IDS, chunk=3)
+        cast("warm")  # compiles
         started = time.perf_counter()
         cast("whole")
         took = time.perf_counter() - started
         kills = resumed = 0
-        for tries in range(60):
+        while kills < 60:
             child = os.fork()
             if not child:
                 done = cast("out")
@@ -95,7 +96,9 @@ KILLING = """
             if not os.WIFSIGNALED(code):
                 resumed += os.WEXITSTATUS(code) == 40
                 assert os.WEXITSTATUS(code) in (0, 40), code
-                break
+                if kills >= 3:
+                    break
+                took /= 2  # the machine is less busy than it was
         else:
             cast("out")
         print(ending, kills, resumed)
@@ -109,7 +112,7 @@ def test_kill_at_random_moments(tmp_path, query):
     output = run(KILLING, rays, query, tmp_path, *ENDINGS)
     kills = [int(line.split()[1]) for line in output.splitlines()]
     assert len(kills) == len(ENDINGS)
-    assert sum(kills) > 10
+    assert min(kills) >= 3
     for ending in ENDINGS:
         wanted, found = content(tmp_path / f"whole.{ending}"), content(tmp_path / f"out.{ending}")
         assert list(found.values()) == list(wanted.values()), ending

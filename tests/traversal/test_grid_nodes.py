@@ -11,10 +11,10 @@ import raybox as rb
 from grids import KINDS, random_grid, random_rays
 from raybox.bvh import cell_tree
 from raybox.compiler.decorators import entry
+from raybox.compiler.mask_flips import flip_of, flipped, swapped
 from raybox.primitives.ray import get_ray
 from raybox.queries.nearest.query import ExactNearest
 from raybox.scene import geometry_parts
-from raybox.traversal.grid_flips import flip_of, flipped, swapped
 from raybox.traversal.grid_nodes import hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import KIND, NEAR, OCTANT, STARTS, TAME, make_grid_scratch, put_ray
 from raybox.traversal.single import make_scratch, traverse_rays

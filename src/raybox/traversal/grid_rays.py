@@ -20,7 +20,7 @@ NUMBERS = 16
 # Words of a row of `GridScratch.marks`.
 RAY, KIND = 0, 1
 MOVES = 2  # whether the ray moves on every axis
-FLIP, OCTANT = 3, 4  # see `raybox.traversal.grid_flips`
+FLIP, OCTANT = 3, 4  # see `raybox.compiler.mask_flips`
 DEPTH = 5  # nodes in the stack
 LEVEL, PLACE = 6, 7  # of the node entered last: the level of its children, and the place of the first; three
 STARTS = 10  # three: the place of an axis and a direction among those of a level in `CellTree.starts`

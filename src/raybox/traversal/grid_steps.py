@@ -12,9 +12,9 @@ from numba import types
 from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import lowest_bit, popcount, vector_code
+from raybox.compiler.mask_flips import emit_flipped, flipped
 from raybox.compiler.simd import I1, I64
 from raybox.compiler.simd_arrays import Register
-from raybox.traversal.grid_flips import emit_flipped, flipped
 from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import (
     DEPTH,

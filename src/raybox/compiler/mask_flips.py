@@ -1,7 +1,7 @@
-"""Masks of 64 children of a node in the order in which a ray passes them.
+"""Masks of 4 x 4 x 4 places as 64 bits, in the order in which a ray passes the places.
 
-Children have numbers of six bits, two an axis. Of a ray that goes down on some axes, those bits are inverted:
-child k is at bit k xor `flip`.
+Places have numbers of six bits, two an axis. Of a ray that goes down on some axes, those bits are inverted:
+place k is at bit k xor `flip`.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I8, I32, I64
 from raybox.compiler.target import has
 
-_TABLES = "raybox.grid_flips"
+_TABLES = "raybox.mask_flips"
 _ROW = 48  # bytes of an octant in the tables: three vectors
 _BYTES, _WORDS = ir.VectorType(I8, 16), ir.VectorType(ir.IntType(16), 8)
 _SWAPS = (  # bits that change places with those above them, how far, and the bit of `flip` for it
