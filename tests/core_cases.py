@@ -18,7 +18,7 @@ HITS = ("hit", "index", "primitive", "t", "t_enter", "t_exit", "points", "normal
 
 
 class Case(NamedTuple):
-    """A geometry, rays, and the queries that are run."""
+    """A geometry, rays, and the queries that are run: all, or nearest and others."""
 
     geometry: rb.Boxes | rb.Mesh | rb.Instances
     rays: rb.Rays
@@ -27,6 +27,7 @@ class Case(NamedTuple):
 
 CASES = {
     "boxes": lambda: Case(cells(1), grid_rays(2, 250), ("nearest", "occluded", "count", "first", "all")),
+    "nearest and all": lambda: Case(cells(1), grid_rays(6, 250), ("nearest", "all")),
     "packets": lambda: Case(cells(3), picture(), ("nearest",)),
     "mesh": lambda: Case(rb.Mesh(*CUBE), cube_rays(4, 200), ("nearest",)),
     "instances": lambda: Case(cubes(), cube_rays(5, 120), ("nearest",)),

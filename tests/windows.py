@@ -16,6 +16,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 import socket
 import sys
 import types
@@ -50,8 +51,8 @@ def paths_in_use():
             paths.add(os.readlink(f"/proc/self/fd/{number}"))
         except OSError:
             continue  # the descriptor of the listing itself
-    maps = Path("/proc/self/maps").read_text().splitlines()
-    paths.update(line.split(maxsplit=5)[5] for line in maps if line.count("/"))
+    maps = Path("/proc/self/maps").read_text()
+    paths.update(re.findall(r"(?<= )/.*$", maps, re.MULTILINE))
     return {path for path in paths if path.startswith("/")}
 
 
@@ -60,7 +61,8 @@ def refuse_if_used(path, folder=None):
     parent = os.getcwd() if folder is None else os.readlink(f"/proc/self/fd/{folder}")
     name = os.path.join(parent, os.fspath(path))
     real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
-    if any(used == real or used.startswith(real + "/") for used in paths_in_use() if os.path.isfile(used)):
+    inside = (used for used in paths_in_use() if used == real or used.startswith(real + "/"))
+    if any(os.path.isfile(used) for used in inside):
         raise PermissionError(errno.EACCES, "The process cannot access the file: it is in use", str(path))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 TESTS = Path(__file__).parent.parent
-NAMES = "boxes", "packets"  # meshes and instances take Numba alone two minutes more
+NAMES = ("nearest and all",)  # Numba alone takes four minutes for the other queries, packets and geometries
 
 
 def main(missing: str, output: str) -> int:
@@ -27,7 +27,9 @@ def main(missing: str, output: str) -> int:
     # Numba also warns that it stores little of what is not optimized.
     print(*(warning.message for warning in caught if issubclass(warning.category, RuntimeWarning)), sep="\n")
     options = ["-q", "-W", "error:raybox:RuntimeWarning", "-p", "no:cacheprovider", "-o", "addopts="]
-    return pytest.main([*options, "-k", " or ".join(NAMES), str(TESTS / "test_core.py")])
+    return pytest.main(
+        [*options, *(f"{TESTS / 'test_core.py'}::test_results_are_exact[{name}]" for name in NAMES)]
+    )
 
 
 if __name__ == "__main__":

@@ -35,11 +35,11 @@ def test_the_core_has_the_same_bits_where_a_name_is_missing(tmp_path):
     warning, *rest = ended.stdout.splitlines()
     assert warning.startswith(f"raybox cannot link and store compiled code with {VERSIONS} (")
     assert "ImportError: cannot import name '_Cache'" in warning
-    assert "2 passed" in rest[-1]
+    assert f"{len(NAMES)} passed" in rest[-1]
     assert not any(line.startswith("raybox cannot") for line in rest)
     own, plain = every_result(NAMES), np.load(tmp_path / "results.npz")
     assert sorted(own) == sorted(plain)
-    assert len(own) > 40
+    assert len(own) > 20
     for name, array in own.items():
         assert array.dtype == plain[name].dtype, name
         assert array.tobytes() == plain[name].tobytes(), name

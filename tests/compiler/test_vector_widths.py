@@ -26,7 +26,7 @@ answers = {"width": at_a_time()}
 for kind in ("random", "picture"):
     rays = rb.Rays(given[kind][0], given[kind][1])
     hits = scene.nearest(rays)
-    answers |= {f"{kind} index": hits.index, f"{kind} t": hits.t, f"{kind} count": scene.count(rays)}
+    answers |= {f"{kind} index": hits.index, f"{kind} t": hits.t}
 np.savez(sys.argv[2], **answers)
 """
 
@@ -50,9 +50,7 @@ def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     got, scene = np.load(tmp_path / "got.npz"), rb.Scene(rb.Boxes(lower, upper))
     assert {int(got["width"]), at_a_time()} == {8, 16}
     for kind, rays in kinds.items():
-        hits, counts = scene.nearest(rb.Rays(*rays)), scene.count(rb.Rays(*rays))
+        hits = scene.nearest(rb.Rays(*rays))
         np.testing.assert_array_equal(got[f"{kind} index"], hits.index)
         np.testing.assert_array_equal(got[f"{kind} t"], hits.t)
-        np.testing.assert_array_equal(got[f"{kind} count"], counts)
         assert 300 < hits.hit.sum() < len(rays[0]), kind
-        assert counts.max() > 5, kind

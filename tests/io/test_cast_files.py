@@ -43,7 +43,7 @@ def test_every_pair_of_formats(tmp_path, source, query):
     ids = ids_for(query)
     for ending in ENDINGS:
         out = tmp_path / f"out.{ending}"
-        done = rb.stream.cast(SCENE, rays, out, query=query, ids=IDS, chunk=10, workers=1)
+        done = rb.stream.cast(SCENE, rays, out, query=query, ids=IDS, chunk=40, workers=1)
         check(out, wanted, ids)
         assert (done.rays, done.resumed) == (103, 0)
         assert done.rows == len(wanted["ray"] if isinstance(wanted, dict) else wanted.index)
