@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -27,21 +28,31 @@ settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, der
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-# Files of few but long tests. They come first: at the end, one process would wait for the other.
-_LONG = (
-    "test_without_fma.py",
-    "test_fallback.py",
-    "test_private_query.py",
-    "test_private_primitive.py",
-    "test_compare.py",
-    "test_vector_widths.py",
-    "test_damaged_scenes.py",
-    "test_cast_broken.py",
-)
+# Tests marked `long(part)`, some ten minutes of a core in all: one part of them each day, all with --long.
+_PARTS = 4
+# All processes of a run have the same part, at midnight, too.
+os.environ.setdefault("RAYBOX_TESTS_PART", str(date.today().toordinal() % _PARTS))
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in _LONG)
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run all long tests, not only today's part")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", f"long(part): of the part of the long tests, 0 to {_PARTS - 1}")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Drop long tests of other days; begin with today's: at the end a process would wait for them."""
+    parts = [item.get_closest_marker("long") for item in items]
+    today = os.environ["RAYBOX_TESTS_PART"]
+    is_out = [part and str(part.args[0]) != today and not config.option.long for part in parts]
+    dropped = [item for item, out in zip(items, is_out, strict=True) if out]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+    items[:] = [item for item, out in zip(items, is_out, strict=True) if not out]
+    long_files = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long_files)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from raybox.distributed.dask import part_folder
 from raybox.io.chunked.file_lock import try_lock
 from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
-from test_cast_files import test_every_pair_of_formats, test_no_rays_and_two_dimensions  # noqa: F401
+from test_cast_files import test_no_rays_and_two_dimensions  # noqa: F401  # reads and writes all formats
 from test_cast_resume import (  # noqa: F401
     journal_written_at_once,
     test_a_removed_output_is_written_again,

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import raybox as rb
 from raybox.traversal.ray_setup import at_a_time
@@ -31,6 +32,7 @@ np.savez(sys.argv[2], **answers)
 """
 
 
+@pytest.mark.long(1)
 def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     rng = np.random.default_rng(121)
     lower = rng.random((3000, 3))

@@ -15,6 +15,7 @@ import exact_instances
 import raybox as rb
 import target_sweep
 
+pytestmark = pytest.mark.long(0)
 TESTS = Path(__file__).parents[1]
 EXACT = 12  # rays of a case that are compared with Fractions
 
@@ -69,7 +70,6 @@ def test_results_without_fused_operations_are_those_of_fractions(generic):
             counts["hit" if row else "miss"] += 1
             if not counted:
                 continue
-            assert got[f"{name}: occluded "][k] == bool(row), (name, k)
             assert got[f"{name}: count "][k] == len(row), (name, k)
             hits = slice(*got[f"{name}: all offsets"][k : k + 2])
             assert got[f"{name}: all index"][hits].tolist() == [x.index for x in row], (name, k)

@@ -252,6 +252,7 @@ PEAK = """
 """
 
 
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     ("source", "ending", "query"),
     [("parquet", "npy", "nearest"), ("npy", "parquet", "all"), ("csv", "npz", "count")],
