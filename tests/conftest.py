@@ -29,7 +29,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # Tests marked `long(part)`, some ten minutes of a core in all: one part of them each day, all with --long.
-_PARTS = 4
+_PARTS = 6
 # All processes of a run have the same part, at midnight, too.
 os.environ.setdefault("RAYBOX_TESTS_PART", str(date.today().toordinal() % _PARTS))
 

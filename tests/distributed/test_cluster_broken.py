@@ -21,6 +21,8 @@ from raybox.io.formats.common import ReadOptions
 from streaming import BOXES, IDS, RAYS, SCENE, put
 from waiting import wait_until
 
+pytestmark = pytest.mark.long(4)
+
 # Workers die
 
 

@@ -25,6 +25,8 @@ from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, make_works
 from strategies import related, spans
 from test_many_rays import at_once
 
+pytestmark = pytest.mark.long(3)
+
 table.add(DiskRows, disk)
 table.add(CubeRows, cube)
 
@@ -90,14 +92,7 @@ def on_grid(rng, count) -> tuple[Disks, rb.Rays]:
     return disks, rb.Rays(origins, directions, t_min=low, t_max=high)
 
 
-@pytest.mark.parametrize(
-    ("scale", "count"),
-    [
-        (1.0, 1500),
-        pytest.param(2.0**-400, 500, marks=pytest.mark.long(3)),
-        pytest.param(2.0**300, 500, marks=pytest.mark.long(3)),
-    ],
-)
+@pytest.mark.parametrize(("scale", "count"), [(1.0, 1500), (2.0**-400, 500), (2.0**300, 500)])
 @pytest.mark.parametrize("make", [full_mantissas, on_grid])
 def test_every_query_of_a_scene_of_disks_is_exact(make, scale, count):
     disks, rays = make(np.random.default_rng(120), count)
@@ -223,7 +218,6 @@ def test_any_disks_and_rays(data):
 # Cubes
 
 
-@pytest.mark.long(3)
 def test_cubes_that_fill_their_boxes_are_traversed_in_packets(monkeypatch):
     monkeypatch.setattr(scheduler, "chunk_runner", at_once)
     monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
