@@ -15,6 +15,7 @@ import raybox as rb
 from clustering import Log, both, distributed
 from raybox.cli import main
 from raybox.distributed.dask import job_plugin, worker, worker_timers
+from raybox.distributed.dask.part_folder import running_mark
 from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, ids_for, put, results_of
 from waiting import wait_until
 
@@ -150,10 +151,11 @@ class Timer:
         self.callback_time = milliseconds
 
 
-def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch):
+def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
     """The plugin of a worker that joins late is removed before it is set up."""
     loaded, loading, removed = {}, Event(), Event()
-    job = worker.WorkerJob("token", *[None] * 11)
+    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
+    running_mark(tmp_path, "token").touch()
 
     def load(job, threads):
         loading.set()
@@ -181,6 +183,29 @@ def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch):
     assert list(loaded) == ["token"]
     assert timer.callback_time == 500
     plugin.teardown(dask_worker)
+    assert not loaded
+    assert timer.callback_time == 10
+
+
+@pytest.mark.parametrize("ends", ["before it loads", "while it loads"])
+def test_a_plugin_that_dask_removed_before_it_was_added_leaves_no_scene(monkeypatch, tmp_path, ends):
+    """Dask calls its `setup` alone then."""
+    loaded, loads, timer = {}, [], Timer(10)
+    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
+    mark = running_mark(tmp_path, "token")
+
+    def load(job, threads):
+        loads.append(threads)
+        loaded[job.token] = job
+        mark.unlink()
+
+    monkeypatch.setattr(job_plugin, "load_job", load)
+    monkeypatch.setattr(worker, "_LOADED", loaded)
+    if ends == "while it loads":
+        mark.touch()
+    dask_worker = SimpleNamespace(state=SimpleNamespace(nthreads=1), periodic_callbacks={"tick": timer})
+    asyncio.run(job_plugin.make_plugin(job).setup(dask_worker))
+    assert len(loads) == (ends == "while it loads")
     assert not loaded
     assert timer.callback_time == 10
 

@@ -15,7 +15,7 @@ from raybox.distributed.dask import job_files, tasks, worker
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_plugin import make_plugin
 from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder
+from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder, running_mark
 from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, positions
 from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
@@ -158,15 +158,17 @@ def _cast(call: _Call, client: Any, folder: PartFolder) -> CastTotals:
     job = _worker_job(call, folder)
     _write_scene(call, folder)
     compile_query(job.query, job.dimension, job.kind)
-    plugin = make_plugin(job)
-    dask_cluster.register(client, plugin)
+    plugin, mark = make_plugin(job), running_mark(folder.path, job.token)
+    mark.touch()
     try:
+        dask_cluster.register(client, plugin)
         with pipeline.progress(call.source, 0, call.progress) as advance:
             starts, part_count = positions(call.source, call.size), chunk_count(call.source, call.size)
             done = _cast_and_join(call, ClusterJob(client, job, folder, starts, part_count, advance))
     except (RayboxError, KeyboardInterrupt) as error:
         raise folder.with_progress(error) from error
     finally:
+        mark.unlink(missing_ok=True)  # before: a worker that loads the scene later looks for it afterwards
         dask_cluster.unregister(client, plugin)
     folder.place_output(folder.output / f"results{job.suffix}")
     return done

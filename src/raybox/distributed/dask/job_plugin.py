@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from raybox.distributed.dask import worker_timers
-from raybox.distributed.dask.worker import WorkerJob, load_job, plugin_name, unload_job
+from raybox.distributed.dask.worker import WorkerJob, is_running, load_job, plugin_name, unload_job
 
 
 def make_plugin(job: WorkerJob) -> Any:
@@ -16,11 +16,14 @@ def make_plugin(job: WorkerJob) -> Any:
         is_loaded = is_removed = False
 
         async def setup(self, worker: Any) -> None:
+            # Dask may call this after the plugin was removed, and then never calls `teardown`.
+            if not await asyncio.to_thread(is_running, job):
+                return
             await asyncio.to_thread(load_job, job, worker.state.nthreads)
-            self.is_loaded = True
-            if self.is_removed:  # while the job was loading: `teardown` is not called again
+            if not await asyncio.to_thread(is_running, job) or self.is_removed:
                 unload_job(job.token)
             else:
+                self.is_loaded = True
                 worker_timers.slow_down(worker)
 
         def teardown(self, worker: Any) -> None:

@@ -4,7 +4,8 @@ It holds ``job.json`` (the manifest), the scene's files, the output as far as it
 ``joined``, see `raybox.distributed.dask.join_parts`), and the parts after that: ``part-000000012``, ..., the
 results of one chunk of rays each. A worker writes a part under another name and renames it; written twice, it
 is the same bytes. It ends with a trailer, which says whether it is complete. The manifest, each line
-of the list and each trailer hold a checksum of themselves.
+of the list and each trailer hold a checksum of themselves. While a cast runs, the empty file
+``running-TOKEN`` names its job.
 """
 
 import json
@@ -86,7 +87,7 @@ SCENE = "scene"
 PART_SUFFIX = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}
 """The format of the parts, by the format of the output."""
 MANIFEST = "job.json"
-_PART, _WORK, _OUTPUT, _JOINED = "part-", "work-", "output", "joined"
+_PART, _WORK, _RUNNING, _OUTPUT, _JOINED = "part-", "work-", "running-", "output", "joined"
 _MAGIC = b"raybox-1"
 _BLOCK = 1 << 22  # bytes of a part that are read at once: whole rounds of all lanes
 _LANES = 32  # checksums side by side: with eight, which wait for each other, a third slower
@@ -217,9 +218,9 @@ class PartFolder:
         return error
 
     def clear_work(self) -> None:
-        """Remove unfinished parts of workers that died or were stopped."""
-        for item in self.path.glob(_WORK + "*"):
-            shutil.rmtree(item, ignore_errors=True)
+        """Remove unfinished parts of workers that died or were stopped, and the marks of such casts."""
+        for item in (*self.path.glob(_WORK + "*"), *self.path.glob(_RUNNING + "*")):
+            _remove(item)
 
     def remove(self) -> None:
         """Empty the folder, the manifest last: it identifies the other files."""
@@ -247,6 +248,11 @@ def make_work_folder(folder: Path) -> Path:
     path = folder / f"{_WORK}{uuid4().hex[:12]}"
     path.mkdir()
     return path
+
+
+def running_mark(folder: Path, token: str) -> Path:
+    """Return the path of the file that exists while a job runs."""
+    return folder / (_RUNNING + token)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from raybox.distributed.dask.part_folder import (
     make_work_folder,
     part_path,
     read_trailer,
+    running_mark,
     write_trailer,
 )
 from raybox.errors import RayboxError
@@ -149,6 +150,11 @@ def load_job(job: WorkerJob, worker_threads: int) -> LoadedJob:
         if job.token not in _LOADED:
             _LOADED[job.token] = LoadedJob(job, worker_threads)
         return _LOADED[job.token]
+
+
+def is_running(job: WorkerJob) -> bool:
+    """Return whether the cast of a job has not ended."""
+    return running_mark(job.folder, job.token).exists()
 
 
 def unload_job(token: str) -> None:
