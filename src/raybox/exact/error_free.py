@@ -13,8 +13,8 @@ from numba import types
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I64, Builder, Scalar
+from raybox.exact.splitter import SPLITTER
 
-SPLITTER = 134217729.0  # 2^27 + 1
 _TAME_LOW = 2.0**-300
 _TAME_HIGH = 2.0**300
 

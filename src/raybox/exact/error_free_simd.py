@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from raybox.compiler.simd import Lanes, multiply_add
 from raybox.compiler.target import has
-from raybox.exact.error_free import SPLITTER
+from raybox.exact.splitter import SPLITTER
 
 
 def product_error(x: Lanes, y: Lanes, product: Lanes) -> Lanes:

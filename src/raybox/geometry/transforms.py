@@ -11,6 +11,7 @@ import numpy as np
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.exact.instance_definition import is_singular
+from raybox.exact.splitter import SPLITTER
 from raybox.validation import Bools, Floats
 
 _CERTAIN = 2.0**-48  # relative to the sum of absolute terms: more than a determinant's rounding error
@@ -153,7 +154,6 @@ _ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0))
 _LARGEST = np.finfo(float).max
 _SLACK = 2.0**-50  # relative to the sum of absolute terms: more than the rounding errors
 _SMALLEST = 1e-290  # products below may have lost bits
-_SPLITTER = 134217729.0  # 2^27 + 1
 
 
 def around(placed: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -190,7 +190,7 @@ def _summed(shift: Floats, linear: Floats, corner: Floats, outward: float) -> Fl
 
 def _is_exact(a: Floats, b: Floats, product: Floats) -> Any:
     """Return where a * b is certainly exact (Dekker 1971)."""
-    c, d = _SPLITTER * a, _SPLITTER * b
+    c, d = SPLITTER * a, SPLITTER * b
     a_high, b_high = c - (c - a), d - (d - b)
     a_low, b_low = a - a_high, b - b_high
     error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low

@@ -7,11 +7,11 @@ from math import inf, sqrt
 
 import numpy as np
 
+from raybox.exact.splitter import SPLITTER
 from raybox.geometry import RayRows
 from raybox.primitives import small_batch
 from raybox.validation import Floats, Ints
 
-SPLITTER = 134217729.0  # 2^27 + 1: cuts a float into two of 26 bits, whose products are exact (Dekker 1971)
 # Between these limits squares and products, their last bits included, neither over- nor underflow.
 LOW, HIGH = 2.0**-400, 2.0**500
 NEAR_OVERFLOW = 2.0**1000
