@@ -258,6 +258,8 @@ HOOKS = """
 from raybox.traversal.certain_hits import CertainHits
 def intersect_box(b, at):
     return at.stop, at.result
+def store_rays(b, recorder, workspace, given, packet):
+    pass
 class Certain(CertainHits):
     pass
 def make():
@@ -281,8 +283,8 @@ def test_hooks_of_traversals_identify_code(tmp_path, monkeypatch):
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         chosen = {hook: eval(expression, vars(module)) for hook, expression in hooks.items()}
-        box, copies = chosen.get("box", packet.add_undecided), chosen.get("copies", False)
-        packet_hooks = protocol.PacketHooks(box, None, None, needs_rays64=copies)
+        box = chosen.get("box", packet.add_undecided)
+        packet_hooks = protocol.PacketHooks(box, None, None, store_rays=chosen.get("rays"))
         stream_hooks = protocol.StreamHooks(None, None, certain_hits=chosen.get("hits"))
         monkeypatch.setitem(protocol.REGISTERED.packet, recorder, packet_hooks)
         monkeypatch.setitem(protocol.REGISTERED.stream, recorder, stream_hooks)
@@ -297,7 +299,9 @@ def test_hooks_of_traversals_identify_code(tmp_path, monkeypatch):
         assert origin("hooks", HOOKS, box="intersect_box") == boxes
         assert origin("hooks", HOOKS + "\n", box="intersect_box").contents != boxes.contents
         assert origin("others", HOOKS, box="intersect_box").text != boxes.text
-        assert origin("hooks", HOOKS, box="intersect_box", copies="True").text != boxes.text
+        assert origin("hooks", HOOKS, box="intersect_box", rays="store_rays").text != boxes.text
+        rays = origin("hooks", HOOKS, rays="store_rays")
+        assert origin("hooks", HOOKS + "\n", rays="store_rays").contents != rays.contents
         hits = origin("hooks", HOOKS, hits="Certain")
         assert origin("hooks", HOOKS + "\n", hits="Certain").contents != hits.contents
         assert origin("hooks", HOOKS, hits="make()") is None

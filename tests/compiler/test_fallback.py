@@ -118,20 +118,6 @@ def test_numba_loads_no_code_of_another_kernel(engine):  # noqa: F811
     assert [_count(engine, script) for _ in range(2)] == ["40\n0\n", "40\n1\n"]
 
 
-def test_numba_loads_no_code_of_another_kernel_of_the_same_file(engine):  # noqa: F811
-    """The contents of all files are equal: the kernels' names are not."""
-    kernel = "@device\ndef {}(disk, i):\n    return {}\n"
-    (engine / "pair.py").write_text(
-        "from disk import *\n" + kernel.format("three", 3) + kernel.format("four", 4)
-    )
-    script = PLAIN_COUNT.replace("engine, disk\n", "engine, disk, pair, types\n")
-    scripts = [
-        script.replace("] = disk", f"] = types.SimpleNamespace(crosses=pair.{name})")
-        for name in ("three", "four", "three")
-    ]
-    assert [_count(engine, text) for text in scripts] == ["30\n0\n", "40\n0\n", "30\n1\n"]
-
-
 def test_numba_stores_no_kernels_that_no_file_shows(engine):  # noqa: F811
     closure = "= type('', (), {'crosses': disk.make(int(sys.argv[1]))})\n"
     script = "import sys\n" + PLAIN_COUNT.replace("= disk\n", closure)

@@ -235,6 +235,12 @@ def splat(builder: Any, value: Any, count: int) -> Lanes:
     return Lanes(builder, builder.shuffle_vector(one, none, _numbers([0] * count)))
 
 
+def mask_of(builder: Any, bits: Any, count: int) -> Lanes:
+    """Return the mask whose lanes are the bits of an integer: the inverse of `Lanes.mask`."""
+    whole = builder.trunc(bits, ir.IntType(count))
+    return Lanes(builder, builder.bitcast(whole, ir.VectorType(I1, count)))
+
+
 def lined_up(builder: Any, values: list[Any]) -> Lanes:
     """Return a vector of scalar LLVM values."""
     vector = Lanes(builder, ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined))

@@ -27,7 +27,7 @@ from numba import types
 
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64, Lanes, constant, greater, lesser
+from raybox.compiler.simd import F64, I64, Lanes, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.box_simd import LANES, look_ahead, numbers, prefetch_box
@@ -56,20 +56,33 @@ def write_crossing(row: Any, which: int, crossings: Any, speeds: Any, r: int) ->
     return in_range
 
 
-def _times_inside(rows: list[Lanes], planes: list[tuple[Lanes, Lanes]], scale: float) -> Lanes:
-    """Return how long rays are inside of their boxes, within their ranges; all numbers but 1/d are scaled."""
+def crossing_columns(origin: list[Lanes], direction: list[Lanes]) -> tuple[list[Lanes], Lanes]:
+    """Return origins and inverse directions of crossing rows, and speeds: NaN where rays are out of range."""
+    b, count = origin[0].b, origin[0].count
+    total, inverse = constant(b, F64, count, 0.0), []
+    for d in direction:
+        size = d.magnitude()
+        moves = size > 0.0
+        inverse.append(moves.choose(constant(b, F64, count, 1.0) / d, np.inf))
+        total = total + (moves & ~((size >= _LEAST) & (size <= _MOST))).choose(np.nan, d * d)
+    return [*origin, *inverse], square_root(total)
+
+
+def times_inside(rows: list[Lanes], planes: list[tuple[Lanes, Lanes]], scale: float = 1.0) -> Lanes:
+    """Return how long rays are inside of their boxes, within their ranges; all numbers but 1/d are scaled.
+
+    planes: of each axis, where rays enter, and where they leave.
+    """
 
     def scaled(x: Lanes) -> Lanes:
         return x if scale == 1.0 else x * scale
 
     near, far = scaled(rows[6]), scaled(rows[7])
-    for k, (low, up) in enumerate(planes):
+    for k, (first, last) in enumerate(planes):
         origin, inverse = scaled(rows[k]), rows[3 + k]
-        backward = inverse < 0.0
-        first = (scaled(backward.choose(up, low)) - origin) * inverse
-        last = (scaled(backward.choose(low, up)) - origin) * inverse
         # NaN, of a ray in a plane, constrains nothing
-        near, far = greater(first, near), lesser(last, far)
+        near = greater((scaled(first) - origin) * inverse, near)
+        far = lesser((scaled(last) - origin) * inverse, far)
     return far - near
 
 
@@ -84,12 +97,13 @@ def _write_lengths(b: Any, boxes: Any, rays: Any, pairs: Any, span: Any, lengths
         planes = []
         for k in range(3):
             places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
-            planes.append((boxes.lower.gather(places), boxes.upper.gather(places)))
+            backward, low, up = rows[3 + k] < 0.0, boxes.lower.gather(places), boxes.upper.gather(places)
+            planes.append((backward.choose(up, low), backward.choose(low, up)))
         speed = speeds.gather(which)
-        length = Register(b, (_times_inside(rows, planes, 1.0) * speed).value)
+        length = Register(b, (times_inside(rows, planes) * speed).value)
         finite = length.lanes.magnitude() < np.inf
         with b.if_then((~finite).any(), likely=False):
-            again = _times_inside(rows, planes, _SCALE) * speed * (1.0 / _SCALE)
+            again = times_inside(rows, planes, _SCALE) * speed * (1.0 / _SCALE)
             length.value = finite.choose(length.lanes, again).value
         # a touch may be below 0; of a ray without direction, 0 times inf is NaN
         lengths.store(greater(length.lanes, constant(b, F64, LANES, 0.0)), at)

@@ -12,7 +12,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
-from raybox.queries.path_sums import arguments, cells, stream
+from raybox.queries.path_sums import arguments, cells, packet, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray
@@ -78,7 +78,7 @@ PER_RAY = _Integrate(
     write_hits=None,  # type: ignore[arg-type]  # likewise
     shape=lambda options: (options.width,),
     group_widths=(4, 4, 4, 4),
-    packets=False,
+    packets=lambda options: options.width == 1 and not options.reproducible,
     grow=stream.grown,
     release=stream.released,
 )
@@ -142,7 +142,9 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None
 
 QUERY = Query(
     name="integrate",
-    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, cells.ALL_HOOKS),
+    hooks=Hooks(
+        {stream.PathRecorder: stream.HOOKS}, {stream.PathRecorder: packet.HOOKS}, {}, cells.ALL_HOOKS
+    ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,

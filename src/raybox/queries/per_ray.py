@@ -28,6 +28,16 @@ def no_shape(_options: Any) -> tuple[int, ...]:
     return ()
 
 
+def always(_options: Any) -> bool:
+    """Return that packets are looked for."""
+    return True
+
+
+def never(_options: Any) -> bool:
+    """Return that packets are not looked for."""
+    return False
+
+
 class PerRay(NamedTuple):
     """How a query with results of one size for each ray is run."""
 
@@ -46,8 +56,8 @@ class PerRay(NamedTuple):
     """by the size of the tree: groups are of up to so many times as many rays"""
     scattered: bool = False
     """whether groups are wide only if few rays go one way from one place"""
-    packets: bool = True
-    """whether packets are looked for"""
+    packets: Callable[[Any], bool] = always
+    """(options) -> whether packets are looked for"""
     grow: Any = None
     """see `raybox.queries.batches.Plan`"""
     release: Any = None

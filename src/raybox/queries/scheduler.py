@@ -21,7 +21,7 @@ from raybox.validation import Ints
 # memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
 EXACT_CHUNK = 1024  # least number of rays in a chunk of those traversed one by one: microseconds each
-PACKET_WIDTH = 4  # at 16, the packets of two threads do not fit into the cache that these share
+PACKET_WIDTH = 4
 
 
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
@@ -79,7 +79,7 @@ def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
         group_width(job, per_ray.group_widths),
         grow=per_ray.grow,
         release=per_ray.release,
-        packet_recorder=recorder if per_ray.packets else None,
+        packet_recorder=recorder if per_ray.packets(options) else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,
     )

@@ -149,9 +149,10 @@ def _columns_of(rows: list[Lanes]) -> Float64Rays:
     return Float64Rays(columns[:3], columns[3:6], columns[6], columns[7])
 
 
-def store_float64(b: Builder, given: Float64Rays, at: Scalar, rays64: Memory) -> None:
-    """Store sixteen rays as rows of origin, direction, t_min, t_max."""
+def store_rows(b: Builder, _recorder: Fields, workspace: Fields, given: Float64Rays, packet: Scalar) -> None:
+    """Store the sixteen rays of a packet as rows of origin, direction, t_min, t_max."""
+    at = b.mul(packet, I64(given.t_min.count))
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
     eights = zip(*(column.eights() for column in columns), strict=True)
     for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-        rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+        workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))

@@ -57,6 +57,8 @@ class PacketAtBox(NamedTuple):
     stop: Lanes
     result: Lanes  # of each ray, so far
     item: Scalar  # the box
+    octant: Scalar  # that the rays run into
+    rows: Fields  # of the job
     packets: Fields  # of the `PacketRecorder`
     packet: Scalar
 
@@ -83,8 +85,11 @@ def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
 
 
 @cache
-def _intersection(decide: Any) -> Any:
-    """Return the compiled function that tests a packet against a box, and records by `decide`."""
+def _intersection(decide: Any, *others: Any) -> Any:
+    """Return the compiled function that tests a packet against a box, and records by `decide`.
+
+    others: hooks that `set_up_packet` is made from; here they identify stored code, too.
+    """
 
     @vector_code(types.void)
     def write(
@@ -105,7 +110,10 @@ def _intersection(decide: Any) -> Any:
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             result = word(RESULTS).bits(I32)
             stop, result = decide(
-                b, PacketAtBox(near, far, margin_of(*parts), stop, result, item, packets, packet)
+                b,
+                PacketAtBox(
+                    near, far, margin_of(*parts), stop, result, item, octant, job.rows, packets, packet
+                ),
             )
             packets.words.store(stop, b.add(base, I64(LANES * STOP)))
             packets.state.store(result, b.add(base, I64(LANES * RESULTS)))
@@ -122,7 +130,7 @@ def _intersection(decide: Any) -> Any:
     ) -> None:
         write(packets, job, workspace, spot, packet)
 
-    return closing_over(intersect, decide)
+    return closing_over(intersect, decide, *others)
 
 
 def intersect_box(
@@ -139,7 +147,7 @@ def intersect_box(
 
 def _intersection_of(kind: type) -> Any:
     hooks = REGISTERED.packet.get(kind)
-    return hooks and _intersection(hooks.intersect_box)
+    return hooks and _intersection(*filter(None, (hooks.intersect_box, hooks.store_rays)))
 
 
 dispatch(intersect_box, _intersection_of)

@@ -38,7 +38,7 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
 from raybox.primitives.status import MISS_INDEX
-from raybox.traversal.packed_rays import PackedRays, pack_rays, store_float64
+from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.protocol import REGISTERED
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, Float64Rays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
@@ -184,8 +184,9 @@ def _set_up(
     base = b.mul(packet, I64(_BLOCK))
     for k, column in enumerate([*words.columns(), *(column.bits(F32) for column in results)]):
         recorder.words.store(column, b.add(base, I64(LANES * k)))
-    if REGISTERED.packet[recorder.inner.__class__].needs_rays64:
-        store_float64(b, given, b.mul(packet, I64(LANES)), workspace.rays64)
+    store = REGISTERED.packet[recorder.inner.__class__].store_rays
+    if store:
+        store(b, recorder.inner, workspace, given, packet)
     alive = clipped.alive & clipped.tame
     bound(b, job.frame, workspace, PacketRays(words, clipped, alive), packet)
     everyone = alive.mask()

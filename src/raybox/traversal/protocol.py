@@ -96,8 +96,8 @@ class PacketHooks(NamedTuple):
     """(recorder, rays) -> bool: whether there is room for the results of so many rays"""
     prefetches_boxes: bool = False
     """whether boxes that packets are tested against are read soon after"""
-    needs_rays64: bool = False
-    """whether float64 copies of all rays are needed, not only of those with undecided boxes"""
+    store_rays: Any = None
+    """vector code (builder, recorder, workspace, `Float64Rays`, packet): store rays in float64 for hits"""
 
 
 class ExactHooks(NamedTuple):
@@ -215,11 +215,6 @@ def prefetches_boxes(recorder: Recorder) -> bool:
     raise NotImplementedError("compiled code only")
 
 
-def needs_rays64(recorder: Recorder) -> bool:
-    """Return whether float64 copies of all rays in packets are needed."""
-    raise NotImplementedError("compiled code only")
-
-
 def resolve(recorder: Recorder, rows: Rows, ray: AnyRay, i: int) -> float:
     """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
     raise NotImplementedError("compiled code only")
@@ -290,7 +285,7 @@ _STUBS: dict[str, tuple[Any, ...]] = {
         defers_float64,
         has_unwritten,
     ),
-    "packet": (write_packets, write_misses, has_room, prefetches_boxes, needs_rays64),
+    "packet": (write_packets, write_misses, has_room, prefetches_boxes),
     "exact": (resolve, start, finish, takes_turns),
     "segments": (begin_segments, record_segment, record_ray, end_segments, prefetch_cell, has_exact_times),
 }

@@ -91,7 +91,7 @@ _HOOKS = StreamHooks(
 )
 register(Hooks({CandidateRecorder: _HOOKS}, {}, {}))
 _PER_RAY = PER_RAY._replace(
-    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=False
+    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=lambda _: False
 )
 
 

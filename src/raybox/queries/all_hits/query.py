@@ -23,6 +23,7 @@ from raybox.queries.merge import (
     pick_rows,
 )
 from raybox.queries.query import Query, Request, Run, RunsQueries
+from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
 from raybox.validation import Ints
 
@@ -81,7 +82,7 @@ QUERY = Query(
                 write_packets=hit_rows.write_packets,
                 write_misses=recorder.write_misses,
                 has_room=recorder.has_room,
-                needs_rays64=True,
+                store_rays=store_rows,
             )
         },
         exact={ExactAllHits: EXACT_HOOKS},

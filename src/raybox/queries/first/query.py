@@ -30,7 +30,7 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.per_ray import PerRay, ResultArray, never
 from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.protocol import ExactHooks, Hooks
@@ -115,7 +115,7 @@ PER_RAY = PerRay(
     exact_recorder=lambda results: ExactFirst(results.index, results.t, np.empty(1, np.int64)),
     write_hits=_write_exact,
     shape=lambda options: (options.k,),
-    packets=False,
+    packets=never,
 )
 
 

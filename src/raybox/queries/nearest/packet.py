@@ -8,6 +8,7 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided
+from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.protocol import PacketHooks
@@ -54,5 +55,5 @@ HOOKS = PacketHooks(
     write_packets=_write_packets,
     write_misses=_write_misses,
     prefetches_boxes=True,
-    needs_rays64=True,
+    store_rays=store_rows,
 )

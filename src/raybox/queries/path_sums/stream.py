@@ -22,21 +22,26 @@ from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import LANES, NUMBERS, RESULT
 from raybox.traversal.workspace import Order, Span, list_undecided
 
-_BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
+BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
 _EIGHT = 8
 _AHEAD = 24  # what pairs and rays read and write is prefetched so many before
 _MOST = 1 << 21  # pairs: memory for more is not reused
 _MAX_FREE = 4
+PATH_COLUMNS = 10  # of packets: crossing rows, speeds, and sums so far
+PACKET_HITS = 1  # place in `PathMemory.size`, after `PAIRS`: how many hits of packets are listed
+_HITS_EACH = 128  # boxes that each packet hits, on average, for which there is room
 
 
 class PathMemory(NamedTuple):
     """Memory for the hits of groups of up to so many rays."""
 
     pairs: HitPairs
-    size: Any  # int64 (1,): `PAIRS`
+    size: Any  # int64 (2,): `PAIRS` and `PACKET_HITS`
     crossings: Any  # float64 (rays, 8): see `raybox.primitives.box_lengths`
     speeds: Any  # float64 (rays,)
-    lengths: Any  # float64 (_BLOCK + 8,)
+    lengths: Any  # float64 (BLOCK + 8,)
+    packets: Any  # float64 (rays / 16 + 1, 10, 16): see `raybox.queries.path_sums.packet`
+    packet_hits: Any  # int32 (_, 3): likewise
 
 
 @struct
@@ -73,11 +78,14 @@ def _take_memory(rays: int) -> PathMemory:
         if len(memory.speeds) == rays:
             return memory
         _FREE.append(memory)
-    size = huge_pages.empty((1,), np.int64)
+    size = huge_pages.empty((2,), np.int64)
     size[:] = 0
     crossings, speeds = (huge_pages.empty(shape, np.float64) for shape in ((rays, CROSSING_WORDS), (rays,)))
-    lengths = huge_pages.empty((_BLOCK + _EIGHT,), np.float64)
-    return PathMemory(make_hit_pairs(8 * rays), size, crossings, speeds, lengths)
+    lengths = huge_pages.empty((BLOCK + _EIGHT,), np.float64)
+    count = rays // LANES + 1  # memory that no packet writes to takes no room
+    packets = huge_pages.empty((count, PATH_COLUMNS, LANES), np.float64)
+    packet_hits = huge_pages.empty((_HITS_EACH * count, 3), np.int32)
+    return PathMemory(make_hit_pairs(8 * rays), size, crossings, speeds, lengths, packets, packet_hits)
 
 
 def grown(recorder: PathRecorder, _factor: float) -> PathRecorder:
@@ -125,8 +133,8 @@ def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
     pairs, lengths = recorder.pairs, recorder.memory.lengths
     rays = recorder.memory.crossings, recorder.memory.speeds
     fill_up(pairs, count)
-    for begin in range(0, count, _BLOCK):
-        end = smaller(begin + _BLOCK, count)
+    for begin in range(0, count, BLOCK):
+        end = smaller(begin + BLOCK, count)
         write_lengths(rows, rays, pairs, (whole(begin), end, count), lengths)
         for p in range(begin, end):
             prefetch_item(recorder.sums, whole(pairs.item[smaller(p + _AHEAD, count - 1)]))
