@@ -10,6 +10,7 @@ import pytest
 import exact_grid
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
+from raybox.queries.path_sums.finite import is_finite
 from raybox.queries.path_sums.fixed_point import fixed_point
 from raybox.traversal.job import Job
 from raybox.validation import NO_MASK
@@ -196,10 +197,28 @@ def test_very_large_grids():
     np.testing.assert_array_equal(rb.Scene(grid).integrate(rays, np.arange(9)), 9.0 * 2.0**600)
 
 
+FINITE = np.array([0.0, 5e-324, 2.2e-308, 1.0, 1e300, 1.7976931348623157e308])
+
+
 def test_values_that_are_not_finite_are_refused_wherever_they_are():
-    scene, ray = rb.Scene(rb.Grid.uniform([0, 0], 1.0, (200, 200))), rb.Rays([-1, 0.5], [1, 0])
-    for place in (0, 16_383, 16_384, 39_999):
-        values = np.zeros(40_000)
-        values[place] = np.nan
-        with pytest.raises(rb.InvalidInput, match="values must be finite"):
-            scene.integrate(ray, values)
+    ray = rb.Rays([-1, 0.5], [1, 0])
+    for side in (200, 300, 1500):  # tested by NumPy, by one thread, by two
+        scene, values = rb.Scene(rb.Grid.uniform([0, 0], 1.0, (side, side))), np.zeros(side * side)
+        for place in {*range(0, side * side, 333_333), side * side - 1, min(1 << 20, side), 16_384}:
+            for workers, bad in ((1, np.nan), (2, -np.inf)):
+                values[place] = bad
+                with pytest.raises(rb.InvalidInput, match=rf"must be finite; 1 .*values\[{place}\]"):
+                    scene.integrate(ray, values, workers=workers)
+            values[place] = 0.0
+        assert scene.integrate(ray, values, workers=2) == 0.0
+
+
+def test_all_bit_patterns_of_numbers_are_tested_as_numpy_does():
+    rng = np.random.default_rng(7)
+    numbers = np.concatenate([FINITE, -FINITE] * 20_000)
+    assert is_finite(numbers, 1)
+    assert is_finite(numbers, 2)
+    for exponent in (0x7FE, 0x7FF, 0xFFE, 0xFFF) * 5:
+        some = numbers.copy()
+        some.view(np.uint64)[rng.integers(len(some))] = (exponent << 52) + int(rng.integers(1 << 52))
+        assert is_finite(some, 1) == np.isfinite(some).all() == (exponent & 1 == 0)

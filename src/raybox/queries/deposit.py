@@ -141,7 +141,7 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
     weights, per, reproducible = options
     if not isinstance(per, str) or per not in _MODES:
         raise InvalidInput(f"per must be one of {', '.join(map(repr, _MODES))}; got {per!r}.")
-    given, channels = arguments.check_weights(weights, rays)
+    given, channels = arguments.check_weights(weights, rays, target.workers)
     huge_pages.check_size(8 * sum(target.counts) * (channels or 1))
     flag = arguments.check_flag(reproducible, "reproducible")
     return DepositOptions(given, per == "hit", flag, channels, target.counts, target.is_list)

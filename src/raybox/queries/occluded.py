@@ -231,7 +231,7 @@ QUERY = Query(
                 intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
             )
         },
-        exact={ExactOccluded: ExactHooks(_resolve, _start, takes_turns=True)},
+        exact={ExactOccluded: ExactHooks(_resolve, _start, takes_turns=True, first_only=True)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

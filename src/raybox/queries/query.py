@@ -52,6 +52,8 @@ class Target(NamedTuple):
     """the length of each geometry"""
     is_list: bool
     """whether the user made the scene of a list"""
+    workers: int
+    """for checks of many numbers; -1: all cores"""
 
 
 class PartMerger(Protocol):

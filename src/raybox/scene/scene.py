@@ -163,7 +163,7 @@ class Scene(QueryMethods):
         request, source = self._request(rays, where, cull)
         if query.prepare:
             counts = tuple(len(part.geometry) for part in self._parts)
-            options = query.prepare(options, rays, Target(source.parts, counts, self._is_list))
+            options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))
         if len(request.jobs) == 1:
             results = query.run(request.jobs[0], options, workers, progress)
         else:

@@ -109,10 +109,12 @@ class _Chunks:
             self.size = size if size < _ALIGNMENT else size - size % _ALIGNMENT
 
 
-def run_chunks(work: Work[T], total: int, *, workers: int = -1, progress: bool = False) -> list[T]:
-    """Call ``work(begin, end)`` over all of ``range(total)``; return the results in order."""
+def run_chunks(
+    work: Work[T], total: int, *, workers: int = -1, progress: bool = False, min_chunk: int | None = None
+) -> list[T]:
+    """Call ``work(begin, end)`` over all of ``range(total)``; return the results in order; see `Run`."""
     with chunk_runner(total, workers=workers, progress=progress) as run:
-        return run(work, total)
+        return run(work, total, min_chunk=min_chunk)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray, get_ray, is_empty
+from raybox.traversal.grid_first import MISS, FullGrid, first_cell, full_grid
 from raybox.traversal.grid_rays import (
     DEPTH,
     DIRECTION,
@@ -48,7 +49,7 @@ from raybox.traversal.grid_rays import (
 )
 from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import resolve, start, takes_turns
+from raybox.traversal.protocol import first_only, resolve, start, takes_turns
 from raybox.traversal.single import RAY_TRAVERSALS, SPAN_TRAVERSALS, Scratch, is_allowed, traverse_one_by_one
 
 _MUCH = 2.0**-20
@@ -138,11 +139,25 @@ def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch
 
 
 @inlined
-def _begin_next(job: Job, span: tuple[int, int], scratch: Scratch, turn: int) -> int:
-    """Begin with the first ray of a span that has a range, if there is one; return where the others begin."""
+def _resolve_first(job: Job, ray: Ray, recorder: Any, k: int, grid: FullGrid) -> bool:
+    """Resolve the first cell of ray k alone, if no other matters; return whether that is certain."""
+    if not (first_only(recorder) and grid.is_direct):
+        return False
+    cell = first_cell(job.rows, ray, grid.scales)
+    if cell >= 0 and is_allowed(job.allowed, ~cell):
+        resolve(start(recorder, k), job.rows, ray, job.base + cell)
+        return True
+    return cell == MISS
+
+
+@inlined
+def _begin_next(
+    job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any, turn: int, grid: FullGrid
+) -> int:
+    """Begin with the first ray of a span that must be traversed, if any; return where the others begin."""
     for k in range(span[0], span[1]):
         ray = get_ray(job.rays, k)
-        if not is_empty(ray):
+        if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, grid):
             scratch.grid.marks[turn, RAY] = k
             put_ray(scratch.grid, turn, job.rows, job.tree.starts.shape[0], ray)
             return k + 1
@@ -152,14 +167,14 @@ def _begin_next(job: Job, span: tuple[int, int], scratch: Scratch, turn: int) ->
 @inlined
 def _take_turns(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any) -> None:
     """Write the results of rays that take turns, a step each (three quarters of the time)."""
-    grid, begin = scratch.grid, span[0]
+    grid, begin, full = scratch.grid, span[0], full_grid(job.rows)
     grid.marks[:, DEPTH] = 0
     active = True
     while active:
         active = False
         for turn in range(TURNS):
             if grid.marks[turn, DEPTH] == 0 and begin < span[1]:
-                begin = _begin_next(job, (begin, span[1]), scratch, turn)
+                begin = _begin_next(job, (begin, span[1]), scratch, recorder, turn, full)
             if grid.marks[turn, DEPTH] == 0:
                 continue
             active = True

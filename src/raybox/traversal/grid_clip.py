@@ -69,7 +69,7 @@ def scale_of(edges: Any) -> AxisScale:
 
 
 @inlined
-def _span(axis: GridAxis, scale: AxisScale) -> AxisSpan:
+def span_of(axis: GridAxis, scale: AxisScale) -> AxisSpan:
     """Return when a ray is in the grid on one axis: on one without movement always, or never."""
     if axis.direction == 0.0:
         outside = axis.origin < scale.low or axis.origin > scale.high
@@ -87,7 +87,7 @@ def _is_at(axis: GridAxis, place: int, t: float, slack: float) -> bool:
 
 
 @inlined
-def _place_at(axis: GridAxis, scale: AxisScale, t: float, slack: float) -> int:
+def place_at(axis: GridAxis, scale: AxisScale, t: float, slack: float) -> int:
     """Return the place of a ray at a time; -1 if it is not certain."""
     x = axis.origin + t * axis.direction
     cells = (x - scale.low) * scale.density
@@ -105,8 +105,8 @@ def _course(axis: GridAxis, scale: AxisScale, span: AxisSpan, limits: Range) -> 
     if axis.direction == 0.0:
         return AxisCourse(interval_of(axis.edges, axis.origin), 0, True)
     outer = 0 if axis.ahead == 1 else scale.cells - 1
-    first = outer if span.enter >= begin - slack else _place_at(axis, scale, begin, slack)
-    last = scale.cells - 1 - outer if span.leave <= end + slack else _place_at(axis, scale, end, slack)
+    first = outer if span.enter >= begin - slack else place_at(axis, scale, begin, slack)
+    last = scale.cells - 1 - outer if span.leave <= end + slack else place_at(axis, scale, end, slack)
     crossed = (last - first) * axis.step
     return AxisCourse(first, crossed, first >= 0 and last >= 0 and crossed >= 0)
 
@@ -131,7 +131,7 @@ def _bounds(recorder: Any, ray: Ray, axes: Any, spans: Any, limits: Range) -> tu
 @inlined
 def course_of(recorder: Any, ray: Ray, axes: Any, scales: Any) -> Course:
     """Return the way of a tame ray that moves through a tame grid."""
-    x, y, z = spans = _span(axes[0], scales[0]), _span(axes[1], scales[1]), _span(axes[2], scales[2])
+    x, y, z = spans = span_of(axes[0], scales[0]), span_of(axes[1], scales[1]), span_of(axes[2], scales[2])
     begin = max(ray.t_min, x.enter, y.enter, z.enter)
     end = min(ray.t_max, x.leave, y.leave, z.leave)
     slack = max(abs(begin), abs(end)) * SLACK + TINY

@@ -111,6 +111,8 @@ class ExactHooks(NamedTuple):
     """(recorder, state, job, k) -> bool: write the result of ray k; False: there is no room"""
     takes_turns: bool = False
     """whether rays may take turns: results are written by `resolve`, and `start` may be called again"""
+    first_only: bool = False
+    """whether no hit after the first contact matters; such rays may take turns, too"""
 
 
 class SegmentHooks(NamedTuple):
@@ -235,6 +237,11 @@ def takes_turns(recorder: Recorder) -> bool:
     raise NotImplementedError("compiled code only")
 
 
+def first_only(recorder: Recorder) -> bool:
+    """Return whether no hit after the first contact matters."""
+    raise NotImplementedError("compiled code only")
+
+
 def begin_segments(recorder: Any, k: int) -> Any:
     """Return the state of ray k, which is in no cell yet."""
     raise NotImplementedError("compiled code only")
@@ -275,18 +282,11 @@ def hook_of(table: dict[type, Any], name: str) -> Callable[[type], Any]:
     return pick
 
 
+_STREAM = record, write_results, add_candidate, record_certain, ends_rays, defers_float64, has_unwritten
 _STUBS: dict[str, tuple[Any, ...]] = {
-    "stream": (
-        record,
-        write_results,
-        add_candidate,
-        record_certain,
-        ends_rays,
-        defers_float64,
-        has_unwritten,
-    ),
+    "stream": _STREAM,
     "packet": (write_packets, write_misses, has_room, prefetches_boxes),
-    "exact": (resolve, start, finish, takes_turns),
+    "exact": (resolve, start, finish, takes_turns, first_only),
     "segments": (begin_segments, record_segment, record_ray, end_segments, prefetch_cell, has_exact_times),
 }
 

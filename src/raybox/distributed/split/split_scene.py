@@ -221,7 +221,7 @@ class SplitScene(QueryMethods):
         """
         if query not in file_queries():
             raise InvalidInput(f"query must be one of {', '.join(file_queries())}; got {query!r}.")
-        prepared = self._prepared(QUERIES[query], rays, QUERIES[query].defaults)
+        prepared = self._prepared(QUERIES[query], rays, QUERIES[query].defaults, -1)
         _, visits = self._visit_parts(QUERIES[query], rays, prepared, **options)
         return visits.reshape(rays.shape)
 
@@ -253,17 +253,17 @@ class SplitScene(QueryMethods):
     ) -> Any:
         """Return the public results of a query for all rays."""
         arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
-        options = self._prepared(query, rays, options)
+        options = self._prepared(query, rays, options, workers)
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
         return query.present(
             results, rays.shape, Source(rays, (rows,), picked=True, sizes=(len(self),)), options
         )
 
-    def _prepared(self, query: Query, rays: Any, options: Any) -> Any:
+    def _prepared(self, query: Query, rays: Any, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
-        target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False)
+        target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False, workers=workers)
         return query.prepare(options, rays, target) if query.prepare else options
 
     def _visit_parts(

@@ -178,7 +178,7 @@ QUERY = Query(
     hooks=Hooks(
         stream={NearestRecorder: stream.HOOKS},
         packet={NearestRecorder: packet.HOOKS},
-        exact={ExactNearest: ExactHooks(_resolve, _start, takes_turns=True)},
+        exact={ExactNearest: ExactHooks(_resolve, _start, takes_turns=True, first_only=True)},
     ),
     run=partial(run, PER_RAY),
     merge_geometries=merge_geometries,

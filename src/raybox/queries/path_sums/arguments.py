@@ -8,11 +8,11 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows, PlaneRows, Rays, TriangleRows
 from raybox.primitives.table import has_lengths
+from raybox.queries.path_sums.finite import is_finite
 from raybox.queries.query import Target
 from raybox.validation import Floats
 
 _NAMES = {TriangleRows: "a Mesh", PlaneRows: "Planes"}
-_BLOCK = 1 << 14  # numbers tested for NaN at once: they and their flags fit into a core's first caches
 _WAY_OUT = "Replace them, np.nan_to_num(x), or mask their rows by `where`"
 
 
@@ -36,15 +36,14 @@ def check_scene(target: Target, name: str) -> None:
             )
 
 
-def given_floats(value: Any, name: str) -> Floats:
+def given_floats(value: Any, name: str, workers: int) -> Floats:
     """Return finite numbers as a read-only C-ordered float64 array; a copy only where that is needed."""
     found = validation.array(value, name)
     if found.dtype != np.float64:
         found = validation.floats(value, name)
     numbers = np.require(found, np.float64, ("C", "A")).view()
     numbers.flags.writeable = False
-    flat = numbers.ravel()
-    if not all(np.isfinite(flat[k : k + _BLOCK]).all() for k in range(0, flat.size, _BLOCK)):
+    if not is_finite(numbers, workers):
         bad = ~np.isfinite(numbers)
         validation.refuse_rows(bad, f"{name} must be finite", {name: numbers}, "number", _WAY_OUT)
     return numbers
@@ -64,7 +63,7 @@ def check_values(values: Any, target: Target) -> tuple[tuple[Floats, ...], int |
             "np.split(values, np.cumsum(lengths)[:-1])."
         )
     listed = values if target.is_list else [values]
-    given = [None if one is None else given_floats(one, "values") for one in listed]
+    given = [None if one is None else given_floats(one, "values", target.workers) for one in listed]
     each = [_by_cells(one, rows) for one, rows in zip(given, target.rows, strict=True)]
     for one, count in zip(each, target.counts, strict=True):
         if one is not None and (one.ndim not in (1, 2) or len(one) != count or 0 in one.shape[1:]):
@@ -104,7 +103,7 @@ def _two_axes(values: Floats | None, count: int, tail: tuple[int, ...]) -> Float
     return made
 
 
-def check_weights(weights: Any, rays: Rays) -> tuple[Floats, int | None]:
+def check_weights(weights: Any, rays: Rays, workers: int) -> tuple[Floats, int | None]:
     """Return the weights of all rays, (N, C), and C; None in its place if there is no axis of channels.
 
     (0, 1) if there are no weights: all are 1.
@@ -113,7 +112,7 @@ def check_weights(weights: Any, rays: Rays) -> tuple[Floats, int | None]:
         none = np.empty((0, 1))
         none.flags.writeable = False
         return none, None
-    found, shape = given_floats(weights, "weights"), rays.shape
+    found, shape = given_floats(weights, "weights", workers), rays.shape
     channels = found.shape[-1] if found.ndim > len(shape) else None
     full = shape if channels is None else (*shape, channels)
     try:
