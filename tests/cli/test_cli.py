@@ -411,8 +411,10 @@ def test_a_reader_that_closes_the_output(folder):
 def test_compiling_is_announced_once(folder):
     fresh = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     many = "cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "count"
-    line = "raybox: compiling kernels for this machine (once, about 10 s) ...\n"
+    line = "raybox: compiling for this machine, once: about 10 s for the first call of a query ...\n"
     first, second = (process(*many, env=fresh) for _ in range(2))
     assert first.stderr.startswith(line)
     assert (first.stderr.count(line), second.stderr.count(line)) == (1, 0)
     assert first.stdout == second.stdout
+    other = process("cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "occluded", env=fresh)
+    assert (other.returncode, other.stderr.count("compiling")) == (0, 0)

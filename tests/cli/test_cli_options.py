@@ -175,7 +175,11 @@ def test_each_text_of_the_library_that_is_replaced_exists():
         ),
         ("x,y,z\n1,2,3\n", [], "pass --origin X,Y,Z"),
         ("x,y,z\n1,2,3\n", ["--origin", "1,2"], "pass an --origin of the same dimension"),
-        ("x,y,z\n1,2,3\n", ["--origin", "1,2,3", "--workers", "0"], "--workers must be at least 1"),
+        (
+            "x,y,z\n1,2,3\n",
+            ["--origin", "1,2,3", "--workers", "0"],
+            "--workers must be a whole number of threads",
+        ),
         ("x,y,z\n1,2,3\n", ["--origin", "1,2,3", "--per", "hit"], "--per is for query 'deposit'"),
     ],
 )

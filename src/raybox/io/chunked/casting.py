@@ -151,7 +151,7 @@ def cast(  # noqa: PLR0913
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
     count = result_columns.COMPILED_RAYS if isinstance(scene, Scene) and source.total != 1 else 1
-    result_columns.run_few_rays(scene, query, source.dimension, count, **arguments)
+    result_columns.run_sample_rays(scene, query, source.dimension, count, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]

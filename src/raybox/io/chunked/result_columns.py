@@ -42,7 +42,7 @@ def run_query(
     return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
-def run_few_rays(scene: Any, query: str, dimension: int, count: int = 1, **arguments: Any) -> None:
+def run_sample_rays(scene: Any, query: str, dimension: int, count: int = 1, **arguments: Any) -> None:
     """Run a query for some rays, and lay out its results: checks arguments and compiles, before any work.
 
     With `COMPILED_RAYS` rays, all that a file of rays runs; a scene in parts would read them for that.
