@@ -30,7 +30,7 @@ from scale import head, row
 BOXES, STEP = 10**5, 2**20
 WARM_UP = 8  # chunks: enough for each worker to load its code
 NAMES = [*column_names("origins"), *column_names("directions")]
-CAST = ["-m", "raybox", "cast", "boxes.npz", "rays.parquet", "-o", "out.parquet", "--workers", "2"]
+CAST = ["-m", "raybox", "cast", "boxes.npz", "rays.parquet", "-o", "out.parquet", "--force", "--workers", "2"]
 COLUMNS = (
     "in memory, M/s",
     "cast, M/s",

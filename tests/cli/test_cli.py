@@ -193,9 +193,12 @@ def test_cast_runs_every_query(folder):
     answers = {}
     for query in ("nearest", "occluded", "count", "all"):
         output = json.loads(
-            raybox("cast", "boxes.csv", "rays.npz", "-o", "out.npz", "--query", query, "--json").stdout
+            raybox(
+                "cast", "boxes.csv", "rays.npz", "-o", "out.npz", "--query", query, "--json", "--force"
+            ).stdout
         )
         assert (output["size"], output["cast"], output["query"], output["out"]) == (3, 4, query, "out.npz")
+        assert {"met", "hit_count"} & set(output) == {"hit_count"}
         answers[query] = dict(np.load("out.npz"))
     np.testing.assert_array_equal(answers["nearest"]["t"], scene.nearest(RAYS).t)
     np.testing.assert_array_equal(answers["occluded"]["occluded"], scene.occluded(RAYS))
@@ -223,7 +226,7 @@ def test_cast_with_nothing_in_the_files(folder, rows):
     Path("none.csv").write_text("min_x,min_y,min_z,max_x,max_y,max_z\n")
     for query in ("nearest", "occluded", "count", "all"):
         for scene in ("none.csv", "boxes.csv"):
-            raybox("cast", scene, "one.csv", "-o", "out.csv", "--query", query)
+            raybox("cast", scene, "one.csv", "-o", "out.csv", "--query", query, "--force")
 
 
 @real
@@ -408,8 +411,10 @@ def test_a_reader_that_closes_the_output(folder):
 def test_compiling_is_announced_once(folder):
     fresh = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     many = "cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "count"
-    line = "raybox: compiling kernels for this machine (once, about 10 s) ...\n"
+    line = "raybox: compiling for this machine, once: about 10 s for the first call of a query ...\n"
     first, second = (process(*many, env=fresh) for _ in range(2))
     assert first.stderr.startswith(line)
     assert (first.stderr.count(line), second.stderr.count(line)) == (1, 0)
     assert first.stdout == second.stdout
+    other = process("cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "occluded", env=fresh)
+    assert (other.returncode, other.stderr.count("compiling")) == (0, 0)

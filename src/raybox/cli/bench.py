@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from raybox.cli.outputs import check_new, force_option
+
 RAYS = ("incoherent", "inside", "camera")
 QUERIES = ("nearest", "occluded", "count", "all")
 QUICK: dict[str, Any] = {"ray_count": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
@@ -14,7 +16,7 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
 * given fewer rays, evenly spread; ! some of its results differ, see below; - it has no such query."""
 
 
-@click.command(short_help="Measure this machine, beside the peers installed.")
+@click.command(short_help="Time raybox and other libraries on this machine.")
 @click.option(
     "--boxes",
     default="uniform",
@@ -23,8 +25,12 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
     help="uniform, clustered or mixed boxes, or a scene's file.",
 )
 @click.option("--size", type=int, multiple=True, help="How many boxes; again for more. [default: 100000]")
-@click.option("--threads", type=int, multiple=True, help="Threads for everyone; again for more. [default: 1]")
-@click.option("--peer", multiple=True, help="A peer; again for more. [default: all installed]")
+@click.option(
+    "--threads", type=int, multiple=True, help="Threads of each library; again for more. [default: 1]"
+)
+@click.option(
+    "--peer", multiple=True, help="A library to compare with; again for more. [default: all installed]"
+)
 @click.option("--rays", type=click.Choice(RAYS), multiple=True, help="Which rays. [default: all three]")
 @click.option(
     "--query",
@@ -32,24 +38,27 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
     multiple=True,
     help="What to compute; again for more. [default: nearest and count, in full all four]",
 )
-@click.option("--rounds", type=int, help="How often everyone takes a turn. [default: 3, in full 7]")
-@click.option("--full", is_flag=True, help="A million rays and more rounds, in place of some seconds' worth.")
-@click.option("--check/--no-check", default=True, help="Compare the results, too. [default: yes]")
+@click.option("--rounds", type=int, help="How often each library is timed. [default: 3, in full 7]")
+@click.option("--full", is_flag=True, help="Measure a million rays in more rounds: minutes, not seconds.")
+@click.option("--check/--no-check", default=True, help="Compare the results. [default: yes]")
 @click.option("-o", "--out", type=click.Path(dir_okay=False), help="The raw results as a JSON file.")
+@force_option
 def bench(
     boxes: str, size: tuple[int, ...], threads: tuple[int, ...], peer: tuple[str, ...], **options: Any
 ) -> None:
-    r"""Give raybox and every peer that is installed the same boxes and rays, and time them in turns.
+    r"""Time raybox and the other libraries that are installed ("peers") in turns, on the same boxes and rays.
 
-    Prints rates, how many times slower each peer is than raybox (median of the rounds), and whether results
-    agree; where they do not, rational arithmetic settles who is right. Peers come with
-    pip install "raybox[bench]"; who is not installed is named.
+    Prints rates, how many times longer each peer takes than raybox (median of the rounds), and whether
+    results agree; where they differ, exact rational arithmetic decides which are right.
+    pip install "raybox[bench]" installs the peers; those that are missing are listed.
 
     \b
     raybox bench
     raybox bench --size 1000 --size 1000000 --threads 2 --peer embreex --full
     raybox bench --boxes city.city.json --query nearest
     """
+    if options["out"]:
+        check_new(options["out"], force=options["force"])
     from raybox.bench import data, machine, report
     from raybox.bench.worker import run_apart
 

@@ -1,12 +1,17 @@
 """``raybox cast``: casts a file of rays into a scene, and writes the results to a file."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import announce_compiling, as_json, load_scene, scene_options, vector
+from raybox.cli.common import as_json, vector
+from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
+from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
+from raybox.cli.outputs import check_new, force_option
+from raybox.cli.scenes import load_scene, scene_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
@@ -40,12 +45,12 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 
 @click.command(short_help="Cast a file of rays into a scene, results into a file.")
 @click.argument("scene", type=click.Path())
-@click.argument("rays", type=click.Path())
+@click.argument("rays", type=click.Path(), nargs=-1, required=True)
 @click.option(
     "-o",
     "--out",
     required=True,
-    help="The file of results (.parquet .npy .csv .npz .zarr), or - : CSV on stdout.",
+    help="The file of results (.parquet .npy .csv .npz .zarr), or -: CSV on stdout.",
 )
 @click.option(
     "--query",
@@ -65,10 +70,24 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 @click.option(
     "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
 )
-@scene_options
 @click.option(
-    "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
+    "--carry",
+    metavar="NAMES",
+    help="Columns of RAYS to write, too, such as id,time, or all; .csv and .parquet only.",
 )
+@scene_options
+@format_option
+@click.option(
+    "--invalid",
+    type=click.Choice(INVALID),
+    default="raise",
+    help="Rays with NaN are an error, or misses. [default: raise]",
+)
+@click.option(
+    "--chunk", type=click.IntRange(1), metavar="N", help="Rays in memory at once. [default: a million]"
+)
+@force_option
+@click.option("--exit-status", is_flag=True, help="End with exit code 1 if nothing was hit.")
 @click.option("--workers", type=int, default=-1, show_default=True, help="Threads; -1 takes every core.")
 @click.option(
     "--cluster",
@@ -79,13 +98,17 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
-def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
+def cast(scene: str, rays: tuple[str, ...], out: str, query: str, **options: Any) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
     SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
+
+    Each may be a pattern in quotes, such as 'rays_*.csv', and RAYS several files: rays are numbered on from
+    file to file, and so are the rows of the files of SCENE, which are one scene. One of the two may be -,
+    stdin: its format is that of --format, else that of its first bytes, else CSV.
 
     RAYS may be larger than memory. If the command is stopped, what is done stays in OUT.raybox-part, and the
     same command continues from there.
@@ -98,40 +121,72 @@ def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
     all       ray, index, id, t, t_enter, t_exit, length; a row for each hit
     segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
-    deposit   index, id, deposit: the sum of weight * length of rays inside; a row for each box or cell
+    deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
+    raybox cast 'tiles_*.csv' 'rays_*.parquet' -o hits.parquet --carry id,time
+    zcat rays.csv.gz | raybox cast boxes.csv - -o - --query count > counts.csv
     raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
     raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
     raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
-    _check_out(out, options["cluster"], scene, rays)
-    geometry, ids = load_scene(scene, options["boxes"], options["grid"])
+    check_format(options["format_"], scene, *rays)
+    scenes = input_files([scene], options["format_"], rays)
+    files = input_files(rays, options["format_"], [scene])
+    _check_out(out, options, scenes + files)
+    geometry, ids = load_scene(scenes, options["boxes"], options["grid"])
     announce_compiling()
-    done = _cast(geometry, rays, out, query, ids=ids, **options)
-    summary = {"scene": scene, "size": len(geometry), "rays": rays, "cast": done.rays, "query": query}
-    summary |= {"met": done.met, "seconds": round(done.seconds, 3), "out": out}
+    done = _cast(geometry, files, out, query, ids=ids, **options)
+    summary: dict[str, Any] = {
+        "scene": shown(scenes),
+        "size": len(geometry),
+        "rays": shown(files),
+        "cast": done.rays,
+    }
+    summary |= {"query": query, "hit_count": done.met, "rows": done.rows}
+    summary |= {"seconds": round(done.seconds, 3), "out": out}
     summary |= {"resumed": done.resumed} if done.resumed else {}
-    click.echo(as_json(summary) if options["json_"] else _in_words(summary), err=not options["json_"])
+    if options["json_"]:
+        click.echo(as_json(summary))
+    else:
+        notice(_in_words(summary))
+    if options["exit_status"] and not done.met:
+        click.get_current_context().exit(1)
 
 
-def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
-    """Raise, before any work, if OUT cannot be written or is also an input."""
-    from raybox.io.chunked.casting import is_same_file
+def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None:
+    """Raise, before any work, if OUT cannot be written, is also an input, or is to stay as it is."""
+    from raybox.io.chunked.cast_checks import is_same_file
     from raybox.io.chunked.writers import check_out
 
-    if out == "-":
-        if cluster:
+    if out == STDIN:
+        if options["json_"]:
+            raise click.UsageError("-o - and --json both write to stdout. Give -o the name of a file.")
+        if options["cluster"]:
             raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
     if any(is_same_file(Path(out), Path(given)) for given in inputs):
         raise click.UsageError(f"{out} is also an input. Write the results to another file.")
     check_out(Path(out))
+    check_new(out, force=options["force"] or _is_started(Path(out), options["cluster"]))
 
 
-def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
+def _is_started(out: Path, cluster: str | None) -> bool:
+    """Return whether an earlier command has begun OUT, which this one would continue."""
+    if cluster:
+        from raybox.distributed.dask.part_folder import folder_of as cluster_folder_of
+
+        return cluster_folder_of(out).exists()
+    from raybox.io.chunked.journal import folder_of
+
+    return folder_of(out).exists()
+
+
+def _cast(
+    geometry: "Boxes | Grid | Mesh", rays: Sequence[str], out: str, query: str, **how: Any
+) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene
@@ -139,22 +194,33 @@ def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: str, **ho
 
     check_workers(how["workers"])
     given = {name: _load_array(how[name]) for name in _ARRAYS} | {"per": how["per"]}
-    if how["cluster"] and any(value is not None for value in given.values()):
-        raise click.UsageError("A cluster takes no --values, --weights or --per. Cast on one machine.")
-    shown = sys.stderr.isatty() if how["progress"] is None else how["progress"]
+    shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
     options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
+    options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     try:
         if how["cluster"]:
+            _check_cluster(rays, how["carry"], given)
             from raybox.distributed import dask as cluster
 
             options["cluster"] = how["cluster"]
-            return cluster.cast(Scene(geometry), rays, out, query=query, progress=shown, **options)
-        to = sys.stdout.buffer if out == "-" else out
+            return cluster.cast(Scene(geometry), rays[0], out, query=query, progress=shown, **options)
+        to = sys.stdout.buffer if out == STDIN else out
+        options["carry"] = [name.strip() for name in how["carry"].split(",")] if how["carry"] else ()
         return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **given, **options)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {note}", err=True)
         raise
+
+
+def _check_cluster(rays: Sequence[str], carry: str | None, given: dict[str, Any]) -> None:
+    """Raise for what casts on one machine can do, and those on a cluster cannot."""
+    if any(value is not None for value in given.values()):
+        raise click.UsageError("A cluster takes no --values, --weights or --per. Cast on one machine.")
+    if len(rays) > 1:
+        raise click.UsageError("A cluster takes one file of RAYS. Cast each to an output of its own.")
+    if carry:
+        raise click.UsageError("A cluster takes no --carry. Join OUT to RAYS by the column ray, its row.")
 
 
 def _load_array(path: str | None) -> Any:
@@ -176,6 +242,6 @@ def _in_words(summary: dict[str, Any]) -> str:
     out = "stdout" if summary["out"] == "-" else summary["out"]
     before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
     return (
-        f"raybox: {summary['cast']:,} rays{before} into a scene of {summary['size']:,}: "
-        f"{summary['met']:,} {counted}, in {summary['seconds']:.2f} s; written to {out}"
+        f"{summary['cast']:,} rays{before} into a scene of {summary['size']:,}: "
+        f"{summary['hit_count']:,} {counted}, in {summary['seconds']:.2f} s; written to {out}"
     )

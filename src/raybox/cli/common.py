@@ -1,99 +1,20 @@
-"""Shared by the commands: vectors on the command line, one-line errors, Ctrl-C, tables, JSON.
+"""Shared by the commands: vectors on the command line, one-line errors, tables, JSON."""
 
-Ctrl-C ends a command at any point, though C code that Python calls may drop it, or turn it into another
-error.
-"""
-
-import _thread
 import json
 import math
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from raybox.cli.inputs import without_folder
+from raybox.cli.interrupts import interruptible
+from raybox.cli.messages import in_command_words
+from raybox.cli.notices import VERBOSE, verbosity
 from raybox.errors import RayboxError
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Make Ctrl-C raise ``KeyboardInterrupt`` within this context.
-
-    It is raised again where an import or a callback would lose it. Where SIGINT is ignored, or outside the
-    main thread, nothing changes.
-    """
-    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    if handler is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupt = _Interrupt()
-    signal.signal(signal.SIGINT, interrupt.handle)
-    sys.unraisablehook = interrupt.unraisable
-    try:
-        yield
-    except KeyboardInterrupt as raised:
-        # Half-made LLVM objects fail in __del__: delete them here, where such errors are not printed.
-        traceback.clear_frames(raised.__traceback__)
-        raise
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        sys.unraisablehook = hook
-
-
-class _Interrupt:
-    """The handlers of Ctrl-C, and whether it was raised."""
-
-    def __init__(self) -> None:
-        self.hook = sys.unraisablehook
-        self.raised = False
-
-    def handle(self, _: int, frame: FrameType | None) -> None:
-        """Raise it; during an import, send it again later: C modules may lose it."""
-        if _is_importing(frame):
-            _send_again()
-            return
-        self.raised = True
-        raise KeyboardInterrupt
-
-    def unraisable(self, what: Any) -> None:
-        """Send it again if a callback lost it, as Numba's do while it loads code."""
-        if issubclass(what.exc_type, KeyboardInterrupt):
-            _send_again()
-        elif not self.raised:
-            self.hook(what)
-
-
-def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "importlib._bootstrap":
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _interrupt_main() -> None:
-    """Send Ctrl-C to the main thread: as a signal where there is one, which ends a wait in C code, too."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGINT)
-    else:
-        _thread.interrupt_main()
-
-
-def _send_again() -> None:
-    timer = threading.Timer(0.01, _interrupt_main)
-    timer.daemon = True
-    timer.start()
-
-
-if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Mesh, Rays
 
 Vector = tuple[float, ...]
 
@@ -125,7 +46,11 @@ class Commands(click.Group):
     """The group of commands; errors end as one line on stderr and an exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line, with characters that the console lacks shown as escapes."""
+        """Run the command line, with characters that the console lacks shown as escapes.
+
+        Patterns such as ``*.csv`` are expanded by the commands, so that they work alike on every system.
+        """
+        kwargs.setdefault("windows_expand_args", False)
         for stream in (sys.stdout, sys.stderr):
             if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -138,9 +63,11 @@ class Commands(click.Group):
                 result = super().invoke(ctx)
             sys.stdout.flush()
         except RayboxError as error:
-            raise InputError(" ".join(str(error).split())) from error
+            if verbosity(ctx) >= VERBOSE:
+                traceback.print_exception(error)
+            raise InputError(in_command_words(without_folder(str(error), ctx))) from error
         except MemoryError as error:
-            raise InputError("not enough memory; cast fewer rays at a time") from error
+            raise InputError("not enough memory; pass fewer rays, or a smaller --chunk") from error
         except KeyboardInterrupt:
             _stop(ctx)
         except RuntimeError as error:
@@ -161,50 +88,6 @@ def _stop(ctx: click.Context) -> None:
     # signal: CPython stores how the last exec() ended, and this one ends without it.
     exec("")
     ctx.exit(130)
-
-
-def scene_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with the options that say how to read its scene."""
-    command = click.option(
-        "--grid",
-        is_flag=True,
-        help="The cells of a grid: of .vox, or of an array in .npy or .npz.",
-    )(command)
-    return click.option(
-        "--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles."
-    )(command)
-
-
-def check_scene_options(boxes: bool, grid: bool) -> None:
-    """Raise unless at most one of the options is given."""
-    if boxes and grid:
-        raise click.UsageError("Pass --boxes or --grid, not both.")
-
-
-def load_scene(path: str, boxes: bool, grid: bool) -> "tuple[Boxes | Grid | Mesh, list[str] | None]":
-    """Return a scene's geometry read from a file, and the ids of its rows."""
-    from raybox.io.formats import load_grid, read
-
-    check_scene_options(boxes, grid)
-    if grid:
-        return load_grid(path), None
-    loaded = read(path, kind="scene", boxes=boxes)
-    return cast("Boxes | Mesh", loaded.geometry), loaded.ids
-
-
-def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
-    """Return rays read from a file, or made from its points."""
-    from raybox.io.formats import load
-
-    return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
-
-
-def announce_compiling() -> None:
-    """Print one line to stderr when Numba first compiles, which takes seconds."""
-    from raybox.compiler.compile_events import on_first_compilation
-
-    line = "raybox: compiling kernels for this machine (once, about 10 s) ..."
-    on_first_compilation(lambda: click.echo(line, err=True))
 
 
 def as_json(value: Any) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from raybox.cli.common import announce_compiling, table
+from raybox.cli.common import table
+from raybox.cli.notices import announce_compiling
+from raybox.cli.outputs import check_new, force_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +44,8 @@ class Sweep(NamedTuple):
 @click.option(
     "--out", type=click.Path(), default=".", help="Folder of the picture and the page. [default: here]"
 )
-def demo(out: str) -> None:
+@force_option
+def demo(out: str, force: bool) -> None:
     """Cast a camera and a lidar into a real building, 286 boxes that come with raybox.
 
     Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
@@ -54,6 +57,7 @@ def demo(out: str) -> None:
     from raybox.scene.scene import Scene
 
     target = _picture(out)
+    check_new(target, *([target.with_name(PAGE)] if find_spec("viser") else []), force=force)
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
         building = read(path)
     announce_compiling()

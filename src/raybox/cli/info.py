@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import as_json, check_scene_options, number, scene_options
+from raybox.cli.common import as_json, number
+from raybox.cli.inputs import check_format, format_option, input_files, shown
+from raybox.cli.scenes import check_scene_options, scene_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,27 +24,37 @@ KINDS = ("scene", "rays")
 
 
 @click.command(short_help="List what a file holds.")
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(), nargs=-1, required=True)
 @click.option("--kind", type=click.Choice(KINDS), help="What to take it for, where it could be both (.npy).")
 @scene_options
-@click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
-def info(file: str, kind: str | None, boxes: bool, grid: bool, json_: bool) -> None:
+@format_option
+@click.option("--json", "json_", is_flag=True, help="Print a JSON object on a line for each file.")
+def info(file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, **options: Any) -> None:
     r"""List what FILE holds: kind, number, bounds, sizes, names.
+
+    Several files, or a pattern in quotes, are listed one after the other. One of them may be -, stdin.
 
     \b
     raybox info duplex.ifc
+    raybox info 'scans/*.laz'
     raybox info table.npy --kind rays
     raybox info --grid model.vox
     """
     check_scene_options(boxes, grid)
-    facts = _of_grid(file) if grid else _of_contents(file, kind, boxes)
-    facts = {"file": file, "bytes": Path(file).stat().st_size, **facts}
-    if json_:
-        click.echo(as_json(facts))
-        return
+    check_format(format_, *file)
+    for number_before, path in enumerate(input_files(file, format_)):
+        facts = _of_grid(path) if grid else _of_contents(path, options["kind"], boxes)
+        facts = {"file": shown([path]), "bytes": Path(path).stat().st_size, **facts}
+        if options["json_"]:
+            click.echo(as_json(facts))
+        else:
+            click.echo(("\n" if number_before else "") + _as_table(facts))
+
+
+def _as_table(facts: Facts) -> str:
     width = max(map(len, facts))
-    for name, value in facts.items():
-        click.echo(f"{name.replace('_', ' '):<{width}}  {_shown(value)}")
+    lines = (f"{name.replace('_', ' '):<{width}}  {_shown(value)}" for name, value in facts.items())
+    return "\n".join(lines)
 
 
 def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:

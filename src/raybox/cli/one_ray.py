@@ -5,16 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import (
-    Vector,
-    announce_compiling,
-    as_json,
-    load_scene,
-    number,
-    scene_options,
-    table,
-    vector,
-)
+from raybox.cli.common import Vector, as_json, number, table, vector
+from raybox.cli.inputs import check_format, format_option, input_files, shown
+from raybox.cli.notices import announce_compiling
+from raybox.cli.scenes import load_scene, scene_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh, Rays
@@ -61,30 +55,50 @@ def ray_of(
 
 
 @click.command(short_help="List what one ray or segment hits, in order.")
-@click.argument("scene", type=click.Path())
+@click.argument("scene", type=click.Path(), nargs=-1, required=True)
 @ray_options
 @scene_options
+@format_option
+@click.option("--exit-status", is_flag=True, help="End with exit code 1 if nothing was hit.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
-def pick(scene: str, boxes: bool, grid: bool, json_: bool, **options: Any) -> None:
+def pick(
+    scene: tuple[str, ...],
+    boxes: bool,
+    grid: bool,
+    format_: str | None,
+    exit_status: bool,
+    json_: bool,
+    **options: Any,
+) -> None:
     r"""List everything that one ray hits in SCENE, in order along the ray.
+
+    Several files, or a pattern in quotes, are one scene: the rows of the first file, then those of the next.
+    One of them may be -, stdin.
 
     \b
     raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0
     raybox pick city.city.json --from 84900,447500,3 --to 84900,447700,3 --json
+    raybox pick 'tiles_*.csv' --from 0,0,1 --to 9,0,1 --exit-status
     raybox pick --grid model.vox --origin 0.5,-5,2.5 --direction 0,1,0
     """
     ray = ray_of(**options)
-    geometry, ids = load_scene(scene, boxes, grid)
+    check_format(format_, *scene)
+    files = input_files(scene, format_)
+    geometry, ids = load_scene(files, boxes, grid)
     if ray.ndim_space != geometry.ndim_space:
-        raise click.UsageError(f"{scene} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D.")
+        raise click.UsageError(
+            f"{' '.join(scene)} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D."
+        )
     rows = _hits(ray, geometry, ids)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
-        click.echo(as_json({"scene": scene, **ends, "hits": rows}))
+        click.echo(as_json({"scene": shown(files), **ends, "hits": rows}))
     elif not rows:
         click.echo("the ray hits nothing")
     else:
         click.echo(table(list(rows[0]), [[_shown(value) for value in row.values()] for row in rows]))
+    if exit_status and not rows:
+        click.get_current_context().exit(1)
 
 
 def _shown(value: Any) -> Any:

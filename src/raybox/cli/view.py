@@ -1,18 +1,17 @@
 """``raybox view``: a scene in the browser, where a click is a ray."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import (
-    Vector,
-    announce_compiling,
-    check_scene_options,
-    load_rays,
-    load_scene,
-    scene_options,
-    vector,
-)
+from raybox.cli.common import Vector, vector
+from raybox.cli.inputs import check_format, format_option, input_files
+from raybox.cli.notices import announce_compiling, notice
+from raybox.cli.outputs import check_new, force_option
+from raybox.cli.scenes import check_scene_options, load_rays, load_scene, scene_options
+
+if TYPE_CHECKING:
+    from raybox.geometry import Rays
 
 INVALID = ("raise", "miss")
 
@@ -25,7 +24,10 @@ INVALID = ("raise", "miss")
 )
 @scene_options
 @click.option(
-    "--invalid", type=click.Choice(INVALID), default="raise", help="What rays with NaN do. [default: raise]"
+    "--invalid",
+    type=click.Choice(INVALID),
+    default="raise",
+    help="Rays with NaN are an error, or misses. [default: raise]",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @click.option(
@@ -37,11 +39,16 @@ INVALID = ("raise", "miss")
 @click.option("--port", type=int, default=8080, show_default=True, help="The next free one, if it is taken.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
 @click.option("--html", type=click.Path(), help="Write the view to this file, and end.")
+@format_option
+@force_option
 def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) -> None:
     r"""Show SCENE, and RAYS if given, on a page that this machine serves to itself.
 
     Click: a ray goes from the eye through the pixel; the page highlights the box that it hits first, and
     lists all that it hits. Ctrl-C ends.
+
+    SCENE may be a pattern in quotes, such as 'tiles_*.csv': its files are one scene. SCENE or RAYS may be -,
+    stdin.
 
     \b
     raybox view duplex.ifc --open
@@ -50,18 +57,31 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
     """
     from raybox.viewer import view as serve
 
-    loaded_rays = load_rays(rays, origin, options["invalid"]) if rays else None
-    announce_compiling()
+    check_format(options["format_"], scene, *([rays] if rays else []))
     check_scene_options(options["boxes"], options["grid"])
+    if options["html"]:
+        check_new(options["html"], force=options["force"])
+    scenes = input_files([scene], options["format_"], [rays or ""])
+    loaded_rays = _rays(rays, origin, options) if rays else None
+    announce_compiling()
     served = {name: options[name] for name in ("host", "port", "boxes")}
-    shown = load_scene(scene, boxes=False, grid=True)[0] if options["grid"] else scene
+    is_read = options["grid"] or len(scenes) > 1
+    shown = load_scene(scenes, options["boxes"], options["grid"])[0] if is_read else scenes[0]
     viewer = serve(shown, loaded_rays, allowed_hosts=options["allow_host"], **served)
     with viewer:
         if options["html"]:
             viewer.save_html(options["html"])
-            click.echo(f"raybox: wrote {options['html']}", err=True)
+            notice(f"wrote {options['html']}")
             return
         click.echo(viewer.url)
         if options["open_"]:
             click.launch(viewer.url)
         viewer.wait()
+
+
+def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":
+    """Return the rays of one file; raise for several."""
+    files = input_files([rays], options["format_"])
+    if len(files) > 1:
+        raise click.UsageError(f"{rays} matches {len(files)} files; the view shows the rays of one.")
+    return load_rays(files[0], origin, options["invalid"])

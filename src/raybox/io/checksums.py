@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -55,6 +56,12 @@ def fingerprint(path: Path) -> Facts:
     """
     stats = [item.stat() for item in _files(path)]
     return content_facts(path) | {"inodes": of_text(*(f"{stat.st_ino} {stat.st_ctime_ns}" for stat in stats))}
+
+
+def fingerprint_of(paths: Sequence[Path]) -> Facts:
+    """Return the fingerprint of one file, or of several in their order."""
+    found = [fingerprint(path) for path in paths]
+    return found[0] if len(found) == 1 else {"files": found}
 
 
 def content_facts(path: Path) -> Facts:

@@ -17,7 +17,7 @@ from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io import checked_json, scene_files
-from raybox.io.chunked.casting import check_arguments
+from raybox.io.chunked.cast_checks import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
 from raybox.io.chunked.result_columns import as_array, column_dtypes, rows_of, run_query
 from raybox.io.formats.assembly import RANGES, assemble, column_names

@@ -157,6 +157,11 @@ def checksum_of_file(path: Path, start: int, end: int) -> str:
                 return checksums.of_text(state.tobytes().hex(), some[words:].tobytes().hex())
 
 
+def folder_of(target: Path) -> Path:
+    """Return the folder of an output's parts."""
+    return output_folder.folder_of(target, _SUFFIX)
+
+
 class PartFolder:
     """The folder of one output.
 
@@ -165,7 +170,7 @@ class PartFolder:
 
     def __init__(self, target: Path, job: Facts, fingerprint: Facts) -> None:
         self.given, self.target = target, target.resolve()
-        self.path = output_folder.folder_of(target, _SUFFIX)
+        self.path = folder_of(target)
         self.job, self.fingerprint = job, fingerprint
         self.same_input = True
         self.output, self.log = self.path / _OUTPUT, self.path / _JOINED

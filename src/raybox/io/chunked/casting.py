@@ -7,23 +7,28 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from typing import cast as typed
 
-from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput, OutOfMemory, RayboxError
-from raybox.geometry import Bounded, Grid
+from raybox.errors import OutOfMemory, RayboxError
 from raybox.io import checksums
-from raybox.io.chunked import cast_arguments, pipeline, result_columns
+from raybox.io.chunked import cast_arguments, result_columns
+from raybox.io.chunked.carried_columns import carried
+from raybox.io.chunked.cast_checks import (
+    check_arguments,
+    check_target,
+    job_facts,
+    read_options,
+    write_error,
+)
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
+from raybox.io.chunked.joined_files import open_ray_files, paths_of
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
 from raybox.io.chunked.output import write_output
-from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.pipeline import CastJob
-from raybox.io.chunked.readers import open_ray_file
-from raybox.io.chunked.result_columns import QUERIES, OutputSpec, column_dtypes
+from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.stages import StageThreads
-from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_out, check_place
+from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
-from raybox.io.formats.loading import check_options
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
@@ -46,7 +51,7 @@ class Summary(NamedTuple):
 @in_default_environment
 def cast(  # noqa: PLR0913
     scene: AnyScene,
-    rays: str | os.PathLike[str],
+    rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | BinaryIO,
     *,
     query: str = "nearest",
@@ -54,6 +59,7 @@ def cast(  # noqa: PLR0913
     weights: Any = None,
     per: str | None = None,
     ids: Sequence[str] | None = None,
+    carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,
     invalid: str = "raise",
     workers: int = -1,
@@ -70,10 +76,11 @@ def cast(  # noqa: PLR0913
     ----------
     scene : Scene or SplitScene
         A scene of Boxes, of a Mesh or of a Grid.
-    rays : str or path
-        Read chunk by chunk: ``.parquet .npy .csv .las .laz``, uncompressed ``.npz``, and ``.zarr`` (version
-        3: a group of ``origins directions [t_min t_max]``, or of ``points``). ``.ply .pcd`` and other
-        ``.npz`` are loaded whole.
+    rays : str or path, or a sequence of them
+        Several files are read one after the other, and their rays numbered on. Read chunk by chunk:
+        ``.parquet .npy .csv .las .laz``, uncompressed ``.npz``, and ``.zarr`` (version 3: a group of
+        ``origins directions [t_min t_max]``, or of ``points``). ``.ply .pcd`` and other ``.npz`` are loaded
+        whole.
     out : str, path, or binary file
         ``.parquet .npy .csv .npz .zarr``. An open file gets CSV, and cannot be resumed.
     query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
@@ -87,6 +94,10 @@ def cast(  # noqa: PLR0913
         scene is bounded; last bits may depend on `chunk`.
     ids : sequence of str, optional
         One for each box of the scene: the column ``id``.
+    carry : sequence of str
+        Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
+        gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
+        column of results get the prefix ``ray_``. Columns of CSV are text; those of Parquet keep their type.
     origin : X, Y, Z, optional
         Start of the rays to a set of points, as in :func:`raybox.load`.
     invalid : {"raise", "miss"}
@@ -132,21 +143,22 @@ def cast(  # noqa: PLR0913
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
-    target = Path(out) if isinstance(out, str | os.PathLike) else None
+    target, paths = Path(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
     if target:
-        check_target(target, Path(rays))
-    source = open_ray_file(Path(rays), options)
+        check_target(target, *paths)
+    source = open_ray_files(paths, options)
+    columns = carried(source, carry, options, query, target)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
-    result_columns.run_one_ray(scene, query, source.dimension, **arguments)
+    count = result_columns.COMPILED_RAYS if isinstance(scene, Scene) and source.total != 1 else 1
+    result_columns.run_sample_rays(scene, query, source.dimension, count, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]
-    spec = OutputSpec(
-        Path(), column_dtypes(query, source.dimension, names, **arguments), names, threads.check
-    )
+    dtypes = column_dtypes(query, source.dimension, names, **arguments)
+    spec = OutputSpec(Path(), dtypes, names, threads.check).with_columns(columns)
     job = CastJob(
-        source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments
+        source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments, columns
     )
     if target is None:
         resumed, done = 0, write_output(job, spec, lambda: CsvStreamWriter(spec, typed(BinaryIO, out)), None)
@@ -154,46 +166,6 @@ def cast(  # noqa: PLR0913
         resumed, done = _cast_to_file(job, spec, target, options)
     seconds = time.perf_counter() - started
     return Summary(done.position.first, done.hit_count, done.rows, resumed, seconds)
-
-
-def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
-    """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
-    if not isinstance(scene, Scene | PartitionedScene):
-        raise InvalidInput(
-            f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
-        )
-    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded | Grid):
-        raise InvalidInput(
-            f"rays of files are cast at Boxes, a Mesh or a Grid; got {scene!r}. "
-            "Cast them at one geometry after the other, or call the scene's own methods."
-        )
-    if query not in QUERIES:
-        raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
-    if ids is not None and len(ids) != len(scene):
-        raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(scene)} boxes")
-    if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
-        raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
-
-
-def read_options(origin: Sequence[float] | None, invalid: str) -> ReadOptions:
-    """Return how to read a file of rays."""
-    return check_options(
-        ReadOptions("rays", None if origin is None else tuple(map(float, origin)), False, invalid)
-    )
-
-
-def check_target(target: Path, rays: Path) -> None:
-    """Raise, before any work, for an output that cannot be written, or would overwrite the rays."""
-    check_out(target)
-    if is_same_file(target, rays):
-        raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
-
-
-def is_same_file(target: Path, source: Path) -> bool:
-    """Return whether two paths name one file: by links, too, and whatever the spelling of its name."""
-    if target.exists() and source.exists():
-        return target.samefile(source)
-    return target.resolve() == source.resolve()
 
 
 def _cast_to_file(
@@ -205,7 +177,8 @@ def _cast_to_file(
     """
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
     facts |= cast_arguments.facts(job.arguments)
-    fingerprint = checksums.fingerprint(job.source.path)
+    facts |= {"carry": job.carried.names} if job.carried else {}
+    fingerprint = checksums.fingerprint_of(job.source.paths)
     journal: Journal | None = None
     try:
         with open_journal(target, facts, fingerprint) as journal:
@@ -242,40 +215,18 @@ def _resume(job: CastJob, spec: OutputSpec, journal: Journal) -> tuple[int, Cast
     return before, done
 
 
-def job_facts(
-    scene: AnyScene, query: str, ids: Sequence[str] | None, options: ReadOptions, size: int
-) -> dict[str, Any]:
-    """Return what determines an output, but for the rays.
-
-    Calls with equal facts resume each other.
-    """
-    return {
-        "raybox": __version__,
-        "query": query,
-        "scene": scene_text(scene),
-        "ids": None if ids is None else f"checksum {checksums.of_text(*ids)[:16]}",
-        "origin": None if options.origin is None else list(options.origin),
-        "invalid": options.invalid,
-        "chunk": size,
-    }
-
-
-def write_error(target: Path, error: OSError) -> RayboxError:
-    """Return the error for an output that cannot be written."""
-    problem = f"cannot be written: {pipeline.reason(error)}"
-    return file_error(target, problem, pipeline.way_out(error))
-
-
 def _check_rays_done(job: CastJob, journal: Journal) -> None:
     """Raise if the file of rays has changed and the rays that are done are not its first."""
     position = journal.progress.position
     if journal.same_input or not position.first:
         return
-    now = position_of_row(job.source, job.size, position.first)
+    now = None if job.carried else position_of_row(job.source, job.size, position.first)
     if now is None or now.checksum != position.checksum:
         raise file_error(
             job.source.path,
-            f"has changed: its first {position.first:,} rays are not those that are done",
+            "has changed, and columns are carried from it"
+            if job.carried
+            else f"has changed: its first {position.first:,} rays are not those that are done",
             f"restore the old one, or remove the folder {journal.folder} and start again",
         )
     journal.progress = journal.progress._replace(position=now)

@@ -48,6 +48,13 @@ class RayFile(NamedTuple):
     """(row, offset) -> the block that begins there and all after it; (0, 0) is the first."""
     where: Callable[[str, tuple[int, ...]], str]
     """(array, index) -> the place of a number in the file, for errors."""
+    parts: tuple[Path, ...] = ()
+    """The files, if it is several joined."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are read."""
+        return self.parts or (self.path,)
 
     @property
     def dimension(self) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from raybox.io.chunked import cast_arguments, pipeline
+from raybox.io.chunked.chunks import Position
 from raybox.io.chunked.journal import CastProgress, Journal
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, rows_of
@@ -21,7 +22,9 @@ def write_output(
     with closing(open_writer()) as writer:
         if journal:
             writer.files.add_checksums(journal.progress.checksums)
-        done = pipeline.run(job, WriterStage(writer, journal, job.buffers))
+        start = journal.progress.position if journal else Position()
+        carried = job.carried.open(start) if job.carried else None
+        done = pipeline.run(job, WriterStage(writer, journal, job.buffers, carried))
         writer.finish(done.rows)
     return done
 

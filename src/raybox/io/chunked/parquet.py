@@ -34,7 +34,10 @@ class ParquetWriter:
         self.close = self.files.close
         self._ids = None if spec.ids is None else self._arrow.array([*spec.ids, ""], self._arrow.string())
         self._schema = self._arrow.schema(
-            [(name, _arrow_type(self._arrow, dtype)) for name, dtype in spec.dtypes.items()]
+            [
+                (name, spec.arrow_types.get(name) or _arrow_type(self._arrow, dtype))
+                for name, dtype in spec.dtypes.items()
+            ]
         )
         if not self.files["results"].length:
             self.files["results"].write(footer.MAGIC)
@@ -61,6 +64,10 @@ class ParquetWriter:
 
     def _array(self, columns: Columns, name: str) -> Any:
         """Return a column as an Arrow array."""
+        if name in self._spec.arrow_types:
+            column: Any = columns[name]
+            text = isinstance(column, np.ndarray)
+            return self._arrow.array(column, self._arrow.string()) if text else column
         if name != "id":
             return _arrow_array(self._arrow, columns[name])
         assert self._ids is not None

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from raybox.io.chunked import chunks
+from raybox.io.chunked.carried_columns import CarriedColumns
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.journal import CastProgress
 from raybox.io.chunked.partitioned import AnyScene
@@ -23,7 +24,7 @@ from raybox.io.chunked.writer_stage import Advance, WriterStage
 
 
 class CastJob(NamedTuple):
-    """A cast of one file of rays."""
+    """A cast of a file of rays, or of several joined."""
 
     source: RayFile
     scene: AnyScene
@@ -36,6 +37,8 @@ class CastJob(NamedTuple):
     buffers: ChunkBuffers
     arguments: dict[str, Any] = {}  # noqa: RUF012
     """What the query takes beside rays."""
+    carried: CarriedColumns | None = None
+    """Columns of the file that the output gets, too."""
 
 
 def run(job: CastJob, stage: WriterStage) -> CastProgress:

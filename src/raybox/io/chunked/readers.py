@@ -15,7 +15,7 @@ from raybox.io.formats.common import ReadOptions, file_error, missing_file, read
 from raybox.io.formats.loading import load
 from raybox.io.formats.point_clouds import LAS_READER, check_las, point_of
 from raybox.io.formats.subprocess_reader import stream_stdout
-from raybox.io.formats.table import format_of
+from raybox.io.formats.table import RAYS, format_of
 
 _POINT_BYTES = 24
 _LAS_HEADER_BYTES = 255
@@ -81,7 +81,7 @@ def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
 
 def _format_name(path: Path) -> str:
     if path.suffix.lower() != ZARR:
-        return format_of(path).name
+        return format_of(path, f"{RAYS} {ZARR}").name
     if not path.is_dir():
         if not path.exists():
             raise missing_file(path)

@@ -14,6 +14,7 @@ from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_co
 from raybox.queries.query import Rows
 
 QUERIES = table.file_queries()
+COMPILED_RAYS = 1 << 14  # so many that they are sorted and traversed as those of files are
 SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
 
 
@@ -41,13 +42,17 @@ def run_query(
     return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
-def run_one_ray(scene: Any, query: str, dimension: int, **arguments: Any) -> None:
-    """Run a query for one ray, which checks arguments and compiles, before any work."""
-    ray = Rays(np.zeros((1, dimension)), np.ones((1, dimension)))
+def run_sample_rays(scene: Any, query: str, dimension: int, count: int = 1, **arguments: Any) -> None:
+    """Run a query for some rays, and lay out its results: checks arguments and compiles, before any work.
+
+    With `COMPILED_RAYS` rays, all that a file of rays runs; a scene in parts would read them for that.
+    """
+    origins, directions = np.random.default_rng(0).random((2, count, dimension))
     for name in cast_arguments.per_ray(query, arguments):
-        arguments[name] = np.ones((1, *arguments[name].shape[1:]))
-    for _ in run_query(scene, query, ray, 0, 1, **arguments):
-        pass
+        arguments[name] = np.ones((count, *arguments[name].shape[1:]))
+    for results in run_query(scene, query, Rays(origins, directions), 0, 1, **arguments):
+        for column in results.columns({}).values():
+            as_array(column)
 
 
 def as_array(column: Column) -> NDArray[Any]:
@@ -67,6 +72,15 @@ class OutputSpec(NamedTuple):
     ids: list[str] | None
     check: Callable[[], None] = lambda: None
     """Raises if the writer is to stop."""
+    arrow_types: dict[str, Any] = {}  # noqa: RUF012 - a default that is never written to
+    """Of columns that come as Arrow arrays, or as text to write as such."""
+
+    def with_columns(self, carried: Any) -> "OutputSpec":
+        """Return the same with columns carried from the file of rays; None: none."""
+        if carried is None:
+            return self
+        added = dict.fromkeys(carried.names, np.dtype(object))
+        return self._replace(dtypes={**self.dtypes, **added}, arrow_types=carried.arrow_types)
 
 
 def row_slices(

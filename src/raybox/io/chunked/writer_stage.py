@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 
+from raybox.io.chunked.carried_columns import CarriedReader
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers
 from raybox.io.chunked.journal import CastProgress, Journal
 from raybox.io.chunked.stages import ResultItem, StageThreads
@@ -20,8 +21,15 @@ Advance = Callable[[int, float | None], None]
 class WriterStage:
     """Appends results, and saves the progress."""
 
-    def __init__(self, writer: Writer, journal: Journal | None, buffers: ChunkBuffers) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        journal: Journal | None,
+        buffers: ChunkBuffers,
+        carried: CarriedReader | None = None,
+    ) -> None:
         self._writer, self._journal, self._buffers = writer, journal, buffers
+        self._carried = carried
         self.advance: Advance = lambda _rays, _fraction: None
         self.progress = journal.progress if journal else CastProgress()
         self._rows, self._hit_count = self.progress.rows, self.progress.hit_count
@@ -34,6 +42,8 @@ class WriterStage:
         while (item := threads.get(result_queue)) is not None:
             results, chunk = item
             columns = results.columns(self._scratch)
+            if self._carried and row_count(columns):
+                columns = columns | self._carried.rows(columns)
             self._writer.add(columns)
             self._rows, self._hit_count = self._rows + row_count(columns), self._hit_count + results.hit
             del results, columns

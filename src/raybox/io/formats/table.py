@@ -51,25 +51,31 @@ FORMATS = {
 }
 
 
+SCENE = ".npz .npy .csv .parquet .ply .obj .stl .glb .ifc .json .vox"
+RAYS = ".npz .npy .csv .parquet .ply .las .laz .pcd"
+EXTENSIONS = {"scene": SCENE, "rays": RAYS}
+"""Of the files of each kind."""
+
+
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return the content of a file.
 
     Every error is one line that names the file.
     """
-    form = format_of(path)
+    form = format_of(path, EXTENSIONS.get(options.kind or "", " ".join(FORMATS)))
     with reader_errors(path, form.name):
         return form.read(path, options)
 
 
-def format_of(path: Path) -> Format:
-    """Return the format of a file's extension.
+def format_of(path: Path, extensions: str = " ".join(FORMATS)) -> Format:
+    """Return the format of a file's extension; an error lists `extensions`.
 
     Raise if the file does not begin like one.
     """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         problem = f"unsupported file extension {path.suffix!r}"
-        raise file_error(path, problem, f"supported: {' '.join(FORMATS)}")
+        raise file_error(path, problem, f"supported: {extensions}")
     with reader_errors(path, form.name):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):

@@ -1,0 +1,81 @@
+"""Checks of the arguments of casts, and what identifies a cast."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from raybox._version import __version__
+from raybox.errors import InvalidInput, RayboxError
+from raybox.geometry import Bounded, Grid
+from raybox.io import checksums
+from raybox.io.chunked import pipeline
+from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
+from raybox.io.chunked.result_columns import QUERIES
+from raybox.io.chunked.writers import check_out
+from raybox.io.formats.common import ReadOptions, file_error
+from raybox.io.formats.loading import check_options
+from raybox.scene.scene import Scene
+
+
+def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
+    """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
+    if not isinstance(scene, Scene | PartitionedScene):
+        raise InvalidInput(
+            f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
+        )
+    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded | Grid):
+        raise InvalidInput(
+            f"rays of files are cast at Boxes, a Mesh or a Grid; got {scene!r}. "
+            "Cast them at one geometry after the other, or call the scene's own methods."
+        )
+    if query not in QUERIES:
+        raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
+    if ids is not None and len(ids) != len(scene):
+        raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(scene)} boxes")
+    if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
+        raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
+
+
+def read_options(origin: Sequence[float] | None, invalid: str) -> ReadOptions:
+    """Return how to read a file of rays."""
+    return check_options(
+        ReadOptions("rays", None if origin is None else tuple(map(float, origin)), False, invalid)
+    )
+
+
+def check_target(target: Path, *rays: Path) -> None:
+    """Raise, before any work, for an output that cannot be written, or would overwrite the rays."""
+    check_out(target)
+    if any(is_same_file(target, path) for path in rays):
+        raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+
+
+def is_same_file(target: Path, source: Path) -> bool:
+    """Return whether two paths name one file: by links, too, and whatever the spelling of its name."""
+    if target.exists() and source.exists():
+        return target.samefile(source)
+    return target.resolve() == source.resolve()
+
+
+def job_facts(
+    scene: AnyScene, query: str, ids: Sequence[str] | None, options: ReadOptions, size: int
+) -> dict[str, Any]:
+    """Return what determines an output, but for the rays.
+
+    Calls with equal facts resume each other.
+    """
+    return {
+        "raybox": __version__,
+        "query": query,
+        "scene": scene_text(scene),
+        "ids": None if ids is None else f"checksum {checksums.of_text(*ids)[:16]}",
+        "origin": None if options.origin is None else list(options.origin),
+        "invalid": options.invalid,
+        "chunk": size,
+    }
+
+
+def write_error(target: Path, error: OSError) -> RayboxError:
+    """Return the error for an output that cannot be written."""
+    problem = f"cannot be written: {pipeline.reason(error)}"
+    return file_error(target, problem, pipeline.way_out(error))
