@@ -8,6 +8,7 @@ from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.rays import Rays
+from raybox.geometry.row_ids import Ids, ids_of
 from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 
@@ -22,6 +23,7 @@ __all__ = [
     "Geometry",
     "Grid",
     "GridRows",
+    "Ids",
     "InstanceRows",
     "Instances",
     "Mesh",
@@ -35,5 +37,6 @@ __all__ = [
     "TriangleRows",
     "around",
     "facing",
+    "ids_of",
     "with_scratch",
 ]

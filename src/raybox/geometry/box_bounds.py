@@ -54,6 +54,11 @@ def from_bounds(bounds: Any) -> Bounds:
     return checked(*validation.halves(validation.rows(rows, "bounds", (4, 6))))
 
 
+def id_column(bounds: Any) -> Any:
+    """Return the column ``id`` of a table; None without, and of anything else."""
+    return bounds["id"] if "id" in (_column_names(bounds) or ()) else None
+
+
 def _column_names(table: Any) -> list[Any] | None:
     """Return the names of the columns of a table; None of anything else."""
     if isinstance(table, Mapping):

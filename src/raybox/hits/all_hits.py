@@ -9,6 +9,7 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry import Ids
 from raybox.hits.hit_ids import PrimitiveIds, Source, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
@@ -82,6 +83,19 @@ class AllHits(HitTables):
         0 in a scene of one.
         """
         return self._source.geometry_of(self._hit_id)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The id of the primitive of each hit, of dtype object: str or int.
+
+        None for hits of a geometry that has no ids, in a scene of several.
+
+        Raises
+        ------
+        InvalidInput
+            If no geometry of the scene has ids. See `Boxes` and `Mesh`; :func:`load` reads them.
+        """
+        return self._source.ids_of(self._hit_id)
 
     @property
     def t(self) -> Floats:

@@ -148,9 +148,8 @@ class SplitScene(QueryMethods):
         self._open_parts = OpenParts(folder, memory)
         self._lock = RLock()
         corners = self._open_parts.corners
-        self._part_bounds = Scene(
-            restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1
-        )
+        lower, upper = (np.ascontiguousarray(corners[:, side]) for side in (0, 1))
+        self._part_bounds = Scene(restored(lower, upper), workers=1)
 
     @property
     def folder(self) -> Path:
