@@ -10,7 +10,7 @@ import numpy as np
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids
-from raybox.hits.hit_ids import PrimitiveIds, Source, frozen, restored, spans
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
@@ -129,6 +129,16 @@ class AllHits(HitTables):
         product (1 below float64's normal numbers), the same bits on every machine.
         """
         return frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
+
+    @cached_property
+    def uv(self) -> Floats:
+        """Barycentric weights of a triangle's second and third corner, shape (hits, 2).
+
+        NaN otherwise.
+        """
+        uv = np.full((self._hit_id.size, 2), np.nan)
+        derive(self._source, self.ray, self._hit_id, "weights_of", uv)
+        return frozen(uv)
 
     @property
     def _columns(self) -> Columns:

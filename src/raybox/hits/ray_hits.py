@@ -81,6 +81,11 @@ class RayHits:
         return self._values("primitive")
 
     @property
+    def uv(self) -> Floats:
+        """Barycentric weights of a triangle's second and third corner, shape (..., 2); NaN otherwise."""
+        return self._values("uv")
+
+    @property
     def ids(self) -> Ids:
         """The id of the primitive of each hit, str or int; see `AllHits.ids`."""
         return self._values("ids")
