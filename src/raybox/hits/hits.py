@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
-from raybox.hits.image import Bytes, of_depth, of_index, of_normals
+from raybox.hits.image import Picture, of_depth, of_index, of_normals
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
+
+ImageKind = Literal["depth", "index", "normal"]
 
 
 @final
@@ -210,8 +212,10 @@ class Hits(HitTables):
     def _first_columns(self) -> tuple[Columns, int]:
         return self[first_indices(self.shape, HTML_ROWS)]._columns, self._hit_id.size
 
-    def image(self, kind: str = "depth") -> Bytes:
+    def image(self, kind: ImageKind = "depth") -> Picture:
         """Return a picture of hits of shape (height, width), a pixel for each.
+
+        Notebooks show it.
 
         Parameters
         ----------
@@ -245,9 +249,9 @@ class Hits(HitTables):
                 "the rays of Rays.pinhole, or reshape the rays first: rays.reshape(height, width)."
             )
         if kind == "depth":
-            return of_depth(self._t, self.hit)
+            return of_depth(self._t, self.hit).view(Picture)
         if kind == "index":
-            return of_index(self._hit_id)
+            return of_index(self._hit_id).view(Picture)
         if kind == "normal":
-            return of_normals(self.normals, self.hit)
+            return of_normals(self.normals, self.hit).view(Picture)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
