@@ -11,6 +11,7 @@ from raybox.cli.common import announce_compiling, as_json, load_scene, scene_opt
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
+    from raybox.queries.query import FileQuery
 
 INVALID = ("raise", "miss")
 PER = ("length", "hit")  # of deposit: times the length inside, or times 1
@@ -79,7 +80,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
-def cast(scene: str, rays: str, out: str, query: str, **options: Any) -> None:
+def cast(scene: str, rays: str, out: str, query: "FileQuery", **options: Any) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
@@ -131,7 +132,7 @@ def _check_out(out: str, cluster: str | None, *inputs: str) -> None:
     check_out(Path(out))
 
 
-def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: str, **how: Any) -> "Summary":
+def _cast(geometry: "Boxes | Grid | Mesh", rays: str, out: str, query: "FileQuery", **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene

@@ -93,7 +93,7 @@ def _send_again() -> None:
 
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Mesh, Rays
+    from raybox.geometry import Boxes, Grid, Invalid, Mesh, Rays
 
 Vector = tuple[float, ...]
 
@@ -192,11 +192,11 @@ def load_scene(path: str, boxes: bool, grid: bool) -> "tuple[Boxes | Grid | Mesh
     return cast("Boxes | Mesh", loaded.geometry), loaded.ids
 
 
-def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
+def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":
     """Return rays read from a file, or made from its points."""
     from raybox.io.formats import load
 
-    return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
+    return load(path, kind="rays", origin=origin, invalid=invalid)
 
 
 def announce_compiling() -> None:

@@ -7,6 +7,7 @@ from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
+from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
 from raybox.geometry.row_ids import Ids, ids_of
 from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
@@ -26,6 +27,7 @@ __all__ = [
     "Ids",
     "InstanceRows",
     "Instances",
+    "Invalid",
     "Mesh",
     "MovingBoxRows",
     "MovingBoxes",

@@ -8,7 +8,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import camera, ray_input
-from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, RayArrays
+from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
 from raybox.validation import Floats
 
 
@@ -24,7 +24,7 @@ class RayConstructors:
         raise NotImplementedError
 
     @classmethod
-    def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> Self:
+    def segments(cls, starts: Any, ends: Any, *, invalid: Invalid = "raise") -> Self:
         """Return rays from start to end, with t from 0 to 1.
 
         The direction is end - start, rounded to float64.
@@ -49,7 +49,7 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> Self:
+    def lines(cls, points: Any, directions: Any, *, invalid: Invalid = "raise") -> Self:
         """Return whole lines: rays with t from -inf to inf.
 
         Parameters
@@ -70,7 +70,7 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: str = "raise") -> Self:
+    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: Invalid = "raise") -> Self:
         """Return rays from one array: each row is an origin, followed by a direction.
 
         Parameters

@@ -1,11 +1,12 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
@@ -16,6 +17,8 @@ from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Floats, Ints, freeze
+
+SparseValues = Literal["lengths", "t", "t_enter", "t_exit"]
 
 
 @final
@@ -150,7 +153,7 @@ class AllHits(HitTables):
         rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
         return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
 
-    def to_sparse(self, values: Any = "lengths") -> Any:
+    def to_sparse(self, values: SparseValues | NDArray[Any] | Sequence[float] = "lengths") -> Any:
         """Return a sparse matrix with a row for each ray and a column for each primitive.
 
         With lengths it is the system matrix of tomography: its product with a number for each cell is the

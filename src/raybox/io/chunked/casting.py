@@ -4,13 +4,13 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 from typing import cast as typed
 
 from raybox._version import __version__
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput, OutOfMemory, RayboxError
-from raybox.geometry import Bounded, Grid
+from raybox.geometry import Bounded, Grid, Invalid
 from raybox.io import checksums
 from raybox.io.chunked import cast_arguments, pipeline, result_columns
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
@@ -24,6 +24,7 @@ from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_out, check_place
 from raybox.io.formats.common import ReadOptions, file_error
 from raybox.io.formats.loading import check_options
+from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
@@ -49,13 +50,13 @@ def cast(  # noqa: PLR0913
     rays: str | os.PathLike[str],
     out: str | os.PathLike[str] | BinaryIO,
     *,
-    query: str = "nearest",
+    query: FileQuery = "nearest",
     values: Any = None,
     weights: Any = None,
-    per: str | None = None,
+    per: Literal["length", "hit"] | None = None,
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     workers: int = -1,
     progress: bool = False,
     chunk: int = CHUNK,
@@ -175,7 +176,7 @@ def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: An
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 
 
-def read_options(origin: Sequence[float] | None, invalid: str) -> ReadOptions:
+def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOptions:
     """Return how to read a file of rays."""
     return check_options(
         ReadOptions("rays", None if origin is None else tuple(map(float, origin)), False, invalid)
