@@ -62,12 +62,12 @@ def along_rays(scene: rb.Scene, rays: rb.Rays) -> dict[str, float]:
 
 
 def surfaces() -> tuple[float, int]:
-    """Return t of a triangle seen from its front, and the number of hits of a plane from behind."""
+    """Return t of a triangle from its front, and the number of hits of a plane from behind."""
     mesh = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], ids=["wall"])
     ray = rb.Rays([0.25, 0.25, 2], [0, 0, -1], invalid="miss")
     plane = rb.Planes([0, 0, -1], 0)
-    seen = assert_type(rb.intersect(ray, mesh, cull="back"), rb.Hits)
-    return float(seen.t[0]), int(rb.intersect(ray, plane, cull="back").hit.sum())
+    front = assert_type(rb.intersect(ray, mesh, cull="back"), rb.Hits)
+    return float(front.t[0]), int(rb.intersect(ray, plane, cull="back").hit.sum())
 
 
 def cast_a_file(scene: rb.Scene, rays: Path, out: Path) -> int:

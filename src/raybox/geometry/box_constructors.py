@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import box_bounds
+from raybox.geometry import box_bounds, table_columns
 from raybox.validation import Floats
 
 
@@ -76,7 +76,7 @@ class BoxConstructors:
         >>> rb.Boxes.from_bounds(table).ids
         array(['a'], dtype=object)
         """
-        found = box_bounds.id_column(bounds) if ids is None else ids
+        found = table_columns.column(bounds, "id") if ids is None else ids
         return cls._of(*box_bounds.from_bounds(bounds), found)
 
     @classmethod
