@@ -35,14 +35,16 @@ ax.axis("off")
 ax.set_title("A click is a ray: the first box hit, and the number of boxes behind")
 lines = []
 for number, (row, column) in enumerate(CLICKS, 1):
-    ray, hit = rays[row, column], hits.index[row, column]
+    ray, hit = rays[row, column], hits[row, column]
+    if not hit:
+        print(f"click at row {row}, column {column}, on nothing")
+        continue
     behind = scene.count(ray, where=ground) - 1
-    distance = np.linalg.norm(hits.points[row, column] - ray.origins)
-    lines.append(
-        f"{number}: {names[hit].split(':')[0].removeprefix('M_')}, {distance:.2f} m, {behind} behind"
-    )
+    distance = np.linalg.norm(hit.points - ray.origins)
+    name = names[hit.index].split(":")[0].removeprefix("M_")
+    lines.append(f"{number}: {name}, {distance:.2f} m, {behind} behind")
     box = {"facecolor": "white", "edgecolor": "black", "boxstyle": "circle,pad=0.25"}
     ax.text(column, row, str(number), ha="center", va="center", weight="bold", bbox=box)
-    print(f"click at row {row}, column {column}, on {kinds[hit]} {lines[-1]}")
+    print(f"click at row {row}, column {column}, on {kinds[hit.index]} {lines[-1]}")
 ax.text(1, 0, "\n".join(lines), transform=ax.transAxes, ha="right", va="bottom", linespacing=1.5)
 save(figure, options.folder, "pick_in_a_building")

@@ -1,7 +1,25 @@
 """The script whose types mypy checks also runs."""
 
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 import raybox as rb
 import user_script
+
+WRONG = """
+import raybox as rb
+
+boxes = rb.Boxes([0, 0], [1, 1])
+rb.Scene(boxes, quality="fastest")
+rb.Rays([0, 0], [1, 0], invalid="skip")
+rb.Scene(boxes).deposit(rb.Rays([0, 0], [1, 0]), per="ray")
+rb.stream.cast(rb.Scene(boxes), "rays.csv", "out.csv", query="farthest")
+"""
 
 
 def test_the_script_runs(tmp_path):
@@ -12,3 +30,39 @@ def test_the_script_runs(tmp_path):
     assert user_script.sweep_lengths(rb.Scene(boxes), rays) == {0: 3.0, 2: 2.0}
     assert user_script.of_files(tmp_path / "boxes.csv") == (2, 2)
     assert user_script.camera().shape == (3, 3)
+    assert user_script.named(boxes, rays) == ["near", None, "far"]
+    want = {"count": 3, "first": 2, "length": 5, "hits": 3, "lengths": 13, "occluded": 1}
+    assert user_script.along_rays(rb.Scene(boxes), rays) == want
+    assert user_script.surfaces() == (2.0, 0)
+    assert user_script.cast_a_file(rb.Scene(boxes), tmp_path / "rays.csv", tmp_path / "counts.csv") == 3
+
+
+def test_pyright_finds_nothing_in_the_script_and_wrong_words_in_another(tmp_path):
+    pytest.importorskip("pyright")
+    (tmp_path / "right.py").write_bytes(Path(user_script.__file__).read_bytes())
+    (tmp_path / "wrong.py").write_text(WRONG)
+    config = {"extraPaths": [str(Path(rb.__file__).parents[1])], "include": ["right.py", "wrong.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    command = [
+        sys.executable,
+        "-m",
+        "pyright",
+        "--outputjson",
+        "--pythonpath",
+        sys.executable,
+        "-p",
+        tmp_path,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    assert found["summary"]["filesAnalyzed"] == 2
+    errors = [(Path(e["file"]).name, e["range"]["start"]["line"]) for e in found["generalDiagnostics"]]
+    assert errors == [("wrong.py", line) for line in (4, 5, 6, 7)]
+
+
+@pytest.mark.parametrize("name", [n for n in dir(rb.textbook) if inspect.isfunction(getattr(rb.textbook, n))])
+def test_help_of_the_textbook_names_its_types(name):
+    signature = str(inspect.signature(getattr(rb.textbook, name)))
+    assert "ArrayLike" in signature or "Rays" in signature
+    assert "Union" not in signature
+    assert len(signature) < 200

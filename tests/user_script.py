@@ -30,7 +30,8 @@ def sweep_lengths(scene: rb.Scene, rays: rb.Rays) -> dict[int, float]:
 
 def make() -> tuple[rb.Boxes, rb.Rays]:
     """Return boxes and rays of arrays."""
-    boxes = assert_type(rb.Boxes.from_bounds([[2, -1, 3, 1], [5, -1, 7, 1]]), rb.Boxes)
+    bounds = [[2, -1, 3, 1], [5, -1, 7, 1]]
+    boxes = assert_type(rb.Boxes.from_bounds(bounds, ids=["near", "far"]), rb.Boxes)
     rays = assert_type(rb.Rays.from_array(np.array([[0.0, 0, 1, 0], [0, 9, 1, 0], [4, 0, 1, 0]])), rb.Rays)
     return boxes[:2], rays[...]
 
@@ -39,6 +40,39 @@ def camera() -> rb.Rays:
     """Return the rays of a calibrated camera."""
     matrix = [[2, 0, 1], [0, 2, 1], [0, 0, 1]]
     return rb.Rays.from_camera(matrix, np.eye(3), [0, 0, 5], width=3, height=3, convention="opengl")
+
+
+def named(boxes: rb.Boxes, rays: rb.Rays) -> list[str | None]:
+    """Return the names of the nearest boxes."""
+    hits = rb.Scene(boxes, quality="best").nearest(rays)
+    return [None if name is None else str(name) for name in hits.ids]
+
+
+def along_rays(scene: rb.Scene, rays: rb.Rays) -> dict[str, float]:
+    """Return sums along rays."""
+    hits = assert_type(scene.all(rays), rb.AllHits)
+    return {
+        "count": float(scene.count(rays).sum()),
+        "first": float(scene.first(rays, 2).t[0, 0]),
+        "length": float(scene.integrate(rays).sum()),
+        "hits": float(scene.deposit(rays, per="hit").sum()),
+        "lengths": float(hits.to_sparse("t_exit").sum()),
+        "occluded": float(scene.occluded(rays, where=np.array([True, False])).sum()),
+    }
+
+
+def surfaces() -> tuple[float, int]:
+    """Return t of a triangle from its front, and the number of hits of a plane from behind."""
+    mesh = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], ids=["wall"])
+    ray = rb.Rays([0.25, 0.25, 2], [0, 0, -1], invalid="miss")
+    plane = rb.Planes([0, 0, -1], 0)
+    front = assert_type(rb.intersect(ray, mesh, cull="back"), rb.Hits)
+    return float(front.t[0]), int(rb.intersect(ray, plane, cull="back").hit.sum())
+
+
+def cast_a_file(scene: rb.Scene, rays: Path, out: Path) -> int:
+    """Return the number of rays that were cast into a file."""
+    return rb.stream.cast(scene, rays, out, query="count", invalid="miss").rays
 
 
 def of_files(path: Path) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from trimesh.ray.ray_triangle import RayMeshIntersector as Own
 
 import exact_surfaces
 import raybox as rb
-from raybox.adapters.trimesh import RayMeshIntersector
+from raybox.adapters.trimesh import RayMeshIntersector, install, uninstall
 
 INF = np.inf
 
@@ -284,9 +285,70 @@ def test_the_adapter_needs_no_trimesh():
 import sys
 from types import SimpleNamespace
 import numpy as np
-from raybox.adapters.trimesh import RayMeshIntersector
+from raybox.adapters.trimesh import RayMeshIntersector, install, uninstall
 mesh = SimpleNamespace(vertices=np.eye(3), faces=np.array([[0, 1, 2]]))
 print(RayMeshIntersector(mesh).intersects_any([[0, 0, 0]], [[1, 1, 1]])[0], "trimesh" in sys.modules)
 """
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.split() == ["True", "False"]
+
+
+@pytest.fixture
+def installed():
+    install()
+    yield
+    uninstall()
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_engine_survives_copies_and_parts():
+    mesh = trimesh.creation.box()
+    parts = mesh.submesh([[0, 1, 2], [5, 6]])
+    merged = trimesh.util.concatenate([mesh, mesh])
+    made = [mesh, mesh.copy(), copy.deepcopy(mesh), *parts, merged, mesh.convex_hull, mesh.copy().subdivide()]
+    for one in made:
+        assert isinstance(one.ray, RayMeshIntersector)
+        assert one.ray.mesh is one
+        hit = one.ray.intersects_any(
+            one.triangles_center - [[0, 0, 3.0]], np.tile([0, 0, 3.0], (len(one.faces), 1))
+        )
+        assert hit.all() or one in parts
+    assert pickle.loads(pickle.dumps(mesh)).ray.intersects_first([[0.1, 0, -9]], [[0, 0, 1]])[0] >= 0
+    assert mesh.contains([[0, 0, 0.5], [0, 0, 0.6]]).tolist() == [True, False]
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_engine_has_the_order_of_arguments_of_the_class_it_replaces():
+    mesh = trimesh.creation.icosphere(2)
+    rays = random_rays(mesh, 200)
+    own, ours = Own(mesh), trimesh.ray.ray_triangle.RayMeshIntersector(mesh)
+    for given in ((), (False,), (True,), (True, False), (False, False), (True, True)):
+        found, want = ours.intersects_id(*rays, *given), own.intersects_id(*rays, *given)
+        assert len(found) == len(want)
+        assert rows(found[1], found[0]) == rows(want[1], want[0])
+    assert type(copy.copy(ours)) is type(copy.deepcopy(ours)) is type(ours)
+    assert len(pickle.loads(pickle.dumps(ours)).intersects_id(*rays, True)) == 3
+
+
+def test_uninstall_restores_trimeshs_engine():
+    before = type(trimesh.creation.box().ray)
+    install()
+    install()
+    mesh = trimesh.creation.box()
+    uninstall()
+    uninstall()
+    assert type(trimesh.creation.box().ray) is before
+    assert type(mesh.copy().ray) is before
+    assert isinstance(mesh.ray, RayMeshIntersector)
+
+
+@pytest.mark.parametrize("has_embree", [False, True])
+def test_the_engine_over_embree_is_replaced_where_it_is(has_embree, monkeypatch):
+    over_embree = SimpleNamespace(RayMeshIntersector=Own)
+    monkeypatch.setattr(trimesh.ray, "has_embree", has_embree)
+    monkeypatch.setattr(trimesh.ray, "ray_pyembree", over_embree)
+    install()
+    assert over_embree.RayMeshIntersector is (RayMeshIntersector if has_embree else Own)
+    assert isinstance(trimesh.creation.box().ray, RayMeshIntersector)
+    uninstall()
+    assert over_embree.RayMeshIntersector is Own

@@ -89,3 +89,24 @@ def test_invalid_rows_of_rays():
     with pytest.raises(rb.InvalidInput, match="origins must be finite; 1 of 2 break this, first ray 1"):
         rb.Rays.from_array(rows)
     assert rb.Rays.from_array(rows, invalid="miss").t_max.tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_rays_of_tables(dims):
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values = RANDOM.normal(size=(4, 2 * dims))
+    names = [prefix + axis for prefix in ("origin_", "direction_") for axis in "xyz"[:dims]]
+    columns = dict(reversed([*zip(names, values.T, strict=True), ("id", [1, 2, 3, 4])]))
+    for table in (columns, pandas.DataFrame(columns), arrow.table(columns)):
+        rays = rb.Rays.from_array(table, t_max=7)
+        np.testing.assert_array_equal(rays.origins, values[:, :dims])
+        np.testing.assert_array_equal(rays.directions, values[:, dims:])
+        assert (rays.t_min.tolist(), rays.t_max.tolist()) == ([0] * 4, [7] * 4)
+    ranged = rb.Rays.from_array(columns | {"t_min": [1, 2, 3, 4], "t_max": [5, 6, 7, 8]})
+    assert (ranged.t_min.tolist(), ranged.t_max.tolist()) == ([1, 2, 3, 4], [5, 6, 7, 8])
+    holes = pandas.DataFrame(columns | {"origin_x": [np.nan, 0, 0, 0]})
+    with pytest.raises(rb.InvalidInput, match="must be finite"):
+        rb.Rays.from_array(holes)
+    assert rb.Rays.from_array(holes, invalid="miss").shape == (4,)
+    with pytest.raises(rb.InvalidInput, match="direction_x missing among"):
+        rb.Rays.from_array({name: column for name, column in columns.items() if name != "direction_x"})

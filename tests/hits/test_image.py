@@ -1,5 +1,7 @@
 """Hits.image: the colours of pixels; misses, and nothing else, are white."""
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,15 @@ def test_errors_name_the_shape_and_the_kinds():
         scene.nearest(grid([0.5, 2.5, 4.5])[0]).image()
     with pytest.raises(rb.InvalidInput, match=r"'depth', 'index' or 'normal'; got 'colour'"):
         cast([0.5]).image("colour")
+
+
+def test_notebooks_show_a_picture():
+    hits = cast([[0.5, 2.5, 4.5], [9.0, 0.5, 9.0]])
+    picture = hits.image("index")
+    matplotlib_image = pytest.importorskip("matplotlib.image")
+    shown = matplotlib_image.imread(BytesIO(picture._repr_png_()), format="png")
+    np.testing.assert_array_equal(np.rint(255 * shown), picture)
+    assert picture[:1, 1:]._repr_png_().startswith(b"\x89PNG")
+    for part in (picture[0], picture / 2, picture[:, :, :2], picture[:0], picture == 255):
+        assert part._repr_png_() is None
+    assert isinstance(picture, np.ndarray)

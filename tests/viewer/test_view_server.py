@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import raybox as rb
+from raybox.viewer import html as markup
 from raybox.viewer import open_file, server
 from waiting import wait_until
 
@@ -56,6 +57,18 @@ def test_it_listens_on_this_machine_only(viewer):
     assert answers("127.0.0.1", port_of(viewer))
     assert not answers("127.0.0.2", port_of(viewer))
     assert viewer.url == f"http://127.0.0.1:{port_of(viewer)}"
+
+
+def test_notebooks_show_the_page_in_a_frame(viewer):
+    line = http.client.HTTPConnection("127.0.0.1", port_of(viewer), timeout=60)
+    line.request("GET", "/")
+    reply = line.getresponse()
+    assert f'<iframe src="{viewer.url}"' in viewer._repr_html_()
+    assert reply.status == 200
+    assert reply.getheader("X-Frame-Options") is None
+    assert "frame-ancestors" not in (reply.getheader("Content-Security-Policy") or "")
+    line.close()
+    assert markup.frame('http://x/"><b>').count("<b>") == 0
 
 
 def answers(host, port) -> bool:

@@ -1,66 +1,21 @@
 """`RayMeshIntersector`: the methods of trimesh's ``mesh.ray``, computed by a `Scene`.
 
-trimesh itself is not imported: a mesh needs vertices, faces, and optionally a hash that changes with them.
+Only `install` imports trimesh: a mesh needs vertices, faces, and optionally a hash that changes with them.
 """
 
+from importlib import import_module
 from threading import Lock
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
 from raybox import validation
+from raybox.adapters.containment import inside
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints
-
-# Eight directions that no mesh is likely to be aligned with.
-_DIRECTIONS = np.random.default_rng(20140427).standard_normal((8, 3))
-
-# Of `_classify`; the first two are the parity of hit points ahead.
-_OUTSIDE, _INSIDE, _UNDECIDED = 0, 1, -1
-
-
-def inside(scene: Scene, points: Floats, workers: int) -> Bools:
-    """Return which points are inside a surface of triangles or on it, (N,) bool.
-
-    A line that hits a closed surface in single triangles only crosses it there: an odd number of hit points
-    ahead means inside. A line that hits an edge is replaced by another; if all lines do (duplicate faces),
-    hit points are counted instead of triangles. Where the parities ahead and behind differ, the surface is
-    not closed: then a point with no hit on one side is outside; for any other, another line is cast.
-    """
-    lower, upper = scene.bounds
-    contained = np.zeros(len(points), np.bool_)
-    (undecided,) = np.nonzero(((points >= lower) & (points <= upper)).all(axis=1))
-    for k, direction in enumerate(_DIRECTIONS):
-        if not undecided.size:
-            break
-        accepts_edges = k == len(_DIRECTIONS) - 1
-        sides = _classify(scene, points[undecided], direction, workers, accepts_edges)
-        contained[undecided] = sides == _INSIDE
-        undecided = undecided[sides == _UNDECIDED]
-    return contained
-
-
-def _classify(scene: Scene, points: Floats, direction: Floats, workers: int, accepts_edges: bool) -> Ints:
-    """Return `_INSIDE`, `_OUTSIDE` or `_UNDECIDED` for each point, by one line.
-
-    accepts_edges: a line may hit several triangles at one point; otherwise its point is undecided.
-    """
-    hits = scene.all(Rays.lines(points, direction), workers=workers)
-    ray, t = hits.ray, hits.t
-    repeated = np.zeros(t.size, np.bool_)
-    repeated[1:] = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
-    count = len(points)
-    on_surface = np.bincount(ray[t == 0.0], minlength=count) > 0
-    behind, ahead = (np.bincount(ray[~repeated & side], minlength=count) for side in (t < 0.0, t > 0.0))
-    is_open = (behind - ahead) % 2 == 1
-    undecided = is_open & (behind > 0) & (ahead > 0)
-    if not accepts_edges:
-        undecided |= np.bincount(ray[repeated], minlength=count) > 0
-    parity = np.where(is_open, _OUTSIDE, ahead % 2)
-    return np.where(on_surface, _INSIDE, np.where(undecided, _UNDECIDED, parity))
 
 
 class _KeyedScene(NamedTuple):
@@ -78,10 +33,11 @@ class HitPoints(NamedTuple):
     point: Floats
 
 
-@final
 @guard_class()
 class RayMeshIntersector:
     """A replacement for `trimesh.Trimesh.ray`: the same methods, arguments and types of results.
+
+    The order of arguments is that of trimesh over Embree; `install` makes it that of the class it replaces.
 
     Results are exact for the floats of the mesh and the rays: no ray passes through an edge or a vertex, no
     hit is lost or repeated, at any scale. The hash of the mesh shows when it has changed, as in trimesh.
@@ -243,13 +199,72 @@ class RayMeshIntersector:
         return {"mesh": self.mesh, "scale_to_box": self._scale_to_box, "workers": self.workers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)
+        RayMeshIntersector.__init__(self, **state)
 
-    def __copy__(self) -> "RayMeshIntersector":
-        return RayMeshIntersector(self.mesh, self._scale_to_box, workers=self.workers)
+    def __copy__(self) -> Self:
+        return type(self)(self.mesh, self._scale_to_box, workers=self.workers)
 
-    def __deepcopy__(self, _memo: Any) -> "RayMeshIntersector":
+    def __deepcopy__(self, _memo: Any) -> Self:
         return self.__copy__()  # of the same mesh, as trimesh's own
+
+
+@final
+@guard_class()
+class RayTriangleIntersector(RayMeshIntersector):
+    """`RayMeshIntersector` with the order of arguments of trimesh without Embree (``ray_triangle``)."""
+
+    def intersects_id(  # type: ignore[override]  # as in trimesh, whose two classes differ
+        self,
+        ray_origins: Any,
+        ray_directions: Any,
+        return_locations: bool = False,
+        multiple_hits: bool = True,
+        max_hits: int | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the triangles that rays hit: as `RayMeshIntersector.intersects_id`."""
+        how = {"max_hits": max_hits, "return_locations": return_locations}
+        return super().intersects_id(ray_origins, ray_directions, multiple_hits, **how)  # type: ignore[arg-type]
+
+
+# trimesh's own classes, by module, while raybox's are in their place.
+_replaced: dict[str, Any] = {}
+_REPLACEMENTS = {"ray_triangle": RayTriangleIntersector, "ray_pyembree": RayMeshIntersector}
+
+
+def install() -> None:
+    """Make raybox the ray engine of every mesh that trimesh makes from now on, by copies and parts as well.
+
+    Calls take the arguments of the class that they would have had without it, in its order: over Embree, or
+    in Python. Meshes made before keep theirs. A second call changes nothing.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If trimesh is not installed.
+
+    Examples
+    --------
+    >>> import trimesh
+    >>> from raybox.adapters.trimesh import install, uninstall
+    >>> install()
+    >>> mesh = trimesh.creation.box().copy()
+    >>> mesh.ray.intersects_first([[0.1, 0, -9]], [[0, 0, 1]]).shape, type(mesh.ray).__module__
+    ((1,), 'raybox.adapters.trimesh')
+    >>> uninstall()
+    """
+    ray = import_module("trimesh.ray")
+    for name, replacement in _REPLACEMENTS.items():
+        if name not in _replaced and (name == "ray_triangle" or ray.has_embree):
+            module = getattr(ray, name)
+            _replaced[name] = module.RayMeshIntersector
+            module.RayMeshIntersector = replacement
+
+
+def uninstall() -> None:
+    """Undo `install`: new meshes have trimesh's own engine; those made in between keep raybox's."""
+    for name, own in _replaced.items():
+        getattr(import_module("trimesh.ray"), name).RayMeshIntersector = own
+    _replaced.clear()
 
 
 def _key_of(mesh: Any) -> Any:

@@ -16,6 +16,7 @@ from raybox.cli.scenes import load_scene, scene_options
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
+    from raybox.queries.query import FileQuery
 
 INVALID = ("raise", "miss")
 PER = ("length", "hit")  # of deposit: times the length inside, or times 1
@@ -98,7 +99,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
-def cast(scene: str, rays: tuple[str, ...], out: str, query: str, **options: Any) -> None:
+def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **options: Any) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
@@ -185,7 +186,7 @@ def _is_started(out: Path, cluster: str | None) -> bool:
 
 
 def _cast(
-    geometry: "Boxes | Grid | Mesh", rays: Sequence[str], out: str, query: str, **how: Any
+    geometry: "Boxes | Grid | Mesh", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked

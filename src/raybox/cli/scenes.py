@@ -9,7 +9,7 @@ from raybox.cli.common import Vector
 from raybox.cli.notices import VERBOSE, notice
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Mesh, Rays
+    from raybox.geometry import Boxes, Grid, Invalid, Mesh, Rays
     from raybox.io.formats import Loaded
 
     Scene = tuple[Boxes | Grid | Mesh, list[str] | None]
@@ -91,8 +91,8 @@ def _joined_meshes(meshes: "list[Mesh]") -> "Mesh":
     return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces))
 
 
-def load_rays(path: str, origin: Vector | None, invalid: str) -> "Rays":
+def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":
     """Return rays read from a file, or made from its points."""
     from raybox.io.formats import load
 
-    return cast("Rays", load(path, kind="rays", origin=origin, invalid=invalid))
+    return load(path, kind="rays", origin=origin, invalid=invalid)

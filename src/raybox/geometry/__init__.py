@@ -7,7 +7,9 @@ from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
+from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
+from raybox.geometry.row_ids import Ids, ids_of
 from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 
@@ -22,8 +24,10 @@ __all__ = [
     "Geometry",
     "Grid",
     "GridRows",
+    "Ids",
     "InstanceRows",
     "Instances",
+    "Invalid",
     "Mesh",
     "MovingBoxRows",
     "MovingBoxes",
@@ -35,5 +39,6 @@ __all__ = [
     "TriangleRows",
     "around",
     "facing",
+    "ids_of",
     "with_scratch",
 ]

@@ -1,13 +1,12 @@
 """Lower and upper bounds of boxes, (M, D) each: checks and constructors."""
 
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import grid_cells, grid_edges
+from raybox.geometry import grid_cells, grid_edges, table_columns
 from raybox.geometry.mesh import Mesh
 from raybox.validation import Floats, Ints
 
@@ -49,30 +48,9 @@ def checked(lower: Floats, upper: Floats) -> Bounds:
 
 def from_bounds(bounds: Any) -> Bounds:
     """Return the bounds of boxes from rows of 2 * D numbers, or from a table with these columns."""
-    names = _column_names(bounds)
-    rows = bounds if names is None else _columns(bounds, names)
+    names = table_columns.names_of(bounds)
+    rows = bounds if names is None else table_columns.stacked(bounds, names, ("min_", "max_"), "boxes")
     return checked(*validation.halves(validation.rows(rows, "bounds", (4, 6))))
-
-
-def _column_names(table: Any) -> list[Any] | None:
-    """Return the names of the columns of a table; None of anything else."""
-    if isinstance(table, Mapping):
-        return list(table)
-    names = getattr(table, "column_names", getattr(table, "columns", None))  # Arrow; pandas
-    return None if names is None else list(names)
-
-
-def _columns(table: Any, names: list[Any]) -> Floats:
-    axes = "xyz" if {"min_z", "max_z"} & {*names} else "xy"
-    wanted = [f"{end}_{axis}" for end in ("min", "max") for axis in axes]
-    if missing := [name for name in wanted if name not in names]:
-        raise InvalidInput(
-            f"a table of boxes needs the columns {' '.join(wanted)}; {' '.join(missing)} missing among "
-            f"{' '.join(map(str, names))}. Rename them, or pass an array of shape (M, {len(wanted)})."
-        )
-    columns = {name: validation.floats(table[name], name) for name in wanted}
-    validation.same_shape(columns, "Give one number of each for every box.")
-    return np.stack([values.reshape(-1) for values in columns.values()], axis=1)
 
 
 def expanded(bounds: Bounds, margin: Any) -> Bounds:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import box_bounds
+from raybox.geometry import box_bounds, table_columns
 from raybox.validation import Floats
 
 
@@ -15,12 +15,12 @@ class BoxConstructors:
     __slots__ = ()
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats) -> Self:
-        """Return boxes of valid, C-ordered arrays, which are frozen."""
+    def _of(cls, lower: Floats, upper: Floats, ids: Any = None) -> Self:
+        """Return boxes of valid, C-ordered arrays, which are frozen; ids are checked."""
         raise NotImplementedError
 
     @classmethod
-    def from_centers(cls, centers: Any, sizes: Any) -> Self:
+    def from_centers(cls, centers: Any, sizes: Any, *, ids: Any = None) -> Self:
         """Return boxes from centres and sizes.
 
         Bounds are centre -+ size/2, each rounded to float64.
@@ -31,11 +31,13 @@ class BoxConstructors:
             Finite.
         sizes : array_like, shape (M, D), (D,) or scalar
             Edge lengths, not negative; may be infinite.
+        ids : sequence of str or of int, shape (M,), optional
+            As for `Boxes`.
 
         Raises
         ------
         InvalidInput
-            If shapes do not fit, a centre is not finite, or a size is negative or NaN.
+            If shapes do not fit, a centre is not finite, or a size is negative or NaN; for ids, as `Boxes`.
 
         Examples
         --------
@@ -44,18 +46,20 @@ class BoxConstructors:
         array([[-1., -1.],
                [ 4.,  4.]])
         """
-        return cls._of(*box_bounds.from_centers(centers, sizes))
+        return cls._of(*box_bounds.from_centers(centers, sizes), ids)
 
     @classmethod
-    def from_bounds(cls, bounds: Any) -> Self:
+    def from_bounds(cls, bounds: Any, *, ids: Any = None) -> Self:
         """Return boxes from one array or table: each row is a lower corner, followed by an upper one.
 
         Parameters
         ----------
         bounds : array_like, shape (M, 2 * D), or table
             ``min_x, min_y, [min_z], max_x, max_y, [max_z]``; one row of these is a single box. Of a table (a
-            data frame, a table of Arrow, a dict of columns), the columns with these names; others are
-            ignored.
+            data frame, a table of Arrow, a dict of columns), the columns with these names, and the column
+            ``id`` if there is one; others are ignored.
+        ids : sequence of str or of int, shape (M,), optional
+            As for `Boxes`; in place of the column ``id``.
 
         Raises
         ------
@@ -68,10 +72,12 @@ class BoxConstructors:
         >>> rb.Boxes.from_bounds([[0, 0, 2, 1], [5, 5, 6, 6]]).sizes
         array([[2., 1.],
                [1., 1.]])
-        >>> rb.Boxes.from_bounds({"id": ["a"], "min_x": [0], "min_y": [0], "max_x": [2], "max_y": [1]})
-        Boxes(1, D=2)
+        >>> table = {"id": ["a"], "min_x": [0], "min_y": [0], "max_x": [2], "max_y": [1]}
+        >>> rb.Boxes.from_bounds(table).ids
+        array(['a'], dtype=object)
         """
-        return cls._of(*box_bounds.from_bounds(bounds))
+        found = table_columns.column(bounds, "id") if ids is None else ids
+        return cls._of(*box_bounds.from_bounds(bounds), found)
 
     @classmethod
     def around(cls, points: Any, groups: Any) -> Self:

@@ -12,12 +12,13 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import box_bounds as bounds
 from raybox.geometry.box_constructors import BoxConstructors
+from raybox.geometry.row_ids import Ids, checked_ids, chosen_ids
 from raybox.geometry.rows import BoxRows, in_space
 from raybox.validation import Bools, Floats
 
 
 @final
-@guard_class("lower", "upper", "ndim_space", "rows")
+@guard_class("lower", "upper", "ids", "ndim_space", "rows")
 class Boxes(BoxConstructors):
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 
@@ -30,11 +31,14 @@ class Boxes(BoxConstructors):
     ----------
     lower, upper : array_like, shape (M, D)
         D is 2 or 3; ``(D,)`` is a single box.
+    ids : sequence of str or of int, shape (M,), optional
+        A name for each box, which hits return: `Hits.ids`. Ids need not be unique.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a bound is NaN, or lower > upper somewhere.
+        If shapes do not fit, a bound is NaN, or lower > upper somewhere; if there is not one id for each box,
+        or ids are neither all str nor all int.
 
     Examples
     --------
@@ -46,19 +50,20 @@ class Boxes(BoxConstructors):
     array([1., 4.])
     """
 
-    __slots__ = ("_lower", "_upper")
+    __slots__ = ("_ids", "_lower", "_upper")
     _lower: Floats
     _upper: Floats
+    _ids: Ids | None
 
-    def __init__(self, lower: Any, upper: Any) -> None:
+    def __init__(self, lower: Any, upper: Any, *, ids: Any = None) -> None:
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
-        _made(self, *bounds.checked(low, high))
+        _made(self, *bounds.checked(low, high), checked_ids(ids, len(low), "box"))
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats) -> "Boxes":
-        return _made(object.__new__(cls), lower, upper)
+    def _of(cls, lower: Floats, upper: Floats, ids: Any = None) -> "Boxes":
+        return _made(object.__new__(cls), lower, upper, checked_ids(ids, len(lower), "box"))
 
     @property
     def lower(self) -> Floats:
@@ -69,6 +74,14 @@ class Boxes(BoxConstructors):
     def upper(self) -> Floats:
         """The upper bounds: shape (M, D), read-only."""
         return self._upper
+
+    @property
+    def ids(self) -> Ids | None:
+        """The ids: str or int, shape (M,) of dtype object, read-only; None without.
+
+        Slices and other indices keep those of their boxes, `expanded` keeps all.
+        """
+        return self._ids
 
     @property
     def ndim_space(self) -> int:
@@ -125,7 +138,8 @@ class Boxes(BoxConstructors):
         low, high = self._lower[index], self._upper[index]
         if isinstance(index, tuple) or low.ndim != 2:
             raise IndexError("boxes are a flat list: index by one integer, slice, mask or list of integers")
-        return _made(object.__new__(Boxes), np.asarray(low, order="C"), np.asarray(high, order="C"))
+        corners = np.asarray(low, order="C"), np.asarray(high, order="C")
+        return _made(object.__new__(Boxes), *corners, chosen_ids(self._ids, index))
 
     def contains(self, points: Any) -> Bools:
         """Return which boxes contain which points; faces, edges and corners count.
@@ -176,7 +190,8 @@ class Boxes(BoxConstructors):
         array([[-0.5, -0.5],
                [ 2.5,  4.5]])
         """
-        return _made(object.__new__(Boxes), *bounds.expanded((self._lower, self._upper), margin))
+        corners = bounds.expanded((self._lower, self._upper), margin)
+        return _made(object.__new__(Boxes), *corners, self._ids)
 
     def rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""
@@ -186,16 +201,18 @@ class Boxes(BoxConstructors):
         return f"Boxes({len(self)}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self._lower, self._upper)
+        return restored, (self._lower, self._upper, self._ids)
 
 
-def _made(boxes: Boxes, lower: Floats, upper: Floats) -> Boxes:
+def _made(boxes: Boxes, lower: Floats, upper: Floats, ids: Ids | None) -> Boxes:
     """Return ``boxes`` with valid, C-ordered arrays, which are frozen."""
-    boxes._lower, boxes._upper = lower, upper
+    boxes._lower, boxes._upper, boxes._ids = lower, upper, ids
     validation.freeze(lower, upper)
     return boxes
 
 
-def restored(lower: Floats, upper: Floats) -> Boxes:
+def restored(lower: Floats, upper: Floats, ids: Ids | None = None) -> Boxes:
     """Return boxes of valid arrays, which are not copied."""
-    return _made(object.__new__(Boxes), lower, upper)
+    if ids is not None:
+        validation.freeze(ids)
+    return _made(object.__new__(Boxes), lower, upper, ids)

@@ -7,12 +7,13 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry.row_ids import Ids, checked_ids
 from raybox.geometry.rows import TriangleRows
 from raybox.validation import Floats, Ints
 
 
 @final
-@guard_class("vertices", "faces", "ndim_space", "corners", "rows")
+@guard_class("vertices", "faces", "ids", "ndim_space", "corners", "rows")
 class Mesh:
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 
@@ -25,11 +26,14 @@ class Mesh:
         Finite.
     faces : array_like of int, shape (F, 3)
         Each row is a triangle's three indices into ``vertices``, in [0, V).
+    ids : sequence of str or of int, shape (F,), optional
+        A name for each triangle, such as that of its part, which hits return: `Hits.ids`.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a vertex is not finite, or an index of a face is out of range.
+        If shapes do not fit, a vertex is not finite, or an index of a face is out of range; if there is not
+        one id for each triangle, or ids are neither all str nor all int.
 
     Examples
     --------
@@ -38,11 +42,12 @@ class Mesh:
     Mesh(1, vertices=3)
     """
 
-    __slots__ = ("_faces", "_vertices")
+    __slots__ = ("_faces", "_ids", "_vertices")
     _vertices: Floats
     _faces: Ints
+    _ids: Ids | None
 
-    def __init__(self, vertices: Any, faces: Any) -> None:
+    def __init__(self, vertices: Any, faces: Any, *, ids: Any = None) -> None:
         v = validation.rows(vertices, "vertices", (3,))
         f = validation.integers(faces, "faces")
         if f.shape == (0,):
@@ -59,7 +64,7 @@ class Mesh:
             rule = f"faces must be indices of vertices, {limits}"
             way_out = "Count from 0, and check that all vertices were passed"
             validation.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
-        _made(self, v, f)
+        _made(self, v, f, checked_ids(ids, len(f), "triangle"))
 
     @property
     def vertices(self) -> Floats:
@@ -70,6 +75,11 @@ class Mesh:
     def faces(self) -> Ints:
         """Three indices of vertices for each triangle: shape (F, 3), read-only."""
         return self._faces
+
+    @property
+    def ids(self) -> Ids | None:
+        """The ids: str or int, shape (F,) of dtype object, read-only; None without."""
+        return self._ids
 
     @property
     def ndim_space(self) -> int:
@@ -100,15 +110,17 @@ class Mesh:
         return f"Mesh({len(self)}, vertices={len(self._vertices)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self._vertices, self._faces)
+        return restored, (self._vertices, self._faces, self._ids)
 
 
-def _made(mesh: Mesh, vertices: Floats, faces: Ints) -> Mesh:
-    mesh._vertices, mesh._faces = vertices, faces
+def _made(mesh: Mesh, vertices: Floats, faces: Ints, ids: Ids | None) -> Mesh:
+    mesh._vertices, mesh._faces, mesh._ids = vertices, faces, ids
     validation.freeze(vertices, faces)
     return mesh
 
 
-def restored(vertices: Floats, faces: Ints) -> Mesh:
+def restored(vertices: Floats, faces: Ints, ids: Ids | None = None) -> Mesh:
     """Return a mesh of valid arrays, which are not copied."""
-    return _made(object.__new__(Mesh), vertices, faces)
+    if ids is not None:
+        validation.freeze(ids)
+    return _made(object.__new__(Mesh), vertices, faces, ids)

@@ -7,8 +7,8 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import camera, ray_input
-from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, RayArrays
+from raybox.geometry import camera, ray_input, table_columns
+from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
 from raybox.validation import Floats
 
 
@@ -24,7 +24,7 @@ class RayConstructors:
         raise NotImplementedError
 
     @classmethod
-    def segments(cls, starts: Any, ends: Any, *, invalid: str = "raise") -> Self:
+    def segments(cls, starts: Any, ends: Any, *, invalid: Invalid = "raise") -> Self:
         """Return rays from start to end, with t from 0 to 1.
 
         The direction is end - start, rounded to float64.
@@ -49,7 +49,7 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def lines(cls, points: Any, directions: Any, *, invalid: str = "raise") -> Self:
+    def lines(cls, points: Any, directions: Any, *, invalid: Invalid = "raise") -> Self:
         """Return whole lines: rays with t from -inf to inf.
 
         Parameters
@@ -70,20 +70,22 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: str = "raise") -> Self:
-        """Return rays from one array: each row is an origin, followed by a direction.
+    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: Invalid = "raise") -> Self:
+        """Return rays from one array or table: each row is an origin, followed by a direction.
 
         Parameters
         ----------
-        rays : array_like, shape (..., 2 * D)
-            ``ox, oy, [oz], dx, dy, [dz]``.
+        rays : array_like, shape (..., 2 * D), or table
+            ``ox, oy, [oz], dx, dy, [dz]``. Of a table (a data frame, an Arrow table, a dict of columns), the
+            columns ``origin_x, origin_y, [origin_z], direction_x, direction_y, [direction_z]``; others but
+            ``t_min`` and ``t_max`` are ignored.
         t_min, t_max, invalid
-            As for `Rays`.
+            As for `Rays`. A column of a table with one of these names is used in its place.
 
         Raises
         ------
         InvalidInput
-            If the last axis has neither 4 nor 6 numbers, or as for `Rays`.
+            If the last axis has neither 4 nor 6 numbers, a column is missing, or as for `Rays`.
 
         Examples
         --------
@@ -91,7 +93,15 @@ class RayConstructors:
         >>> rb.Rays.from_array([[0, 0, 5, 1, 0, 0], [1, 1, 1, 0, 0, 2]]).directions
         array([[1., 0., 0.],
                [0., 0., 2.]])
+        >>> table = {"origin_x": [0, 1], "origin_y": [0, 1], "direction_x": [1, 0], "direction_y": [0, 2]}
+        >>> rb.Rays.from_array(table | {"t_max": [5, 6]}).t_max
+        array([5., 6.])
         """
+        names = table_columns.names_of(rays)
+        if names is not None:
+            low, high = (table_columns.column(rays, name) for name in ("t_min", "t_max"))
+            t_min, t_max = t_min if low is None else low, t_max if high is None else high
+            rays = table_columns.stacked(rays, names, ("origin_", "direction_"), "rays")
         found = validation.points(rays, "rays", (4, 6))
         origins, directions = validation.halves(found)
         low, high = validation.floats(t_min, "t_min"), validation.floats(t_max, "t_max")

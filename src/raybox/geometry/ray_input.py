@@ -1,7 +1,7 @@
 """Validation of the arrays that rays are made of."""
 
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from raybox.validation import Bools, Floats
 
 ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
 validation.freeze(ZERO, ONE, INF, MINUS_INF)
+Invalid = Literal["raise", "miss"]
+"""How to handle rays with NaN."""
+
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
@@ -25,7 +28,9 @@ class RayArrays(NamedTuple):
     d_name: str = "directions"
 
 
-def validated(rays: RayArrays, invalid: str, finite: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
+def validated(
+    rays: RayArrays, invalid: Invalid, finite: bool = False
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return valid origins and directions of one shape, and t_min and t_max.
 
     t_min and t_max have one number for each ray, or are scalar arrays. invalid: "raise" raises `InvalidInput`
@@ -78,7 +83,7 @@ def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
         ) from None
 
 
-def _find_invalid(rays: RayArrays, invalid: str) -> Bools:
+def _find_invalid(rays: RayArrays, invalid: Invalid) -> Bools:
     """Return a mask of invalid rays, or raise `InvalidInput` for the first broken rule."""
     shape = rays.origins.shape[:-1]
     ranges = {name: np.broadcast_to(t, shape) for name, t in (("t_min", rays.t_min), ("t_max", rays.t_max))}

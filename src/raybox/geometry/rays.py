@@ -11,7 +11,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import ray_input
 from raybox.geometry.ray_constructors import RayConstructors
-from raybox.geometry.ray_input import INF, ZERO, RayArrays
+from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.rows import RayRows, in_space
 from raybox.validation import Floats
 
@@ -60,7 +60,13 @@ class Rays(RayConstructors):
     _t_max: Floats
 
     def __init__(
-        self, origins: Any, directions: Any, *, t_min: Any = _START, t_max: Any = inf, invalid: str = "raise"
+        self,
+        origins: Any,
+        directions: Any,
+        *,
+        t_min: Any = _START,
+        t_max: Any = inf,
+        invalid: Invalid = "raise",
     ) -> None:
         o = validation.points(origins, "origins")
         d = validation.points(directions, "directions")
@@ -207,7 +213,7 @@ def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max:
     return rays
 
 
-def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: str, finite: bool) -> Rays:
+def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: Invalid, finite: bool) -> Rays:
     """Return rays that own the arrays: validated, frozen and not copied.
 
     arrays: origins, directions, t_min, t_max, C-ordered float64 of one shape; None: 0 and inf. invalid: as

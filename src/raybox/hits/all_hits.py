@@ -1,20 +1,24 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.hits.hit_ids import PrimitiveIds, Source, frozen, restored, spans
+from raybox.geometry import Ids
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Floats, Ints, freeze
+
+SparseValues = Literal["lengths", "t", "t_enter", "t_exit"]
 
 
 @final
@@ -83,6 +87,19 @@ class AllHits(HitTables):
         """
         return self._source.geometry_of(self._hit_id)
 
+    @cached_property
+    def ids(self) -> Ids:
+        """The id of the primitive of each hit, of dtype object: str or int.
+
+        None for hits of a geometry that has no ids, in a scene of several.
+
+        Raises
+        ------
+        InvalidInput
+            If no geometry of the scene has ids. See `Boxes` and `Mesh`; :func:`load` reads them.
+        """
+        return self._source.ids_of(self._hit_id)
+
     @property
     def t(self) -> Floats:
         """First contact on the ray: at or after t_min."""
@@ -116,6 +133,16 @@ class AllHits(HitTables):
         """
         return frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
 
+    @cached_property
+    def uv(self) -> Floats:
+        """Barycentric weights of a triangle's second and third corner, shape (hits, 2).
+
+        NaN otherwise.
+        """
+        uv = np.full((self._hit_id.size, 2), np.nan)
+        derive(self._source, self.ray, self._hit_id, "weights_of", uv)
+        return frozen(uv)
+
     @property
     def _columns(self) -> Columns:
         times = {"t": self._t, "t_enter": self.t_enter, "t_exit": self.t_exit, "length": self.lengths}
@@ -126,7 +153,7 @@ class AllHits(HitTables):
         rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
         return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
 
-    def to_sparse(self, values: Any = "lengths") -> Any:
+    def to_sparse(self, values: SparseValues | NDArray[Any] | Sequence[float] = "lengths") -> Any:
         """Return a sparse matrix with a row for each ray and a column for each primitive.
 
         With lengths it is the system matrix of tomography: its product with a number for each cell is the

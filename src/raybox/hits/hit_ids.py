@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from raybox.geometry import BoxRows, InstanceRows, MovingBoxes, Rays, with_scratch
+from raybox.errors import InvalidInput
+from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, Rays, with_scratch
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact
 from raybox.validation import Bools, Floats, Ints, freeze
@@ -40,6 +41,7 @@ class Source(NamedTuple):
     picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     position: Ints | None = None  # k of each hit, if these are some of a query's hits
+    ids: tuple[Ids | None, ...] = ()  # of the primitives of each geometry; () if none has any
 
     def positions(self, size: int) -> Ints:
         """Return k of each hit, its number among all hits of the query."""
@@ -67,6 +69,26 @@ class Source(NamedTuple):
             index[own], primitive[own] = _index_and_primitive(rows, hit_id[own] - self.starts[k])
         return PrimitiveIds(frozen(index), frozen(primitive))
 
+    def ids_of(self, hit_id: Ints) -> Ids:
+        """Return the id of the primitive of each hit id; None for a miss, and of a geometry without ids."""
+        if not self.has_ids:
+            raise InvalidInput(
+                "ids need a geometry with ids; this one has none. Pass them, Boxes(lower, upper, ids=names), "
+                "or load a file that has them."
+            )
+        found = np.full(hit_id.shape, None, dtype=object)
+        geometry, primitive = self.geometry_of(hit_id), self.primitives_of(hit_id).primitive
+        for k, ids in enumerate(self.ids):
+            if ids is not None:
+                own = geometry == k
+                found[own] = ids[primitive[own]]
+        return frozen(found)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether a geometry has ids."""
+        return any(ids is not None for ids in self.ids)
+
 
 def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
     """Return index and primitive for hit ids of one geometry: both are the id except for instances."""
@@ -86,7 +108,7 @@ def frozen(values: A) -> A:
 
 def restored(kind: Any, source: Source, *arrays: Any) -> Any:
     """Return hits that were pickled or copied, read-only again."""
-    _freeze_all((source.parts, source.position))
+    _freeze_all((source.parts, source.position, source.ids))
     return kind(*arrays, source)
 
 

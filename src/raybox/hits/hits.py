@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry import Ids
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
-from raybox.hits.image import Bytes, of_depth, of_index, of_normals
+from raybox.hits.image import Picture, of_depth, of_index, of_normals
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
+
+ImageKind = Literal["depth", "index", "normal"]
 
 
 @final
@@ -71,6 +74,27 @@ class Hits(HitTables):
         0 in a scene of one, -1 for a miss.
         """
         return self._source.geometry_of(self._hit_id)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The id of the primitive that each ray hits, of dtype object: str or int. None for a miss.
+
+        The names that the boxes or triangles were made with, or that their file has. None, too, for hits of a
+        geometry without ids, in a scene of several.
+
+        Raises
+        ------
+        InvalidInput
+            If no geometry of the scene has ids. See `Boxes` and `Mesh`; :func:`load` reads them.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]], ids=["door", "wall"]))
+        >>> scene.nearest(rb.Rays([[0, 0], [4, 0], [0, 9]], [1, 0])).ids
+        array(['door', 'wall', None], dtype=object)
+        """
+        return self._source.ids_of(self._hit_id)
 
     @property
     def t(self) -> Floats:
@@ -188,8 +212,10 @@ class Hits(HitTables):
     def _first_columns(self) -> tuple[Columns, int]:
         return self[first_indices(self.shape, HTML_ROWS)]._columns, self._hit_id.size
 
-    def image(self, kind: str = "depth") -> Bytes:
+    def image(self, kind: ImageKind = "depth") -> Picture:
         """Return a picture of hits of shape (height, width), a pixel for each.
+
+        Notebooks show it.
 
         Parameters
         ----------
@@ -223,9 +249,9 @@ class Hits(HitTables):
                 "the rays of Rays.pinhole, or reshape the rays first: rays.reshape(height, width)."
             )
         if kind == "depth":
-            return of_depth(self._t, self.hit)
+            return of_depth(self._t, self.hit).view(Picture)
         if kind == "index":
-            return of_index(self._hit_id)
+            return of_index(self._hit_id).view(Picture)
         if kind == "normal":
-            return of_normals(self.normals, self.hit)
+            return of_normals(self.normals, self.hit).view(Picture)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")

@@ -5,7 +5,8 @@ A depth image is drawn darker, for ``raybox demo``, and written as a PNG file wi
 
 import struct
 import zlib
-from typing import BinaryIO
+from io import BytesIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,19 @@ from numpy.typing import NDArray
 from raybox.validation import Bools, Floats, Ints
 
 Bytes = NDArray[np.uint8]
+
+
+class Picture(np.ndarray[Any, np.dtype[np.uint8]]):
+    """An array of red, green and blue, (height, width, 3), which notebooks show as a picture."""
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the picture as PNG; None of a part or a result that is not one."""
+        if self.dtype != np.uint8 or self.ndim != 3 or self.shape[2] != 3 or not self.size:
+            return None
+        file = BytesIO()
+        write_png(file, np.asarray(self))
+        return file.getvalue()
+
 
 WHITE = 255
 # Even steps of lightness: night blue, violet, rose, orange, straw, nearly white.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.geometry import Ids
 from raybox.hits.hit_ids import frozen
 from raybox.validation import Floats, Ints
 
@@ -78,6 +79,16 @@ class RayHits:
     def primitive(self) -> Ints:
         """Row of the geometry of `Instances` of each hit; otherwise `index`."""
         return self._values("primitive")
+
+    @property
+    def uv(self) -> Floats:
+        """Barycentric weights of a triangle's second and third corner, shape (..., 2); NaN otherwise."""
+        return self._values("uv")
+
+    @property
+    def ids(self) -> Ids:
+        """The id of the primitive of each hit, str or int; see `AllHits.ids`."""
+        return self._values("ids")
 
     def __len__(self) -> int:
         if not self.t.ndim:

@@ -41,7 +41,7 @@ class HitTables:
             Of `Hits` ``ray index t x y [z]``: a row for each ray (and each of k hits), flat; for a miss index
             is -1, t +inf and the point NaN. ``ray`` is the flat number of the ray in the query. Of `AllHits`
             ``ray index t t_enter t_exit length``: a row for each hit. After ``index`` follow ``geometry`` in
-            a scene of several, and ``primitive`` with `Instances`.
+            a scene of several, ``primitive`` with `Instances`, and ``id`` where there are ids.
 
         Examples
         --------
@@ -53,7 +53,7 @@ class HitTables:
         return self._columns
 
     def to_arrow(self) -> Any:
-        """Return the hits as a table of Arrow, with the columns of `to_dict`; points of misses are null.
+        """Return the hits as a table of Arrow, with the columns of `to_dict`; nulls in place of NaN and None.
 
         Returns
         -------
@@ -76,7 +76,9 @@ class HitTables:
         missed = columns["index"] < 0
         return arrow.table(
             {
-                name: arrow.array(values, mask=missed if name in ("x", "y", "z") else None)
+                name: _arrow_ids(arrow, values)
+                if name == "id"
+                else arrow.array(values, mask=missed if name in ("x", "y", "z") else None)
                 for name, values in columns.items()
             }
         )
@@ -116,12 +118,14 @@ class HitTables:
 
 
 def number_columns(source: Source, hits: Any, ray: NDArray[Any]) -> Columns:
-    """Return the columns of numbers: ray and index; geometry and primitive where they say more."""
+    """Return ray and index of hits; geometry, primitive and id where there are any."""
     columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
     if len(source.parts) > 1:
         columns["geometry"] = hits.geometry.reshape(-1)
     if any(isinstance(rows, InstanceRows) for rows in source.parts):
         columns["primitive"] = hits.primitive.reshape(-1)
+    if source.has_ids:
+        columns["id"] = hits.ids.reshape(-1)
     return columns
 
 
@@ -141,7 +145,17 @@ def _required(module: str, extra: str, method: str) -> Any:
     return import_module(module)
 
 
-def _text(value: float) -> str:
+def _arrow_ids(arrow: Any, ids: NDArray[Any]) -> Any:
+    """Return ids as a column of numbers if they are only such, else as one of texts."""
+    values = ids.tolist()
+    if {type(value) for value in values if value is not None} == {int}:
+        return arrow.array(values, arrow.int64())
+    return arrow.array([None if value is None else str(value) for value in values], arrow.string())
+
+
+def _text(value: float | str | None) -> str:
+    if value is None:
+        return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

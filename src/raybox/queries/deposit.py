@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints
+
+Per = Literal["length", "hit"]
 
 _GROUP_WIDTHS = 4, 4, 4, 4
 _MODES = "length", "hit"
@@ -185,13 +187,13 @@ def _present(
     return sums if options.is_list else sums[0]
 
 
-def _dtypes(_dimension: int, ids: Any, weights: Any = None, per: str = "length") -> dict[str, np.dtype[Any]]:
+def _dtypes(_dimension: int, ids: Any, weights: Any = None, per: Per = "length") -> dict[str, np.dtype[Any]]:
     del per
     return {**index_dtypes(ids), **sum_dtypes("deposit", np.shape(weights)[1:])}
 
 
 def _chunks(
-    scene: Any, rays: Rays, _first: int, workers: int, weights: Any = None, per: str = "length"
+    scene: Any, rays: Rays, _first: int, workers: int, weights: Any = None, per: Per = "length"
 ) -> Iterator[ChunkResults]:
     # reproducible: a cast that was interrupted continues to the same bytes
     fixed = per == "hit" or bool(np.isfinite(scene.bounds).all())
@@ -228,7 +230,7 @@ class DepositMethod:
         rays: Rays,
         weights: Any = None,
         *,
-        per: str = "length",
+        per: Per = "length",
         reproducible: bool = False,
         workers: int = -1,
         progress: bool = False,

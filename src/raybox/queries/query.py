@@ -18,6 +18,9 @@ from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints
 
+FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
+"""A query whose results can be written to a file."""
+
 Results = Any
 """A NamedTuple of arrays: the results of one query, not yet public."""
 

@@ -11,7 +11,7 @@ from raybox.bvh.build import Quality
 from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.errors import InvalidInput
-from raybox.geometry import Bounded, Cull, Geometry, Rays
+from raybox.geometry import Bounded, Cull, Geometry, Rays, ids_of
 from raybox.hits.hit_ids import Source
 from raybox.queries.query import Query, Request, Target
 from raybox.queries.table import QueryMethods
@@ -108,7 +108,8 @@ class Scene(QueryMethods):
         ----------
         geometry : Boxes, Mesh, Planes, Instances, or a list of them
             Of the type, D and number of rows that the scene has. In a list, an unchanged object costs
-            nothing; the tree of an unchanged object of `Instances` is reused. A `Grid` cannot move.
+            nothing; the tree of an unchanged object of `Instances` is reused. A `Grid` cannot move. Ids are
+            those of this geometry: pass ``ids=boxes.ids`` to keep them.
 
         Examples
         --------
@@ -180,7 +181,8 @@ class Scene(QueryMethods):
         jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
         starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
         rows, sizes = zip(*((part.rows, len(part.geometry)) for part in made), strict=True)
-        return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes)
+        ids = tuple(ids_of(part.geometry) for part in made)
+        return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes, ids=ids)
 
 
 def check_rays(rays: Any, dimension: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, MovingBoxes
+from raybox.geometry import Boxes, MovingBoxes, ids_of
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
@@ -105,4 +105,4 @@ def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
         traverse_rays(job, (begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, **how)
-    return Hits(index, t, Source(movers, (part.rows,)))
+    return Hits(index, t, Source(movers, (part.rows,), ids=(ids_of(part.geometry),)))

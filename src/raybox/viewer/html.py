@@ -16,6 +16,15 @@ from raybox.viewer.model import ClickResult, Contact, LineOfSight, LineStart, Pi
 from raybox.viewer.stage import Stage
 
 
+def frame(address: str) -> str:
+    """Return a frame that shows the page at an address, and a link to it."""
+    safe = escape(address, quote=True)
+    return (
+        f'<iframe src="{safe}" title="raybox" width="100%" height="560" style="border: 0"></iframe>'
+        f'<p><a href="{safe}" target="_blank" rel="noopener">{safe}</a></p>'
+    )
+
+
 def point(name: str, text: str) -> list[float]:
     """Return three numbers read from text, separated by commas or spaces.
 

@@ -100,6 +100,9 @@ class Viewer:
         """Stop the server."""
         server.stop(self._server)
 
+    def _repr_html_(self) -> str:
+        return markup.frame(self.url)
+
     def __enter__(self) -> "Viewer":
         return self
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh, Rays
+from raybox.geometry import Boxes, Grid, Mesh, Rays, ids_of
 from raybox.geometry.grid_surface import visible_cells
 from raybox.scene.scene import Scene
 from raybox.validation import Floats
@@ -97,6 +97,8 @@ def stage(
         )
     solid = to_3d(original)
     scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
+    if ids is None and (own := ids_of(original)) is not None:
+        ids = list(map(str, own))
     ends = finite_bounds(solid)  # once: slower than a click on 10^5 boxes
     return Stage(name, scene, ids, labels or {}, _page_frame(*ends), ends)
 

@@ -20,6 +20,7 @@ from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, p
 from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
+from raybox.geometry import Invalid
 from raybox.io import checksums
 from raybox.io.chunked import output_folder, pipeline
 from raybox.io.chunked.cast_checks import (
@@ -35,6 +36,7 @@ from raybox.io.chunked.partitioned import kind_of
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_sample_rays
 from raybox.io.formats.common import ReadOptions
+from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
@@ -46,10 +48,10 @@ def cast(  # noqa: PLR0913
     out: str | os.PathLike[str],
     *,
     cluster: Any,
-    query: str = "nearest",
+    query: FileQuery = "nearest",
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     workers: int = -1,
     progress: bool = False,
     chunk: int = CHUNK,

@@ -15,12 +15,13 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask.cluster import check_query, import_distributed
 from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
-from raybox.geometry import Rays
+from raybox.geometry import Invalid, Rays
 from raybox.io import checked_json, scene_files
 from raybox.io.chunked.cast_checks import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
 from raybox.io.chunked.result_columns import as_array, column_dtypes, rows_of, run_query
 from raybox.io.formats.assembly import RANGES, assemble, column_names
+from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
@@ -38,7 +39,7 @@ class _PartitionQuery(NamedTuple):
     ids: str
     """File of the ids; "" without."""
     query: str
-    invalid: str
+    invalid: Invalid
     workers: int
 
 
@@ -47,9 +48,9 @@ def ask(
     scene: Scene | SplitScene,
     rays: Any,
     *,
-    query: str = "nearest",
+    query: FileQuery = "nearest",
     ids: Sequence[str] | None = None,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     workers: int = 1,
     folder: Any = None,
 ) -> Any:

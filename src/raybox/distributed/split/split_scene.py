@@ -21,7 +21,7 @@ from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file
-from raybox.queries.query import PartMerger, Query, Target
+from raybox.queries.query import FileQuery, PartMerger, Query, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
@@ -148,9 +148,8 @@ class SplitScene(QueryMethods):
         self._open_parts = OpenParts(folder, memory)
         self._lock = RLock()
         corners = self._open_parts.corners
-        self._part_bounds = Scene(
-            restored(*(np.ascontiguousarray(corners[:, side]) for side in (0, 1))), workers=1
-        )
+        lower, upper = (np.ascontiguousarray(corners[:, side]) for side in (0, 1))
+        self._part_bounds = Scene(restored(lower, upper), workers=1)
 
     @property
     def folder(self) -> Path:
@@ -196,7 +195,7 @@ class SplitScene(QueryMethods):
     def __repr__(self) -> str:
         return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
 
-    def visits(self, rays: Rays, query: str = "nearest", **options: Any) -> Ints:
+    def visits(self, rays: Rays, query: FileQuery = "nearest", **options: Any) -> Ints:
         """Return how many parts each ray visits: int64, of the rays' shape.
 
         For `nearest`, those whose bounds it enters no later than its nearest hit; for `occluded`, those up to

@@ -6,7 +6,7 @@ from typing import Any
 
 from raybox._version import __version__
 from raybox.errors import InvalidInput, RayboxError
-from raybox.geometry import Bounded, Grid
+from raybox.geometry import Bounded, Grid, Invalid
 from raybox.io import checksums
 from raybox.io.chunked import pipeline
 from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
@@ -36,7 +36,7 @@ def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: An
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 
 
-def read_options(origin: Sequence[float] | None, invalid: str) -> ReadOptions:
+def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOptions:
     """Return how to read a file of rays."""
     return check_options(
         ReadOptions("rays", None if origin is None else tuple(map(float, origin)), False, invalid)

@@ -4,11 +4,12 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 from typing import cast as typed
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import OutOfMemory, RayboxError
+from raybox.geometry import Invalid
 from raybox.io import checksums
 from raybox.io.chunked import cast_arguments, result_columns
 from raybox.io.chunked.carried_columns import carried
@@ -29,6 +30,7 @@ from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
+from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
@@ -54,14 +56,14 @@ def cast(  # noqa: PLR0913
     rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | BinaryIO,
     *,
-    query: str = "nearest",
+    query: FileQuery = "nearest",
     values: Any = None,
     weights: Any = None,
-    per: str | None = None,
+    per: Literal["length", "hit"] | None = None,
     ids: Sequence[str] | None = None,
     carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     workers: int = -1,
     progress: bool = False,
     chunk: int = CHUNK,

@@ -79,14 +79,17 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     """
     kind = choose_kind([k for k, arrays in KINDS.items() if set(arrays) <= set(parts.arrays)], path, options)
     try:
-        return Loaded(_geometry(kind, parts.arrays, path, options), _ids(parts), parts.labels)
+        ids = _ids(parts)
+        return Loaded(_geometry(kind, parts.arrays, ids, path, options), ids, parts.labels)
     except InvalidInput as error:
         raise _number_error(kind, parts, path, error) from error
 
 
-def _geometry(kind: str, arrays: dict[str, Floats], path: Path, options: ReadOptions) -> Boxes | Rays:
+def _geometry(
+    kind: str, arrays: dict[str, Floats], ids: list[str] | None, path: Path, options: ReadOptions
+) -> Boxes | Rays:
     if kind == "boxes":
-        return Boxes(arrays["lower"], arrays["upper"])
+        return Boxes(arrays["lower"], arrays["upper"], ids=ids)
     if kind == "rays":
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
         return Rays(arrays["origins"], arrays["directions"], invalid=options.invalid, **ranges)

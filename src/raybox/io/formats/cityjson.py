@@ -29,7 +29,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     if not bounds:
         raise file_error(path, "has no city object with geometry", "check the file")
     boxes = np.array(list(bounds.values()))
-    return Loaded(Boxes(boxes[:, 0], boxes[:, 1]), list(bounds), {"id": list(bounds), "type": kinds})
+    ids = list(bounds)
+    return Loaded(Boxes(boxes[:, 0], boxes[:, 1], ids=ids), ids, {"id": ids, "type": kinds})
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Boxes, Invalid, Mesh, Rays
 
 Floats = NDArray[np.float64]
 Labels = dict[str, list[str]]
@@ -23,7 +23,7 @@ class ReadOptions(NamedTuple):
     kind: str | None = None
     origin: tuple[float, ...] | None = None
     boxes: bool = False
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
 
 
 class Loaded(NamedTuple):

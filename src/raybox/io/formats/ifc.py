@@ -51,4 +51,4 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     *bounds, ids, classes, names = zip(*rows, strict=True)
     corners = np.array(bounds, dtype=np.float64).T
     labels = {"id": list(ids), "ifc_class": list(classes), "name": list(names)}
-    return Loaded(Boxes(corners[:, :3], corners[:, 3:]), list(ids), labels)
+    return Loaded(Boxes(corners[:, :3], corners[:, 3:], ids=ids), list(ids), labels)

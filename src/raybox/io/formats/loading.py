@@ -6,7 +6,7 @@ from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry import Boxes, Invalid, Mesh, Rays
 from raybox.io.formats.assembly import ACCEPTED, build
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error
 from raybox.io.formats.table import parse
@@ -20,7 +20,7 @@ def load(
     *,
     kind: Literal["rays"],
     origin: tuple[float, ...] | None = None,
-    invalid: Literal["raise", "miss"] = "raise",
+    invalid: Invalid = "raise",
 ) -> Rays: ...
 @overload
 def load(path: Paths, *, kind: Literal["scene"] | None = None, boxes: Literal[True]) -> Boxes: ...
@@ -30,10 +30,10 @@ def load(path: Paths, *, kind: Literal["scene"], boxes: Literal[False] = False) 
 def load(
     path: Paths,
     *,
-    kind: str | None = None,
+    kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
 ) -> Boxes | Mesh | Rays: ...
 
 
@@ -41,10 +41,10 @@ def load(
 def load(
     path: Paths,
     *,
-    kind: str | None = None,
+    kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
 ) -> Boxes | Mesh | Rays:
     """Return the boxes, the mesh or the rays in a file.
 
@@ -99,7 +99,7 @@ def read(
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
 ) -> Loaded:
     """Return the content of a file as :func:`load` does, with ids and other text columns.
 

@@ -90,15 +90,19 @@ def _check(part: MeshPart, path: Path) -> None:
 def _boxes(parts: Sequence[MeshPart]) -> Loaded:
     corners = [part.vertices[part.faces.ravel()] for part in parts]
     lower, upper = (np.array([bound(c, axis=0) for c in corners]) for bound in (np.min, np.max))
-    return Loaded(Boxes(lower, upper), [part.name for part in parts])
+    names = [part.name for part in parts]
+    return Loaded(Boxes(lower, upper, ids=names), names)
 
 
 def _merge(parts: Sequence[MeshPart]) -> Mesh:
+    """Return a mesh whose ids are the names of the triangles' parts."""
+    names = np.array([part.name for part in parts], dtype=object)
+    ids = np.repeat(names, [len(part.faces) for part in parts])
     if all(part.vertices is parts[0].vertices for part in parts):
-        return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]))
+        return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]), ids=ids)
     starts = np.cumsum([0] + [len(part.vertices) for part in parts], dtype=np.int64)
     faces = [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
-    return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
+    return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces), ids=ids)
 
 
 def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:

@@ -38,6 +38,7 @@ def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] 
         The content; a dict of columns of one length is written as it is.
     ids : sequence of str, optional
         One for each box of the scene: a column ``id`` beside the boxes, or beside the ``index`` of results.
+        Without, those of the boxes and `Hits.ids`, if there are any.
 
     Raises
     ------
@@ -121,8 +122,9 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
             return columns
         case Hits() | AllHits():
             columns = content.to_dict()
+            own = columns.pop("id", None)
             head = {name: columns.pop(name) for name in ("ray", "index")}
-            return head | _id_column(head["index"], ids) | columns
+            return head | _id_column(head["index"], ids, own) | columns
         case Mapping():
             return content
     raise InvalidInput(
@@ -145,6 +147,7 @@ def _columns_with_nulls(content: Saveable, ids: Sequence[str] | None) -> Columns
 def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
     """Return content as the arrays of its container; results as columns."""
     if isinstance(content, Boxes):
+        ids = content.ids.tolist() if ids is None and content.ids is not None else ids
         if ids is not None and len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
         return {"lower": content.lower, "upper": content.upper} | (
@@ -186,13 +189,15 @@ def _flat_columns(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return dict(zip(column_names(name, flat.shape[1]), flat.T, strict=True))
 
 
-def _id_column(index: NDArray[np.int64], ids: Sequence[str] | None) -> dict[str, NDArray[Any]]:
-    """Return the column of the ids of the boxes hit.
+def _id_column(
+    index: NDArray[np.int64], ids: Sequence[str] | None, own: NDArray[Any] | None
+) -> dict[str, NDArray[Any]]:
+    """Return the column of the ids of the boxes hit, of ids or else of the hits' own.
 
     "" for a miss; no column without ids.
     """
     if ids is None:
-        return {}
+        return {} if own is None else {"id": np.where(own == None, "", own).astype(str)}  # noqa: E711
     return {"id": np.array([*ids, ""], dtype=str)[index]}
 
 

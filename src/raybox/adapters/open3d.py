@@ -1,0 +1,272 @@
+"""`RaycastingScene`: the methods of Open3D's class for casting rays, computed by a `Scene`.
+
+Open3D itself is not imported: a tensor has ``numpy()``, and its type has ``from_numpy``.
+"""
+
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox import validation
+from raybox.compiler.float_environment import guard_class
+from raybox.errors import InvalidInput
+from raybox.geometry import Mesh, Rays
+from raybox.scene.scene import Scene
+from raybox.validation import Floats, Ints
+
+INVALID_ID = 0xFFFFFFFF
+
+_OUTSIDE = {
+    "compute_closest_points": "raybox computes no distances to points; use Open3D's class for them",
+    "compute_distance": "raybox computes no distances to points; use Open3D's class for them",
+    "compute_signed_distance": "raybox computes no distances to points; use Open3D's class for them",
+    "compute_occupancy": "use raybox.adapters.trimesh.RayMeshIntersector(mesh).contains_points(points)",
+    "create_rays_pinhole": "use Open3D's, or raybox.Rays.from_camera and raybox.Rays.pinhole with a Scene",
+}
+
+
+class _Built(NamedTuple):
+    """All triangles in one scene, and the first of each geometry."""
+
+    scene: Scene
+    starts: Ints
+
+
+class _CheckedRays(NamedTuple):
+    """The rays of a call, the dtype of its results, and the type of its tensors; None for NumPy arrays."""
+
+    rays: Rays
+    dtype: type[np.floating[Any]]
+    tensor: Any
+
+    def result(self, values: NDArray[Any], dtype: Any = None) -> Any:
+        """Return values in the type of the call's rays."""
+        own = np.array(values, dtype=self.dtype if dtype is None else dtype, order="C")
+        return own if self.tensor is None else self.tensor.from_numpy(own)
+
+
+@final
+@guard_class()
+class RaycastingScene:
+    """A replacement for `open3d.t.geometry.RaycastingScene`: its methods that cast rays, keys and sentinels.
+
+    Hits are exact for the floats of the mesh and the rays. Arguments are arrays, or tensors and meshes of
+    Open3D. Results are tensors if the rays are one, else NumPy arrays: of float32 for rays of float32, of
+    float64 for all others, which Open3D refuses. An array without an axis of rays is refused, as there.
+
+    Geometry ids count from 0 in the order of `add_triangles`. A ray hits a triangle at its edges and corners,
+    too: at an edge that two triangles share, `count_intersections` and `list_intersections` return both. A
+    ray that lies in the plane of a triangle misses it.
+
+    Parameters
+    ----------
+    nthreads : int
+        Threads of the build; 0 for all cores.
+    device : optional
+        "CPU:0" or None; results do not depend on it.
+
+    Raises
+    ------
+    InvalidInput
+        If the device is not a CPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raybox.adapters.open3d import RaycastingScene
+    >>> scene = RaycastingScene()
+    >>> scene.add_triangles([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    0
+    >>> rays = np.array([[0.25, 0.25, -2, 0, 0, 1], [5, 5, -2, 0, 0, 1]], np.float32)
+    >>> hits = scene.cast_rays(rays)
+    >>> hits["t_hit"], hits["primitive_ids"]
+    (array([ 2., inf], dtype=float32), array([         0, 4294967295], dtype=uint32))
+    """
+
+    INVALID_ID: ClassVar[int] = INVALID_ID
+    """The id of a miss."""
+
+    def __init__(self, nthreads: int = 0, device: Any = None) -> None:
+        if device is not None and not str(device).upper().startswith("CPU"):
+            raise InvalidInput(f"device must be a CPU; got {device!s}. Leave it out.")
+        self._build_workers = _workers(nthreads)
+        self._meshes: list[Mesh] = []
+        self._lock = Lock()
+        self._built: _Built | None = None
+
+    def add_triangles(
+        self, vertex_positions: Any = None, triangle_indices: Any = None, *, mesh: Any = None
+    ) -> int:
+        """Add a triangle mesh, and return its geometry id.
+
+        Parameters
+        ----------
+        vertex_positions : array_like, shape (N, 3), or mesh
+            A mesh, in place of both arrays, has the attributes ``vertex`` and ``triangle``, as Open3D's
+            tensor mesh, or ``vertices`` and ``triangles``, as its older one.
+        triangle_indices : array_like of int, shape (M, 3)
+
+        Raises
+        ------
+        InvalidInput
+            As for `Mesh`; or if there is neither a mesh nor both arrays.
+        """
+        if mesh is None and triangle_indices is None:
+            mesh, vertex_positions = vertex_positions, None
+        if mesh is not None:
+            vertex_positions, triangle_indices = _arrays_of(mesh)
+        if vertex_positions is None or triangle_indices is None:
+            raise InvalidInput("add_triangles needs vertex_positions and triangle_indices, or a mesh.")
+        made = Mesh(_array(vertex_positions), _array(triangle_indices))
+        with self._lock:
+            self._meshes.append(made)
+            self._built = None
+            return len(self._meshes) - 1
+
+    def cast_rays(self, rays: Any, nthreads: int = 0) -> dict[str, Any]:
+        """Return the first hit of each ray.
+
+        Parameters
+        ----------
+        rays : array_like, shape (..., 6)
+            Origin and direction of each ray, of at least two dimensions.
+        nthreads : int
+            0 for all cores.
+
+        Returns
+        -------
+        dict
+            ``t_hit`` (...): in lengths of the direction, inf for a miss. ``geometry_ids`` and
+            ``primitive_ids`` (...), uint32: `INVALID_ID` for a miss. ``primitive_uvs`` (..., 2): weights of a
+            triangle's second and third corner. ``primitive_normals`` (..., 3). Both are 0 for a miss.
+        """
+        call, built = _checked_rays(rays), self._current()
+        hits = built.scene.nearest(call.rays, workers=_workers(nthreads))
+        geometry, primitive = _ids(hits.index, built.starts)
+        missed = ~hits.hit[..., None]
+        return {
+            "t_hit": call.result(_rounded(hits.t, call.dtype)),
+            "geometry_ids": call.result(geometry, np.uint32),
+            "primitive_ids": call.result(primitive, np.uint32),
+            "primitive_uvs": call.result(np.where(missed, 0.0, hits.uv)),
+            "primitive_normals": call.result(np.where(missed, 0.0, hits.normals)),
+        }
+
+    def test_occlusions(self, rays: Any, tnear: float = 0.0, tfar: float = np.inf, nthreads: int = 0) -> Any:
+        """Return whether each ray hits anything from tnear to tfar, both included: bool, shape (...).
+
+        Parameters
+        ----------
+        rays, nthreads
+            As for `cast_rays`.
+        tnear, tfar : float
+            In lengths of the direction.
+        """
+        call = _checked_rays(rays)
+        ranged = Rays(call.rays.origins, call.rays.directions, t_min=tnear, t_max=tfar)
+        found = self._current().scene.occluded(ranged, workers=_workers(nthreads))
+        return call.result(found, np.bool_)
+
+    def count_intersections(self, rays: Any, nthreads: int = 0) -> Any:
+        """Return how many triangles each ray hits: int32, shape (...).
+
+        Both triangles count where a ray hits their shared edge.
+        """
+        call = _checked_rays(rays)
+        return call.result(self._current().scene.count(call.rays, workers=_workers(nthreads)), np.int32)
+
+    def list_intersections(self, rays: Any, nthreads: int = 0) -> dict[str, Any]:
+        """Return all hits of all rays, sorted by ray, then by t and by triangle.
+
+        Returns
+        -------
+        dict
+            ``ray_splits`` (N + 1,), uint32: the first hit of each of N rays. ``ray_ids``, ``geometry_ids``,
+            ``primitive_ids`` (hits,), uint32; ``t_hit`` (hits,); ``primitive_uvs`` (hits, 2).
+        """
+        call, built = _checked_rays(rays), self._current()
+        hits = built.scene.all(call.rays, workers=_workers(nthreads))
+        geometry, primitive = _ids(hits.index, built.starts)
+        return {
+            "ray_splits": call.result(hits.offsets, np.uint32),
+            "ray_ids": call.result(hits.ray, np.uint32),
+            "t_hit": call.result(_rounded(hits.t, call.dtype)),
+            "geometry_ids": call.result(geometry, np.uint32),
+            "primitive_ids": call.result(primitive, np.uint32),
+            "primitive_uvs": call.result(hits.uv),
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OUTSIDE:
+            raise AttributeError(f"RaycastingScene of raybox has no {name}: {_OUTSIDE[name]}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _current(self) -> _Built:
+        """Return the scene of all meshes: built at the first query after a change."""
+        with self._lock:
+            if self._built is None:
+                counts = [len(mesh) for mesh in self._meshes]
+                starts = np.cumsum([0, *counts], dtype=np.int64)[:-1]
+                self._built = _Built(Scene(_merged(self._meshes), workers=self._build_workers), starts)
+            return self._built
+
+
+def _merged(meshes: list[Mesh]) -> Mesh:
+    """Return one mesh of the triangles of all."""
+    if len(meshes) == 1:
+        return meshes[0]
+    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)], dtype=np.int64)
+    faces = [mesh.faces + start for mesh, start in zip(meshes, starts[:-1], strict=True)]
+    vertices = [np.zeros((0, 3)), *(mesh.vertices for mesh in meshes)]
+    return Mesh(np.concatenate(vertices), np.concatenate([np.zeros((0, 3), np.int64), *faces]))
+
+
+def _ids(index: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """Return geometry and primitive ids of rows of the merged mesh; `INVALID_ID` for a miss."""
+    # of equal starts, those of empty meshes, the last one has the triangle
+    geometry = np.searchsorted(starts, index, side="right") - 1
+    missed = index < 0
+    first = starts[np.maximum(geometry, 0)] if len(starts) else np.zeros_like(index)
+    return np.where(missed, INVALID_ID, geometry), np.where(missed, INVALID_ID, index - first)
+
+
+def _checked_rays(rays: Any) -> _CheckedRays:
+    """Return checked rays."""
+    values = validation.array(_array(rays), "rays")
+    if values.ndim < 2 or values.shape[-1] != 6:
+        raise InvalidInput(
+            f"rays must have shape (..., 6), origin and direction, and two dimensions or more; got shape "
+            f"{values.shape}. A single ray is rays[None]."
+        )
+    made = Rays(values[..., :3], values[..., 3:])
+    tensor = type(rays) if hasattr(type(rays), "from_numpy") else None
+    return _CheckedRays(made, np.float32 if values.dtype == np.float32 else np.float64, tensor)
+
+
+def _rounded(t: Floats, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """Return times in a dtype; beyond its range, infinite."""
+    with np.errstate(over="ignore"):
+        return t.astype(dtype)
+
+
+def _array(values: Any) -> Any:
+    """Return a tensor as an array; anything else unchanged."""
+    return values.numpy() if callable(getattr(values, "numpy", None)) else values
+
+
+def _arrays_of(mesh: Any) -> tuple[Any, Any]:
+    """Return vertices and triangles of a mesh of Open3D."""
+    if hasattr(mesh, "vertex") and hasattr(mesh, "triangle"):
+        return mesh.vertex["positions"], mesh.triangle["indices"]
+    if hasattr(mesh, "vertices") and hasattr(mesh, "triangles"):
+        return np.asarray(mesh.vertices), np.asarray(mesh.triangles)
+    raise InvalidInput(
+        f"a mesh must have vertex and triangle, or vertices and triangles; got {type(mesh).__name__}. "
+        "Pass two arrays: add_triangles(vertex_positions, triangle_indices)."
+    )
+
+
+def _workers(nthreads: int) -> int:
+    return -1 if nthreads == 0 else nthreads

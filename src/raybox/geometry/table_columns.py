@@ -1,0 +1,40 @@
+"""Columns of tables by name: data frames, tables of Arrow, dicts of columns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from raybox import validation
+from raybox.errors import InvalidInput
+from raybox.validation import Floats
+
+
+def names_of(table: Any) -> list[Any] | None:
+    """Return the names of the columns of a table; None of anything else."""
+    if isinstance(table, Mapping):
+        return list(table)
+    names = getattr(table, "column_names", getattr(table, "columns", None))  # Arrow; pandas
+    return None if names is None else list(names)
+
+
+def column(table: Any, name: str) -> Any:
+    """Return a column of a table; None without it, and of anything else."""
+    return table[name] if name in (names_of(table) or ()) else None
+
+
+def stacked(table: Any, names: list[Any], prefixes: tuple[str, str], noun: str) -> Floats:
+    """Return the columns of two vectors side by side, (M, 2 * D); in 2D without columns of z.
+
+    prefixes: of the names of the two vectors' columns. noun: what the rows are, for errors.
+    """
+    axes = "xyz" if {f"{prefix}z" for prefix in prefixes} & {*names} else "xy"
+    wanted = [prefix + axis for prefix in prefixes for axis in axes]
+    if missing := [name for name in wanted if name not in names]:
+        raise InvalidInput(
+            f"a table of {noun} needs the columns {' '.join(wanted)}; {' '.join(missing)} missing among "
+            f"{' '.join(map(str, names))}. Rename them, or pass an array of shape (M, {len(wanted)})."
+        )
+    columns = {name: validation.floats(table[name], name) for name in wanted}
+    validation.same_shape(columns, "Give one number of each for every row.")
+    return np.stack([values.reshape(-1) for values in columns.values()], axis=1)
