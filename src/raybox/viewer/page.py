@@ -100,6 +100,10 @@ class Viewer:
         """Stop the server."""
         server.stop(self._server)
 
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, as a notebook shows it."""
+        return f'<iframe src="{self.url}" title="raybox" width="100%" height="640"></iframe>'
+
     def __enter__(self) -> "Viewer":
         return self
 
@@ -275,7 +279,7 @@ def view(
     Returns
     -------
     Viewer
-        Serves on its own threads until `stop` or the end of the program; `wait` waits for Ctrl-C.
+        Serves on its own threads until `stop` or the end of the program. A notebook shows the page.
 
     Raises
     ------
