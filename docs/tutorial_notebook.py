@@ -1,5 +1,6 @@
-"""Write docs/tutorial.ipynb, and the pictures of docs/tutorial.md, from the page: python docs/tutorial_notebook.py.
+"""Write docs/tutorial.ipynb and the pictures of docs/tutorial.md.
 
+Run ``python docs/tutorial_notebook.py`` after every change of the page.
 The tests run the page and the notebook, and compare the notebook with the page.
 """
 
