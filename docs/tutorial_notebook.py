@@ -75,6 +75,7 @@ def run(page: str, folder: Path) -> dict[str, Any]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from PIL import Image
 
     names: dict[str, Any] = {}
     texts = _PICTURE.split(page)
@@ -85,8 +86,13 @@ def run(page: str, folder: Path) -> dict[str, Any]:
         if picture:
             path = folder / picture
             path.parent.mkdir(parents=True, exist_ok=True)
-            plt.gcf().savefig(path, dpi=200, metadata={"Software": None}, pil_kwargs={"optimize": True})
+            plt.gcf().savefig(path, dpi=200)
             plt.close("all")
+            with Image.open(path) as drawn:
+                colours = drawn.convert(
+                    "RGB"
+                )  # of 256 colours, a picture is a third as large, and looks the same
+            colours.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=5).save(path, optimize=True)
     return names
 
 
