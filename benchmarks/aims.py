@@ -58,6 +58,12 @@ def aims(results: Results) -> list[Aim]:
     return [aim for aim in (*made, *own_aims(results)) if aim is not None]
 
 
+def table(results: Results) -> str:
+    """Return all aims as a table for a terminal."""
+    lines = [(aim.words, aim.measured, aim.where, "yes" if aim.reached else "NO") for aim in aims(results)]
+    return report.text(("aim", "worst measured", "where", "reached"), lines)
+
+
 def _slower(rows: list[Row], aim: PeerAim) -> Aim | None:
     """Return the aim for a peer with its closest ratio; None if it was not measured."""
     found = [

@@ -76,6 +76,11 @@ def mixed_cost(result: dict[str, Any], kind: str) -> float:
     return median(whole / (a + b) - 1 for whole, (a, b) in zip(seconds[kind], halves, strict=True))
 
 
+def first_seconds(laps: list[dict[str, float]], query: str) -> float:
+    """Return the seconds from import to the first result of a query, a median."""
+    return median(lap["import"] + lap["Scene"] + lap.get(query, 0.0) for lap in laps)
+
+
 def brute_rates(result: dict[str, Any]) -> tuple[float, float, float]:
     """Return tests, fused multiply-adds and bare tests a second, medians in 10^9."""
     tests, fused, bare = (
@@ -94,7 +99,7 @@ def _kernels(results: Results) -> list[Aim]:
     if "first-use" in results:
         first = results["first-use"]
         compiled = median(lap["nearest"] for lap in first["compiled"])
-        loaded = median(lap["import"] + lap["Scene"] + lap["nearest"] for lap in first["loaded"])
+        loaded = first_seconds(first["loaded"], "nearest")
         words = f"kernels of `nearest`: compiled within {_COMPILED:g} s"
         made.append(Aim(words, f"{compiled:.1f} s", "the scene's apart", compiled <= _COMPILED))
         words = f"kernels of `nearest`: loaded within {_LOADED:g} s"

@@ -74,8 +74,7 @@ def _sizes(results: Results) -> str:
 While the tree fits into L2, a ray costs what it computes; beyond, each node that is not there waits for L3 or
 for memory."""
     head = ("boxes", "tree, MB", *(f"{kind}, ns" for kind in next(iter(paces.values()))))
-    picture = "![nanoseconds for a ray against boxes](images/size.svg)"
-    return "\n\n".join(["## Cost against size", words, picture, report.markdown(head, lines)])
+    return "\n\n".join(["## Cost against size", words, report.markdown(head, lines)])
 
 
 def _builds(results: Results) -> str:

@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 import aims
+import for_you
 import own_tables
 import parts
 from raybox.bench import machine, peers, report
@@ -15,9 +16,11 @@ HEAD = """\
 # {title}
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
+"""
+METHOD = """\
+## How it was measured
 
-raybox beside other libraries that a Python user may choose, in one run on one machine: the same boxes, the
-same rays, results compared. {warning}
+In one run on one machine: the same boxes, the same rays, results compared. {warning}
 
 raybox returns exact results throughout. All write arrays of results, and all have the same number of threads:
 each measurement is a process bound to that many cores. Boxes and rays are float32 numbers, prepared in each
@@ -50,14 +53,15 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
 
     images = "images/" if name == "performance" else f"images/{name}-"
     plots.ratios(rows, docs / f"{images}peers.svg", caption)
-    if "sizes" in results:
-        plots.sizes(results["sizes"], rows, docs / f"{images}size.svg", caption)
+    if any(row.threads == 1 for row in rows):
+        plots.rates(rows, docs / f"{images}size.svg", caption)
     sections = [
-        _head(results, rows, facts, title),
-        _aims(results),
+        HEAD.format(title=title),
+        for_you.section(results, rows),
         _peers(rows),
         _others(results),
         *own_tables.sections(results),
+        _method(results, rows, facts),
         _given(results),
         _agreement(results),
         AGAIN,
@@ -67,25 +71,18 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     (docs / f"{name}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
 
 
-def _head(results: Results, rows: list[Row], facts: str, title: str) -> str:
+def _method(results: Results, rows: list[Row], facts: str) -> str:
     wide = [max(row.high / row.ratio, row.ratio / row.low) - 1 for row in rows if row.ratio != 1.0]
     dates = sorted(result["machine"]["date"] for result in results.values())
     first, versions = facts.split("\n")
     words = f"{dates[0]} to {dates[-1]}; {first.split('; ', 1)[1]}.\n{versions}."
     spread = median(wide or [0.0])
-    return HEAD.format(title=title, warning=machine.WARNING, least=parts.LEAST, spread=spread, machine=words)
-
-
-def _aims(results: Results) -> str:
-    lines = [
-        (aim.words, aim.measured, aim.where, "yes" if aim.reached else "**no**") for aim in aims.aims(results)
-    ]
-    return "## What was aimed at\n\n" + report.markdown(("aim", "worst measured", "where", "reached"), lines)
+    return METHOD.format(warning=machine.WARNING, least=parts.LEAST, spread=spread, machine=words)
 
 
 def _peers(rows: list[Row]) -> str:
     """Return a table of ratios for each number of threads."""
-    made = ["## Beside the peers", DATA]
+    made = ["## Beside other libraries", DATA]
     if any(row.threads == 1 for row in rows):  # which the plot is of
         made.append("![times slower, by query and rays](images/peers.svg)")
     for threads in sorted({row.threads for row in rows}):
@@ -134,7 +131,7 @@ def _given(results: Results) -> str:
     notes = "\n".join(f"- {' '.join(line.split())}" for line in absent)
     table = report.markdown(("peer", "version", "given"), lines)
     sentences = [f"{PEERS_NOTE} Not measured:", notes] if notes else [PEERS_NOTE]
-    return "\n\n".join(["## What each was given", table, *sentences])
+    return "\n\n".join(["### What each was given", table, *sentences])
 
 
 PEERS_NOTE = """\
@@ -155,7 +152,7 @@ def _agreement(results: Results) -> str:
                 sums[record["name"]] = [a + b for a, b in zip(before, numbers, strict=True)]
     lines = [(name, *(f"{number:,}" for number in numbers)) for name, numbers in sums.items()]
     head = ("peer", "results compared", "near ties", "differ", "decided", "raybox right", "peer right")
-    return "\n\n".join(["## Do they agree?", AGREEMENT, report.markdown(head, lines)])
+    return "\n\n".join(["### Do they agree?", AGREEMENT, report.markdown(head, lines)])
 
 
 KEYS = ("compared", "near", "differ", "settled", "raybox_right", "peer_right")
@@ -164,7 +161,7 @@ Results were compared ray by ray with raybox's. A near tie is another box at the
 tolerance. Of the rest a sample was decided by rational arithmetic; for raybox itself, rays spread over all
 of them."""
 AGAIN = """\
-## Again
+### Again
 
 ```console
 pip install -e ".[bench]"

@@ -6,7 +6,7 @@
 
 The first form does every part without a result (or the named ones again), then writes; all of it
 takes some 40 minutes of two idle cores. Each part is a process and a JSON file, so that a stopped run can be
-resumed. The second form only writes the page and its plots.
+resumed. The second form only writes the page and its plots. Both print the aims, and what reaches them.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import aims
 import page
 import parts
 import street
@@ -54,6 +55,7 @@ def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Pat
         parts.run(todo, options.results, options.parts)
     results = {path.stem: json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))}
     page.write(results, options.docs, options.name, options.title)
+    print(aims.table(results))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import matplotlib as mpl
@@ -17,7 +16,6 @@ STYLES = {"embreex": ("#0072B2", "o"), "open3d": ("#E69F00", "s"), "warp": ("#00
 KINDS = {"incoherent": ("#0072B2", "o"), "inside": ("#D55E00", "s"), "camera": ("#009E73", "^")}
 QUERIES = ("nearest", "occluded", "count", "all")
 STYLE = {"font.size": 10, "svg.hashsalt": "raybox", "axes.spines.top": False, "axes.spines.right": False}
-UNITS = {"L1": 2**10, "L2": 2**20, "L3": 2**20}
 
 
 def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
@@ -58,19 +56,19 @@ def ratios(rows: Sequence[Row], path: Path, caption: str) -> None:
         _save(figure, path, caption)
 
 
-def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str) -> None:
-    """Draw the time for a ray against the number of boxes, and sizes of caches."""
+def rates(rows: Sequence[Row], path: Path, caption: str) -> None:
+    """Draw million rays a second against the number of boxes."""
     ours: dict[str, dict[int, float]] = {}
-    for record in result["times"]:
-        nanoseconds = 1e9 * median(record["seconds"]) / record["ray_count"]
-        ours.setdefault(record["rays"], {})[record["size"]] = nanoseconds
+    for row in rows:
+        if (row.name, row.query, row.threads) == ("raybox", "nearest", 1):
+            ours.setdefault(row.rays, {})[row.size] = row.mrays
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.5, 4.8))
         for kind, curve in ours.items():
             colour, marker = KINDS[kind]
             axes.plot(list(curve), list(curve.values()), color=colour, marker=marker, label=f"raybox, {kind}")
             theirs = {
-                r.size: r.ratio * curve[r.size] for r in rows if _is_embree(r, kind) and r.size in curve
+                r.size: curve[r.size] / r.ratio for r in rows if _is_embree(r, kind) and r.size in curve
             }
             axes.plot(
                 list(theirs),
@@ -83,9 +81,10 @@ def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str)
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
-        _mark_caches(axes, result)
+        axes.set_yticks(ticks := [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100], [f"{t:g}" for t in ticks])
+        axes.minorticks_off()
         axes.set_xlabel("boxes")
-        axes.set_ylabel("nanoseconds for a ray (nearest, one thread)")
+        axes.set_ylabel("million rays a second (nearest, one thread)")
         axes.grid(color="#eeeeee")
         figure.legend(frameon=False, ncols=3, loc="upper center")
         _save(figure, path, caption)
@@ -93,26 +92,6 @@ def sizes(result: dict[str, Any], rows: Sequence[Row], path: Path, caption: str)
 
 def _is_embree(row: Row, kind: str) -> bool:
     return (row.name, row.query, row.rays, row.threads) == ("embreex", "nearest", kind, 1)
-
-
-def _mark_caches(axes: Any, result: dict[str, Any]) -> None:
-    """Draw a line where the tree is as large as each cache."""
-    largest = max(result["tree_bytes"], key=int)
-    per_box = result["tree_bytes"][largest] / int(largest)
-    for level, size in result["caches"].items():
-        boxes = size / per_box
-        if 10**3 <= boxes <= 10**7:
-            axes.axvline(boxes, color="#999999", lw=1, ls=":", zorder=0)
-            name = f" tree = {level}, {size / UNITS[level]:.0f} {'KiB' if level == 'L1' else 'MiB'}"
-            axes.text(
-                boxes,
-                0.01,
-                name,
-                rotation=90,
-                va="bottom",
-                color="#555555",
-                transform=axes.get_xaxis_transform(),
-            )
 
 
 def _save(figure: Any, path: Path, caption: str) -> None:

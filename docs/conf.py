@@ -14,8 +14,10 @@ author = "The raybox authors"
 copyright = f"2026, {author}"
 release = version = raybox.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
-exclude_patterns = ["_build"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_copybutton"]
+exclude_patterns = ["_build", "*.ipynb"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 default_role = "py:obj"
 
 myst_heading_anchors = 3
@@ -36,7 +38,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {
-    "logo": {"text": "raybox", "alt_text": "raybox"},
+    "logo": {"text": f"raybox {release}", "alt_text": "raybox"},
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
@@ -46,7 +48,7 @@ html_theme_options = {
     "back_to_top_button": False,
 }
 # Pages without others below them need no list of pages.
-alone = ["index", "textbook", "examples", "numerics", "performance"]
+alone = ["index", "tutorial"]
 html_sidebars: dict[str, list[str]] = {page: [] for page in alone}
 
 

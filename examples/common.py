@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from PIL import Image
 
 mpl.use("Agg")
 
@@ -26,5 +27,15 @@ def save(figure: Any, folder: Path, name: str) -> None:
     """Save the picture, and print its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=200, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    figure.savefig(path, dpi=200)
+    shrink(path)
     print(f"picture: {path}")
+
+
+def shrink(path: Path) -> None:
+    """Write a picture again in 256 colours, a third of the size, if it has few: smooth parts get bands."""
+    with Image.open(path) as picture:
+        colours = picture.convert("RGB")
+    if colours.getcolors(2**15):
+        colours = colours.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=5)
+    colours.save(path, optimize=True)

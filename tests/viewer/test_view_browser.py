@@ -11,6 +11,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
+import raybox as rb
 from browser import CHROMIUM, Page, chromium, colored, orange, to_page, viewing
 from test_real_data import DATA, duplex, read_csv, voxel_boxes
 from view_truth import boxes_hit, pixel_ray
@@ -179,3 +180,15 @@ def test_a_browser_that_hangs_is_killed_in_time():
     """Otherwise the script would run for ever."""
     with pytest.raises(Exception, match="closed"), chromium(seconds=8) as browser:
         browser.new_page().evaluate("() => { for (;;); }")
+
+
+def test_a_notebook_shows_the_page_in_a_frame():
+    """The text of the panel comes by the connection that the server accepts from its own page alone."""
+    boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
+    with rb.view(boxes, port=0) as viewer, chromium(seconds=100) as browser:
+        tab = browser.new_context().new_page()
+        tab.set_content(f"<p>a notebook's cell</p>{viewer._repr_html_()}")
+        frame = tab.frame_locator("iframe")
+        frame.locator("canvas").first.wait_for()
+        frame.get_by_text("Click on the scene").wait_for()
+        assert frame.locator("canvas").first.bounding_box()["width"] > 100

@@ -101,6 +101,7 @@ class Viewer:
         server.stop(self._server)
 
     def _repr_html_(self) -> str:
+        """Return the page in a frame, as a notebook shows it."""
         return markup.frame(self.url)
 
     def __enter__(self) -> "Viewer":
@@ -278,7 +279,7 @@ def view(
     Returns
     -------
     Viewer
-        Serves on its own threads until `stop` or the end of the program; `wait` waits for Ctrl-C.
+        Serves on its own threads until `stop` or the end of the program. A notebook shows the page.
 
     Raises
     ------

@@ -6,11 +6,10 @@ versions that pyproject.toml allows, >=1.1,<1.2, and must be checked before a la
 
 import asyncio
 import contextlib
-import io
 import ipaddress
 import os
 import socket
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,7 +32,7 @@ def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
         raise RayboxError('the viewer needs viser, which is not installed; run: pip install "raybox[view]"')
     import viser
 
-    with contextlib.redirect_stdout(io.StringIO()):  # its banner
+    with _silent_viser():
         server = viser.ViserServer(host=host, port=_free_port(host, port), label="raybox", verbose=False)
     _close_tunnel(server)
     _answer_own_page_only(server, host, frozenset(name.lower() for name in allowed_hosts))
@@ -44,8 +43,21 @@ def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
 
 def stop(server: Any) -> None:
     """Stop the server, and suppress its message."""
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _silent_viser():
         server.stop()
+
+
+@contextlib.contextmanager
+def _silent_viser() -> Iterator[None]:
+    """Suppress what viser prints by rich, on a terminal or below a notebook's cell."""
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
 
 
 def url(host: str, port: int) -> str:
