@@ -16,6 +16,7 @@ from scenes import random_scene
 from test_many_rays import ties
 from test_packet import (  # noqa: F401  # fixtures
     cells,
+    last_workspace,
     packet_calls,
     packets_with_undecided,
     picture,
@@ -116,6 +117,23 @@ def test_boxes_that_stay_undecided(number, flat, packet_calls):  # noqa: F811
     counts = check(plates(number, flat))
     assert counts["zero" if flat else "tie"] >= (0 if number == 1 and not flat else 100)
     assert (packet_calls[0][0] > 100) == (flat and number > MAX_UNDECIDED)
+
+
+def test_rays_that_run_along_faces(packet_calls):  # noqa: F811
+    """They are undecided in float32, beside certain hits, and their paths are long."""
+    rng = np.random.default_rng(97)
+    lower = np.array([[0.0, -9.0, 1.0], [0.0, -9.0, 3.0], [-0.5, -9.0, 5.0], [-9.0, -9.0, 90.0]])
+    upper = lower + np.array([9.0, 18.0, 1.5])
+    x = np.where(
+        np.arange(256) % 3 == 0, rng.choice([-1e-9, 0.0, 1e-9, 2e-9], 256), np.linspace(-0.3, 0.4, 256)
+    )
+    origins = np.stack([x, 0.0 * x, -1.0 + 0.0 * x], axis=1)
+    pairs = Pairs(origins, np.tile([0.0, 0.01, 1.0], (256, 1)), 0.0 * x, np.full(256, 7.0), lower, upper)
+    counts = check(pairs)
+    assert packet_calls[0][0] == 0
+    (*_, undecided), _ = last_workspace()
+    assert np.count_nonzero(undecided[: 256 // LANES]) > 10
+    assert min(counts["hit"], counts["touch"]) > 15, counts
 
 
 def test_rays_that_float64_cannot_decide(undecided_counts):  # noqa: F811

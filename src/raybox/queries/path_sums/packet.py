@@ -25,7 +25,6 @@ from raybox.compiler.simd import (
     Lanes,
     Scalar,
     constant,
-    greater,
     mask_of,
     splat,
 )
@@ -135,7 +134,7 @@ def _add_lengths(b: Builder, recorder: Fields, rows: Fields, at: _PacketHit) -> 
     with b.if_then(b.icmp_signed(">", values.size, I64(0))):
         value.value = values.get(at.item)
     base, planes = b.mul(at.packet, I64(_ROW)), _planes_of(b, rows, at)
-    with b.if_then(b.fcmp_unordered("!=", value.value, F64(0.0))):  # 0 times inf counts 0
+    with b.if_then(b.fcmp_unordered("!=", value.value, F64(0.0))):  # most cells may be empty
         for first in range(0, LANES, _PART):
             hit = at.rays.permuted(range(first, first + _PART))
             with b.if_then(hit.any()):
@@ -150,8 +149,8 @@ def _add_part(b: Builder, paths: Memory, part: _Part) -> None:
         return paths.load(b.add(part.begin, I64(k * LANES)), _PART)
 
     planes = [(splat(b, first, _PART), splat(b, last, _PART)) for first, last in part.planes]
+    # of a certain hit, which is no touch: above 0
     length = times_inside([column(k) for k in range(_SPEED)], planes) * column(_SPEED)
-    length = greater(constant(b, F64, _PART, 0.0), length)  # a touch may be below 0; NaN stays
     total = column(_SUM)
     more = total + length * splat(b, part.value, _PART)
     paths.store(part.hit.choose(more, total), b.add(part.begin, I64(_SUM * LANES)))
