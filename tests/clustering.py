@@ -56,7 +56,7 @@ def both(cluster, rays, ending, **how):
     how = {"ids": IDS, "chunk": 20, **how}
     done = rb.cluster.cast(scene, rays, found, cluster=cluster, **how)
     alone = rb.stream.cast(SCENE, rays, wanted, **how)
-    assert (done.rays, done.met, done.rows) == (alone.rays, alone.met, alone.rows)
+    assert (done.rays, done.hit_count, done.rows) == (alone.rays, alone.hit_count, alone.rows)
     assert list(content(found).values()) == list(content(wanted).values())
     assert not list(folder.glob("*raybox-part*"))
     return found, done

@@ -31,7 +31,7 @@ def test_what_one_machine_writes(cluster, tmp_path, query):
         assert (done.rays, done.resumed) == (103, 0)
         if ending != "zarr":
             check(found, results_of(SCENE, RAYS, query), ids=how["ids"])
-        met += done.met
+        met += done.hit_count
     assert met > 100
 
 
@@ -50,7 +50,7 @@ def test_a_mesh_and_no_rays_and_no_hits(cluster, tmp_path):
     rays = put(tmp_path / "rays.npz", rb.Rays([[0.2, 0.2, -1]] * 5, [[0, 0, 1]] * 5))
     for query in ("nearest", "all"):
         done = rb.cluster.cast(mesh, rays, tmp_path / "m.csv", cluster=cluster, query=query, chunk=2)
-        assert (done.rays, done.met) == (5, 5)
+        assert (done.rays, done.hit_count) == (5, 5)
     away = put(tmp_path / "away.npz", rb.Rays([[9, 9, 9]] * 5, [[1, 0, 0]] * 5))
     none = put(tmp_path / "none.npz", rb.Rays(np.empty((0, 3)), np.empty((0, 3))))
     for ending in ENDINGS:

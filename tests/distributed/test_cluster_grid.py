@@ -33,7 +33,7 @@ def test_workers_write_what_one_machine_writes(cluster, tmp_path, kind):
         rb.stream.cast(scene, rays, wanted, query=query, chunk=20)
         done = rb.cluster.cast(scene, rays, found, cluster=cluster, query=query, chunk=20)
         assert found.read_bytes() == wanted.read_bytes()
-        met += done.met
+        met += done.hit_count
     assert met > 60
 
 

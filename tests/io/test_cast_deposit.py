@@ -46,7 +46,7 @@ def test_a_row_for_each_box(tmp_path, ending):
         for name, column in rows(want).items():
             np.testing.assert_array_equal(found[name].astype(column.dtype), column)
         reached = np.count_nonzero(want.reshape(40, -1).any(axis=1))
-        assert (done.rays, done.rows, done.met, done.resumed) == (103, 40, reached, 0)
+        assert (done.rays, done.rows, done.hit_count, done.resumed) == (103, 40, reached, 0)
         assert 20 < reached < 40
         for path in sorted(out.rglob("*"), reverse=True) if out.is_dir() else []:
             path.unlink() if path.is_file() else path.rmdir()
@@ -70,7 +70,7 @@ def test_the_cells_of_a_grid(tmp_path):
     cuts = rb.stream.cast(scene, rays, tmp_path / "cuts.npy", query="segments", chunk=7)
     check(tmp_path / "sums.npy", rows(deposits(scene, GRID_RAYS, None, 7)))
     check(tmp_path / "cuts.npy", scene.segments(GRID_RAYS))
-    assert (cells.rows, cuts.met) == (60, cuts.rows)
+    assert (cells.rows, cuts.hit_count) == (60, cuts.rows)
     truth = cut_all(GRID.edges, GRID_RAYS)
     numbers = [
         (ray, int(np.ravel_multi_index(one.cell, GRID.shape)))
@@ -81,7 +81,7 @@ def test_the_cells_of_a_grid(tmp_path):
     found = get(tmp_path / "cuts.npy")
     assert list(zip(found["ray"].tolist(), found["index"].tolist(), strict=True)) == numbers
     assert len(numbers) > 60
-    assert cells.met == len({cell for _, cell in numbers})
+    assert cells.hit_count == len({cell for _, cell in numbers})
     assert sum(one.corners for one in truth) > 10
     with pytest.raises(rb.InvalidInput, match="segments needs a Scene of one Grid"):
         rb.stream.cast(SCENE, rays, tmp_path / "cuts.npy", query="segments")

@@ -48,7 +48,7 @@ def test_every_pair_of_formats(tmp_path, source, query):
         assert (done.rays, done.resumed) == (103, 0)
         assert done.rows == len(wanted["ray"] if isinstance(wanted, dict) else wanted.index)
     assert not list(tmp_path.glob("*part*"))
-    assert 0 < done.met < 103 or rows_of(query) == "hits"
+    assert 0 < done.hit_count < 103 or rows_of(query) == "hits"
 
 
 @pytest.mark.parametrize("size", [1, 2, 51, 102, 103, 104, 10**9])
@@ -147,7 +147,7 @@ def test_csv_by_hand(tmp_path, monkeypatch):
         rb.stream.cast(scene, path, tmp_path / "out.npy", chunk=11)
         check(tmp_path / "out.npy", scene.nearest(rays))
     path.write_bytes(b"origin_x,origin_y,direction_x,direction_y\r0,0,1,0\r0,9,1,0\r")
-    assert rb.stream.cast(scene, path, tmp_path / "out.npy").met == 1
+    assert rb.stream.cast(scene, path, tmp_path / "out.npy").hit_count == 1
 
 
 def test_tables_of_other_kinds(tmp_path):

@@ -23,8 +23,8 @@ def test_values_of_one_and_of_several_channels(tmp_path, ending):
         assert list(found) == ["ray", *names]
         for name, column in zip(names, want.reshape(103, -1).T, strict=True):
             np.testing.assert_array_equal(found[name].astype(float), column)
-        assert (done.rays, done.met) == (103, np.count_nonzero(want.reshape(103, -1).any(axis=1)))
-        assert done.met > 30
+        assert (done.rays, done.hit_count) == (103, np.count_nonzero(want.reshape(103, -1).any(axis=1)))
+        assert done.hit_count > 30
         out.unlink()
 
 

@@ -146,14 +146,14 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
         "rays": shown(files),
         "cast": done.rays,
     }
-    summary |= {"query": query, "hit_count": done.met, "rows": done.rows}
+    summary |= {"query": query, "hit_count": done.hit_count, "rows": done.rows}
     summary |= {"seconds": round(done.seconds, 3), "out": out}
     summary |= {"resumed": done.resumed} if done.resumed else {}
     if options["json_"]:
         click.echo(as_json(summary))
     else:
         notice(_in_words(summary))
-    if options["exit_status"] and not done.met:
+    if options["exit_status"] and not done.hit_count:
         click.get_current_context().exit(1)
 
 

@@ -104,7 +104,7 @@ def cast(  # noqa: PLR0913
     ...     done = rb.cluster.cast(
     ...         scene, f"{folder}/rays.npy", f"{folder}/out.csv", cluster=cluster, query="occluded"
     ...     )
-    >>> done.rays, done.met
+    >>> done.rays, done.hit_count
     (3, 1)
     >>> print(open(f"{folder}/out.csv").read())
     ray,occluded

@@ -40,7 +40,7 @@ class Summary(NamedTuple):
 
     rays: int
     """Rays of the file."""
-    met: int
+    hit_count: int
     """Rays that hit anything; of ``all`` and ``segments``: hits; of ``deposit``: sums that are not zero."""
     rows: int
     """Rows of the output."""
@@ -133,7 +133,7 @@ def cast(  # noqa: PLR0913
     >>> rb.save(f"{folder}/rays.npy", rb.Rays([0, 0, 0], [[1, 0, 0], [0, 1, 0], [-1, 0, 0]]))
     >>> scene = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]))
     >>> done = rb.stream.cast(scene, f"{folder}/rays.npy", f"{folder}/out.csv", query="occluded")
-    >>> done.rays, done.met
+    >>> done.rays, done.hit_count
     (3, 1)
     >>> print(open(f"{folder}/out.csv").read())
     ray,occluded
