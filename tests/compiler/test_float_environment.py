@@ -67,8 +67,8 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
     rb.Rays: "origins directions t_min t_max shape ndim_space reshape rows",
-    rb.Boxes: "lower upper ndim_space rows",
-    rb.Mesh: "vertices faces ndim_space corners rows",
+    rb.Boxes: "lower upper ids ndim_space rows",
+    rb.Mesh: "vertices faces ids ndim_space corners rows",
     rb.Planes: "normals offsets ndim_space rows",
     rb.Grid: "shape edges occupied ndim_space bounds rows",
     rb.Instances: "geometry transforms ndim_space rows",

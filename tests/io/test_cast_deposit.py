@@ -226,7 +226,7 @@ def test_the_command(tmp_path):
     done = CliRunner().invoke(cast, [*call, "--weights", str(weights), "--per", "hit"])
     assert done.exit_code == 0, done.output
     check(out, rows(SCENE.deposit(RAYS, WEIGHTS.astype(np.float32), per="hit", reproducible=True)))
-    done = CliRunner().invoke(cast, [*call, "--per", "hit", "--cluster", "tcp://127.0.0.1:1"])
+    done = CliRunner().invoke(cast, [*call, "--force", "--per", "hit", "--cluster", "tcp://127.0.0.1:1"])
     assert "A cluster takes no --values, --weights or --per" in done.output
     call[3] = "-"
     done = CliRunner().invoke(cast, call)

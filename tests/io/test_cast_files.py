@@ -110,7 +110,14 @@ def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch, ordered):
     starts = np.random.default_rng(3).uniform(-1, 60, 9000)  # half of the rays miss, some hit all
     rays = rb.Rays(np.c_[np.sort(starts) if ordered else starts, np.zeros((9000, 2))], [1, 0, 0])
     runs, all_method = [], rb.Scene.all
-    monkeypatch.setattr(rb.Scene, "all", lambda *a, **k: runs.append(all_method(*a, **k)) or runs[-1])
+
+    def recorded(self, *given, **how):
+        found = all_method(self, *given, **how)
+        if self is scene:  # the small scene is another
+            runs.append(found)
+        return found
+
+    monkeypatch.setattr(rb.Scene, "all", recorded)
     path = put(tmp_path / "rays.npz", rays)
     rb.stream.cast(scene, path, tmp_path / "out.parquet", query="all")
     monkeypatch.undo()

@@ -62,5 +62,5 @@ def test_the_command(tmp_path):
     assert done.exit_code == 0, done.output
     np.testing.assert_array_equal(get(out)["integral"], SCENE.integrate(RAYS, numbers, reproducible=True))
     values.write_text("no numbers")
-    done = CliRunner().invoke(cast, call)
+    done = CliRunner().invoke(cast, [*call, "--force"])
     assert "values.npy: is no .npy file" in str(done.exception)

@@ -34,7 +34,7 @@ from raybox.io.chunked.casting import Summary
 from raybox.io.chunked.chunks import CHUNK, RayFile
 from raybox.io.chunked.partitioned import kind_of
 from raybox.io.chunked.readers import open_ray_file
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_sample_rays
+from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
 from raybox.io.formats.common import ReadOptions
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -121,7 +121,7 @@ def cast(  # noqa: PLR0913
     if workers != -1:
         check_workers(workers)
     source = open_ray_file(Path(rays).resolve(), options)
-    run_sample_rays(scene, query, source.dimension)
+    run_one_ray(scene, query, source.dimension)
     started = time.perf_counter()
     names = None if ids is None else [str(name) for name in ids]
     call = _Call(scene, source, options, target, query, names, int(chunk), workers, progress)

@@ -24,9 +24,10 @@ from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.joined_files import open_ray_files, paths_of
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
 from raybox.io.chunked.output import write_output
-from raybox.io.chunked.partitioned import AnyScene
+from raybox.io.chunked.partitioned import AnyScene, kind_of
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
+from raybox.io.chunked.small_scene import run_in_small_scene
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
@@ -152,8 +153,9 @@ def cast(  # noqa: PLR0913
     columns = carried(source, carry, options, query, target)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
-    count = result_columns.COMPILED_RAYS if isinstance(scene, Scene) and source.total != 1 else 1
-    result_columns.run_sample_rays(scene, query, source.dimension, count, **arguments)
+    result_columns.run_one_ray(scene, query, source.dimension, **arguments)
+    if isinstance(scene, Scene):
+        run_in_small_scene(query, source.dimension, kind_of(scene))
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]

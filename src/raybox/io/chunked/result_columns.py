@@ -14,7 +14,6 @@ from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_co
 from raybox.queries.query import Rows
 
 QUERIES = table.file_queries()
-COMPILED_RAYS = 1 << 14  # so many that they are sorted and traversed as those of files are
 SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
 
 
@@ -42,14 +41,11 @@ def run_query(
     return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
-def run_sample_rays(scene: Any, query: str, dimension: int, count: int = 1, **arguments: Any) -> None:
-    """Run a query for some rays, and lay out its results: checks arguments and compiles, before any work.
-
-    With `COMPILED_RAYS` rays, all that a file of rays runs; a scene in parts would read them for that.
-    """
-    origins, directions = np.random.default_rng(0).random((2, count, dimension))
+def run_one_ray(scene: Any, query: str, dimension: int, **arguments: Any) -> None:
+    """Run a query for one ray, and lay out its results: checks arguments, before any work."""
+    origins, directions = np.random.default_rng(0).random((2, 1, dimension))
     for name in cast_arguments.per_ray(query, arguments):
-        arguments[name] = np.ones((count, *arguments[name].shape[1:]))
+        arguments[name] = np.ones((1, *arguments[name].shape[1:]))
     for results in run_query(scene, query, Rays(origins, directions), 0, 1, **arguments):
         for column in results.columns({}).values():
             as_array(column)
