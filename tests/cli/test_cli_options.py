@@ -15,6 +15,7 @@ from file_samples import BOXES, IDS, RAYS
 from raybox.cli import main, messages
 from raybox.io.chunked import writer_stage
 from streaming import fail_at
+from test_cli import raybox
 
 SRC = Path(rb.__file__).parent
 HIT = "--origin", "-1,0.5,0.5", "--direction", "2,0,0"
@@ -29,14 +30,6 @@ def folder(tmp_path, monkeypatch):
     rb.save("rays.csv", RAYS)
     rb.save("misses.csv", rb.Rays([[9, 9, 9]], [[1, 0, 0]]))
     return tmp_path
-
-
-def raybox(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="raybox")
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == code, done.output
-    return done
 
 
 # Help

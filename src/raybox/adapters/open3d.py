@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Mesh, Rays
+from raybox.geometry import Mesh, Rays, join_meshes
 from raybox.scene.scene import Scene
 from raybox.validation import Floats, Ints
 
@@ -209,18 +209,8 @@ class RaycastingScene:
             if self._built is None:
                 counts = [len(mesh) for mesh in self._meshes]
                 starts = np.cumsum([0, *counts], dtype=np.int64)[:-1]
-                self._built = _Built(Scene(_merged(self._meshes), workers=self._build_workers), starts)
+                self._built = _Built(Scene(join_meshes(self._meshes), workers=self._build_workers), starts)
             return self._built
-
-
-def _merged(meshes: list[Mesh]) -> Mesh:
-    """Return one mesh of the triangles of all."""
-    if len(meshes) == 1:
-        return meshes[0]
-    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)], dtype=np.int64)
-    faces = [mesh.faces + start for mesh, start in zip(meshes, starts[:-1], strict=True)]
-    vertices = [np.zeros((0, 3)), *(mesh.vertices for mesh in meshes)]
-    return Mesh(np.concatenate(vertices), np.concatenate([np.zeros((0, 3), np.int64), *faces]))
 
 
 def _ids(index: Ints, starts: Ints) -> tuple[Ints, Ints]:

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import as_json, vector
+from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
 from raybox.cli.outputs import check_new, force_option
-from raybox.cli.scenes import load_scene, scene_options
+from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
 
-INVALID = ("raise", "miss")
 PER = ("length", "hit")  # of deposit: times the length inside, or times 1
 _ARRAYS = "values", "weights"
 _COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
@@ -68,9 +67,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     "--weights", type=click.Path(), metavar="FILE", help="What deposit sums: .npy, a row for each ray."
 )
 @click.option("--per", type=click.Choice(PER), help="What a weight is multiplied by. [default: length]")
-@click.option(
-    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
-)
+@origin_option
 @click.option(
     "--carry",
     metavar="NAMES",
@@ -78,12 +75,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 )
 @scene_options
 @format_option
-@click.option(
-    "--invalid",
-    type=click.Choice(INVALID),
-    default="raise",
-    help="Rays with NaN are an error, or misses. [default: raise]",
-)
+@invalid_option
 @click.option(
     "--chunk", type=click.IntRange(1), metavar="N", help="Rays in memory at once. [default: a million]"
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from raybox.cli.common import Vector
+from raybox.cli.common import Vector, vector
 from raybox.cli.notices import VERBOSE, notice
 
 if TYPE_CHECKING:
@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from raybox.io.formats import Loaded
 
     Scene = tuple[Boxes | Grid | Mesh, list[str] | None]
+
+
+origin_option = click.option(
+    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
+)
+invalid_option = click.option(
+    "--invalid",
+    type=click.Choice(("raise", "miss")),
+    default="raise",
+    help="Rays with NaN are an error, or misses. [default: raise]",
+)
 
 
 def scene_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +63,7 @@ def load_scene(paths: Sequence[str], boxes: bool, grid: bool) -> "Scene":
 
 def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
     """Return the contents of files as one geometry, with ids if all have some."""
-    from raybox.geometry import Boxes
+    from raybox.geometry import Boxes, join_meshes
 
     geometries = [part.geometry for part in parts]
     if len(parts) == 1:
@@ -65,7 +76,7 @@ def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
         raise click.UsageError(
             "A scene of several files has boxes or triangles, not both. Pass --boxes for a box of each part."
         )
-    return _joined_meshes(cast("list[Mesh]", geometries)), all_ids
+    return join_meshes(geometries), all_ids
 
 
 def _joined_boxes(boxes: "list[Boxes]", paths: Sequence[str]) -> "Boxes":
@@ -79,16 +90,6 @@ def _joined_boxes(boxes: "list[Boxes]", paths: Sequence[str]) -> "Boxes":
                 f"{path} is in {one.ndim_space}D, {paths[0]} in {boxes[0].ndim_space}D. Cast at one of them."
             )
     return Boxes(np.concatenate([b.lower for b in boxes]), np.concatenate([b.upper for b in boxes]))
-
-
-def _joined_meshes(meshes: "list[Mesh]") -> "Mesh":
-    import numpy as np
-
-    from raybox.geometry import Mesh
-
-    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
-    faces = [mesh.faces + start for mesh, start in zip(meshes, starts[:-1], strict=True)]
-    return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces))
 
 
 def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":

@@ -4,31 +4,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import Vector, vector
+from raybox.cli.common import Vector
 from raybox.cli.inputs import check_format, format_option, input_files
 from raybox.cli.notices import announce_compiling, notice
 from raybox.cli.outputs import check_new, force_option
-from raybox.cli.scenes import check_scene_options, load_rays, load_scene, scene_options
+from raybox.cli.scenes import (
+    check_scene_options,
+    invalid_option,
+    load_rays,
+    load_scene,
+    origin_option,
+    scene_options,
+)
 
 if TYPE_CHECKING:
     from raybox.geometry import Rays
-
-INVALID = ("raise", "miss")
 
 
 @click.command(short_help="Show a scene in the browser; a click lists what its ray hits.")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path(), required=False)
-@click.option(
-    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
-)
+@origin_option
 @scene_options
-@click.option(
-    "--invalid",
-    type=click.Choice(INVALID),
-    default="raise",
-    help="Rays with NaN are an error, or misses. [default: raise]",
-)
+@invalid_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @click.option(
     "--allow-host",

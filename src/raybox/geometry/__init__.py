@@ -5,6 +5,7 @@ from raybox.geometry.container import Cull, Geometry, facing
 from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
 from raybox.geometry.mesh import Mesh
+from raybox.geometry.mesh_joining import join_meshes
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
@@ -40,5 +41,6 @@ __all__ = [
     "around",
     "facing",
     "ids_of",
+    "join_meshes",
     "with_scratch",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from raybox.validation import Floats, Ints
 Per = Literal["length", "hit"]
 
 _GROUP_WIDTHS = 4, 4, 4, 4
-_MODES = "length", "hit"
+_MODES = get_args(Per)
 
 
 class DepositOptions(NamedTuple):

@@ -21,6 +21,7 @@ from raybox.compiler.decorators import device
 from raybox.compiler.simd import Lanes, Scalar
 from raybox.queries.nearest.query import PER_RAY, NearestResults
 from raybox.queries.nearest.stream import CertainNearest
+from raybox.queries.per_ray import never
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks, StreamHooks, register
@@ -91,7 +92,7 @@ _HOOKS = StreamHooks(
 )
 register(Hooks({CandidateRecorder: _HOOKS}, {}, {}))
 _PER_RAY = PER_RAY._replace(
-    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=lambda _: False
+    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=never
 )
 
 

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from typing import cast as typed
 
 from raybox.compiler.float_environment import in_default_environment
@@ -31,6 +31,7 @@ from raybox.io.chunked.small_scene import run_in_small_scene
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
+from raybox.queries.deposit import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
@@ -60,7 +61,7 @@ def cast(  # noqa: PLR0913
     query: FileQuery = "nearest",
     values: Any = None,
     weights: Any = None,
-    per: Literal["length", "hit"] | None = None,
+    per: Per | None = None,
     ids: Sequence[str] | None = None,
     carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,

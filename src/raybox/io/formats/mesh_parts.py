@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Mesh
+from raybox.geometry import Boxes, Mesh, join_meshes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 
 Ints = NDArray[np.int64]
@@ -100,9 +100,7 @@ def _merge(parts: Sequence[MeshPart]) -> Mesh:
     ids = np.repeat(names, [len(part.faces) for part in parts])
     if all(part.vertices is parts[0].vertices for part in parts):
         return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]), ids=ids)
-    starts = np.cumsum([0] + [len(part.vertices) for part in parts], dtype=np.int64)
-    faces = [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
-    return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces), ids=ids)
+    return join_meshes(parts, ids)
 
 
 def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:

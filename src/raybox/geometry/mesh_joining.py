@@ -1,0 +1,17 @@
+"""Several triangle meshes as one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from raybox.geometry.mesh import Mesh
+
+
+def join_meshes(parts: Sequence[Any], ids: Any = None) -> Mesh:
+    """Return one mesh of the triangles of all parts, in their order; each part has `vertices` and `faces`."""
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts)], dtype=np.int64)
+    vertices = [np.zeros((0, 3)), *(part.vertices for part in parts)]
+    faces = [np.zeros((0, 3), np.int64)]
+    faces += [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
+    return Mesh(np.concatenate(vertices), np.concatenate(faces), ids=ids)
