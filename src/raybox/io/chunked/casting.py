@@ -27,7 +27,7 @@ from raybox.io.chunked.output import write_output
 from raybox.io.chunked.partitioned import AnyScene, kind_of
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
-from raybox.io.chunked.small_scene import run_in_small_scene
+from raybox.io.chunked.small_scene import compile_cast
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
@@ -156,7 +156,7 @@ def cast(  # noqa: PLR0913
     arguments = cast_arguments.checked(scene, query, source.total, **given)
     result_columns.run_one_ray(scene, query, source.dimension, **arguments)
     if isinstance(scene, Scene):
-        run_in_small_scene(query, source.dimension, kind_of(scene))
+        compile_cast(source, int(chunk), query, kind_of(scene), worker_count)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]

@@ -137,6 +137,18 @@ def position_of_row(source: RayFile, size: int, row: int) -> Position | None:
     return position if position.first == row else None
 
 
+def read_first_rows(source: RayFile) -> None:
+    """Read two rows, so that the loop for the columns of this file is compiled.
+
+    One row alone is contiguous, for which another loop is compiled.
+    """
+    block = next(iter(source.blocks(0, 0)), None)
+    rows = min(2, block.rows) if block else 0
+    if block and rows:
+        buffers, checksums = ChunkBuffers().acquire(source.widths, rows), _checksums_at(Position(), source)
+        _copy_rows(buffers, 0, block, slice(0, rows), checksums)
+
+
 def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers) -> Iterator[_ChunkArrays]:
     """Yield chunks, each from as many blocks as it needs."""
     size = size if source.total is None else min(size, max(1, source.total))
