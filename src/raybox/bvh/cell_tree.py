@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import entry
-from raybox.compiler.intrinsics import popcount
+from raybox.compiler.decorators import device, entry
+from raybox.compiler.intrinsics import lowest_bit, popcount
 from raybox.errors import RayboxError
 from raybox.validation import Ints, freeze
 
 SIDE = 4  # children of a node on each axis; the number of a child has two bits for each
 MAX_LEVELS = 32
+_ALL_BUT_SIGN = 2**63 - 1
 MASK, FIRST = 0, 1  # of a node: a bit for each occupied child, and the first of its children's nodes
 
 
@@ -42,7 +43,7 @@ def build(grid: Any) -> CellTree:
     while (SIDE**levels < shape).any():
         levels += 1
     planes, starts = _planes(grid[:3], levels)
-    nodes = _nodes(grid.occupied, shape, levels) if grid.occupied.size else np.empty((0, 2), np.int64)
+    nodes = _nodes(grid, levels) if grid.blocks.size else np.empty((0, 2), np.int64)
     freeze(planes, starts, nodes)
     return CellTree(planes, starts, nodes)
 
@@ -61,17 +62,17 @@ def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
     return np.concatenate(parts), starts
 
 
-def _nodes(occupied: Any, shape: Ints, levels: int) -> Ints:
+def _nodes(grid: Any, levels: int) -> Ints:
     """Return all nodes that are not empty, from the root down."""
     dense: list[Ints] = []
-    sizes = shape
+    shape = sizes = grid.shape
     for _ in range(levels):
         sizes, below = -(-sizes // SIDE), sizes
         masks = np.zeros(max(1, int(sizes.prod())), np.int64)
         if dense:
             set_bits(dense[-1], below, sizes, masks)
         else:
-            set_bits(occupied, below, sizes, masks)
+            set_cell_bits(grid.blocks, grid.words, (below, sizes), masks)
         dense.append(masks)
     places = np.zeros(1, np.int64)  # of the nodes of one level, in C order of the whole level
     found, first, at = [], [], 0
@@ -102,6 +103,52 @@ def set_bits(below: Any, shape: Any, sizes: Any, masks: Any) -> None:
                 if below[at] != 0:
                     masks[row + (c >> 2)] |= 1 << (bits | (c & 3))
                 at += 1
+
+
+@device
+def _set_word_bits(word: int, cell: int, shape: Any, sizes: Any, masks: Any) -> None:
+    """Set the bits of the occupied ones of 64 cells that follow each other."""
+    a, rest = cell // (shape[1] * shape[2]), cell % (shape[1] * shape[2])
+    b, c = rest // shape[2], rest % shape[2]
+    while word != 0:
+        if word & 1:
+            row = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2]
+            masks[row + (c >> 2)] |= 1 << ((a & 3) << 4 | (b & 3) << 2 | (c & 3))
+        word = word >> 1 & _ALL_BUT_SIGN
+        c += 1
+        if c == shape[2]:
+            b, c = b + 1, 0
+            if b == shape[1]:
+                a, b = a + 1, 0
+
+
+@entry
+def set_cell_bits(blocks: Any, words: Any, shapes: Any, masks: Any) -> None:
+    """Set a bit for each occupied cell; `shapes`: of the cells, and of their nodes."""
+    at = 0
+    for k in range(blocks.shape[0]):
+        stored = blocks[k, 0]
+        while stored != 0:
+            cell = (64 * k + lowest_bit(stored)) * 64
+            _set_word_bits(words[at], cell, shapes[0], shapes[1], masks)
+            stored &= stored - 1
+            at += 1
+
+
+@entry
+def list_cells(blocks: Any, words: Any, cells: Any) -> None:
+    """Write the number of each occupied cell, in order."""
+    at, row = 0, 0
+    for k in range(blocks.shape[0]):
+        stored = blocks[k, 0]
+        while stored != 0:
+            word = words[row]
+            while word != 0:
+                cells[at] = (64 * k + lowest_bit(stored)) * 64 + lowest_bit(word)
+                word &= word - 1
+                at += 1
+            stored &= stored - 1
+            row += 1
 
 
 @entry
@@ -143,11 +190,18 @@ def _places(tree: CellTree, shape: Ints) -> list[Ints]:
     return places
 
 
+def _count(masks: Ints) -> int:
+    """Return how many bits are set in all masks together."""
+    counts = np.empty(len(masks), np.int64)
+    count_bits(masks, counts)
+    return int(counts.sum())
+
+
 def check(tree: CellTree, grid: Any) -> None:
     """Raise `RayboxError` unless the tree has each occupied cell once."""
-    if grid.occupied.size and not np.array_equal(
-        np.sort(_places(tree, grid.shape)[-1]), np.flatnonzero(grid.occupied)
-    ):
+    cells = np.empty(_count(grid.words), np.int64)
+    list_cells(grid.blocks, grid.words, cells)
+    if grid.blocks.size and not np.array_equal(np.sort(_places(tree, grid.shape)[-1]), cells):
         raise RayboxError(
             "the tree is not sound: its cells are not the occupied ones. Please report this; a fresh Scene "
             "repairs it."
@@ -159,7 +213,7 @@ def stats(tree: CellTree, grid: Any) -> dict[str, float]:
     stored = sum(array.nbytes for array in tree)
     counts = np.empty(len(tree.nodes), np.int64)
     count_bits(np.ascontiguousarray(tree.nodes[:, MASK]), counts)
-    boxes = np.count_nonzero(grid.occupied) if grid.occupied.size else prod(grid.shape.tolist())
+    boxes = _count(grid.words) if grid.blocks.size else prod(grid.shape.tolist())
     return {
         "boxes": boxes,
         "nodes": len(tree.nodes),

@@ -71,6 +71,7 @@ def _of_grid(file: str) -> Facts:
 
     grid = load_grid(file)
     lower, upper = grid.bounds.tolist()
+    rows = grid.rows()
     sizes = [np.diff(axis) for axis in grid.edges]
     return {
         **{"holds": "a grid", "count": len(grid), "shape": list(grid.shape)},
@@ -78,7 +79,7 @@ def _of_grid(file: str) -> Facts:
         **{"dimension": grid.ndim_space, "lower_bound": lower, "upper_bound": upper},
         "smallest_size": [float(size.min()) for size in sizes],
         "largest_size": [float(size.max()) for size in sizes],
-        "memory_bytes": sum(axis.nbytes for axis in grid.edges) + grid.rows().occupied.nbytes,
+        "memory_bytes": sum(array.nbytes for array in (*grid.edges, rows.blocks, rows.words)),
     }
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import boxes as box_lists
-from raybox.geometry import grid_cells, grid_edges, grid_sources
+from raybox.geometry import cell_bits, grid_cells, grid_edges, grid_sources
 from raybox.geometry.boxes import Boxes
+from raybox.geometry.cell_bits import CellBits
 from raybox.geometry.grid_edges import Edges
 from raybox.geometry.rows import GridRows
 from raybox.validation import Bools, Floats, Ints
@@ -21,9 +22,9 @@ class Grid:
     """The cells of a rectilinear grid: axis-aligned boxes that share faces, in 2D or 3D.
 
     Cell (i, j, k) extends from edge i to edge i + 1 of the first axis, from j to j + 1 of the second, and so
-    on. Cells are not stored: the memory is that of the edges and of the mask. They are numbered in C order,
-    the last axis fastest, as by `numpy.ravel_multi_index`, whether occupied or not. All arrays are read-only
-    copies.
+    on. Cells are not stored: the memory is that of the edges and of the mask, a bit a cell at most. They are
+    numbered in C order, the last axis fastest, as by `numpy.ravel_multi_index`, whether occupied or not. All
+    arrays are read-only copies.
 
     Parameters
     ----------
@@ -50,9 +51,9 @@ class Grid:
     (array([ 1., 10.]), array([2., 3.]))
     """
 
-    __slots__ = ("_edges", "_mask")
+    __slots__ = ("_bits", "_edges")
     _edges: Edges
-    _mask: Bools  # of size 0 if all cells are occupied
+    _bits: CellBits
 
     # Iteration by index would yield the slices of the first axis, not len(grid) cells.
     __iter__ = None
@@ -172,9 +173,10 @@ class Grid:
     def occupied(self) -> Bools:
         """The cells that rays may hit: bool of the grid's shape, read-only.
 
-        If all are, a view that needs no memory (its strides are zero).
+        A new array each time, unpacked from bits: store it to read it often. If all are, a view that needs
+        no memory (its strides are zero).
         """
-        return self._mask if self._mask.size else np.broadcast_to(np.True_, self.shape)
+        return grid_cells.mask_of(self._bits, self.shape)
 
     @property
     def ndim_space(self) -> int:
@@ -197,7 +199,7 @@ class Grid:
         """
         ranges = grid_cells.ranges(index, self.shape)
         edges = tuple(e[r.start : r.stop + 1].copy() for e, r in zip(self._edges, ranges, strict=True))
-        return restored(edges, grid_cells.compact(self._mask[ranges]) if self._mask.size else self._mask)
+        return of_bits(edges, grid_cells.part_of(self._bits, self.shape, ranges))
 
     def index_of(self, points: Any) -> Ints:
         """Return the number of the cell in which each point lies, -1 outside the grid.
@@ -269,30 +271,27 @@ class Grid:
         shape = np.array([*self.shape, 1][:3], dtype=np.int64)
         validation.freeze(flat, shape)
         x, y, z = (*self._edges, flat)[:3]
-        return GridRows(x, y, z, shape, self._mask.reshape(-1).view(np.uint8))
+        return GridRows(x, y, z, shape, *self._bits)
 
     def __repr__(self) -> str:
-        occupied = f", occupied={np.count_nonzero(self._mask)}" if self._mask.size else ""
+        occupied = f", occupied={cell_bits.count(self._bits)}" if self._bits.blocks.size else ""
         return f"Grid({' x '.join(map(str, self.shape))}{occupied})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self._edges, self._mask)
+        return of_bits, (self._edges, self._bits)
 
 
 def _set(grid: Grid, edges: Edges, occupied: Any) -> Grid:
     """Return ``grid`` with valid edges and a mask that is checked."""
     grid._edges = edges
-    grid._mask = grid_cells.mask(occupied, grid.shape)
-    validation.freeze(*edges, grid._mask)
+    grid._bits = grid_cells.bits_of(occupied, grid.shape)
+    validation.freeze(*edges)
     return grid
 
 
-def restored(edges: Edges, mask: Bools) -> Grid:
-    """Return a grid of valid arrays, which are not copied.
-
-    mask: of the grid's shape; of size 0 if all cells are occupied.
-    """
+def of_bits(edges: Edges, bits: CellBits) -> Grid:
+    """Return a grid of valid arrays, which are not copied."""
     grid = object.__new__(Grid)
-    grid._edges, grid._mask = edges, mask
-    validation.freeze(*edges, mask)
+    grid._edges, grid._bits = edges, bits
+    validation.freeze(*edges, *bits)
     return grid

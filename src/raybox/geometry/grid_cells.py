@@ -10,24 +10,39 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.errors import InvalidInput
+from raybox.geometry.cell_bits import FULL, CellBits, pack, unpack
 from raybox.geometry.grid_edges import Edges
-from raybox.validation import NO_MASK, Bools, Floats, Ints
+from raybox.validation import Bools, Floats, Ints
 
 Shape = tuple[int, ...]
 
 
-def mask(occupied: Any, shape: Shape) -> Bools:
-    """Return a mask of the cells as a new array of the grid's shape; of size 0 if all are occupied."""
+def bits_of(occupied: Any, shape: Shape) -> CellBits:
+    """Return the bits of a mask of the cells, of any container; None: of one in which all are occupied."""
     if occupied is None:
-        return NO_MASK
+        return FULL
     found = validation.array(occupied, "occupied")
     _check_mask(found, shape, "occupied")
-    return compact(found.reshape(shape))
+    return pack(found)
 
 
-def compact(found: Bools) -> Bools:
-    """Return a C-ordered copy of a mask; one of size 0 if all cells are occupied."""
-    return NO_MASK if found.all() else np.array(found, order="C")
+def mask_of(bits: CellBits, shape: Shape) -> Bools:
+    """Return the mask of the cells, frozen; a view without memory of its own if all are occupied."""
+    if not bits.blocks.size:
+        return np.broadcast_to(np.True_, shape)
+    mask = unpack(bits, 0, prod(shape)).reshape(shape)
+    validation.freeze(mask)
+    return mask
+
+
+def part_of(bits: CellBits, shape: Shape, ranges: tuple[slice, ...]) -> CellBits:
+    """Return the bits of a part of the grid, with a range of cells on each axis."""
+    if not bits.blocks.size:
+        return FULL
+    first, *others = ranges
+    stride = prod(shape[1:])
+    rows = unpack(bits, first.start * stride, first.stop * stride).reshape(-1, *shape[1:])
+    return pack(rows[:, *others])
 
 
 def index_of(edges: Edges, points: Floats) -> Ints:

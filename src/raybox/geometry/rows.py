@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.validation import Floats, Ints, freeze
 
@@ -58,8 +57,10 @@ class GridRows(NamedTuple):
     """(shape[2] + 1,)"""
     shape: Ints
     """(3,): cells along each axis"""
-    occupied: NDArray[np.uint8]
-    """(M,) in C order: whether rays may hit a cell; (0,) if they may hit all"""
+    blocks: Ints
+    """(K, 2): those of `raybox.geometry.cell_bits`; (0, 2) if rays may hit all cells"""
+    words: Ints
+    """(W,): a bit for each cell that rays may hit"""
 
 
 class PlaneRows(NamedTuple):

@@ -18,12 +18,14 @@ from raybox.compiler import huge_pages
 from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Grid, Mesh
 from raybox.geometry.boxes import restored as boxes_of
-from raybox.geometry.grid import restored as grid_of
+from raybox.geometry.cell_bits import pack
+from raybox.geometry.grid import of_bits
 from raybox.geometry.mesh import restored as mesh_of
 from raybox.io import manifest
 from raybox.io.checked_json import folder_error
 from raybox.io.manifest import Layout, Manifest
 from raybox.scene.scene import Scene, restore, state_of
+from raybox.validation import NO_MASK
 
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
 FORMAT = 2  # of these files, the layout of the tree's nodes included
@@ -86,9 +88,10 @@ def write_tree(folder: Path, scene: Scene) -> str:
 
 def _write_grid(folder: Path, scene: Scene) -> None:
     """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
-    rows, quality = scene.geometry.rows(), state_of(scene)[1]
-    edges = dict(zip(_EDGES, scene.geometry.edges, strict=False))
-    for name, array in (edges | {_MASK: rows.occupied}).items():
+    grid, quality = scene.geometry, state_of(scene)[1]
+    edges = dict(zip(_EDGES, grid.edges, strict=False))
+    mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
+    for name, array in (edges | {_MASK: mask.view(np.uint8)}).items():
         np.save(folder / f"{name}.npy", array)
     facts = {"format": FORMAT, "kind": "grid", "size": len(scene), "quality": quality, "axes": len(edges)}
     manifest.write(folder / FACTS, facts, [f"{name}.npy" for name in (*edges, _MASK)])
@@ -156,7 +159,7 @@ def _map_grid(opened: Manifest, *, check: bool) -> Scene:
         raise folder_error(folder, f"holds no valid scene ({problem if axes else 'a grid of other axes'})")
     shape = tuple(len(one) - 1 for one in edges)
     occupied = mask.view(np.bool_).reshape(shape) if len(mask) else mask.view(np.bool_)
-    return Scene(grid_of(tuple(edges), occupied), quality=facts["quality"])
+    return Scene(of_bits(tuple(edges), pack(occupied)), quality=facts["quality"])
 
 
 def _broken_grid(edges: list[Any], mask: Any, size: Any) -> str:

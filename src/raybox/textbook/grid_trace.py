@@ -133,7 +133,7 @@ def _stretch(
     for k, count in zip(place, grid.shape, strict=True):
         cell = cell * count + k
     length = _rounded(ends[1] - ends[0]) * hypot(*ray.direction)
-    return Stretch(cell, place, *ends, length, planes, bool(grid.occupied[place]))
+    return Stretch(cell, place, *ends, length, planes, grid[place].occupied.item())
 
 
 def _rounded(t: Fraction) -> float:

@@ -32,7 +32,7 @@ class FullGrid(NamedTuple):
 def full_grid(rows: Any) -> FullGrid:
     """Return what is the same for all rays through a grid."""
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
-    return FullGrid(scales, rows.occupied.size == 0 and is_tame_grid(rows))
+    return FullGrid(scales, rows.blocks.size == 0 and is_tame_grid(rows))
 
 
 @inlined

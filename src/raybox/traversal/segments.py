@@ -22,7 +22,6 @@ differences or quotients may overflow, the slack is infinite: the predicate deci
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.compiler.decorators import exact_entry, inlined, whole
 from raybox.primitives.ray import Ray, get_ray, is_empty
@@ -40,6 +39,7 @@ from raybox.traversal.grid_axes import (
     next_time,
 )
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, course_of, scale_of
+from raybox.traversal.grid_mask import is_occupied
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
@@ -89,9 +89,9 @@ class Limits(NamedTuple):
 @inlined
 def _is_recorded(job: Job, cell: int) -> bool:
     """Return whether a cell is occupied and allowed."""
-    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
+    rows: Any = job.rows
     allowed = job.allowed
-    return (occupied.size == 0 or occupied[cell] != 0) and (allowed.size == 0 or allowed[cell])
+    return (rows.blocks.size == 0 or is_occupied(rows, cell)) and (allowed.size == 0 or allowed[cell])
 
 
 @inlined
@@ -207,8 +207,8 @@ def _cut_exact(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
     at = GridPosition(i, j, k, cell, now, next_x, next_y, next_z)
 
     # Cross plane after plane.
-    occupied: NDArray[np.uint8] = job.rows.occupied  # type: ignore[attr-defined]  # its rows are `GridRows`
-    masked = occupied.size > 0 or job.allowed.size > 0
+    rows: Any = job.rows
+    masked = rows.blocks.size > 0 or job.allowed.size > 0
     cut, limits = CutJob(job, ray, recorder), Limits(end, end.computed - slack, slack, masked)
     while True:
         at, state = _cross_certain(cut, axes, limits, state, at)
@@ -260,7 +260,7 @@ def _cut_rays(job: Job, span: Any, recorder: Any, memory: MergeMemory) -> int:
     """Record the stretches of rays; see `cut_rays`."""
     rows: Any = job.rows
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
-    masked = rows.occupied.size > 0 or job.allowed.size > 0
+    masked = rows.blocks.size > 0 or job.allowed.size > 0
     grid = GridSetup(scales, is_tame_grid(rows), masked, memory)
     for k in range(span[0], span[1]):
         ray = get_ray(job.rays, k)

@@ -70,7 +70,7 @@ def summary(stage: Stage) -> str:
         for name, (r, g, b) in appearance.legend(stage)
     )
     head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
-    if isinstance(stage.solid, Grid) and stage.solid.rows().occupied.size:
+    if isinstance(stage.solid, Grid) and stage.solid.rows().blocks.size:
         rows.append(("occupied", f"{np.count_nonzero(stage.solid.occupied):,}"))
     return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"
 

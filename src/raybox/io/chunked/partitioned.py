@@ -64,7 +64,8 @@ def kind_of(scene: AnyScene) -> str:
 def content_of(geometry: Any) -> tuple[str, tuple[Any, ...]]:
     """Return what a geometry is made of, and the arrays that define it."""
     if isinstance(geometry, Grid):
-        return "cells", (*geometry.edges, geometry.rows().occupied)
+        rows = geometry.rows()
+        return "cells", (*geometry.edges, rows.blocks, rows.words)
     if isinstance(geometry, Boxes):
         return "boxes", (geometry.lower, geometry.upper)
     return "triangles", (geometry.vertices, geometry.faces)

@@ -19,8 +19,8 @@ from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Grid, grid_edges
-from raybox.geometry.grid import restored
-from raybox.geometry.grid_cells import compact
+from raybox.geometry.cell_bits import pack
+from raybox.geometry.grid import of_bits
 from raybox.io.formats import vox
 from raybox.io.formats.common import Floats, GridCells, file_error, quoted, reader_errors
 from raybox.io.formats.numpy_arrays import as_floats, check_numbers, load_array, load_members
@@ -73,7 +73,7 @@ def load_grid(path: str | os.PathLike[str], *, origin: Any = None, pitch: Any = 
         cells = read(file)
         start, step = _corner(cells, given, file)
         edges = grid_edges.increasing("origin", start, step, cells.first, cells.occupied.shape)
-        return restored(edges, compact(cells.occupied))
+        return of_bits(edges, pack(cells.occupied))
 
 
 def read_npy(path: Path) -> GridCells:
