@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -12,13 +12,13 @@ from raybox.cli.inputs import STDIN, check_format, format_option, input_files, s
 from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
 from raybox.cli.outputs import check_new, force_option
 from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
+from raybox.queries.names import Per
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
 
-PER = ("length", "hit")  # of deposit: times the length inside, or times 1
 _ARRAYS = "values", "weights"
 _COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
 
@@ -66,7 +66,9 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 @click.option(
     "--weights", type=click.Path(), metavar="FILE", help="What deposit sums: .npy, a row for each ray."
 )
-@click.option("--per", type=click.Choice(PER), help="What a weight is multiplied by. [default: length]")
+@click.option(
+    "--per", type=click.Choice(get_args(Per)), help="What a weight is multiplied by. [default: length]"
+)
 @origin_option
 @click.option(
     "--carry",

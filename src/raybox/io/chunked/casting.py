@@ -31,7 +31,7 @@ from raybox.io.chunked.small_scene import run_in_small_scene
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
-from raybox.queries.deposit import Per
+from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
