@@ -222,14 +222,11 @@ def _load_array(path: str | None) -> Any:
     """Return the array of a file, mapped; None without a file."""
     if path is None:
         return None
-    import numpy as np
+    from raybox.io.formats.common import reader_errors
+    from raybox.io.formats.numpy_arrays import map_array
 
-    from raybox.io.formats.common import file_error
-
-    try:
-        return np.load(path, allow_pickle=False, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise file_error(Path(path), f"is no .npy file: {error}", "write it with np.save") from error
+    with reader_errors(Path(path), "a NumPy array (npy)"):
+        return map_array(Path(path))
 
 
 def _in_words(summary: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from raybox.io.chunked import cast_arguments, result_columns
 from raybox.io.chunked.carried_columns import carried
 from raybox.io.chunked.cast_checks import (
     check_arguments,
+    check_dimension,
     check_target,
     job_facts,
     read_options,
@@ -151,6 +152,7 @@ def cast(  # noqa: PLR0913
     if target:
         check_target(target, *paths)
     source = open_ray_files(paths, options)
+    check_dimension(scene, source)
     columns = carried(source, carry, options, query, target)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
