@@ -20,6 +20,9 @@ TEXTS = {
     "empty_scene.csv": BOXES.splitlines()[0] + "\n",
     "mesh.obj": TRIANGLE,
     "no_zip.npz": "PK no archive",
+    "keys.json": '{"type": "CityJSON"}',
+    "city.json": '{"type": "CityJSON", "vertices": [[0, 0, 0], [1, 1, 1]], "CityObjects": {"a": '
+    '{"type": "Building", "geometry": [{"type": "MultiSurface", "boundaries": [[[0, 1, 9]]]}]}}}',
     "text.npy": "hello",
 }
 LEAKS = re.compile(r"Traceback|Error:.*Error|[A-Z]\w+Error\b|\bb'|<U\d|invalid=|kind=|origin=|`|Errno|\w\.;")
@@ -59,6 +62,9 @@ CASES = {
     "explain --origin 0,0 --direction 1,0 --lower 3,0 --upper 4,0,0": "--lower has 2 numbers, --upper has 3.",
     "explain --origin 0,0 --direction 1,0 --lower 3,0,0 --upper 4,0,0": "2D and 3D. Add or drop a coordinate",
     "view boxes.csv --html lost/x.html": "lost/x.html: cannot be written: there is no folder lost; make it",
+    "cast boxes.csv empty.zarr -o o.csv": "empty.zarr: holds no Zarr group; give the folder of a group",
+    "info city.json": "city object 'a': its geometry is broken (vertex 9 does not exist: there are 2,",
+    "info keys.json": "keys.json: is not laid out as CityJSON (it lacks 'vertices'); check it with",
     "view boxes.csv --html .": ".: cannot be written: it is a folder; pass the name of a file",
     "bench --boxes rays.csv": "rays.csv: holds rays, not a scene; give a file of a scene here",
     "bench --boxes empty_scene.csv": "--boxes empty_scene.csv: holds no boxes. Pass a file with some.",
@@ -74,6 +80,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)
+    (tmp_path / "empty.zarr").mkdir()
     np.save("wide.npy", np.zeros((3, 5)))
     np.save("words.npy", np.array([["a"] * 6]))
     np.save("nan.npy", np.array([np.nan]))

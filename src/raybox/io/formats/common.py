@@ -119,13 +119,15 @@ def reader_errors(path: Path, format_name: str, memory: str = "split the file") 
             raise
         raise file_error(
             path,
-            f"is not readable as {format_name}{_reason(error)}",
+            f"is not readable as {format_name}{reason(error)}",
             "check that the file is whole and its extension that of its format",
         ) from error
 
 
-def _reason(error: BaseException) -> str:
-    """Return the text of a reader's error; none for errors such as KeyError, whose text is no sentence."""
+def reason(error: BaseException) -> str:
+    """Return the text of a reader's error; none for errors such as TypeError, whose text is no sentence."""
+    if isinstance(error, KeyError):
+        return f" (it lacks {error})"
     is_sentence = isinstance(error, ValueError) or type(error).__module__ not in ("builtins", "struct")
     text = str(error)[:120].rstrip(".")
     return f" ({text})" if is_sentence and text else ""
