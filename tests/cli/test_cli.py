@@ -308,7 +308,7 @@ def test_demo_needs_no_extra(folder):
 
 def test_demo_where_it_cannot_write(folder):
     Path("taken").write_text("a file")
-    assert "cannot create the folder taken" in raybox("demo", "--out", "taken", code=2).stderr
+    assert "Cannot create the folder taken" in raybox("demo", "--out", "taken", code=2).stderr
 
 
 # info

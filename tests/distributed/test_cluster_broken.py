@@ -438,7 +438,9 @@ def test_a_damaged_manifest_is_refused(cluster, tmp_path):
 def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr(dask_cluster, "SECONDS", 0.3)
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
-    with pytest.raises(rb.RayboxError, match=r"no scheduler answers at tcp://127\.0\.0\.1:1 .* start one"):
+    with pytest.raises(
+        rb.RayboxError, match=r"no scheduler is reachable at tcp://127\.0\.0\.1:1; .* start one"
+    ):
         rb.cluster.cast(SCENE, rays, out, cluster="tcp://127.0.0.1:1")
     with pytest.raises(rb.InvalidInput, match=r"cluster must be an address like .*; got int"):
         rb.cluster.cast(SCENE, rays, out, cluster=3)

@@ -70,7 +70,7 @@ def test_nulls(tmp_path):
         for name, column in columns.items()
     }
     pq.write_table(pa.table(gaps), rays, row_group_size=25)
-    text = r"row 67 .*, column direction_y: 1 values are missing; fill .* or read with invalid='miss'"
+    text = r"row 67 .*, column direction_y: a value is missing; fill .* or read with invalid='miss'"
     with pytest.raises(rb.FileFormatError, match=text):
         rb.load(rays)
     with pytest.raises(rb.FileFormatError, match=text):

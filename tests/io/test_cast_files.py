@@ -219,7 +219,7 @@ def test_arguments_are_checked(tmp_path):
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),
         (SCENE, {"workers": 0}, "workers must be"),
         (SCENE, {"invalid": "drop"}, "invalid must be"),
-        (rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), {}, "rays must have the scene's dimensions"),
+        (rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), {}, "rays.npz: holds rays in 3D, while the scene is in 2D"),
     ):
         with pytest.raises(rb.InvalidInput, match=text):
             rb.stream.cast(scene, path, out, **how)

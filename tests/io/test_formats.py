@@ -348,7 +348,7 @@ def test_wrong_rows_of_rays_are_named(put):
 
 def test_npz_and_npy_that_are_not_numbers(put):
     np.savez(path := put("a.npz", b""), lower=[[0.0, 0.0]], upper=[["a", "b"]])
-    assert "upper: holds <U1, not real numbers" in refused(path)
+    assert "upper: holds text, not real numbers" in refused(path)
     np.savez(path, lower=np.array([[{}, {}]]), upper=[[1.0, 1.0]], allow_pickle=True)
     assert "does not unpickle" in refused(path)
     np.savez(path, lower=[[0.0, 0.0]], upper=[[1.0, 1.0], [2.0, 2.0]])
@@ -369,7 +369,7 @@ def test_parquet_that_is_not_numbers(put):
     path = put("a.parquet", b"")
     parquet.write_table(arrow.table(columns | {"max_x": [None, 1.0]}), path)
     assert (
-        "row 0 (the first is 0), column max_x: 1 values are missing; fill them in or remove their rows"
+        "row 0 (the first is 0), column max_x: a value is missing; fill in each or remove its row"
         in refused(path)
     )
     parquet.write_table(arrow.table(columns | {"max_x": ["a", "b"]}), path)

@@ -24,9 +24,19 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
     metavar="KIND|FILE",
     help="uniform, clustered or mixed boxes, or a scene's file.",
 )
-@click.option("--size", type=int, multiple=True, help="How many boxes; again for more. [default: 100000]")
 @click.option(
-    "--threads", type=int, multiple=True, help="Threads of each library; again for more. [default: 1]"
+    "--size",
+    type=click.IntRange(1),
+    metavar="N",
+    multiple=True,
+    help="How many boxes; again for more. [default: 100000]",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    multiple=True,
+    help="Threads of each library; again for more. [default: 1]",
 )
 @click.option(
     "--peer", multiple=True, help="A library to compare with; again for more. [default: all installed]"
@@ -38,7 +48,12 @@ Columns with / : how many times longer that peer takes for a ray, median of the 
     multiple=True,
     help="What to compute; again for more. [default: nearest and count, in full all four]",
 )
-@click.option("--rounds", type=int, help="How often each library is timed. [default: 3, in full 7]")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How often each library is timed. [default: 3, in full 7]",
+)
 @click.option("--full", is_flag=True, help="Measure a million rays in more rounds: minutes, not seconds.")
 @click.option("--check/--no-check", default=True, help="Compare the results. [default: yes]")
 @click.option("-o", "--out", type=click.Path(dir_okay=False), help="The raw results as a JSON file.")
@@ -80,8 +95,15 @@ def bench(
 
 
 def _known_boxes(boxes: str, kinds: tuple[str, ...]) -> str:
-    if boxes not in kinds and not Path(boxes).exists():
+    """Return a kind of boxes, or a scene's file; raise, before any work, if it cannot be read."""
+    if boxes in kinds:
+        return boxes
+    if not Path(boxes).exists():
         raise click.UsageError(f"--boxes {boxes}: neither a kind of boxes ({', '.join(kinds)}) nor a file.")
+    from raybox.io.formats import read
+
+    if not len(read(boxes, kind="scene").geometry):
+        raise click.UsageError(f"--boxes {boxes}: holds no boxes. Pass a file with some.")
     return boxes
 
 
@@ -91,7 +113,7 @@ def _names(peers: tuple[str, ...]) -> tuple[str, ...]:
 
     for name in peers:
         if name not in BY_NAME:
-            raise click.UsageError(f"--peer {name}: unknown peer. Known: {', '.join(BY_NAME)}.")
+            raise click.UsageError(f"--peer {name}: unknown peer. Known: {'; '.join(BY_NAME)}.")
     return ("raybox", *(name for name in (peers or OTHERS) if name != "raybox"))
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -12,13 +12,13 @@ from raybox.cli.inputs import STDIN, check_format, format_option, input_files, s
 from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
 from raybox.cli.outputs import check_new, force_option
 from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
+from raybox.queries.names import Per
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
 
-PER = ("length", "hit")  # of deposit: times the length inside, or times 1
 _ARRAYS = "values", "weights"
 _COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
 
@@ -66,7 +66,9 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 @click.option(
     "--weights", type=click.Path(), metavar="FILE", help="What deposit sums: .npy, a row for each ray."
 )
-@click.option("--per", type=click.Choice(PER), help="What a weight is multiplied by. [default: length]")
+@click.option(
+    "--per", type=click.Choice(get_args(Per)), help="What a weight is multiplied by. [default: length]"
+)
 @origin_option
 @click.option(
     "--carry",
@@ -220,14 +222,11 @@ def _load_array(path: str | None) -> Any:
     """Return the array of a file, mapped; None without a file."""
     if path is None:
         return None
-    import numpy as np
+    from raybox.io.formats.common import reader_errors
+    from raybox.io.formats.numpy_arrays import map_array
 
-    from raybox.io.formats.common import file_error
-
-    try:
-        return np.load(path, allow_pickle=False, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise file_error(Path(path), f"is no .npy file: {error}", "write it with np.save") from error
+    with reader_errors(Path(path), "a NumPy array (npy)"):
+        return map_array(Path(path))
 
 
 def _in_words(summary: dict[str, Any]) -> str:

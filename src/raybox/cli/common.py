@@ -29,6 +29,16 @@ def vector(text: str) -> Vector:
         ) from error
     if len(numbers) not in (2, 3):
         raise click.BadParameter(f"{text!r} has {len(numbers)} numbers; pass X,Y,Z (or X,Y in the plane).")
+    if any(map(math.isnan, numbers)):
+        raise click.BadParameter(f"{text!r} contains NaN; pass numbers.")
+    return numbers
+
+
+def finite_vector(text: str) -> Vector:
+    """Return the numbers of a text; raise for an infinite one."""
+    numbers = vector(text)
+    if not all(map(math.isfinite, numbers)):
+        raise click.BadParameter(f"{text!r} is not finite; pass numbers in the range of float64.")
     return numbers
 
 
@@ -65,9 +75,11 @@ class Commands(click.Group):
         except RayboxError as error:
             if verbosity(ctx) >= VERBOSE:
                 traceback.print_exception(error)
-            raise InputError(in_command_words(without_folder(str(error), ctx))) from error
+            raise InputError(in_command_words(without_folder(str(error), ctx), self._options(ctx))) from error
         except MemoryError as error:
-            raise InputError("not enough memory; pass fewer rays, or a smaller --chunk") from error
+            raise InputError(
+                "not enough memory; pass a smaller file, or for cast a smaller --chunk"
+            ) from error
         except KeyboardInterrupt:
             _stop(ctx)
         except RuntimeError as error:
@@ -79,7 +91,20 @@ class Commands(click.Group):
             # The reader of the output has closed it (| head). Python would fail again when it closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except OSError as error:
+            raise InputError(without_folder(_os_text(error), ctx)) from error
         return result
+
+    def _options(self, ctx: click.Context) -> frozenset[str]:
+        """Return the options of the command that is run."""
+        command = self.commands[ctx.invoked_subcommand or ""]
+        return frozenset(name for param in command.params for name in param.opts)
+
+
+def _os_text(error: OSError) -> str:
+    """Return the file of an error of the system, and its reason."""
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; check the path, its permissions and the room on the disk"
 
 
 def _stop(ctx: click.Context) -> None:

@@ -102,7 +102,9 @@ def _picture(out: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise click.UsageError(f"cannot create the folder {out}: {error.strerror}") from error
+        raise click.UsageError(
+            f"Cannot create the folder {out}: {error.strerror}. Pass another --out."
+        ) from error
     return folder / PICTURE
 
 

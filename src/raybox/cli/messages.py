@@ -1,5 +1,7 @@
 """Error texts of the library in the words of the command line: ``--invalid miss``, not ``invalid='miss'``."""
 
+from collections.abc import Collection
+
 _IN_COMMAND_WORDS = {
     "or read with invalid='miss'": "or pass --invalid miss",
     'or pass invalid="miss" and they hit nothing': "or pass --invalid miss",
@@ -11,17 +13,35 @@ _IN_COMMAND_WORDS = {
     "give a smaller chunk": "pass a smaller --chunk",
     "chunk must be a whole number of rays": "--chunk must be a whole number of rays",
     "workers must be": "--workers must be",
+    "port must be": "--port must be",
+    "pass another host or port": "pass another --host or --port",
+    " (point sets need origin, or --origin)": "",
     "weights must": "--weights must",
     "values must": "--values must",
     "weights is for query": "--weights is for query",
     "values is for query": "--values is for query",
     "per is for query": "--per is for query",
+    "carry is for rows": "--carry is for rows",
+    "which carry needs": "which --carry needs",
+    "Replace them, np.nan_to_num(x), or mask their rows by `where`": "Replace them: np.nan_to_num(x)",
+    "segments needs a Scene of one Grid": "--query segments needs --grid",
+    "use all, and its lengths": "pass --query all, which lists the length in each",
+    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list.": (
+        "Pass --boxes, which reads each part of a mesh as a box."
+    ),
+    " Boxes.of_triangles makes boxes of a mesh.": "",
     "raybox.stream.cast on one machine, or for": "raybox cast without --cluster, or for",
 }
 
 
-def in_command_words(text: str) -> str:
-    """Return an error text with options in place of keywords of Python."""
+_OR_INVALID = ", or pass --invalid miss"
+
+
+def in_command_words(text: str, options: Collection[str]) -> str:
+    """Return an error text with options in place of keywords of Python.
+
+    options: those of the command. Advice that needs another one is left out.
+    """
     for of_library, of_command in _IN_COMMAND_WORDS.items():
         text = text.replace(of_library, of_command)
-    return text
+    return text if "--invalid" in options else text.replace(_OR_INVALID, "")

@@ -1,11 +1,12 @@
 """Commands of one ray: ``raybox pick`` lists its hits, ``raybox explain`` prints each step."""
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybox.cli.common import Vector, as_json, number, table, vector
+from raybox.cli.common import Vector, as_json, finite_vector, number, table, vector
 from raybox.cli.inputs import check_format, format_option, input_files, shown
 from raybox.cli.notices import announce_compiling
 from raybox.cli.scenes import load_scene, scene_options
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return the command with the options that describe one ray."""
     options = [
-        click.option("--origin", type=vector, metavar="X,Y,Z", help="Where the ray starts."),
+        click.option("--origin", type=finite_vector, metavar="X,Y,Z", help="Where the ray starts."),
         click.option(
-            "--direction", type=vector, metavar="X,Y,Z", help="Where it goes; t counts in lengths of it."
+            "--direction",
+            type=finite_vector,
+            metavar="X,Y,Z",
+            help="Where it goes; t counts in lengths of it.",
         ),
-        click.option("--from", "start", type=vector, metavar="X,Y,Z", help="A segment's start: t = 0."),
-        click.option("--to", "end", type=vector, metavar="X,Y,Z", help="A segment's end: t = 1."),
+        click.option(
+            "--from", "start", type=finite_vector, metavar="X,Y,Z", help="A segment's start: t = 0."
+        ),
+        click.option("--to", "end", type=finite_vector, metavar="X,Y,Z", help="A segment's end: t = 1."),
         click.option("--t-min", type=float, help="Where the ray's range begins. [default: 0]"),
         click.option("--t-max", type=float, help="Where it ends. [default: inf, or 1 for a segment]"),
     ]
@@ -41,17 +47,37 @@ def ray_of(
     t_max: float | None,
 ) -> "Rays":
     """Return the ray; raise if options are missing or contradict each other."""
-    import numpy as np
-
     from raybox.geometry import Rays
 
     if origin and direction and not (start or end):
-        first, step, last = origin, np.array(direction), np.inf
-    elif start and end and not (origin or direction) and len(start) == len(end):
-        first, step, last = start, np.array(end) - np.array(start), 1.0
+        _check_lengths(("--origin", origin), ("--direction", direction))
+        first, step, last = origin, direction, math.inf
+    elif start and end and not (origin or direction):
+        _check_lengths(("--from", start), ("--to", end))
+        first, step, last = start, _step(start, end), 1.0
     else:
         raise click.UsageError("Pass --origin and --direction, or --from and --to, as X,Y,Z.")
-    return Rays(first, step, t_min=0.0 if t_min is None else t_min, t_max=last if t_max is None else t_max)
+    low, high = 0.0 if t_min is None else t_min, last if t_max is None else t_max
+    if not low <= high:
+        raise click.UsageError(f"--t-min must be at most --t-max; got {low:g} and {high:g}. Correct them.")
+    return Rays(first, step, t_min=low, t_max=high)
+
+
+def _check_lengths(*options: tuple[str, Vector]) -> None:
+    """Raise unless the vectors of two options have the same number of coordinates."""
+    (first, one), (second, other) = options
+    if len(one) != len(other):
+        raise click.UsageError(
+            f"{first} has {len(one)} numbers, {second} has {len(other)}. Pass X,Y,Z for both, or X,Y."
+        )
+
+
+def _step(start: Vector, end: Vector) -> Vector:
+    """Return the direction of a segment; raise if float64 cannot hold it."""
+    step = tuple(b - a for a, b in zip(start, end, strict=True))
+    if not all(map(math.isfinite, step)):
+        raise click.UsageError("--from and --to are too far apart for float64. Move them closer.")
+    return step
 
 
 @click.command(short_help="List what one ray or segment hits, in order.")
@@ -87,7 +113,8 @@ def pick(
     geometry, ids = load_scene(files, boxes, grid)
     if ray.ndim_space != geometry.ndim_space:
         raise click.UsageError(
-            f"{' '.join(scene)} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D."
+            f"{' '.join(scene)} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D. "
+            f"Pass {'X,Y,Z' if geometry.ndim_space == 3 else 'X,Y'} for the ray."
         )
     rows = _hits(ray, geometry, ids)
     if json_:
@@ -179,4 +206,16 @@ def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray:
 
     if (grid is None) != (lower is not None and upper is not None) or (grid and (lower or upper)):
         raise click.UsageError("Pass --lower and --upper, or --grid.")
+    if lower and upper:
+        _check_corners(lower, upper)
     explained(ray_of(**ray), load_grid(grid) if grid else Boxes(lower, upper))
+
+
+def _check_corners(lower: Vector, upper: Vector) -> None:
+    """Raise unless two corners make a box."""
+    _check_lengths(("--lower", lower), ("--upper", upper))
+    for axis, low, high in zip("xyz", lower, upper, strict=False):
+        if low > high:
+            raise click.UsageError(
+                f"--lower must not exceed --upper; got {low:g} and {high:g} on {axis}. Swap them."
+            )

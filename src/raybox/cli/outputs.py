@@ -10,7 +10,12 @@ force_option = click.option("--force", is_flag=True, help="Replace output files 
 
 
 def check_new(*paths: str | Path, force: bool) -> None:
-    """Raise, before any work, if an output file exists, unless it is to be replaced."""
+    """Raise, before any work, if an output cannot be written, or exists and is not to be replaced."""
+    for path in map(Path, paths):
+        if path.is_dir():
+            raise InputError(f"{path}: cannot be written: it is a folder; pass the name of a file")
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: cannot be written: there is no folder {path.parent}; make it first")
     existing = [str(path) for path in paths if not force and Path(path).is_file()]
     if existing:
         verb = "exists" if len(existing) == 1 else "exist"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from raybox.cli.common import Vector, vector
+from raybox.cli.common import Vector, finite_vector
 from raybox.cli.notices import VERBOSE, notice
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 origin_option = click.option(
-    "--origin", type=vector, metavar="X,Y,Z", help="Makes rays from here to each point, if RAYS holds points."
+    "--origin",
+    type=finite_vector,
+    metavar="X,Y,Z",
+    help="Makes rays from here to each point, if RAYS holds points.",
 )
 invalid_option = click.option(
     "--invalid",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from raybox.geometry import GridRows, RayRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
 from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
+from raybox.queries.names import Per
 from raybox.queries.path_sums import arguments, cells, fixed_point, stream
 from raybox.queries.path_sums.copies import Copies
 from raybox.queries.path_sums.listed import listed_hits
@@ -25,8 +26,6 @@ from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints
-
-Per = Literal["length", "hit"]
 
 _GROUP_WIDTHS = 4, 4, 4, 4
 _MODES = get_args(Per)

@@ -237,7 +237,9 @@ def one_ray(ray: "Rays", dimension: int) -> Ray1:
         raise InvalidInput(f"explain takes one ray; got {len(origins)}. Pick one with rays[i].")
     if len(origins[0]) != dimension:
         dimensions = f"{len(origins[0])}D and {dimension}D"
-        raise InvalidInput(f"ray and box must have the same dimension; got {dimensions}.")
+        raise InvalidInput(
+            f"ray and box must have the same dimension; got {dimensions}. Add or drop a coordinate."
+        )
     t_min, t_max = (float(t.reshape(-1)[0]) for t in (ray.t_min, ray.t_max))
     return Ray1(tuple(origins[0]), tuple(directions[0]), t_min, t_max)
 

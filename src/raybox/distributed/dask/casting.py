@@ -25,6 +25,7 @@ from raybox.io import checksums
 from raybox.io.chunked import output_folder, pipeline
 from raybox.io.chunked.cast_checks import (
     check_arguments,
+    check_dimension,
     check_target,
     job_facts,
     read_options,
@@ -121,6 +122,7 @@ def cast(  # noqa: PLR0913
     if workers != -1:
         check_workers(workers)
     source = open_ray_file(Path(rays).resolve(), options)
+    check_dimension(scene, source)
     run_one_ray(scene, query, source.dimension)
     started = time.perf_counter()
     names = None if ids is None else [str(name) for name in ids]

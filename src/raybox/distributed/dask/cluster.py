@@ -54,8 +54,7 @@ def connect(cluster: Any) -> Iterator[Any]:
         client = client_class(cluster, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise RayboxError(
-            f"no scheduler answers at {cluster} ({type(error).__name__}); "
-            "check the address, or start one: dask scheduler"
+            f"no scheduler is reachable at {cluster}; check the address, or start one: dask scheduler"
         ) from error
     with client:
         yield client

@@ -17,7 +17,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Bounded, Boxes, Cull, Mesh, Rays, facing
+from raybox.geometry import Bounded, Boxes, Cull, Ids, Mesh, Rays, facing, ids_of
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file
@@ -44,6 +44,9 @@ class SplitScene(QueryMethods):
     the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
     mapped: pages in use are in memory, as long as there is room. When a part is first opened, its files are
     read once, to compare them with their checksums.
+
+    Results have `ids` if the scene is made of Boxes or a Mesh with ids. Folders do not store them: a scene of
+    an iterable, or one that `open` returns, has none; use ``names[hits.index]``.
 
     Parameters
     ----------
@@ -110,11 +113,11 @@ class SplitScene(QueryMethods):
                 problem = f"cannot be written ({error.strerror or error})"
                 raise FileFormatError(f"{path}: {problem}; make room, or give another folder") from error
             raise
-        self._open_folder(path, memory)
+        self._open_folder(path, memory, ids_of(geometry))
 
     @classmethod
     def open(cls, folder: Any, *, memory: int | None = None) -> "SplitScene":
-        """Return the scene in a folder that an earlier `SplitScene` has written.
+        """Return the scene in a folder that an earlier `SplitScene` has written; its results have no `ids`.
 
         Parameters
         ----------
@@ -144,7 +147,8 @@ class SplitScene(QueryMethods):
         scene._open_folder(place, memory)
         return scene
 
-    def _open_folder(self, folder: Path, memory: int | None) -> None:
+    def _open_folder(self, folder: Path, memory: int | None, ids: Ids | None = None) -> None:
+        self._ids = ids
         self._open_parts = OpenParts(folder, memory)
         self._lock = RLock()
         corners = self._open_parts.corners
@@ -255,9 +259,9 @@ class SplitScene(QueryMethods):
         options = self._prepared(query, rays, options, workers)
         merger, _ = self._visit_parts(query, rays, options, **arguments)
         results, rows = merger.results()
-        return query.present(
-            results, rays.shape, Source(rays, (rows,), picked=True, sizes=(len(self),)), options
-        )
+        ids = () if self._ids is None else (self._ids,)
+        source = Source(rays, (rows,), picked=True, sizes=(len(self),), ids=ids)
+        return query.present(results, rays.shape, source, options)
 
     def _prepared(self, query: Query, rays: Any, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""

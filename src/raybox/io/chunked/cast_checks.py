@@ -9,7 +9,8 @@ from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Bounded, Grid, Invalid
 from raybox.io import checksums
 from raybox.io.chunked import pipeline
-from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, scene_text
+from raybox.io.chunked.chunks import RayFile
+from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, dimension_of, scene_text
 from raybox.io.chunked.result_columns import QUERIES
 from raybox.io.chunked.writers import check_out
 from raybox.io.formats.common import ReadOptions, file_error
@@ -34,6 +35,16 @@ def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: An
         raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(scene)} boxes")
     if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
+
+
+def check_dimension(scene: AnyScene, source: RayFile) -> None:
+    """Raise `InvalidInput` unless a file of rays has the scene's dimensions."""
+    wanted = dimension_of(scene)
+    if source.dimension != wanted:
+        raise InvalidInput(
+            f"{source.paths[0]}: holds rays in {source.dimension}D, while the scene is in {wanted}D; "
+            "add or drop a coordinate"
+        )
 
 
 def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOptions:

@@ -15,6 +15,7 @@ from raybox.io.chunked import cast_arguments, result_columns
 from raybox.io.chunked.carried_columns import carried
 from raybox.io.chunked.cast_checks import (
     check_arguments,
+    check_dimension,
     check_target,
     job_facts,
     read_options,
@@ -31,7 +32,7 @@ from raybox.io.chunked.small_scene import compile_cast
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error
-from raybox.queries.deposit import Per
+from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
@@ -151,6 +152,7 @@ def cast(  # noqa: PLR0913
     if target:
         check_target(target, *paths)
     source = open_ray_files(paths, options)
+    check_dimension(scene, source)
     columns = carried(source, carry, options, query, target)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)

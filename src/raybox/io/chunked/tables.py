@@ -121,7 +121,10 @@ def _array_place(path: Path, info: zipfile.ZipInfo) -> _ArrayPlace:
 def zarr(path: Path, options: ReadOptions) -> RayFile:
     """Return the rows of a group of arrays."""
     library = require("zarr", "zarr", ".zarr")
-    group = library.open_group(path, mode="r")
+    try:
+        group = library.open_group(path, mode="r")
+    except FileNotFoundError as error:
+        raise file_error(path, "holds no Zarr group", "give the folder of a group") from error
     arrays = {name: array for name, array in group.arrays() if name in numpy_arrays.NAMES}
     if not _kinds(arrays):
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")

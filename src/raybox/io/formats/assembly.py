@@ -136,7 +136,7 @@ def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput)
                 ", or read with invalid='miss'" if kind != "boxes" else ""
             )
             return file_error(path, f"{quoted(number)} {rule}{more}", way_out, parts.where(array, index))
-    return file_error(path, str(error), "correct the file")
+    return file_error(path, str(error).rstrip("."), "correct the file")
 
 
 def _violations(kind: str, arrays: dict[str, Floats]) -> Iterator[Violation]:
@@ -177,7 +177,7 @@ def choose_columns(header: Sequence[str], path: Path, options: ReadOptions) -> T
         )
     found = [kind for kind in KINDS if _has_columns(kind, counts)]
     if not found:
-        raise file_error(path, _header_problem(header), _columns_hint(options), "header")
+        raise file_error(path, _header_problem(header), _columns_hint(path, options), "header")
     kind = choose_kind(found, path, options)
     numbers = [name for array in KINDS[kind] for name in column_names(array) if name in counts]
     numbers += [name for name in RANGES if kind == "rays" and name in counts]
@@ -230,7 +230,8 @@ def _header_problem(header: Sequence[str]) -> str:
     return f"has no columns of boxes, rays or points, but {quoted(','.join(header))}"
 
 
-def _columns_hint(options: ReadOptions) -> str:
+def _columns_hint(path: Path, options: ReadOptions) -> str:
     kinds = {"scene": ["boxes"], "rays": ["rays", "points"]}.get(options.kind or "", list(KINDS))
     rows = [f"{kind}: {' '.join(n for array in KINDS[kind] for n in column_names(array))}" for kind in kinds]
-    return "name the columns in the first line, for " + "; for ".join(rows) + " (no z columns in 2D)"
+    where = " in the first line" if path.suffix.lower() == ".csv" else ""
+    return f"name the columns{where}, for {'; for '.join(rows)} (no z columns in 2D)"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from raybox.geometry import Boxes
-from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, reason
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -24,7 +24,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         bounds = dict(_bounds(city["CityObjects"], vertices, templates, path))
         kinds = [str(city["CityObjects"][name].get("type", "")) for name in bounds]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        problem = f"is not laid out as CityJSON ({type(error).__name__}: {error})"
+        problem = f"is not laid out as CityJSON{reason(error)}"
         raise file_error(path, problem, "check it with a CityJSON validator") from error
     if not bounds:
         raise file_error(path, "has no city object with geometry", "check the file")
@@ -69,7 +69,7 @@ def _bounds(
                 _vertices_of(geometry, vertices, templates) for geometry in item.get("geometry", [])
             ]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            problem = f"its geometry is broken ({type(error).__name__}: {error})"
+            problem = f"its geometry is broken{reason(error)}"
             raise file_error(
                 path, problem, "check it with a CityJSON validator", f"city object {name!r}"
             ) from error
@@ -88,8 +88,9 @@ def _vertices_of(geometry: dict[str, Any], vertices: Floats, templates: dict[str
         placed: Floats = shape @ matrix[:3, :3].T + matrix[:3, 3] + vertices[geometry["boundaries"][0]]
         return placed
     used = np.unique(np.fromiter(_flat(geometry["boundaries"]), dtype=np.int64))
-    if used.size and used[0] < 0:
-        raise ValueError(f"vertex {used[0]}")
+    if used.size and not 0 <= used[0] <= used[-1] < len(vertices):
+        wrong = used[0] if used[0] < 0 else used[-1]
+        raise ValueError(f"vertex {wrong} does not exist: there are {len(vertices)}, from 0 on")
     points: Floats = vertices[used]
     return points
 

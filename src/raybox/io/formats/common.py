@@ -70,6 +70,13 @@ def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileF
     return FileFormatError(_error_text(path, problem, way_out, place))
 
 
+def extension_problem(path: Path) -> str:
+    """Return what is wrong with the extension of a path that no format has."""
+    if path.suffix:
+        return f"unsupported file extension {path.suffix!r}"
+    return "is a folder, not a file" if path.is_dir() else "has no file extension"
+
+
 def missing_file(path: Path) -> MissingFile:
     """Return the error for a path at which there is nothing."""
     return MissingFile(_error_text(path, "cannot be read: No such file or directory", "check the path", ""))
@@ -110,10 +117,20 @@ def reader_errors(path: Path, format_name: str, memory: str = "split the file") 
         # A reader in Rust (lazrs) reports some broken files by a panic, which is not an Exception.
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
-        problem = f"is not readable as {format_name} ({type(error).__name__}: {str(error)[:120]})"
         raise file_error(
-            path, problem, "check that the file is whole and its name has the right ending"
+            path,
+            f"is not readable as {format_name}{reason(error)}",
+            "check that the file is whole and its extension that of its format",
         ) from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the text of a reader's error; none for errors such as TypeError, whose text is no sentence."""
+    if isinstance(error, KeyError):
+        return f" (it lacks {error})"
+    is_sentence = isinstance(error, ValueError) or type(error).__module__ not in ("builtins", "struct")
+    text = str(error)[:120].rstrip(".")
+    return f" ({text})" if is_sentence and text else ""
 
 
 def require(module: str, extra: str, suffix: str) -> Any:

@@ -22,7 +22,14 @@ from raybox.geometry import Grid, grid_edges
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
 from raybox.io.formats import vox
-from raybox.io.formats.common import Floats, GridCells, file_error, quoted, reader_errors
+from raybox.io.formats.common import (
+    Floats,
+    GridCells,
+    extension_problem,
+    file_error,
+    quoted,
+    reader_errors,
+)
 from raybox.io.formats.numpy_arrays import as_floats, check_numbers, load_array, load_members
 from raybox.io.formats.table import format_of
 
@@ -66,8 +73,7 @@ def load_grid(path: str | os.PathLike[str], *, origin: Any = None, pitch: Any = 
     file, given = Path(path), _arguments(origin, pitch)
     read = READERS.get(file.suffix.lower())
     if read is None:
-        problem = f"unsupported file extension {file.suffix!r} of a grid"
-        raise file_error(file, problem, f"supported: {' '.join(READERS)}")
+        raise file_error(file, f"{extension_problem(file)} of a grid", f"supported: {' '.join(READERS)}")
     form = format_of(file)
     with reader_errors(file, form.name):
         cells = read(file)

@@ -72,6 +72,16 @@ def load_array(path: Path) -> NDArray[Any]:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
+def map_array(path: Path) -> NDArray[Any]:
+    """Return the numbers of an `.npy` file, mapped, after a check of its header."""
+    with path.open("rb") as file:
+        if file.read(6) != np.lib.format.MAGIC_PREFIX:
+            raise file_error(path, "is no .npy file", "write it with np.save")
+        file.seek(0)
+        check_numbers(header(file, path.stat().st_size, path, "").dtype, path, "")
+    return np.asarray(np.load(path, allow_pickle=False, mmap_mode="r"))
+
+
 def table_kind(shape: tuple[int, ...], path: Path, options: ReadOptions) -> str | None:
     """Return the kind of content in a table of this shape."""
     kind = options.kind or ("rays" if options.origin else None)
@@ -83,9 +93,10 @@ def table_kind(shape: tuple[int, ...], path: Path, options: ReadOptions) -> str 
             'say kind "scene" or "rays" (kind=, --kind)',
         )
     if width not in WIDTHS[kind or "rays"]:
-        known = ", ".join(map(str, WIDTHS[kind or "rays"]))
+        known = ", ".join(map(str, sorted(WIDTHS[kind or "rays"])))
+        for_kind = "for a scene" if kind == "scene" else f"for {kind or 'points'}"
         raise file_error(
-            path, f"has shape {shape}", f"for {kind or 'points'} give a table with {known} columns"
+            path, f"has shape {shape}", f"{for_kind}, give a table whose width is one of {known}"
         )
     return kind
 
@@ -143,7 +154,8 @@ def header(file: Any, size: int, path: Path, name: str) -> Header:
 def check_numbers(dtype: np.dtype[Any], path: Path, name: str) -> None:
     """Raise `FileFormatError` unless a dtype is one of real numbers."""
     if dtype.kind not in "fiub":
-        raise file_error(path, f"holds {dtype}, not real numbers", "save it as float64", name)
+        found = "text" if dtype.kind in "SU" else dtype
+        raise file_error(path, f"holds {found}, not real numbers", "save it as float64", name)
 
 
 def as_floats(array: NDArray[Any], path: Path, name: str) -> Floats:

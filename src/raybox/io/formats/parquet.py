@@ -115,11 +115,11 @@ def floats(column: Any, name: str, path: Path, options: ReadOptions, first: int 
     if column.null_count and options.invalid != "miss":
         row = first + int(np.argmax(np.asarray(column.is_null())))
         problem, place = (
-            f"{column.null_count} values are missing",
+            "a value is missing" if column.null_count == 1 else f"{column.null_count} values are missing",
             f"row {row} (the first is 0), column {name}",
         )
         of_boxes = name.startswith(("min_", "max_"))
-        way_out = "fill them in or remove their rows" + ("" if of_boxes else ", or read with invalid='miss'")
+        way_out = "fill in each or remove its row" + ("" if of_boxes else ", or read with invalid='miss'")
         raise file_error(path, problem, way_out, place)
     return np.asarray(column, dtype=np.float64)
 

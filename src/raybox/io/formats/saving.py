@@ -17,7 +17,7 @@ from raybox.hits import AllHits, Hits
 from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.assembly import KINDS, RANGES, column_names
-from raybox.io.formats.common import file_error, require
+from raybox.io.formats.common import extension_problem, file_error, require
 
 Columns = Mapping[str, NDArray[Any]]
 Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
@@ -76,11 +76,8 @@ def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
     """
     extensions = extensions or tuple(WRITERS)
     if path.suffix.lower() not in extensions:
-        raise file_error(
-            path,
-            f"cannot be written: unsupported file extension {path.suffix!r}",
-            f"supported: {' '.join(extensions)}",
-        )
+        problem = extension_problem(path)
+        raise file_error(path, f"cannot be written: {problem}", f"supported: {' '.join(extensions)}")
     if path.exists() and not path.is_file():
         raise file_error(path, "cannot be written: it is not a regular file", "give the path of a file")
     if not path.resolve().parent.is_dir():

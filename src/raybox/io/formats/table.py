@@ -19,7 +19,15 @@ from raybox.io.formats import (
     stl,
     vox,
 )
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, quoted, reader_errors
+from raybox.io.formats.common import (
+    FileArrays,
+    Loaded,
+    ReadOptions,
+    extension_problem,
+    file_error,
+    quoted,
+    reader_errors,
+)
 
 
 class Format(NamedTuple):
@@ -74,8 +82,7 @@ def format_of(path: Path, extensions: str = " ".join(FORMATS)) -> Format:
     """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
-        problem = f"unsupported file extension {path.suffix!r}"
-        raise file_error(path, problem, f"supported: {extensions}")
+        raise file_error(path, extension_problem(path), f"supported: {extensions}")
     with reader_errors(path, form.name):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -99,5 +106,5 @@ def _check_start(path: Path, head: bytes, form: Format) -> None:
             path, f"is not {form.name} but looks like {others[0]}", f"rename it to end in {others[0]}"
         )
     if form.magic:
-        problem = f"does not begin like {form.name}, but with {quoted(head[:16])}"
+        problem = f"does not begin like {form.name}, but with {quoted(head[:16].decode('latin-1'))}"
         raise file_error(path, problem, "rename it to the extension of its format")

@@ -31,8 +31,9 @@ def check_scene(target: Target, name: str) -> None:
             found = _NAMES.get(inner, f"primitives of {inner.__name__}")
             found = f"Instances of {found}" if isinstance(rows, InstanceRows) else found
             raise InvalidInput(
-                f"{name} adds lengths inside of boxes; this scene holds {found}. Make a Scene of the boxes "
-                "alone: Boxes, Instances of Boxes, or a list. Boxes.of_triangles makes boxes of a mesh."
+                f"{name} adds lengths inside of boxes; this scene holds {found}. "
+                "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list."
+                " Boxes.of_triangles makes boxes of a mesh."
             )
 
 
