@@ -46,7 +46,7 @@ class SplitScene(QueryMethods):
     read once, to compare them with their checksums.
 
     Results have `ids` if the scene is made of Boxes or a Mesh with ids. Folders do not store them: a scene of
-    an iterable, or one that `open` returns, has none; use ``names[hits.index]``.
+    an iterable, or one that `open` returns, has none.
 
     Parameters
     ----------
