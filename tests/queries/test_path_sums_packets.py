@@ -150,6 +150,25 @@ def test_rays_that_float64_cannot_decide(undecided_counts):  # noqa: F811
     assert undecided_counts[-1] > 100
 
 
+@pytest.mark.parametrize("deferred", [True, False])
+def test_rays_are_listed_once_for_the_exact_fallback(deferred, packet_calls, undecided_counts):  # noqa: F811
+    """All directions are out of range; each ray hits a box for certain, and others are undecided."""
+    pairs = plates(MAX_UNDECIDED + 1 if deferred else 3, flat=True)
+    if not deferred:  # through edges
+        pairs.origins[:, 0] = -2.0 * pairs.directions[:, 0]
+        pairs.lower[:3, 2] = pairs.upper[:3, 2] = 1.0
+        pairs.directions[:, 1] = np.linspace(0.001, 0.01, 256)
+    pairs.lower[-1], pairs.upper[-1] = [-9.0, -9.0, 0.0], [9.0, 9.0, 0.5]  # all rays hit it, and hit it first
+    pairs = pairs._replace(lower=pairs.lower[::-1].copy(), upper=pairs.upper[::-1].copy())
+    counts = check(pairs._replace(directions=np.ldexp(pairs.directions, 62)))
+    assert counts["miss"] == 0
+    assert counts["zero"] > 100
+    assert len(packet_calls) == 2
+    for (left, rays), listed in zip(packet_calls, undecided_counts, strict=True):
+        assert listed == rays - left
+        assert (left > 100) == deferred
+
+
 @pytest.mark.parametrize("each", [0, 2])
 def test_lists_that_are_full(each, packet_calls, monkeypatch):  # noqa: F811
     """What has no room in the list is added at once, in the same order."""
