@@ -121,7 +121,8 @@ def test_boxes_that_stay_undecided(number, flat, packet_calls):  # noqa: F811
     assert (packet_calls[0][0] > 100) == (flat and number > MAX_UNDECIDED)
 
 
-def test_rays_that_run_along_faces(packet_calls):  # noqa: F811
+@pytest.mark.parametrize("group", [16, 4096])
+def test_rays_that_run_along_faces(group, packet_calls, monkeypatch):  # noqa: F811
     """They are undecided in float32, beside certain hits, and their paths are long."""
     rng = np.random.default_rng(97)
     lower = np.array([[0.0, -9.0, 1.0], [0.0, -9.0, 3.0], [-0.5, -9.0, 5.0], [-9.0, -9.0, 90.0]])
@@ -131,10 +132,11 @@ def test_rays_that_run_along_faces(packet_calls):  # noqa: F811
     )
     origins = np.stack([x, 0.0 * x, -1.0 + 0.0 * x], axis=1)
     pairs = Pairs(origins, np.tile([0.0, 0.01, 1.0], (256, 1)), 0.0 * x, np.full(256, 7.0), lower, upper)
+    monkeypatch.setattr("raybox.queries.batches.GROUP", group)
     counts = check(pairs)
     assert packet_calls[0][0] == 0
     (*_, undecided), _ = last_workspace()
-    assert np.count_nonzero(undecided[: 256 // LANES]) > 10
+    assert group == 16 or np.count_nonzero(undecided[: 256 // LANES]) > 10
     assert min(counts["hit"], counts["touch"]) > 15, counts
 
 
@@ -148,6 +150,25 @@ def test_rays_that_float64_cannot_decide(undecided_counts):  # noqa: F811
     pairs.upper[3:, 0] += 50.0
     check(pairs)
     assert undecided_counts[-1] > 100
+
+
+@pytest.mark.parametrize("deferred", [True, False])
+def test_rays_are_listed_once_for_the_exact_fallback(deferred, packet_calls, undecided_counts):  # noqa: F811
+    """All directions are out of range; each ray hits a box for certain, and others are undecided."""
+    pairs = plates(MAX_UNDECIDED + 1 if deferred else 3, flat=True)
+    if not deferred:  # through edges
+        pairs.origins[:, 0] = -2.0 * pairs.directions[:, 0]
+        pairs.lower[:3, 2] = pairs.upper[:3, 2] = 1.0
+        pairs.directions[:, 1] = np.linspace(0.001, 0.01, 256)
+    pairs.lower[-1], pairs.upper[-1] = [-9.0, -9.0, 0.0], [9.0, 9.0, 0.5]  # all rays hit it, and hit it first
+    pairs = pairs._replace(lower=pairs.lower[::-1].copy(), upper=pairs.upper[::-1].copy())
+    counts = check(pairs._replace(directions=np.ldexp(pairs.directions, 62)))
+    assert counts["miss"] == 0
+    assert counts["zero"] > 100
+    assert len(packet_calls) == 2
+    for (left, rays), listed in zip(packet_calls, undecided_counts, strict=True):
+        assert listed == rays - left
+        assert (left > 100) == deferred
 
 
 @pytest.mark.parametrize("each", [0, 2])

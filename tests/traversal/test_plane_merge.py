@@ -133,6 +133,19 @@ def test_ranges_that_begin_and_end_beside_planes(kind):
     assert min(found["certain"], found["undecided"], found["outside"]) > 20, found
 
 
+def test_rays_that_go_anywhere_are_certain():
+    """A merge that takes planes in a wrong order would leave them to exact arithmetic, which is slow."""
+    rng, found = np.random.default_rng(294), Counter()
+    cells = random_grid("random", rng, (7, 6, 5))
+    rays, memory = random_rays(rng, cells, 600)[:200], make_memory(cells.rows())
+    for k, cut in enumerate(exact_grid.cut_all(cells.edges, rays)):
+        places = np.array([one.cell for one in cut.stretches]).reshape(-1, 3)
+        long = len(places) > 0 and (np.ptp(places, axis=0) > 1).all()
+        found[check_ray(cells, rays, k, memory), bool(long)] += 1
+    assert found["certain", True] > 20, found
+    assert found["undecided", True] == 0, found
+
+
 def test_keys_order_like_times():
     rng = np.random.default_rng(291)
     times = np.concatenate(

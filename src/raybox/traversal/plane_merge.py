@@ -68,7 +68,7 @@ def _write_planes(recorder: Any, axis: GridAxis, course: AxisCourse, planes: Any
     else:
         back = 0 if axis.ahead == 1 else _LANES - 1
         for block in range(0, count, _LANES):
-            s = smaller(block, count - _LANES)
+            s = smaller(block, count - _LANES)  # so that no edge past the last one is read
             _put_four(planes, begin + s, axis, plane + s * axis.step - back)
     put(planes, begin - 1, LOWEST)
     put(planes, begin + count, HIGHEST)

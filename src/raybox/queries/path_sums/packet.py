@@ -81,9 +81,8 @@ class _Part(NamedTuple):
 def _store_rays(b: Builder, recorder: Fields, _workspace: Fields, given: Float64Rays, packet: Scalar) -> None:
     """Store the rays of a packet, and sums of 0."""
     crossing, speed = crossing_columns(given.origin, given.direction)
-    ends = given.t_min + 0.0, given.t_max  # -0.0 becomes 0.0
-    base = b.mul(packet, I64(_ROW))
-    for k, column in enumerate([*crossing, *ends, speed, constant(b, F64, LANES, 0.0)]):
+    base, zero = b.mul(packet, I64(_ROW)), constant(b, F64, LANES, 0.0)
+    for k, column in enumerate([*crossing, given.t_min, given.t_max, speed, zero]):
         recorder.memory.packets.store(column, b.add(base, I64(k * LANES)))
 
 
