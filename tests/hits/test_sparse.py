@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox.hits.sparse import sparse_matrix
 
 pytest.importorskip("scipy")
 RANDOM = np.random.default_rng(30)
@@ -72,3 +73,14 @@ def test_without_scipy(monkeypatch):
     with pytest.raises(rb.RayboxError, match=r"pip install 'raybox\[sparse\]'"):
         rb.Scene(BOXES).all(RAYS).to_sparse()
     assert importlib.util.find_spec("scipy")
+
+
+@pytest.mark.parametrize(("columns", "dtype"), [(2**31 - 1, np.int32), (2**31, np.int64)])
+def test_indices_are_of_32_bits_where_columns_fit(columns, dtype):
+    """A solver reads them for every product."""
+    hits = rb.Scene(BOXES).all(RAYS)
+    matrix = sparse_matrix(hits, "lengths", (columns,))
+    assert (matrix.indices.dtype, matrix.indptr.dtype) == (dtype, dtype)
+    assert matrix.shape == (360, columns)
+    np.testing.assert_array_equal(matrix[:, : len(BOXES)].toarray(), hits.to_sparse().toarray())
+    assert hits.to_sparse().indices.dtype == np.int32

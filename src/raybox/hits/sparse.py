@@ -24,7 +24,9 @@ def sparse_matrix(hits: Any, values: Any, sizes: tuple[int, ...]) -> Any:
     starts = np.array([*accumulate(sizes[:-1], initial=0)], np.int64)
     columns = hits.index + starts[hits.geometry] if len(sizes) > 1 else hits.index
     shape = (len(hits.offsets) - 1, sum(sizes))
-    matrix = import_module("scipy.sparse").csr_array((numbers, columns.copy(), hits.offsets.copy()), shape)
+    sparse = import_module("scipy.sparse")
+    dtype = sparse.get_index_dtype(maxval=max(*shape, len(numbers)))  # int32 where it suffices
+    matrix = sparse.csr_array((numbers, columns.astype(dtype), hits.offsets.astype(dtype)), shape)
     matrix.sum_duplicates()
     return matrix
 
