@@ -183,6 +183,27 @@ def test_a_part_of_another_scene(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            PermissionError(13, "Permission denied"),
+            "cannot be read: Permission denied; check its permissions",
+        ),
+        (MemoryError(), "does not fit into memory; free some"),
+    ],
+)
+def test_files_that_the_system_does_not_read(tmp_path, monkeypatch, error, text):
+    rb.SplitScene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), parts=1, folder=tmp_path / "parts")
+
+    def refuse(_path):
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(rb.FileFormatError, match=text):
+        rb.SplitScene.open(tmp_path / "parts")
+
+
+@pytest.mark.parametrize(
     "content",
     [
         {},
@@ -195,7 +216,7 @@ def test_a_part_of_another_scene(tmp_path):
 )
 def test_manifests_that_raybox_does_not_write(tmp_path, content):
     checked_json.write(tmp_path / "scene.json", content)
-    with pytest.raises(rb.FileFormatError, match=rf"scene\.json: is no manifest \(.*; {AGAIN}"):
+    with pytest.raises(rb.FileFormatError, match=rf"scene\.json: is no manifest of raybox; {AGAIN}"):
         scene_files.read_scene(tmp_path)
     scene_facts = {"format": scene_files.FORMAT, "kind": "boxes", "quality": "best"}
     for facts in ({}, {"format": 99}, scene_facts, scene_facts | {"kind": ["boxes"]}):

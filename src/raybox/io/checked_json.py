@@ -17,6 +17,14 @@ def folder_error(path: Path, problem: str) -> FileFormatError:
     return FileFormatError(f"{path}: {problem}; write the folder again")
 
 
+def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
+    """Return the error for a file in a folder of a scene that the system does not read."""
+    if isinstance(error, MemoryError):
+        return FileFormatError(f"{path}: does not fit into memory; free some, and open the folder again")
+    problem = f"cannot be read: {error.strerror or error}"
+    return FileFormatError(f"{path}: {problem}; check its permissions, or write the folder again")
+
+
 def write(path: Path, content: Any) -> str:
     """Write a value; return its checksum."""
     text = json.dumps(content).encode()
@@ -32,7 +40,7 @@ def read(path: Path) -> tuple[Any, str]:
             raise folder_error(path, "is missing, or no regular file")
         data = path.read_bytes()
     except (OSError, MemoryError) as error:
-        raise folder_error(path, f"cannot be read ({type(error).__name__})") from error
+        raise unreadable(path, error) from error
     if data.startswith(_WITHOUT_CHECKSUM):
         raise folder_error(path, "was written by another version of raybox, without checksums")
     parts = _FILE.fullmatch(data)

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from raybox.io import checked_json
-from raybox.io.checked_json import folder_error
+from raybox.io.checked_json import folder_error, unreadable
 
 _BLOCK = 1 << 20  # bytes that are read at a time
 
@@ -94,7 +94,7 @@ class Manifest(NamedTuple):
                     raise folder_error(path, "is damaged: its header differs")
                 return read(file, facts)
         except (OSError, MemoryError) as error:
-            raise folder_error(path, f"cannot be read ({type(error).__name__}: {error})") from error
+            raise unreadable(path, error) from error
 
 
 def _map(file: BinaryIO, facts: FileFacts) -> Any:
@@ -143,7 +143,7 @@ def read(path: Path) -> Manifest:
         files = {str(name): _listed(*facts) for name, facts in content["files"].items()}
         return Manifest(path.parent, dict(content["facts"]), files, checksum)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise folder_error(path, f"is no manifest ({type(error).__name__}: {error})") from error
+        raise folder_error(path, "is no manifest of raybox") from error
 
 
 def _listed(size: Any, shape: Any, dtype: Any, header_checksum: Any, data_checksum: Any) -> FileFacts:
