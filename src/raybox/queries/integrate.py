@@ -195,7 +195,8 @@ class IntegrateMethod:
         -------
         ndarray of float64, shape ``rays.shape`` or ``(*rays.shape, C)``
             0 for a ray that hits nothing. A box without end may give inf, and infinite terms of both signs
-            NaN; 0 times inf counts 0.
+            NaN; 0 times inf counts 0. Sums of magnitudes above 1.8e308, the largest float, may be inf or
+            NaN, too, also where terms of both signs would cancel.
 
             A sum of n hits is off by at most ``2**-52 (n + 8) S``, where S is the sum of
             ``abs(value) (a + b)``, a and b being the distances from the ray's origin to where it enters the
