@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import gcd
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,53 +10,14 @@ import pytest
 import exact_grid
 import raybox as rb
 from exact import rounded
-from raybox.compiler.decorators import device
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import REGISTERED, SegmentHooks
 from raybox.traversal.segments import cut_rays
 from raybox.validation import NO_MASK
+from stretches import Rounded, RoundedOnce
 
 WIDE = 2.0**26  # a cell; crossings that are not near ties are that far apart
 AXES = [(0, 1), (1, 2), (2, 0)]  # that have the near tie
 LEAST = 10  # rays of the kind that a test is about
-
-
-class Cells(NamedTuple):
-    """Recorded stretches, from used[0] on: cell, and times."""
-
-    cells: Any
-    times: Any
-    used: Any
-
-
-class RoundedOnce(NamedTuple):
-    """Likewise; the times are exact ones, rounded once."""
-
-    cells: Any
-    times: Any
-    used: Any
-
-
-@device
-def _begin(_recorder: Any, k: int) -> int:
-    return k
-
-
-@device
-def _record(recorder: Any, k: int, _ray: Any, cell: int, t_enter: float, t_exit: float) -> int:
-    at = recorder.used[0]
-    recorder.cells[at], recorder.times[at, 0], recorder.times[at, 1] = cell, t_enter, t_exit
-    recorder.used[0] += 1
-    return k
-
-
-@device
-def _end(_recorder: Any, _state: int, _k: int) -> bool:
-    return True
-
-
-REGISTERED.segments[Cells] = SegmentHooks(_begin, _record, _end)
-REGISTERED.segments[RoundedOnce] = SegmentHooks(_begin, _record, _end, has_exact_times=True)
 
 
 class NearTie(NamedTuple):
@@ -103,12 +64,12 @@ def check(recorder: type, tie: NearTie, axes, signs, edges, span=(-np.inf, np.in
     for axis, sign, way, row in zip(axes, signs, tie.directions, edges, strict=True):
         ways[axis], grid[axis] = sign * way, sorted(sign * x for x in row)
     cells, rays = rb.Grid(*grid), rb.Rays(np.zeros((1, 3)), ways[None], t_min=span[0], t_max=span[1])
-    found = recorder(np.empty(9, np.int64), np.empty((9, 2)), np.zeros(1, np.int64))
+    found = recorder(np.empty((9, 2), np.int64), np.empty((9, 2)), np.zeros(1, np.int64))
     assert cut_rays(Job(None, cells.rows(), rays.rows(), NO_MASK), (0, 1), found) == 1
     (cut,) = exact_grid.cut_all(cells.edges, rays)
     count = len(cut.stretches)
     assert found.used[0] == count
-    assert found.cells[:count].tolist() == [
+    assert found.numbers[:count, 1].tolist() == [
         np.ravel_multi_index(one.cell, cells.shape) for one in cut.stretches
     ]
     for got, one in zip(found.times[:count].tolist(), cut.stretches, strict=True):
@@ -120,7 +81,7 @@ def check(recorder: type, tie: NearTie, axes, signs, edges, span=(-np.inf, np.in
     return cut
 
 
-@pytest.mark.parametrize("recorder", [Cells, RoundedOnce])
+@pytest.mark.parametrize("recorder", [Rounded, RoundedOnce])
 @pytest.mark.parametrize("axes", AXES)
 def test_two_planes_between_begin_and_end(recorder, axes):
     mistaken = 0
@@ -133,7 +94,7 @@ def test_two_planes_between_begin_and_end(recorder, axes):
     assert mistaken > LEAST
 
 
-@pytest.mark.parametrize("recorder", [Cells, RoundedOnce])
+@pytest.mark.parametrize("recorder", [Rounded, RoundedOnce])
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("end", [False, True])
 def test_two_planes_by_which_a_ray_enters_or_leaves(recorder, axes, end):
@@ -150,7 +111,7 @@ def test_two_planes_by_which_a_ray_enters_or_leaves(recorder, axes, end):
     assert rounded_apart > LEAST
 
 
-@pytest.mark.parametrize("recorder", [Cells, RoundedOnce])
+@pytest.mark.parametrize("recorder", [Rounded, RoundedOnce])
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("end", [False, True])
 @pytest.mark.parametrize("outer", [False, True])
@@ -173,7 +134,7 @@ def test_ranges_that_begin_or_end_beside_a_plane(recorder, axes, end, outer):
     assert beside > LEAST
 
 
-@pytest.mark.parametrize("recorder", [Cells, RoundedOnce])
+@pytest.mark.parametrize("recorder", [Rounded, RoundedOnce])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_ranges_that_begin_and_end_at_planes(recorder, sign):
     """Their times are powers of two: computed times are exact."""

@@ -1,7 +1,6 @@
 """The partition of rays by a grid against rational arithmetic."""
 
 from collections import Counter
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,44 +11,13 @@ import exact_grid
 import raybox as rb
 from exact import rounded
 from grids import KINDS, random_grid, random_rays
-from raybox.compiler.decorators import device
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import REGISTERED, SegmentHooks
 from raybox.traversal.segments import cut_rays
 from raybox.validation import NO_MASK
 from strategies import coordinates, grid, related, spans
+from stretches import Rounded
 
 SHAPES = [(5, 6, 7), (1, 1, 1), (9, 1, 30), (17, 16, 3), (64, 2, 2), (6, 5), (1, 40)]
-
-
-class Rounded(NamedTuple):
-    """Stretches with times that are not rounded once: ray, cell, begin and end, from used[0] on."""
-
-    numbers: Any
-    times: Any
-    used: Any
-
-
-@device
-def _begin(_recorder: Rounded, k: int) -> int:
-    return k
-
-
-@device
-def _record(recorder: Rounded, k: int, _ray: Any, cell: int, t_enter: float, t_exit: float) -> int:
-    at = recorder.used[0]
-    recorder.numbers[at, 0], recorder.numbers[at, 1] = k, cell
-    recorder.times[at, 0], recorder.times[at, 1] = t_enter, t_exit
-    recorder.used[0] += 1
-    return k
-
-
-@device
-def _end(_recorder: Rounded, _state: int, _k: int) -> bool:
-    return True
-
-
-REGISTERED.segments[Rounded] = SegmentHooks(_begin, _record, _end)
 
 
 def check(cells: rb.Grid, rays: rb.Rays, where=None) -> Counter:
