@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry
+from raybox.compiler.decorators import device, entry, inlined
 from raybox.compiler.intrinsics import lowest_bit, popcount
 from raybox.errors import RayboxError
 from raybox.validation import Ints, freeze
@@ -91,17 +91,22 @@ def _nodes(grid: Any, levels: int) -> Ints:
     return np.stack([np.concatenate(found), np.concatenate(first)], axis=1)
 
 
+@inlined
+def _set_bit(masks: Any, sizes: Any, a: int, b: int, c: int) -> None:
+    """Set the bit of a child at a place among those of its level; `sizes`: of the nodes' level."""
+    node = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2] + (c >> 2)
+    masks[node] |= 1 << ((a & 3) << 4 | (b & 3) << 2 | (c & 3))
+
+
 @entry
 def set_bits(below: Any, shape: Any, sizes: Any, masks: Any) -> None:
     """Set a bit for each child that is not 0; `shape`: of the children, `sizes`: of their nodes."""
     at = 0
     for a in range(shape[0]):
         for b in range(shape[1]):
-            row = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2]
-            bits = (a & 3) << 4 | (b & 3) << 2
             for c in range(shape[2]):
                 if below[at] != 0:
-                    masks[row + (c >> 2)] |= 1 << (bits | (c & 3))
+                    _set_bit(masks, sizes, a, b, c)
                 at += 1
 
 
@@ -112,8 +117,7 @@ def _set_word_bits(word: int, cell: int, shape: Any, sizes: Any, masks: Any) -> 
     b, c = rest // shape[2], rest % shape[2]
     while word != 0:
         if word & 1:
-            row = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2]
-            masks[row + (c >> 2)] |= 1 << ((a & 3) << 4 | (b & 3) << 2 | (c & 3))
+            _set_bit(masks, sizes, a, b, c)
         word = word >> 1 & _ALL_BUT_SIGN
         c += 1
         if c == shape[2]:

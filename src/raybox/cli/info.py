@@ -67,6 +67,7 @@ def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:
 def _of_grid(file: str) -> Facts:
     import numpy as np
 
+    from raybox.geometry.grid_cells import count_occupied
     from raybox.io.formats import load_grid
 
     grid = load_grid(file)
@@ -75,7 +76,7 @@ def _of_grid(file: str) -> Facts:
     sizes = [np.diff(axis) for axis in grid.edges]
     return {
         **{"holds": "a grid", "count": len(grid), "shape": list(grid.shape)},
-        "occupied": int(np.count_nonzero(grid.occupied)),
+        "occupied": count_occupied(rows),
         **{"dimension": grid.ndim_space, "lower_bound": lower, "upper_bound": upper},
         "smallest_size": [float(size.min()) for size in sizes],
         "largest_size": [float(size.max()) for size in sizes],

@@ -12,7 +12,7 @@ import numpy as np
 from raybox.validation import Bools, Ints, freeze
 
 _CELLS_IN_BLOCK = 64 * 64
-_CELLS_AT_ONCE = 1024 * _CELLS_IN_BLOCK  # so that packing takes little memory of its own
+_CELLS_AT_ONCE = 1024 * _CELLS_IN_BLOCK  # so that packing needs little memory
 _COUNTS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
 

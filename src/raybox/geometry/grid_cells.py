@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.errors import InvalidInput
-from raybox.geometry.cell_bits import FULL, CellBits, pack, unpack
+from raybox.geometry.cell_bits import FULL, CellBits, count, pack, unpack
 from raybox.geometry.grid_edges import Edges
+from raybox.geometry.rows import GridRows
 from raybox.validation import Bools, Floats, Ints
 
 Shape = tuple[int, ...]
@@ -33,6 +34,11 @@ def mask_of(bits: CellBits, shape: Shape) -> Bools:
     mask = unpack(bits, 0, prod(shape)).reshape(shape)
     validation.freeze(mask)
     return mask
+
+
+def count_occupied(rows: GridRows) -> int:
+    """Return how many cells of a grid rays may hit, without unpacking the mask."""
+    return count(CellBits(rows.blocks, rows.words)) if rows.blocks.size else prod(rows.shape.tolist())
 
 
 def part_of(bits: CellBits, shape: Shape, ranges: tuple[slice, ...]) -> CellBits:

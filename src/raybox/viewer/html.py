@@ -11,6 +11,7 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Mesh
+from raybox.geometry.grid_cells import count_occupied
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineOfSight, LineStart, Picked
 from raybox.viewer.stage import Stage
@@ -70,8 +71,8 @@ def summary(stage: Stage) -> str:
         for name, (r, g, b) in appearance.legend(stage)
     )
     head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
-    if isinstance(stage.solid, Grid) and stage.solid.rows().blocks.size:
-        rows.append(("occupied", f"{np.count_nonzero(stage.solid.occupied):,}"))
+    if isinstance(stage.solid, Grid) and (cells := stage.solid.rows()).blocks.size:
+        rows.append(("occupied", f"{count_occupied(cells):,}"))
     return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"
 
 

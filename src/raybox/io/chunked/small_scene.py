@@ -20,7 +20,8 @@ def compile_cast(source: RayFile, size: int, query: str, kind: str, workers: int
 
     Rays that are few are traversed one by one, by code that is compiled already.
     """
-    if min(size, size if source.total is None else source.total) > SMALL_BATCH:
+    rays = size if source.total is None else min(size, source.total)
+    if rays > SMALL_BATCH:
         run_in_small_scene(query, source.dimension, kind, workers)
         with suppress(RayboxError):  # the cast raises it again, once the rays before are done
             chunks.read_first_rows(source)
