@@ -107,15 +107,19 @@ def times_at(planes: np.ndarray, slopes: np.ndarray, offsets: np.ndarray) -> np.
 
 
 class TreeRay:
-    """One ray in tree coordinates, in Fractions: the exact values of its packed ray."""
+    """One ray in tree coordinates, in Fractions: the exact values of its packed ray.
+
+    A ray of zero direction ends where it begins, and its times count in lengths of 1.
+    """
 
     def __init__(self, tree, o, d, low, high):
-        unit, longest = Fraction(2) ** tree.exponent, max(map(abs, d))
+        unit, longest = Fraction(2) ** tree.exponent, max(map(abs, d)) or 1.0
         self.power = tree.exponent + math.frexp(longest)[1]
         self.v = [(Fraction(a) - Fraction(c)) * unit for a, c in zip(o, tree.center.tolist(), strict=True)]
         self.w = [Fraction(a) * unit / Fraction(2) ** self.power for a in d]
         self.low, self.high = (
-            x if math.isinf(x) else Fraction(x) * Fraction(2) ** self.power for x in (low, high)
+            x if math.isinf(x) else Fraction(x) * Fraction(2) ** self.power
+            for x in (low, high if any(d) else low)
         )
         self.is_real = exact.has_range(low, high)
         self.hit = self.is_real and by_slabs(self, *tree.root.tolist())

@@ -81,6 +81,7 @@ def clip_rays(b: Builder, given: Float64Rays, frame: Fields) -> ClippedRays:
     sound = scaled.tame & (slowest >= _STEADY) & (farthest < numbers.splat(REACH, count).to(F32))
 
     first, last = ((t * scaled.unit).to(F32) for t in (given.t_min, given.t_max))
+    last = (moves[0] | moves[1] | moves[2]).choose(last, first)  # a point is the same at all times
     start, stop, beside = _clip(numbers, (place, inverse, moves), (first, last))
     lost = sound & (beside | (start > stop))
     near = (farthest < _NEAR) & ((stop - start < _LONG) | (slowest >= 0.5))
@@ -99,9 +100,13 @@ def largest(axes: list[Lanes]) -> Lanes:
 
 
 def _scale_direction(b: Builder, d: list[Lanes], exponent: Scalar) -> _ScaledDirection:
-    """Scale directions so that the longest part is in [1/2, 1); exact, except parts below `_STEADY`."""
+    """Scale directions so that the longest part is in [1/2, 1); exact, except parts below `_STEADY`.
+
+    A direction of zero is scaled by 1/2.
+    """
     count = d[0].count
     longest = largest(d)
+    longest = longest.equals(0.0).choose(1.0, longest)
     power = longest.bits(I64) & (_POWER << _BITS)
     scale = (-power + ((2 * _BIAS - 1) << _BITS)).bits(F64)
     unit = (power + splat(b, b.shl(b.add(exponent, I64(1)), I64(_BITS)), count)).bits(F64)

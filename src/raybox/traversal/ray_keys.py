@@ -216,18 +216,25 @@ class _Sorter:
         """Return the keys of rays from `at` on."""
         b, row = self.b, self.b.mul(at, I64(3))
         o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))
-        o, d = ((o - self.center) * self.scale).to(F32), d.to(F32)
-        v, w = columns_of(o), columns_of(d)
+        v, w = columns_of(((o - self.center) * self.scale).to(F32)), columns_of(d.to(F32))
         low_t, high_t = (bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
         real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
         start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))
         start, stop = self._clip(v, w, longest, start, stop)
         misses = ~real | (start > stop)
-        tame = (longest > 1 / _LIMIT) & (longest < _LIMIT)
+        tame = (longest > 1 / _LIMIT) & (longest < _LIMIT) | self._points(d, longest)
         return misses.choose(
             constant(b, I32, LANES, MISS_KEY), tame.choose(self._cell(v, w, start), SINGLE_RAY_KEY)
         )
+
+    def _points(self, d: Lanes, longest: Lanes) -> Lanes:
+        """Return which rays have a direction of zero; in float32 that of others may be zero, too."""
+        points = Register(self.b, constant(self.b, I1, LANES, 0).value)
+        with self.b.if_then(longest.equals(0.0).any()):
+            x, y, z = (axis.equals(0.0) for axis in columns_of(d))
+            points.value = (x & y & z).value
+        return points.lanes
 
     def _clip(
         self, v: list[Lanes], w: list[Lanes], longest: Lanes, start: Lanes, stop: Lanes

@@ -34,7 +34,8 @@ c) <= fl(b' inverse + c)`` for an inverse above 0, so a parent never drops a ray
 An axis along which the ray stands still has inverse = 2^100, with nothing rounded in c. A slot's planes are
 no nearer to x, rounded, than those that they stand for, and slack is 2^-38 at least: near times are at most
 -2^62, far times at least 2^62, wherever the origin is between the planes or on one; and after all ends where
-it is outside by more than the slack. Rays that might hit something even later than that are not packed.
+it is outside by more than the slack. Rays that might hit something even later than that are not packed. A ray
+of zero direction is a point: it ends where it begins, and its times count in lengths of 1.
 
 **Error bounds.** Slots hold planes off by 3u of themselves, which is 3u of T and of abs(c).
 So near times are early by 7u of T and 5u abs(c) + e, far times late by 16u of T and 6u abs(c) + e. The

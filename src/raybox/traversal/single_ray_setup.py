@@ -11,7 +11,8 @@ rounding is monotone: ``b <= b'  =>  fl(fl(b - o) * inv) <= fl(fl(b' - o) * inv)
 a parent never drops a ray that its child accepts.
 
 Axes along which the ray (nearly) stands still have inv = inf: the times are then -inf and +inf
-for a slab round the origin. ``0 * inf`` is NaN, which constrains nothing.
+for a slab round the origin. ``0 * inf`` is NaN, which constrains nothing. A ray of zero direction is a
+point: it needs no range, and that of 0 alone excludes the slabs elsewhere, whose times are +inf.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -29,6 +30,7 @@ _ROUND = 2.0**-50
 _SMALLEST = 5e-324  # lost in any normal float
 _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
+_POINT = -3000  # exponent of the unit of time of a ray of zero direction: all its times are 0 in tree units
 SHARP = (0.0, 0.0, 0.0)
 _Singles: TypeAlias = tuple[np.float32, np.float32, np.float32]
 
@@ -127,7 +129,8 @@ def make_ray_slabs(tree: Tree, ray: Ray | Mover, blur: Vector3) -> tuple[bool, R
     vz, sz = _place(o[2], p[2], tree.center[2], tree.scale)
     if blur[0] != 0.0 or blur[1] != 0.0 or blur[2] != 0.0:
         sx, sy, sz = sx + blur[0] * tree.scale, sy + blur[1] * tree.scale, sz + blur[2] * tree.scale
-    size = exponent_of(max(abs(d[0]), abs(d[1]), abs(d[2])))
+    longest = max(abs(d[0]), abs(d[1]), abs(d[2]))
+    size = exponent_of(longest) if longest > 0.0 else _POINT - tree.exponent
     wx, wy, wz = scaled(d[0], -size), scaled(d[1], -size), scaled(d[2], -size)
     exponent = size + tree.exponent
 
@@ -135,8 +138,8 @@ def make_ray_slabs(tree: Tree, ray: Ray | Mover, blur: Vector3) -> tuple[bool, R
     ax, bx = _clip(vx, sx, wx, d[0] != 0.0, (root[0, 0], root[1, 0]))
     ay, by = _clip(vy, sy, wy, d[1] != 0.0, (root[0, 1], root[1, 1]))
     az, bz = _clip(vz, sz, wz, d[2] != 0.0, (root[0, 2], root[1, 2]))
-    first = scaled(ray.t_min, exponent)
-    last = scaled(ray.t_max, exponent)
+    first = scaled(ray.t_min, exponent) if longest > 0.0 else 0.0
+    last = scaled(ray.t_max, exponent) if longest > 0.0 else 0.0
     start = max(ax, ay, az, first - abs(first) * _ROUND if first < FAR else FAR)
     stop = min(bx, by, bz, last + abs(last) * _ROUND if last > -FAR else -FAR)
 
