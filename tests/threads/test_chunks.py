@@ -32,7 +32,7 @@ def test_threads_finish_their_own_share_first(monkeypatch):
         begins.setdefault(threading.get_ident(), []).append(begin)
         if begin == 0:
             finished.wait(30)
-        if sum(map(len, begins.values())) == 1 + (200_000 - 1024) // 1024 and begin:
+        if sum(map(len, begins.values())) == 1 + (200_000 - 16) // 1024 and begin:
             finished.set()
         return end - begin
 
@@ -132,6 +132,24 @@ def test_an_error_of_a_worker_stops_the_calling_thread(stopped):
         run_chunks(work, 10_000_000, workers=2)
     assert stopped.is_set()
     assert len(mine) <= 1
+
+
+@pytest.mark.parametrize("total", [1000, 50_000])
+@pytest.mark.parametrize("milliseconds", [0.0001, 1, 25])
+def test_no_chunk_takes_longer_than_a_second(monkeypatch, total, milliseconds):
+    """By a clock that only rays move: their speed is unknown at first, so the first chunk is short."""
+    clock, chunks = [0.0], []
+
+    def work(begin, end):
+        chunks.append(end - begin)
+        clock[0] += (end - begin) * milliseconds / 1000
+
+    monkeypatch.setattr(parallel.time, "perf_counter", lambda: clock[0])
+    with parallel.chunk_runner(total, workers=1) as run:
+        run(work, total, min_chunk=64)
+    assert sum(chunks) == total
+    assert max(chunks) * milliseconds <= 1000
+    assert len(chunks) <= 4 + total * milliseconds / 400
 
 
 FORK = """

@@ -108,7 +108,12 @@ class _Deposit:
 
     def add_undecided(self, rays: Ints, threads: Threads) -> None:
         """Add the paths of rays that streams left undecided."""
-        threads(lambda begin, end: self.add_listed(rays[begin:end]), len(rays), done=uncounted)
+        threads(
+            lambda begin, end: self.add_listed(rays[begin:end]),
+            len(rays),
+            done=uncounted,
+            min_chunk=EXACT_CHUNK,
+        )
 
     def total(self) -> Floats:
         """Return the sums of all threads."""

@@ -10,9 +10,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from raybox.bvh.node import WIDTH
 from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
 from raybox.queries.per_ray import PerRay, select_rays
-from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
+from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
 from raybox.traversal.job import Job
 from raybox.validation import Ints
@@ -20,8 +23,10 @@ from raybox.validation import Ints
 # Bytes of nodes below which a tree is small, medium, large. Wider groups pay where nodes come from far
 # memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
-EXACT_CHUNK = 1024  # least number of rays in a chunk of those traversed one by one: microseconds each
+EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by one: up to 10 ms each
+_PAIRS_AT_ONCE = 1 << 27  # of a small batch with all primitives: nanoseconds each, if no other is excluded
 PACKET_WIDTH = 4
+_INLINE = InlineRun()
 
 
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
@@ -35,20 +40,37 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
 
 def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
     """Return the results of a small batch without a thread pool: one ray would take a third longer."""
-    if not job.frame:
-        return per_ray.run_exact(select_rays(job, slice(None)), options)
     total = len(job.rays.origins)
+    if not job.frame and total <= EXACT_CHUNK:
+        return per_ray.run_exact(select_rays(job, slice(None)), options)
     results = per_ray.allocate(total, options)
+    write = partial(_write_exact, per_ray, job, results, options)
+    if not job.frame:
+        _INLINE(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
+        return results
     plan = Plan(
         _recorder(per_ray, results, options),
         partial(per_ray.write_misses, results),
         grow=per_ray.grow,
         release=per_ray.release,
     )
-    undecided = traverse_unsorted(job, (0, total), plan).undecided
+    undecided = _traverse_small(job, total, plan)
     if undecided.size:
-        _write_exact(per_ray, job, results, options, undecided)
+        _write_all(_INLINE, write, undecided)
     return results
+
+
+def _traverse_small(job: Job, total: int, plan: Plan) -> Ints:
+    """Return which rays of a small batch stay undecided; where boxes are many, in chunks by time."""
+    limit = max(EXACT_CHUNK, _PAIRS_AT_ONCE // (WIDTH * len(job.tree.nodes)))
+    if total <= limit:
+        return traverse_unsorted(job, (0, total), plan).undecided
+    parts = _INLINE(
+        lambda begin, end: begin + traverse_unsorted(job, (begin, end), plan).undecided,
+        total,
+        min_chunk=limit,
+    )
+    return np.concatenate(parts)
 
 
 def _run_many(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
@@ -104,4 +126,4 @@ def _write_exact(per_ray: PerRay, job: Job, results: Any, options: Any, rows: In
 
 
 def _write_all(threads: Run, write: Any, rows: Ints) -> None:
-    threads(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted)
+    threads(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted, min_chunk=EXACT_CHUNK)

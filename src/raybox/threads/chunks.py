@@ -20,7 +20,8 @@ Work = Callable[[int, int], T]
 Advance = Callable[[int], Any]
 Done = list[tuple[int, T]]  # first rays of chunks, and their results
 
-_FIRST = 1024  # rays of the first chunks, before their speed is measured
+_FIRST = 16  # rays of the first chunks, before their speed is measured: a ray may take 10 ms
+_MIN_THREADED = 1024  # rays that are worth a second thread
 _LARGEST = 1 << 20
 _SMALLEST = 16384
 _SECONDS = 0.5  # intended time of a chunk, and so the longest wait after Ctrl-C
@@ -120,8 +121,8 @@ def run_chunks(
 @contextmanager
 def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
     """Yield a function that runs chunk loops over so many rays, with threads for all of its calls."""
-    threads = min(check_workers(workers), max(1, total // _FIRST))
-    if total <= _FIRST and not progress:
+    threads = min(check_workers(workers), max(1, total // _MIN_THREADED))
+    if total <= _MIN_THREADED and not progress:
         yield InlineRun()
         return
     with bar(total, progress) as advance, _thread_pool(threads - 1) as pool:
@@ -138,16 +139,25 @@ def _thread_pool(workers: int) -> Iterator[ThreadPool]:
 
 
 def uncounted(_result: Any) -> int:
-    """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere."""
+    """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere, or as `Advance`."""
     return 0
 
 
 class InlineRun(NamedTuple):
-    """A `Run` of one chunk on the calling thread."""
+    """A `Run` on the calling thread: of one chunk, unless that would be longer than `min_chunk`."""
 
     threads: int = 1
 
-    def __call__(self, work: Work[T], total: int, **_options: Any) -> list[T]:  # noqa: D102
+    def __call__(  # noqa: D102
+        self,
+        work: Work[T],
+        total: int,
+        *,
+        done: Callable[[T], int] | None = None,
+        min_chunk: int | None = None,
+    ) -> list[T]:
+        if min_chunk and total > min_chunk:
+            return ThreadedRun(1, None, uncounted)(work, total, done=done, min_chunk=min_chunk)
         return [work(0, total)] if total else []
 
 
@@ -155,7 +165,7 @@ class ThreadedRun(NamedTuple):
     """A `Run` on a thread pool; ``advance`` moves the progress bar."""
 
     threads: int
-    pool: ThreadPool
+    pool: ThreadPool | None  # None: of one thread
     advance: Advance
 
     def __call__(  # noqa: D102
@@ -181,7 +191,8 @@ class ThreadedRun(NamedTuple):
                 self.advance(done(results[-1][1]) if done else rays)
             return results
 
-        results = drain(0) if threads == 1 else self.pool.run(drain, threads, chunks.stop)
+        pooled = self.pool if threads > 1 else None
+        results = pooled.run(drain, threads, chunks.stop) if pooled else drain(0)
         return [result for _, result in sorted(results, key=lambda item: item[0])]
 
 

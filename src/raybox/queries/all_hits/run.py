@@ -145,7 +145,10 @@ def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, thread
     """
     streams, order, undecided, packets = traversed
     parts = threads(
-        lambda begin, end: run_exact(select_rays(job, undecided[begin:end])), len(undecided), done=uncounted
+        lambda begin, end: run_exact(select_rays(job, undecided[begin:end])),
+        len(undecided),
+        done=uncounted,
+        min_chunk=EXACT_CHUNK,
     )
     exact = ExactRows(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
     counts[undecided], where[undecided] = exact.counts, -1
