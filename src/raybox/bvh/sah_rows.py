@@ -104,8 +104,12 @@ def outward(b: Any, lower: Memory, upper: Memory, i: Any, center: Memory, scale:
     def corner(array: Memory, at: Any) -> list[Any]:
         return [array.get(flat_index(b, at, 3, k)) for k in range(3)] + zero
 
-    planes = lined_up(b, corner(lower, i) + corner(upper, i)) - lined_up(b, corner(center, I64(0)) * 2)
-    shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * splat(b, scale, 8)
+    # As `raybox.bvh.node.to_tree`: numbers are scaled down before they are subtracted.
+    whole = splat(b, scale, 8)
+    down = lesser(whole, 1.0)
+    planes = lined_up(b, corner(lower, i) + corner(upper, i)) * down
+    planes = planes - lined_up(b, corner(center, I64(0)) * 2) * down
+    shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * greater(whole, 1.0)
 
     # Round up, which is outward on every lane: an infinite size makes a NaN, replaced at once.
     size = (shifted < 0.0).choose(-shifted, shifted)
