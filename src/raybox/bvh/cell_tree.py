@@ -13,7 +13,7 @@ wide nodes with bit masks.
 """
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -202,14 +202,17 @@ def _count(masks: Ints) -> int:
 
 
 def check(tree: CellTree, grid: Any) -> None:
-    """Raise `RayboxError` unless the tree has each occupied cell once."""
+    """Raise `RayboxError` unless the tree has the planes of the grid, and each occupied cell once."""
+    if not all(map(np.array_equal, tree[:2], _planes(grid[:3], len(tree.starts)))):
+        _refuse("its planes are not those of the grid")
     cells = np.empty(_count(grid.words), np.int64)
     list_cells(grid.blocks, grid.words, cells)
     if grid.blocks.size and not np.array_equal(np.sort(_places(tree, grid.shape)[-1]), cells):
-        raise RayboxError(
-            "the tree is not sound: its cells are not the occupied ones. Please report this; a fresh Scene "
-            "repairs it."
-        )
+        _refuse("its cells are not the occupied ones")
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise RayboxError(f"the tree is not sound: {problem}. Please report this; a fresh Scene repairs it.")
 
 
 def stats(tree: CellTree, grid: Any) -> dict[str, float]:

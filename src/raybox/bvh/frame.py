@@ -10,6 +10,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import entry
 from raybox.validation import Floats, Floats32
 
+MAX_EXPONENT = 1022  # of a scale: all floats are below 4 in a tree of the largest boxes
 SAMPLE = 1024  # boxes; with four times as many a build takes 5 % longer
 
 
@@ -59,7 +60,7 @@ def choose_frame(lower: Any, upper: Any) -> tuple[Any, int, float]:
     center, reach = find_bulk(lower, upper)
     center.flags.writeable = False
     exponent = int(np.frexp(reach)[1]) if reach > 0.0 else 0
-    return center, int(np.clip(-exponent, -1000, 1000)), reach
+    return center, int(np.clip(-exponent, -MAX_EXPONENT, MAX_EXPONENT)), reach
 
 
 def root_of(nodes: Any) -> Any:

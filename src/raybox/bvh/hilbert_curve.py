@@ -98,8 +98,8 @@ def make_grid(boxes: FramedBoxes, reach: float) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):  # boxes may be unbounded
         away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - boxes.center)
         half = min(float(away[np.isfinite(away)].max(initial=0.0)), 4.0 * reach)
-        length = 4.0 * half * boxes.scale
-        low = np.full(3, -half * boxes.scale)
+        half *= boxes.scale
+        length, low = 4.0 * half, np.full(3, -half)
     ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
     grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
     return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)

@@ -14,14 +14,15 @@ union of the child's eight slots (min and max do not round).
 
 Nodes live in *tree coordinates*, so that map coordinates (5e5, 4e6) with millimetre boxes keep
 float32's full resolution: ``x' = (x - center) * scale``, scale a power of two that brings the
-bulk of the scene near [-1, 1], rounded *outward* to float32 by `outward_down` and `outward_up`.
+bulk of the scene near [-1, 1], rounded *outward* to float32 by `outward_down` and `outward_up`. A scale
+below 1 is applied before the difference, which may overflow otherwise (`to_tree`).
 
 A large tree has a *top* and *parts* (subtrees that one thread built, see `raybox.bvh.build`): the rows of
 the top come first, then those of each part, its root first. No child of a part's node is outside of it,
 so a part can be replaced (see `raybox.bvh.partial_rebuild`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,21 @@ class Tree(NamedTuple):
     scale: float  # a power of two
     exponent: int  # of scale
     parts: Ints  # the first row of each part, ascending; empty for a tree that has none
+
+
+def to_tree(x: Any, center: Any, scale: float) -> Any:
+    """Return coordinates in the tree, rounded once; what overflows is beyond `FAR`.
+
+    The product with a scale below 1 is exact, but for an underflow far below `NUDGE`.
+    """
+    down = min(scale, 1.0)
+    return (x * down - center * down) * max(scale, 1.0)
+
+
+def from_tree(x: Any, center: Any, scale: float) -> Any:
+    """Return coordinates outside of the tree, rounded once: the inverse of `to_tree`."""
+    down = min(scale, 1.0)
+    return (x / max(scale, 1.0) + center * down) / down
 
 
 @device

@@ -12,7 +12,7 @@ import numpy as np
 from raybox.bvh import sah_rows
 from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
-from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree
+from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree, to_tree
 from raybox.compiler.decorators import entry
 from raybox.validation import Bools, Floats32, Ints32
 
@@ -105,7 +105,7 @@ def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
     """
     center, reach = find_bulk(lower, upper)
     with np.errstate(over="ignore"):
-        middle, half = (center - tree.center) * tree.scale, 2.0 * reach * tree.scale
+        middle, half = to_tree(center, tree.center, tree.scale), 2.0 * (reach * tree.scale)
     if not (np.isfinite(middle).all() and np.abs(middle).max() <= _FAR_OFF * half):
         return np.full((1, 8), np.nan, np.float32)
     low, up = np.clip(middle - half, -1e30, 1e30), np.clip(middle + half, -1e30, 1e30)

@@ -14,7 +14,20 @@ from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
 from raybox.compiler.intrinsics import LanesType, vector_code
-from raybox.compiler.simd import F32, F64, I1, I32, I64, Lanes, constant, greater, lesser, lined_up, splat
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    Lanes,
+    constant,
+    greater,
+    lesser,
+    lined_up,
+    multiply_add,
+    splat,
+)
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import transposed
 
@@ -104,8 +117,12 @@ def outward(b: Any, lower: Memory, upper: Memory, i: Any, center: Memory, scale:
     def corner(array: Memory, at: Any) -> list[Any]:
         return [array.get(flat_index(b, at, 3, k)) for k in range(3)] + zero
 
-    planes = lined_up(b, corner(lower, i) + corner(upper, i)) - lined_up(b, corner(center, I64(0)) * 2)
-    shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * splat(b, scale, 8)
+    # As `raybox.bvh.node.to_tree`: numbers are scaled down before they are subtracted.
+    whole = splat(b, scale, 8)
+    down = lesser(whole, 1.0)
+    away = -(lined_up(b, corner(center, I64(0)) * 2) * down)
+    planes = multiply_add(lined_up(b, corner(lower, i) + corner(upper, i)), down, away)
+    shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * greater(whole, 1.0)
 
     # Round up, which is outward on every lane: an infinite size makes a NaN, replaced at once.
     size = (shifted < 0.0).choose(-shifted, shifted)

@@ -1,16 +1,19 @@
 """Check a tree, and measure it, level by level in plain NumPy."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH, Tree
+from raybox.bvh.frame import MAX_EXPONENT
+from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH, Tree, from_tree, to_tree
 from raybox.bvh.refit import bulk_limits, cost_of
 from raybox.bvh.sah_rows import CLAMP
 from raybox.errors import RayboxError
 
 _ROWS = 1 << 13  # nodes whose bounds are checked at a time: they fit in the cache
-_MAX_EXPONENT = 1000  # of the scale, see `raybox.bvh.frame.choose_frame`
+_LOST = 2.0**-50  # of a plane in tree coordinates: more than float64 rounds off
+_UNDERFLOW = 2.0**-1000
 
 
 def _planes(tree: Tree) -> Any:
@@ -89,7 +92,7 @@ def _broken_frame(tree: Tree) -> str:
     if not np.array_equal(tree.root, [planes[:3].min(axis=1), planes[3:].max(axis=1)]):
         return "the root's bounds are wrong"
     exponent = tree.exponent
-    valid = isinstance(exponent, int) and abs(exponent) <= _MAX_EXPONENT and tree.scale == 2.0**exponent
+    valid = isinstance(exponent, int) and abs(exponent) <= MAX_EXPONENT and tree.scale == 2.0**exponent
     if not valid or not np.isfinite(tree.center).all():
         return "tree coordinates are wrong"
     parts = tree.parts
@@ -125,8 +128,20 @@ def slots_below(tree: Tree, levels: int) -> tuple[Any, Any]:
         nodes = child[child >= 0].astype(np.int64)
     planes = np.concatenate(planes_by_level).astype(np.float64)
     with np.errstate(over="ignore"):
-        low, up = (planes[:, side] / tree.scale + tree.center for side in (slice(3), slice(3, 6)))
-    return np.nextafter(low, -np.inf), np.nextafter(up, np.inf)
+        low, up = (from_tree(planes[:, side], tree.center, tree.scale) for side in (slice(3), slice(3, 6)))
+        return np.nextafter(low, -np.inf), np.nextafter(up, np.inf)
+
+
+def _are_beyond(bounds: Any, planes: Any, center: Any, scale: float) -> Any:
+    """Return which upper bounds, in tree coordinates, are no less than planes: exactly."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = to_tree(planes, center, scale)
+        beyond = (bounds > moved + (np.abs(moved) * _LOST + _UNDERFLOW)) | (bounds == np.inf)
+    beyond |= (planes == -np.inf) & ~np.isnan(bounds)
+    for place in zip(*np.nonzero(~beyond & np.isfinite(bounds) & np.isfinite(planes)), strict=True):
+        exact = (Fraction(planes[place]) - Fraction(center[place[-1]])) * Fraction(scale)
+        beyond[place] = Fraction(bounds[place]) >= exact
+    return beyond
 
 
 def check(tree: Tree, lower: Any, upper: Any) -> None:
@@ -147,11 +162,9 @@ def check(tree: Tree, lower: Any, upper: Any) -> None:
     _require(own[:, 3:] == kin[:, 3:].max(axis=2), "a node's upper bounds are not its children's union")
     node, slot = np.nonzero(leaf)
     own = planes[node, :, slot]
-    with np.errstate(over="ignore"):
-        low = (lower[boxes] - tree.center) * tree.scale
-        up = (upper[boxes] - tree.center) * tree.scale
-    _require(own[:, :3] <= low, "a slot begins inside of its box")
-    _require(own[:, 3:] >= up, "a slot ends inside of its box")
+    low, up = -own[:, :3], own[:, 3:]
+    _require(_are_beyond(low, -lower[boxes], -tree.center, tree.scale), "a slot begins inside of its box")
+    _require(_are_beyond(up, upper[boxes], tree.center, tree.scale), "a slot ends inside of its box")
     if len(lower):
         _require(tree.root[0] == planes[0, :3].min(axis=1), "the root's lower bounds are wrong")
         _require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")

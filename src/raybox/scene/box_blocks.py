@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 from raybox.bvh.frame import choose_frame
-from raybox.bvh.node import FAR, NUDGE, ULP
+from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
 from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Lanes
@@ -51,7 +51,7 @@ def make_blocks(lower: Any, upper: Any) -> Blocks:
 def _outward(planes: Any, center: Any, scale: float) -> Any:
     """Return upper planes in tree coordinates, rounded up as by `raybox.bvh.node.outward_up`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted = (planes - center) * scale
+        shifted = to_tree(planes, center, scale)
         moved = shifted + (np.abs(shifted) * (ULP + 2.0**-50) + NUDGE)
     return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 

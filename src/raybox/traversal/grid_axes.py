@@ -92,7 +92,8 @@ def interval_of(edges: Any, x: float) -> int:
         return 0
     if not x < edges[last + 1]:
         return last
-    low = min(int((x - edges[0]) / (edges[last + 1] - edges[0]) * (last + 1)), last)
+    share = (x - edges[0]) / (edges[last + 1] - edges[0])  # NaN if both differences overflow
+    low = min(int(share * (last + 1)), last) if share < 1.0 else last
     if edges[low] <= x < edges[low + 1]:
         return low
     low, high = 0, last + 1

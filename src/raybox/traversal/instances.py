@@ -34,6 +34,7 @@ from raybox.traversal.single_ray_setup import RaySlabs, make_ray_slabs
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
 _TINY = 1e-300
+_LARGEST = 1.7976931348623157e308
 
 
 @inlined
@@ -42,7 +43,8 @@ def _clip(low: float, up: float, o: float, d: float) -> tuple[float, float]:
     if d == 0.0:
         return (-np.inf, np.inf) if low <= o <= up else (np.inf, -np.inf)
     a, b = (low - o) / d, (up - o) / d
-    near, far = min(a, b), max(a, b)
+    # What overflows is after the largest float, not at infinity; the other end likewise.
+    near, far = min(a, b, _LARGEST), max(a, b, -_LARGEST)
     return min(near * _LESS, near * _MORE) - _TINY, max(far * _LESS, far * _MORE) + _TINY
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from raybox.bvh.node import FAR, Tree, outward_down, outward_up
+from raybox.bvh.node import FAR, Tree, outward_down, outward_up, to_tree
 from raybox.compiler.decorators import device, inlined
 from raybox.exact.double_double import Vector3
 from raybox.exact.error_free import exponent_of, scaled
@@ -32,6 +32,7 @@ _LARGEST = 1.7976931348623157e308
 _INF32 = np.float32(np.inf)
 _POINT = -3000  # exponent of the unit of time of a ray of zero direction: all its times are 0 in tree units
 SHARP = (0.0, 0.0, 0.0)
+_to_tree = inlined(to_tree)
 _Singles: TypeAlias = tuple[np.float32, np.float32, np.float32]
 
 
@@ -63,8 +64,8 @@ def latest(t: float, exponent: int, shift: float) -> np.float32:
 @device
 def _place(low: float, high: float, center: float, scale: float) -> tuple[tuple[float, float], float]:
     """Return both ends of what moves in tree coordinates, and their error bound."""
-    x = (low - center) * scale
-    y = (high - center) * scale
+    x = _to_tree(low, center, scale)
+    y = _to_tree(high, center, scale)
     return (x, y), max(abs(x), abs(y)) * _ROUND
 
 

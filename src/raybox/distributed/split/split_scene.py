@@ -229,7 +229,8 @@ class SplitScene(QueryMethods):
         return visits.reshape(rays.shape)
 
     def check(self) -> None:
-        """Raise `RayboxError` unless the tree of each part is valid, and each box in exactly one part."""
+        """Raise `RayboxError` unless all trees are valid, and each box is in exactly one part."""
+        self._part_bounds.check()
         found = np.zeros(len(self), np.int64)
         for number in range(self.parts):
             with self._lock:
