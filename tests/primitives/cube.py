@@ -8,6 +8,7 @@ from raybox.geometry import BoxRows
 from raybox.primitives import exact_table
 from raybox.primitives.box import (
     bounds,
+    certain_order,
     classify,
     first_contacts,
     intersect,
@@ -15,12 +16,12 @@ from raybox.primitives.box import (
     prefetch_rows,
     span,
     tie,
-    tie_is_certain,
     weights,
 )
 
 __all__ = [
     "bounds",
+    "certain_order",
     "classify",
     "first_contacts",
     "intersect",
@@ -28,7 +29,6 @@ __all__ = [
     "prefetch_rows",
     "span",
     "tie",
-    "tie_is_certain",
     "weights",
 ]
 

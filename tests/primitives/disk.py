@@ -22,6 +22,7 @@ from raybox.exact.definition import Crossing, rounded
 from raybox.exact.predicate import order, sign, time
 from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient, status_of, timed_status
 from raybox.primitives.exact_table import NO_WEIGHTS, ExactFunctions, FirstContact
+from raybox.primitives.status import UNKNOWN_ORDER
 
 FILLS_BOXES = False
 
@@ -167,9 +168,12 @@ def prefetch_rows(disks: Any, i: int) -> None:
 
 
 @device
-def tie_is_certain(disks: Any, _exact: Any, _r: int, i: int, j: int) -> bool:
+def certain_order(disks: Any, exact: Any, r: int, i: int, j: int) -> int:
     k = disks.axes[i]
-    return bool(k == disks.axes[j] and disks.centers[i, k] == disks.centers[j, k])
+    if k != disks.axes[j]:
+        return UNKNOWN_ORDER
+    p, q = disks.centers[i, k], disks.centers[j, k]
+    return int(sign(exact[r, 3 + k])) * (int(p > q) - int(p < q))
 
 
 class _Pairs(NamedTuple):

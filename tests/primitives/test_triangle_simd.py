@@ -14,15 +14,15 @@ from exact import Found, rounded
 from families_surfaces import TrianglePairs
 from pair_checks import call_classify, call_first_contacts, loop
 from raybox.primitives.box_simd import make_pairs
-from raybox.primitives.status import HIT, MISS, UNDECIDED
-from raybox.primitives.table import tie_is_certain
+from raybox.primitives.status import HIT, MISS, UNDECIDED, UNKNOWN_ORDER
+from raybox.primitives.table import certain_order
 
 INF = np.inf
 
 
 @loop
-def call_tie_is_certain(mesh, rays64, i, j):
-    return tie_is_certain(mesh, rays64, 0, i, j)
+def call_certain_order(mesh, rays64, i, j):
+    return certain_order(mesh, rays64, 0, i, j)
 
 
 def as_mesh(corners) -> rb.Mesh:
@@ -217,12 +217,19 @@ def plain(pairs: TrianglePairs):
         yield o, d, (low, high), *corners
 
 
-def test_only_equal_triangles_tie_for_certain():
-    corners = np.tile(np.eye(3), (4, 1, 1))
+def test_equal_triangles_tie_and_planes_across_an_axis_are_ordered():
+    corners = np.tile(np.eye(3), (6, 1, 1))
     corners[1, 2, 1], corners[3] = 0.5, corners[3, [1, 2, 0]]
+    flat = np.array([[1.0, 0, 0], [1, 2, 0], [1, 0, 3]])
+    corners[4], corners[5] = flat, flat * [1 + 2.0**-52, -2, 1]
     mesh = as_mesh(corners).rows()
-    same = [[bool(call_tie_is_certain(mesh, np.zeros((1, 8)), i, j)) for j in range(4)] for i in range(4)]
-    assert same == [[i == j or {i, j} == {0, 2} for j in range(4)] for i in range(4)]
+    for sign in (1, -1, 0):
+        ray = np.array([[0.0, 0, 0, sign, 1, 1, 0, 1]])
+        order = [[int(call_certain_order(mesh, ray, i, j)) for j in range(6)] for i in range(6)]
+        want = [[0 if i == j or {i, j} == {0, 2} else UNKNOWN_ORDER for j in range(6)] for i in range(6)]
+        if sign:
+            want[4][5], want[5][4] = -sign, sign
+        assert order == want
 
 
 # Many rays in a mesh: streams

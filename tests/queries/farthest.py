@@ -20,7 +20,7 @@ from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
-from raybox.primitives.table import first_contacts, intersect, tie, tie_is_certain
+from raybox.primitives.table import certain_order, first_contacts, intersect, tie
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.merge import (
     PartHits,
@@ -93,7 +93,7 @@ def _record(recorder: FarthestRecorder, job: Any, workspace: Any, count: int) ->
         elif not pairs.high[p] < times[r, 0]:
             # Float64 cannot order these two hits: they tie for certain, or the exact fallback decides.
             at_start = both_at_range_start((pairs.low[p], pairs.high[p]), (times[r, 0], times[r, 1]))
-            if at_start or tie_is_certain(job.rows, workspace.rays64, whole(r), whole(i), whole(j)):
+            if at_start or certain_order(job.rows, workspace.rays64, whole(r), whole(i), whole(j)) == 0:
                 state[r, RESULT] = smaller(i, j)
                 times[r, 0] = larger(pairs.low[p], times[r, 0])
                 times[r, 1] = smaller(pairs.high[p], times[r, 1])

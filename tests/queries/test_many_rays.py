@@ -377,7 +377,7 @@ CAST = {
     "sparse": sparse,
 }
 WORK = {
-    ("nearest", "crowd"): (132_708, 5395, 11),
+    ("nearest", "crowd"): (132_708, 5395, 9),
     ("occluded", "crowd"): (131_009, 5594, 7),
     ("count", "crowd"): (292_713, 1775, 19),
     ("first", "crowd"): (250_717, 2295, 18_772),
@@ -387,7 +387,7 @@ WORK = {
     ("count", "camera"): (74_807, 56, 1),
     ("first", "camera"): (70_970, 85, 5053),
     ("all", "camera"): (74_807, 56, 1),
-    ("nearest", "sparse"): (69_332, 23_837, 105),
+    ("nearest", "sparse"): (69_332, 23_837, 91),
     ("occluded", "sparse"): (72_062, 11_642, 5),
     ("count", "sparse"): (234_249, 21_036, 24),
     ("first", "sparse"): (127_437, 27_926, 23_724),

@@ -29,6 +29,12 @@ def tame(x: float) -> bool:
 
 
 @device
+def order_of(p: float, q: float) -> int:
+    """Return the order of two floats: -1, 0 or 1."""
+    return int(p > q) - int(p < q)
+
+
+@device
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """Return (s, e) with s = fl(a + b) and s + e = a + b exactly."""
     s = a + b

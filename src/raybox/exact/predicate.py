@@ -10,7 +10,8 @@ Three steps, each taken only where the one before leaves the order undecided:
 1. *Filter*. ``q = fl(fl(p - o) / d)`` carries two roundings: relative error below 2^-52, and
    2^-1074 where it underflows. Times whose difference exceeds both errors are ordered as their q.
 2. *Products*. Where p - o is exact, (p1 - o1) d2 against (p2 - o2) d1 is one comparison of two
-   exact products, head first (rounding is monotone), then tail.
+   exact products, head first (rounding is monotone), then tail. Elsewhere the sign of their difference
+   in double-double, if its bound proves it or nothing was rounded.
 3. *Big integers* (`raybox.exact.bigint`): exact for all floats.
 
 Reported times are the exact ones rounded once, to the nearest float, ties to even. Rounding is monotone:
@@ -21,6 +22,7 @@ import math
 
 from raybox.compiler.decorators import device
 from raybox.exact.bigint import big_order, big_time
+from raybox.exact.double_double import DD, lift, mul, signed, sub, tame3
 from raybox.exact.error_free import tame, two_prod, two_sum
 
 _FILTER = 2.0**-51  # twice the relative error of a quotient
@@ -65,6 +67,10 @@ def _order_exact(p1: float, o1: float, d1: float, p2: float, o2: float, d2: floa
         head2, tail2 = two_prod(s2, d1)
         difference = sign(head1 - head2) if head1 != head2 else sign(tail1 - tail2)
         return difference * sign(d1) * sign(d2)
+    if tame3((p1, o1, d1)) and tame3((p2, o2, d2)):
+        rest = sub(mul(DD(s1, e1, 0.0), lift(d2)), mul(DD(s2, e2, 0.0), lift(d1)))
+        if signed(rest):
+            return sign(rest.head) * sign(d1) * sign(d2)
     return big_order(p1, o1, d1, p2, o2, d2)
 
 

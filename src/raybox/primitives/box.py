@@ -6,6 +6,7 @@ the near face's time to the far face's. It hits the box if these ranges and its 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +16,25 @@ from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
 from raybox.geometry import BoxRows
 from raybox.primitives.box_lengths import write_lengths
-from raybox.primitives.box_planes import entry_times, tie_is_certain
+from raybox.primitives.box_planes import certain_order, entry_times, plane_order
 from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import Mover, Ray, extent
 from raybox.validation import Floats
 
 __all__ = [
     "bounds",
+    "certain_order",
     "classify",
     "entry",
     "entry_times",
     "first_contacts",
+    "hits",
     "intersect",
     "normal",
+    "plane_order",
     "prefetch_rows",
     "span",
     "tie",
-    "tie_is_certain",
     "weights",
     "write_lengths",
 ]
@@ -93,9 +96,17 @@ def _up(t: float) -> float:
     return max(t * (1.0 - _PAD), t * (1.0 + _PAD)) + _UNDERFLOW
 
 
+class _SlabTimes(NamedTuple):
+    """Where a line enters and leaves three slabs, rounded."""
+
+    near: Vector3
+    far: Vector3
+    bounded: bool  # whether `_down` and `_up` bound the exact times: no finite one overflows
+
+
 @device
-def _hits_exact(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> bool:
-    """Return whether the slabs and the range have a time in common, exactly."""
+def _hits_exact(lower: Vector3, upper: Vector3, ray: Ray | Mover, times: _SlabTimes) -> bool:
+    """Return whether the slabs and the range have a time in common: exactly, where bounds cannot tell."""
     d = ray.direction
     for i in range(3):
         if d[i] == 0.0:
@@ -106,17 +117,23 @@ def _hits_exact(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> bool:
         first, last = _starts(ray, i)
         if near == far and math.isinf(near):
             return False  # both faces at the same infinity: no point at all
-        if (
-            order(near, first, d[i], ray.t_max, 0.0, 1.0) > 0
-            or order(ray.t_min, 0.0, 1.0, far, last, d[i]) > 0
-        ):
+        if not _is_before(times, i, ray.t_max) and order(near, first, d[i], ray.t_max, 0.0, 1.0) > 0:
+            return False
+        early = times.bounded and ray.t_min < _down(times.far[i])
+        if not early and order(ray.t_min, 0.0, 1.0, far, last, d[i]) > 0:
             return False
         for j in range(3):
-            if j != i and d[j] != 0.0:
+            if j != i and d[j] != 0.0 and not _is_before(times, i, _down(times.far[j])):
                 other = _faces(lower[j], upper[j], d[j])[1]
                 if order(near, first, d[i], other, _starts(ray, j)[1], d[j]) > 0:
                     return False
     return True
+
+
+@device
+def _is_before(times: _SlabTimes, axis: int, limit: float) -> bool:
+    """Return whether a slab is entered before a time for certain."""
+    return times.bounded and _up(times.near[axis]) < limit
 
 
 @device
@@ -170,31 +187,40 @@ def intersect(boxes: BoxRows, ray: Ray | Mover, i: int) -> tuple[bool, float]:
     return intersect_corners(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
 
 
+@device
+def hits(boxes: BoxRows, ray: Ray | Mover, i: int) -> bool:
+    """Return whether a ray hits box i; the ray's range is not empty."""
+    return _hits(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)[0]
+
+
 @inlined
-def intersect_corners(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[bool, float]:
-    """Return (hit, first contact rounded once) of the box with these corners."""
-    d = ray.direction
+def _hits(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[bool, _SlabTimes]:
+    """Return whether a ray hits the box with these corners, and its slab times."""
     near0, far0 = _slab(lower[0], upper[0], ray, 0)
     near1, far1 = _slab(lower[1], upper[1], ray, 1)
     near2, far2 = _slab(lower[2], upper[2], ray, 2)
-    near = max(near0, near1, near2)
-    start = max(near, ray.t_min)
+    start = max(near0, near1, near2, ray.t_min)
     stop = min(far0, far1, far2, ray.t_max)
     widest = max(abs(near0), abs(near1), abs(near2), abs(far0), abs(far1), abs(far2))
-    overflows = widest > _HUGE and _overflows(lower, upper, ray)
-    if _down(start) > _up(stop) and not overflows:
-        return False, np.inf
-    if (overflows or not _up(start) < _down(stop)) and not _hits_exact(lower, upper, ray):
+    bounded = not (widest > _HUGE and _overflows(lower, upper, ray))
+    times = _SlabTimes((near0, near1, near2), (far0, far1, far2), bounded)
+    if bounded and _down(start) > _up(stop):
+        return False, times
+    return (bounded and _up(start) < _down(stop)) or _hits_exact(lower, upper, ray, times), times
+
+
+@inlined
+def intersect_corners(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[bool, float]:
+    """Return `intersect` of the box with these corners."""
+    hit, times = _hits(lower, upper, ray)
+    if not hit:
         return False, np.inf
     # rounding is monotone: the greatest rounded time is the greatest time, rounded
-    t = ray.t_min
-    bound = max(_down(near), ray.t_min)
-    if d[0] != 0.0 and (overflows or _up(near0) >= bound):
-        t = max(t, time(_faces(lower[0], upper[0], d[0])[0], _starts(ray, 0)[0], d[0]))
-    if d[1] != 0.0 and (overflows or _up(near1) >= bound):
-        t = max(t, time(_faces(lower[1], upper[1], d[1])[0], _starts(ray, 1)[0], d[1]))
-    if d[2] != 0.0 and (overflows or _up(near2) >= bound):
-        t = max(t, time(_faces(lower[2], upper[2], d[2])[0], _starts(ray, 2)[0], d[2]))
+    d, near, t = ray.direction, times.near, ray.t_min
+    bound = max(_down(max(near[0], near[1], near[2])), ray.t_min)
+    for k in range(3):
+        if d[k] != 0.0 and (not times.bounded or _up(near[k]) >= bound):
+            t = max(t, time(_faces(lower[k], upper[k], d[k])[0], _starts(ray, k)[0], d[k]))
     return True, t
 
 
@@ -250,11 +276,7 @@ def span_corners(lower: Vector3, upper: Vector3, ray: Ray | Mover) -> tuple[floa
 def against(axis: int, d: float) -> Vector3:
     """Return the outward normal of the face of this axis that a direction enters by."""
     outward = -1.0 if d > 0.0 else 1.0
-    return (
-        outward if axis == 0 else 0.0,
-        outward if axis == 1 else 0.0,
-        outward if axis == 2 else 0.0,
-    )
+    return outward if axis == 0 else 0.0, outward if axis == 1 else 0.0, outward if axis == 2 else 0.0
 
 
 @device

@@ -12,8 +12,10 @@ from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory, loop
+from raybox.exact.error_free import order_of
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
+from raybox.primitives.status import UNKNOWN_ORDER
 from raybox.validation import Floats
 
 _UPPER = 3  # the first plane that is an upper one
@@ -44,11 +46,29 @@ def _entry_times(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number
 def _planes(b: Builder, boxes: Fields, pairs: Fields, at: Scalar) -> tuple[Lanes, Lanes, Lanes]:
     """Return the places of eight planes, from the first lower corner on; their axes; where there is none."""
     primitives, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
+    offsets, axes, within = _plane_offsets(b, boxes, planes)
+    return primitives * 3 + offsets, axes, within
+
+
+def _plane_offsets(b: Builder, boxes: Fields, planes: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """Return how far planes of these numbers are from lower corners; their axes; which are none."""
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
-    apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), LANES)
+    apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), planes.count)
     above, within = planes >= _UPPER, planes >= _WITHIN
     axes = within.choose(0, above.choose(planes - _UPPER, planes))
-    return primitives * 3 + axes + above.choose(apart, 0), axes, within
+    return axes + above.choose(apart, 0), axes, within
+
+
+def plane_order(b: Builder, boxes: Fields, one: Lanes, other: Lanes, planes: Lanes) -> Lanes:
+    """Return which rays enter one box first, or at the same time if its index is lower.
+
+    They enter both boxes by planes of the same number, or start inside of both (6).
+    """
+    planes = planes.to(I64)
+    offsets, _, within = _plane_offsets(b, boxes, planes)
+    p, q = (boxes.lower.pick(box.to(I64) * 3 + offsets) for box in (one, other))
+    earlier = (planes >= _UPPER).choose(p > q, p < q) & ~within
+    return earlier | ((p.equals(q) | within) & (one < other))
 
 
 @inlined
@@ -65,18 +85,18 @@ def entry_times(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> Non
 
 
 @device
-def tie_is_certain(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> bool:
-    """Return whether a ray enters two boxes by one plane, for certain.
+def certain_order(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> int:
+    """Return the order of the planes by which a ray enters two boxes, if these have one axis for certain.
 
     exact: rows of rays, see `raybox.traversal.ray_setup`. Most ties are of this kind (walls in line, cells of
     a grid), so exact arithmetic is rarely needed.
     """
     axis = _entry_axis(boxes, exact, r, i)
     if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
-        return False
+        return UNKNOWN_ORDER
     if exact[r, 3 + axis] < 0.0:
-        return bool(boxes.upper[i, axis] == boxes.upper[j, axis])
-    return bool(boxes.lower[i, axis] == boxes.lower[j, axis])
+        return order_of(boxes.upper[j, axis], boxes.upper[i, axis])
+    return order_of(boxes.lower[i, axis], boxes.lower[j, axis])
 
 
 @device

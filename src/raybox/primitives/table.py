@@ -9,6 +9,7 @@ from typing import Any
 
 from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
 from raybox.compiler.intrinsics import Fields
+from raybox.compiler.simd import Builder, Lanes
 from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
 from raybox.primitives import box, exact_table, grid, instance, plane, triangle
@@ -66,11 +67,26 @@ def fills_boxes(rows: Rows | Fields) -> bool:
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
 
 
+def plane_order(b: Builder, rows: Fields, one: Lanes, other: Lanes, planes: Lanes) -> Lanes:
+    """Return which rays enter one primitive first, by planes of the same number: see `box_planes`."""
+    return TABLE[rows.__class__].plane_order(b, rows, one, other, planes)
+
+
+def has_planes(rows: Fields) -> bool:
+    """Return whether primitives are compared by the planes by which rays enter them."""
+    return hasattr(TABLE[rows.__class__], "plane_order")
+
+
 def intersect(rows: Rows, ray: AnyRay, i: int) -> tuple[bool, float]:
     """Return (hit, first contact rounded once) of primitive i; the ray's range is not empty.
 
     ray: a `Ray`; for instances, a `raybox.primitives.instance_ray.InstanceRay`.
     """
+    raise NotImplementedError("compiled code only")
+
+
+def hits(rows: Rows, ray: AnyRay, i: int) -> bool:
+    """Return whether a ray hits primitive i; the ray's range is not empty."""
     raise NotImplementedError("compiled code only")
 
 
@@ -102,8 +118,8 @@ def write_lengths(rows: Rows, rays: Any, pairs: Any, span: Any, lengths: Floats)
     raise NotImplementedError("compiled code only")
 
 
-def tie_is_certain(rows: Rows, exact: Floats, r: int, i: int, j: int) -> bool:
-    """Return whether the first contacts with primitives i and j, both hit, are equal for certain."""
+def certain_order(rows: Rows, exact: Floats, r: int, i: int, j: int) -> int:
+    """Return the order of first contacts with primitives i and j, both hit, or `UNKNOWN_ORDER`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -138,6 +154,11 @@ def _nothing(_rows: Rows, _k: int) -> None:
 
 
 @device
+def _hits(rows: Rows, ray: AnyRay, i: int) -> bool:
+    return intersect(rows, ray, i)[0]
+
+
+@device
 def _no_times(_rows: Rows, _exact: Floats, _pairs: Pairs, _number: int) -> None:
     pass
 
@@ -155,6 +176,7 @@ def _entry_times(module: ModuleType) -> Any:
 
 dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
+dispatch(hits, lambda kind: getattr(TABLE[kind], "hits", _hits) if kind in TABLE else None)
 dispatch_named(
     (
         intersect,
@@ -162,7 +184,7 @@ dispatch_named(
         classify,
         first_contacts,
         write_lengths,
-        tie_is_certain,
+        certain_order,
         tie,
         span,
         normal,

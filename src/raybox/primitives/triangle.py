@@ -19,15 +19,18 @@ from raybox.compiler.intrinsics import prefetch
 from raybox.exact import bigint, double_double
 from raybox.exact.bigint import Big, beyond, ratio, ratio_order
 from raybox.exact.double_double import DD, Vector3
+from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
 from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import Ray
+from raybox.primitives.status import UNKNOWN_ORDER
 from raybox.primitives.triangle_simd import classify, first_contacts
 from raybox.validation import Floats
 
 __all__ = [
     "bounds",
+    "certain_order",
     "classify",
     "first_contacts",
     "intersect",
@@ -35,7 +38,6 @@ __all__ = [
     "prefetch_rows",
     "span",
     "tie",
-    "tie_is_certain",
     "weights",
 ]
 
@@ -63,12 +65,24 @@ def prefetch_rows(mesh: TriangleRows, i: int) -> None:
 
 
 @device
-def tie_is_certain(mesh: TriangleRows, _exact: Floats, _r: int, i: int, j: int) -> bool:
-    """Return whether two triangles have the same corners."""
-    same = True
-    for k in range(3):
-        same = same and _point(mesh, i, k) == _point(mesh, j, k)
-    return same
+def certain_order(mesh: TriangleRows, exact: Floats, r: int, i: int, j: int) -> int:
+    """Return the order of two triangles that have the same corners, or planes across the same axis."""
+    return _plane_order(mesh, (exact[r, 3], exact[r, 4], exact[r, 5]), i, j)
+
+
+@device
+def _plane_order(mesh: TriangleRows, d: Vector3, i: int, j: int) -> int:
+    """Return the order of times as the planes of two triangles prove it, or `UNKNOWN_ORDER`."""
+    same = _point(mesh, i, 0) == _point(mesh, j, 0) and _point(mesh, i, 1) == _point(mesh, j, 1)
+    if same and _point(mesh, i, 2) == _point(mesh, j, 2):
+        return 0
+    for axis in range(3):
+        p, q, across = mesh.corners[i, 0, axis], mesh.corners[j, 0, axis], d[axis] != 0.0
+        for k in range(1, 3):
+            across = across and mesh.corners[i, k, axis] == p and mesh.corners[j, k, axis] == q
+        if across:
+            return order_of(p, q) if d[axis] > 0.0 else order_of(q, p)
+    return UNKNOWN_ORDER
 
 
 @device
@@ -213,7 +227,8 @@ def _is_time_of(mesh: TriangleRows, ray: Ray, i: int, t: float) -> bool:
 @device
 def tie(mesh: TriangleRows, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of triangles i and j, both hit, exactly: -1, 0 or 1."""
-    return _tie_exact(mesh, ray, i, j)
+    order = _plane_order(mesh, ray.direction, i, j)
+    return _tie_exact(mesh, ray, i, j) if order == UNKNOWN_ORDER else order
 
 
 @allocating

@@ -16,7 +16,7 @@ from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
-from raybox.primitives.table import intersect
+from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
@@ -159,7 +159,7 @@ def _start(recorder: ExactOccluded, k: int) -> ExactOccluded:
 
 @inlined
 def _resolve(recorder: ExactOccluded, rows: Rows, ray: Ray, i: int) -> float:
-    if intersect(rows, ray, i)[0]:
+    if hits(rows, ray, i):
         recorder.hit[0] = True
         return np.nan
     return np.inf

@@ -29,9 +29,10 @@ class CertainHits:
     records_most = False  # whether most boxes are recorded: a branch past the lists then saves 5 to 9 %
 
     def __init__(
-        self, b: Builder, recorder: Fields, workspace: Fields, rays: RayVector, slots: Slots
+        self, b: Builder, recorder: Fields, rows: Fields, workspace: Fields, rays: RayVector, slots: Slots
     ) -> None:
-        self.b, self.recorder, self.workspace, self.rays, self.slots = b, recorder, workspace, rays, slots
+        self.b, self.recorder, self.rows, self.workspace = b, recorder, rows, workspace
+        self.rays, self.slots = rays, slots
 
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Record the rays that hit a slot's box for certain; return the others that may hit it."""
@@ -64,7 +65,7 @@ def _intersection(certain_hits: type[CertainHits]) -> Any:
     ) -> None:
         # a ray that hits the box of another primitive may miss the primitive
         chosen = certain_hits if certain_hits is CertainHits or fills_boxes(job.rows) else CertainHits
-        make = partial(chosen, b, recorder, workspace)
+        make = partial(chosen, b, recorder, job.rows, workspace)
         intersect_lists_with(make, b, (recorder, job.tree.nodes), workspace, node, span)
 
     @device

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,18 @@ def clip(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, stop: La
     """
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for axis in range(2, -1, -1):
-        first, last = planes(axis)
-        near = greater(multiply_add(first, slabs.steep[axis], slabs.near[axis]), near)
-        far = lesser(multiply_add(last, slabs.flat[axis], slabs.far[axis]), far)
+        first, last = slab_times(planes, slabs, axis)
+        near, far = greater(first, near), lesser(last, far)
     return near, lesser(far, stop)
+
+
+def slab_times(
+    planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, axis: int
+) -> tuple[Lanes, Lanes]:
+    """Return when lines enter and leave the slabs of boxes on one axis."""
+    first, last = planes(axis)
+    near = multiply_add(first, slabs.steep[axis], slabs.near[axis])
+    return near, multiply_add(last, slabs.flat[axis], slabs.far[axis])
 
 
 def valid(b: Builder, at: Scalar, number: Scalar, count: int = LANES) -> Lanes:
@@ -116,11 +125,15 @@ class RayVector:
 
     def intersect_slots(self, slots: Slots, slot: Scalar) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; those that may hit it enter first."""
+        return clip(partial(self._planes_of, slots, slot), self.coefficients, self.stop.lanes)
 
-        def planes_of(axis: int) -> list[Lanes]:
-            return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
+    def slab_times(self, slots: Slots, slot: Scalar) -> list[tuple[Lanes, Lanes]]:
+        """Return when the lines enter and leave the slabs of a slot's box, axis by axis."""
+        planes = partial(self._planes_of, slots, slot)
+        return [slab_times(planes, self.coefficients, axis) for axis in range(3)]
 
-        return clip(planes_of, self.coefficients, self.stop.lanes)
+    def _planes_of(self, slots: Slots, slot: Scalar, axis: int) -> list[Lanes]:
+        return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
     def enlist(self, workspace: Fields, slots: Slots, slot: Scalar, near: Lanes | None, some: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""

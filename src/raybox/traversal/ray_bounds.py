@@ -19,6 +19,7 @@ from raybox.traversal.ray_setup import CENTER, HIGH, LOW, REACH, SCALE
 
 SINGLE = 2.0**-22  # four times what float32 rounds off
 _ROUGH = 2.0**-21
+_BEFORE = 2.0**-12  # rays begin so long before they enter the bounds: what they hit there, they enter later
 _STEADY = 2.0**-64  # direction parts below this share of the largest, but not 0, cannot be packed
 _STILL = 2.0**-100  # what 0 is taken for
 _NEAR = 2.0**26  # rays that stand still on an axis can be packed from here,
@@ -82,8 +83,8 @@ def clip_rays(b: Builder, given: Float64Rays, frame: Fields) -> ClippedRays:
 
     first, last = ((t * scaled.unit).to(F32) for t in (given.t_min, given.t_max))
     last = (moves[0] | moves[1] | moves[2]).choose(last, first)  # a point is the same at all times
-    start, stop, beside = _clip(numbers, (place, inverse, moves), (first, last))
-    lost = sound & (beside | (start > stop))
+    start, stop, misses = _clip(numbers, (place, inverse, moves), (first, last))
+    lost = sound & misses
     near = (farthest < _NEAR) & ((stop - start < _LONG) | (slowest >= 0.5))
     tame = sound & (start.magnitude() < FAR) & (stop > -FAR) & (near | moves[0] & moves[1] & moves[2])
     alive = (given.t_min <= given.t_max) & ~lost
@@ -119,12 +120,12 @@ def _scale_direction(b: Builder, d: list[Lanes], exponent: Scalar) -> _ScaledDir
 def _clip(
     numbers: Memory, rays: tuple[list[Lanes], list[Lanes], list[Lanes]], ends: tuple[Lanes, Lanes]
 ) -> tuple[Lanes, Lanes, Lanes]:
-    """Clip ranges to the bounds of all boxes, outward; return also which rays stand still beside them.
+    """Clip ranges to the bounds of all boxes, outward; return also which rays miss these bounds.
 
     What is too large for float32 ends at `FAR`.
     """
     b, count = ends[0].b, ends[0].count
-    start = lesser(ends[0], constant(b, F32, count, FAR))
+    begin = start = lesser(ends[0], constant(b, F32, count, FAR))
     stop = greater(ends[1], constant(b, F32, count, -FAR))
     room = constant(b, F32, count, 0.0)
     for k, (place, inverse, moves) in enumerate(zip(*rays, strict=True)):
@@ -135,5 +136,10 @@ def _clip(
         start = greater(moves.choose(lesser(one, other), -np.inf), start)
         stop = lesser(moves.choose(greater(one, other), np.inf), stop)
         room = lesser(moves.choose(0.0, lesser(above, -below)), room)
-    start = start - start.magnitude() * _ROUGH - NUDGE
-    return start, stop + stop.magnitude() * _ROUGH + NUDGE, room < 0.0
+    stop = stop + stop.magnitude() * _ROUGH + NUDGE
+    misses = (room < 0.0) | (_outward(start) > stop)
+    return _outward(greater(start - _BEFORE, begin)), stop, misses
+
+
+def _outward(start: Lanes) -> Lanes:
+    return start - start.magnitude() * _ROUGH - NUDGE

@@ -19,8 +19,8 @@ from raybox.bvh.build import build as build_tree
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
 from raybox.compiler.simd import Lanes, Scalar
+from raybox.queries.nearest.certain import CertainNearest
 from raybox.queries.nearest.query import PER_RAY, NearestResults
-from raybox.queries.nearest.stream import CertainNearest
 from raybox.queries.per_ray import never
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job

@@ -15,7 +15,7 @@ from raybox.compiler.simd_arrays import Register, loop
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
-from raybox.primitives.table import first_contacts, tie_is_certain
+from raybox.primitives.table import certain_order, first_contacts
 from raybox.queries.all_hits.recorder import PACKED, SORTED, AllHitsRecorder
 from raybox.queries.hit_pairs import PAIRS
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
@@ -83,12 +83,12 @@ def _write_row(
 
 @inlined
 def _may_tie(rows: Rows, hits: HitArrays, first: int, stop: int, ray: tuple[Floats, int]) -> bool:
-    """Return whether two sorted hits may have the same time but for rounding, and are no certain tie."""
+    """Return whether two sorted hits may have the same time but for rounding, in no certain order."""
     rays64, r = ray
     for c in range(first + 1, stop):
         i, j = whole(hits.index[c]), whole(hits.index[c - 1])
         equal = hits.t[c] == hits.t[c - 1] and hits.t[c] != rays64[r, T_MIN]
-        if equal and not tie_is_certain(rows, rays64, whole(r), i, j):
+        if equal and certain_order(rows, rays64, whole(r), i, j) not in (0, 1):
             return True
     return False
 

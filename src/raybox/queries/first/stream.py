@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.struct_ref import struct
-from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
-from raybox.primitives.table import first_contacts, tie_is_certain
+from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX, UNKNOWN_ORDER
+from raybox.primitives.table import certain_order, first_contacts
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import RESULT
@@ -68,9 +68,10 @@ def _place_of(
         if not pairs.high[p] < low:
             i, j = whole(pairs.item[p]), whole(recorder.item[r, place - 1])
             tied = both_at_range_start((pairs.low[p], pairs.high[p]), (low, high))
-            if not tied and not tie_is_certain(job.rows, workspace.rays64, whole(r), i, j):
+            order = 0 if tied else certain_order(job.rows, workspace.rays64, whole(r), i, j)
+            if order == UNKNOWN_ORDER:
                 return -1
-            if i > j:
+            if order > 0 or (order == 0 and i > j):
                 return place
         place -= 1
     return place
