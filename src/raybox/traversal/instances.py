@@ -62,7 +62,9 @@ def _range(rows: InstanceRows, ray: InstanceRay, limit: float) -> tuple[float, f
 @inlined
 def _error(origin_error: float, direction_error: float, longest: float) -> float:
     """Return how far a ray may be from its image on one axis, up to a time of this size."""
-    return (origin_error + direction_error * longest) * _MORE if direction_error != 0.0 else origin_error
+    if direction_error == 0.0:
+        return origin_error
+    return (origin_error + direction_error * longest) * _MORE + _TINY  # a small product may have been lost
 
 
 @inlined
