@@ -6,6 +6,7 @@ kernels too. Both round the exact time once, so they return the same bits.
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Triangle
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
-_NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
+_NEAR_OVERFLOW, _EVEN, _NARROW = 2.0**1000, 2.0**-400, 2.0**-40
 NO_WEIGHTS = (np.nan, np.nan)
 
 Points = Sequence[Vector]
@@ -156,15 +157,24 @@ def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
     factor = 0.5 if sizes.max(initial=0.0) >= _NEAR_OVERFLOW else 1.0
     a, b, c = factor * corners
     ab, ac = b - a, c - a
-    if (factor < 1.0 and sizes.min() <= 1.0 / _NEAR_OVERFLOW) or not (_is_even(ab) and _is_even(ac)):
-        return unit(np.array(definition.triangle_normal(*corners.tolist())))
-    return unit(np.array(definition.triangle_normal((0.0, 0.0, 0.0), unit(ab).tolist(), unit(ac).tolist())))
+    if (factor == 1.0 or sizes.min() > 1.0 / _NEAR_OVERFLOW) and _is_even(ab) and _is_even(ac):
+        cross = _cross(unit(ab), unit(ac))
+        if np.abs(cross).max() > _NARROW:
+            return unit(cross)
+    return unit(np.array(definition.triangle_normal(*corners.tolist())))
+
+
+def _cross(p: Floats, q: Floats) -> Floats:
+    """Return p x q, each part rounded once."""
+    a, b, c = map(Fraction, p.tolist())
+    x, y, z = map(Fraction, q.tolist())
+    return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
 
 
 def _is_even(vector: Floats) -> bool:
     """Return whether neither quotients of its parts nor products of these underflow."""
     sizes = np.abs(vector)
-    return bool(((sizes == 0.0) | (sizes >= sizes.max() * 2.0**-400)).all())
+    return bool(((sizes == 0.0) | (sizes >= sizes.max() * _EVEN)).all())
 
 
 # Instances: the ray and the points of the inner primitive are transformed to the instance's coordinates.

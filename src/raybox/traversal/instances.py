@@ -29,7 +29,7 @@ from raybox.traversal.single import (
     push_root,
     traverse_tree,
 )
-from raybox.traversal.single_ray_setup import RaySlabs, make_ray_slabs
+from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -79,7 +79,9 @@ def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorde
     x = _error(ray.origin_error[0], ray.direction_error[0], longest) if ray.bounded else np.inf
     y = _error(ray.origin_error[1], ray.direction_error[1], longest) if ray.bounded else np.inf
     z = _error(ray.origin_error[2], ray.direction_error[2], longest) if ray.bounded else np.inf
-    local = Ray(ray.local_origin, ray.local_direction, begin, end)
+    # numbers of an unbounded ray may have overflowed: one that stands still, as wide as space, hits every box
+    origin, direction = (ray.local_origin, ray.local_direction) if ray.bounded else (SHARP, SHARP)
+    local = Ray(origin, direction, begin, end)
     hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))
     if not hit:
         return np.inf
