@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import by_membership, rounded
-from raybox.exact import definition
+from raybox.exact import definition, paths
 from raybox.exact.definition import Crossing, Ray1
 from test_definition import TINY, boxes, define_box, rays, same
 
@@ -140,19 +140,19 @@ def test_contact_is_the_point_at_the_exact_time(data):
         t = 0 if abs(met.t) == inf else Fraction(met.t)
         line = zip(ray.origin, ray.direction, strict=True)
         expected = tuple(rounded(Fraction(o) + t * Fraction(d)) for o, d in line)
-    assert definition.contact(ray, lower, upper) == expected
+    assert paths.contact(ray, lower, upper) == expected
 
 
 def test_contact_at_infinity():
     everywhere = (-inf, -inf), (inf, inf)
-    assert definition.contact(Ray1((1.0, 2.0), (0.0, 0.0), -inf), *everywhere) == (1.0, 2.0)
-    assert definition.contact(Ray1((1.0, 2.0), (0.0, 1.0), -inf), *everywhere) is None
-    assert definition.contact(Ray1((1.0, 2.0), (0.0, 1.0)), (5.0, 5.0), (6.0, 6.0)) is None
+    assert paths.contact(Ray1((1.0, 2.0), (0.0, 0.0), -inf), *everywhere) == (1.0, 2.0)
+    assert paths.contact(Ray1((1.0, 2.0), (0.0, 1.0), -inf), *everywhere) is None
+    assert paths.contact(Ray1((1.0, 2.0), (0.0, 1.0)), (5.0, 5.0), (6.0, 6.0)) is None
 
 
 def test_contact_lies_on_the_face_where_o_plus_t_d_does_not():
     ray, lower, upper = Ray1((0.1, 0.2), (0.7, 0.0), -inf), (-1 / 3, 0.0), (1.0, 1.0)
-    assert definition.contact(ray, lower, upper) == (-1 / 3, 0.2)
+    assert paths.contact(ray, lower, upper) == (-1 / 3, 0.2)
     assert ray.origin[0] + definition.box(ray, lower, upper).t * ray.direction[0] != -1 / 3
 
 

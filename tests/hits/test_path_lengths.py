@@ -68,14 +68,14 @@ def test_compiled_code_and_python_return_the_same_bits(paths, limited):
     t_min, t_max = (middle, far) if limited else (endless, -endless)
     rays = RayRows(np.zeros((PATHS, 3)), directions, t_min, t_max)
     write_lengths(rays, ray_of, near, far, lengths)
-    at_once = path_lengths(rays, ray_of, near, far)
+    at_once = path_lengths(rays, ray_of, near, far).lengths
     np.testing.assert_array_equal(lengths.view(np.int64), at_once.view(np.int64))
     begin = np.maximum(near, middle) if limited else near
     wanted = [
         path_length(*path) for path in zip(*(x.tolist() for x in (begin, far, directions)), strict=True)
     ]
     np.testing.assert_array_equal(lengths, wanted)
-    one_by_one = [path_lengths(rays, ray_of[[k]], near[[k]], far[[k]])[0] for k in range(PATHS)]
+    one_by_one = [path_lengths(rays, ray_of[[k]], near[[k]], far[[k]]).lengths[0] for k in range(PATHS)]
     np.testing.assert_array_equal(lengths.view(np.int64), np.array(one_by_one).view(np.int64))
 
 

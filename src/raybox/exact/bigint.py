@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from raybox.compiler.decorators import allocating, apart, device
 from raybox.compiler.runtime import zero_words
+from raybox.exact.double_double import Vector3
 
 Limbs: TypeAlias = NDArray[np.uint64]
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
+_ONE = np.uint64(1)
 
 
 class Big(NamedTuple):
@@ -30,6 +32,9 @@ class Big(NamedTuple):
     sign: int
     limbs: Limbs
     exponent: int
+
+
+Big3: TypeAlias = tuple[Big, Big, Big]
 
 
 @allocating
@@ -152,6 +157,12 @@ def difference(p: float, o: float) -> Big:
 
 
 @allocating
+def difference3(p: Vector3, o: Vector3) -> Big3:
+    """Return p - o of two vectors of finite floats, exactly."""
+    return difference(p[0], o[0]), difference(p[1], o[1]), difference(p[2], o[2])
+
+
+@allocating
 def leading(x: Big) -> tuple[float, int]:
     """Return (m, e) with x = m * 2^e to 50 bits or more.
 
@@ -166,6 +177,20 @@ def leading(x: Big) -> tuple[float, int]:
     for k in range(top, top - 3, -1):
         head = head * 4294967296.0 + (np.float64(x.limbs[k]) if k >= 0 else 0.0)
     return x.sign * head, x.exponent + 32 * (top - 2)
+
+
+@allocating
+def power_above(x: Big) -> int:
+    """Return the least n with abs(x) < 2^n; far below any other number's for zero."""
+    if x.sign == 0:
+        return -(1 << 30)
+    top = x.limbs.size - 1
+    while x.limbs[top] == 0:
+        top -= 1
+    bits, limb = 0, x.limbs[top]
+    while limb > 0:
+        bits, limb = bits + 1, limb >> _ONE
+    return bits + x.exponent + 32 * top
 
 
 @allocating

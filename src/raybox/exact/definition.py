@@ -57,11 +57,11 @@ def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
     >>> box(Ray1((0.0, 0.0), (2.0, 1.0)), (1.0, 0.0), (4.0, 1.0))
     Crossing(t=0.5, t_enter=0.5, t_exit=1.0, axis=0)
     """
-    span = _span(ray, lower, upper)
+    span = box_span(ray, lower, upper)
     if span is None:
         return None
     enter, leave, axis = span
-    if _before(enter, _ratio(ray.t_min)):
+    if _before(enter, ratio_of(ray.t_min)):
         start = ray.t_min + 0.0  # -0.0 becomes 0.0
         return Crossing(start, rounded(enter), rounded(leave), -1)
     t = rounded(enter)
@@ -83,22 +83,6 @@ def box_order(ray: Ray1, first: tuple[Vector, Vector], second: tuple[Vector, Vec
     if a is None or b is None:
         return (a is None) - (b is None)
     return _before(b, a) - _before(a, b)
-
-
-def contact(ray: Ray1, lower: Vector, upper: Vector) -> Vector | None:
-    """Return the point of first contact with a box, each coordinate rounded once.
-
-    None for a miss, and where the contact is at infinity.
-
-    Examples
-    --------
-    >>> contact(Ray1((0.0, 0.0), (3.0, 1.0)), (0.1, 0.0), (1.0, 1.0))
-    (0.1, 0.03333333333333333)
-    """
-    time = box_time(ray, lower, upper)
-    if time is None or time[1] == 0:
-        return None if time is None or any(ray.direction) else ray.origin
-    return tuple(_moved(o, d, time) for o, d in zip(ray.origin, ray.direction, strict=True))
 
 
 def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Crossing | None:
@@ -134,6 +118,12 @@ def triangle(
     return hit and (_single(hit[0]), rounded(hit[1]), rounded(hit[2]))
 
 
+def triangle_normal(a: Vector, b: Vector, c: Vector) -> tuple[float, float, float]:
+    """Return (b - a) x (c - a) over a power of two, each part rounded once and at most 1."""
+    points, _ = whole((*a, *b, *c))
+    return shrunk(cross(_minus(points[3:6], points[:3]), _minus(points[6:], points[:3])))
+
+
 def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
     """Return the exact time of first contact with a box, or None.
 
@@ -142,10 +132,10 @@ def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
     >>> box_time(Ray1((0.0,), (3.0,)), (1.0,), (2.0,))
     (1, 3)
     """
-    span = _span(ray, lower, upper)
+    span = box_span(ray, lower, upper)
     if span is None:
         return None
-    start = _ratio(ray.t_min)
+    start = ratio_of(ray.t_min)
     return start if _before(span[0], start) else span[0]
 
 
@@ -199,7 +189,7 @@ def _triangle(
     return (time, (u, det), (v, det)) if _in_range(time, ray) else None
 
 
-def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
+def box_span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
     """Return the line's times of entry and exit and the axis of entry, or None."""
     if _is_empty(ray):
         return None
@@ -216,7 +206,7 @@ def _span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] |
             enter, axis = time, k
         if abs(far) != inf and _before(time := _time(far, o, d), leave):
             leave = time
-    if _before(leave, enter) or _before(_ratio(ray.t_max), enter) or _before(leave, _ratio(ray.t_min)):
+    if _before(leave, enter) or _before(ratio_of(ray.t_max), enter) or _before(leave, ratio_of(ray.t_min)):
         return None
     return enter, leave, axis
 
@@ -229,27 +219,21 @@ def _time(plane_at: float, o: float, d: float) -> Ratio:
     return positive_denominator((p * n_scale - n * p_scale) * m_scale, p_scale * n_scale * m)
 
 
-def _moved(o: float, d: float, time: Ratio) -> float:
-    """Return o + time * d, rounded once."""
-    n, n_scale = o.as_integer_ratio()
-    m, m_scale = d.as_integer_ratio()
-    return rounded((n * m_scale * time[1] + m * time[0] * n_scale, n_scale * m_scale * time[1]))
-
-
 def _is_empty(ray: Ray1) -> bool:
     """Return whether no real t is in range; such a ray may contain NaN."""
     return not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf)
 
 
 def _in_range(time: Ratio, ray: Ray1) -> bool:
-    return not (_before(time, _ratio(ray.t_min)) or _before(_ratio(ray.t_max), time))
+    return not (_before(time, ratio_of(ray.t_min)) or _before(ratio_of(ray.t_max), time))
 
 
 def _before(a: Ratio, b: Ratio) -> bool:
     return a[0] * b[1] < b[0] * a[1]
 
 
-def _ratio(t: float) -> Ratio:
+def ratio_of(t: float) -> Ratio:
+    """Return an end of a ray's range as a time."""
     if isinf(t):
         return _PLUS_INFINITY if t > 0.0 else _MINUS_INFINITY
     return t.as_integer_ratio()
@@ -293,3 +277,10 @@ def cross(a: Sequence[int], b: Sequence[int]) -> list[int]:
     """Return the vector product."""
     (ax, ay, az), (bx, by, bz) = a, b
     return [ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]
+
+
+def shrunk(vector: Sequence[int]) -> tuple[float, float, float]:
+    """Return a vector over a power of two, each part rounded once and at most 1."""
+    x, y, z = vector
+    largest = 2 ** max(x.bit_length(), y.bit_length(), z.bit_length())
+    return rounded((x, largest)), rounded((y, largest)), rounded((z, largest))

@@ -9,7 +9,7 @@ integers over det(A) and powers of two. Multiplied by those, all numbers are int
 from collections.abc import Sequence
 from functools import lru_cache
 
-from raybox.exact.definition import Ray1, Vector, cross, dot, positive_denominator, rounded, whole
+from raybox.exact.definition import Ray1, Vector, cross, dot, positive_denominator, rounded, shrunk, whole
 
 Whole = list[int]
 Matrix = tuple[Vector, ...]
@@ -69,9 +69,7 @@ def world_normal(normal: Sequence[float], matrix: Matrix) -> tuple[float, float,
     """
     columns, _, det = _inverted(matrix)
     parts, _ = whole(normal)
-    x, y, z = (dot(parts, column) * (1 if det > 0 else -1) for column in columns)
-    largest = 2 ** max(x.bit_length(), y.bit_length(), z.bit_length())
-    return rounded((x, largest)), rounded((y, largest)), rounded((z, largest))
+    return shrunk([dot(parts, column) * (1 if det > 0 else -1) for column in columns])
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.exact.paths import moved
 from raybox.geometry import ray_input
 from raybox.geometry.ray_constructors import RayConstructors
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
@@ -162,7 +163,7 @@ class Rays(RayConstructors):
         return _made(object.__new__(Rays), *arrays, *ranges)
 
     def at(self, t: Any) -> Floats:
-        """Return the points o + t*d in float64 (two roundings).
+        """Return the points o + t*d in float64 (two roundings; one where t*d alone would overflow).
 
         NaN for infinite t.
 
@@ -192,7 +193,10 @@ class Rays(RayConstructors):
             ) from error
         times[np.isinf(times)] = np.nan
         with np.errstate(invalid="ignore", over="ignore"):
-            return self._origins + times[..., None] * self._directions
+            points: Floats = self._origins + times[..., None] * self._directions
+        if not np.isfinite(points).all():
+            _put_exactly(points, self._origins, self._directions, times[..., None])
+        return points
 
     def rows(self) -> RayRows:
         """Return the arrays for kernels; in 3D without a copy."""
@@ -204,6 +208,17 @@ class Rays(RayConstructors):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._origins, self._directions, self._t_min, self._t_max)
+
+
+def _put_exactly(points: Floats, *terms: Floats) -> None:
+    """Write the points o + t*d that overflowed, rounded once.
+
+    terms: o, d and t, which broadcast to the points.
+    """
+    full = [np.broadcast_to(term, points.shape) for term in terms]
+    lost = np.isinf(points) & np.isfinite(full).all(axis=0)
+    o, d, t = (term[lost].tolist() for term in full)
+    points[lost] = [moved(p, q, s.as_integer_ratio()) for p, q, s in zip(o, d, t, strict=True)]
 
 
 def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:

@@ -15,7 +15,7 @@ from raybox.exact.splitter import SPLITTER
 from raybox.validation import Bools, Floats
 
 _CERTAIN = 2.0**-48  # relative to the sum of absolute terms: more than a determinant's rounding error
-_TINY = 1e-290
+_TAME = 2.0**300  # products of three numbers between it and its inverse neither over- nor underflow
 
 
 def matrices(value: Any, dims: int) -> Floats:
@@ -141,9 +141,11 @@ def _singular(placed: Floats) -> Bools:
         terms = [x[:, a] * (y[:, b] * z[:, c]) for a, b, c in _ORDERS]
         det = terms[0] + terms[1] + terms[2] - terms[3] - terms[4] - terms[5]
         size = sum(np.abs(term) for term in terms)
-        nonzero = np.abs(det) > size * _CERTAIN + _TINY
+        nonzero = np.abs(det) > size * _CERTAIN
+    sizes = np.abs(placed[:, :, :3])
+    tame = ((sizes == 0.0) | ((sizes > 1.0 / _TAME) & (sizes < _TAME))).all(axis=(1, 2))
     bad = np.zeros(len(placed), np.bool_)
-    for k in np.flatnonzero(~nonzero | ~np.isfinite(size)):
+    for k in np.flatnonzero(~(nonzero & tame)):
         bad[k] = is_singular(tuple(map(tuple, placed[k].tolist())))
     return bad
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids
-from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
@@ -129,9 +129,14 @@ class AllHits(HitTables):
         """The length in space of the path inside each box, within the ray's range.
 
         min(t_exit, t_max) - max(t_enter, t_min), times the direction's length: within 0.51 ulp of the exact
-        product (1 below float64's normal numbers), the same bits on every machine.
+        product (1 below float64's normal numbers), the same bits on every machine. Where these times are
+        infinite, or below the normal numbers beside a direction longer than 2**60, they count as they are
+        before rounding, so that every finite length is returned.
         """
-        return frozen(path_lengths(self._source.rays.rows(), self.ray, *self._spans))
+        lengths, lost = path_lengths(self._source.rays.rows(), self.ray, *self._spans)
+        if lost.size:
+            derive_exactly(self._source, self.ray, self._hit_id, "lengths_of", lost, lengths)
+        return frozen(lengths)
 
     @cached_property
     def uv(self) -> Floats:

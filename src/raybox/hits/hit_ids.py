@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, Rays, with_scratch
+from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, with_scratch
+from raybox.hits.path_lengths import write_exactly
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact
 from raybox.validation import Bools, Floats, Ints, freeze
@@ -132,7 +133,8 @@ def spans(source: Source, ray_of: Ints, hit_id: Ints) -> tuple[Floats, Floats]:
 def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) -> None:
     """Write a derived field of hits into `out`; rows of misses are left unchanged.
 
-    loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python.
+    loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python. Or a
+    field of `derive_exactly`.
     """
     if source.picked:
         hit_id = np.where(hit_id < 0, -1, source.positions(hit_id.size))
@@ -148,6 +150,17 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
             array[own] = part
 
 
+def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some: Ints, out: Floats) -> None:
+    """Write a derived field of some hits into `out`, by exact times: those of other hits are kept.
+
+    field: lengths_of or points_of. Primitives without exact times are left unchanged.
+    """
+    part = out[some]
+    own = source._replace(position=source.positions(hit_id.size)[some])
+    derive(own, ray_of[some], hit_id[some], field, part)
+    out[some] = part
+
+
 def _only_rays(rays: Any, ray_of: Ints) -> tuple[Any, Ints]:
     """Return the rays of some hits and their numbers; all rays where kernels read them without a copy."""
     if not isinstance(rays, Rays) or rays.ndim_space == 3 or ray_of.size >= prod(rays.shape):
@@ -157,6 +170,9 @@ def _only_rays(rays: Any, ray_of: Ints) -> tuple[Any, Ints]:
 
 def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
     """Write a derived field for hits of one geometry; hits: numbers of rays and of primitives."""
+    if loop in _EXACT:
+        _EXACT[loop](rays.rows(), rows, hits, *out)
+        return
     ray_of, number = hits
     left: Bools = number >= 0
     if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
@@ -188,4 +204,13 @@ def _set_weights(contact: FirstContact, k: int, out: Floats) -> None:
     out[k] = contact.weights
 
 
+def _write_points(rays: RayRows, rows: Any, hits: tuple[Ints, Ints], points: Floats) -> None:
+    """Write the points of first contact by exact times; those without exact times stay."""
+    for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
+        point = small_batch.contact_point(rows, small_batch.ray_at(rays, ray), number)
+        if point is not None:
+            points[k] = point[: points.shape[1]]
+
+
+_EXACT: dict[str, Any] = {"lengths_of": write_exactly, "points_of": _write_points}
 _WRITERS: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}

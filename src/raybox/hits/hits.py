@@ -8,9 +8,10 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Ids
-from raybox.hits.hit_ids import PrimitiveIds, Source, derive, frozen, restored, spans
+from raybox.geometry import Ids, Rays
+from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
 from raybox.hits.image import Picture, of_depth, of_index, of_normals
+from raybox.hits.path_lengths import MODERATE, NORMAL
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 
@@ -167,7 +168,10 @@ class Hits(HitTables):
 
     @cached_property
     def points(self) -> Floats:
-        """The points o + t d of first contact, shape (..., D), in float64. NaN for a miss."""
+        """The points o + t d of first contact, shape (..., D), in float64. NaN for a miss.
+
+        Where t or t d is beyond float64's range, the exact point, rounded once: finite wherever floats are.
+        """
         rays = self._source.rays
         k = self._ray_of
         t = np.where(self.hit, self._t, np.nan).reshape(-1, 1)
@@ -175,6 +179,9 @@ class Hits(HitTables):
         # a ray of zero direction is its origin, at any t
         with np.errstate(invalid="ignore", over="ignore"):
             points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
+        lost = _lost_points(points, t, directions) if isinstance(rays, Rays) else k[:0]
+        if lost.size:
+            derive_exactly(self._source, k, self._hit_id.reshape(-1), "points_of", lost, points)
         return frozen(points.reshape(*self.shape, rays.ndim_space))
 
     @cached_property
@@ -255,3 +262,17 @@ class Hits(HitTables):
         if kind == "normal":
             return of_normals(self.normals, self.hit).view(Picture)
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
+
+
+def _lost_points(points: Floats, t: Floats, directions: Floats) -> Ints:
+    """Return which points, of rays that hit, rounded times are too large or too small for.
+
+    t: (N, 1); NaN for a miss.
+    """
+    finite = np.isfinite(points)
+    lost = ~(finite.all(axis=1) | np.isnan(t[:, 0])) if finite.sum() < finite.size else np.zeros(len(t), bool)
+    small = np.flatnonzero(np.abs(t) < NORMAL)
+    # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
+    limits = np.where(t[small] == 0.0, MODERATE**8, MODERATE)
+    lost[small] |= (np.abs(directions[small]) > limits).any(axis=1)
+    return np.flatnonzero(lost)

@@ -12,7 +12,7 @@ from raybox.compiler.simd_arrays import Memory, loop
 from raybox.exact.error_free_simd import halves
 from raybox.geometry import RayRows
 from raybox.hits import path_lengths
-from raybox.hits.path_lengths import HIGH, LOW, NEAR_OVERFLOW
+from raybox.hits.path_lengths import HIGH, LOW, MODERATE, NEAR_OVERFLOW, NORMAL
 from raybox.validation import Floats, Ints
 
 LANES = 8
@@ -20,8 +20,12 @@ path_length = inlined(path_lengths.path_length)
 
 
 @entry
-def write_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats, lengths: Floats) -> None:
-    """Write the length of each path from t_enter to t_exit within the range of its ray."""
+def write_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats, lengths: Floats) -> bool:
+    """Write the length of each path from t_enter to t_exit within the range of its ray.
+
+    Return whether the times of some path are beyond float64's range.
+    """
+    some = False
     eights = lengths.size // LANES * LANES
     _write_usual_lengths(rays, ray_of, (t_enter, t_exit), lengths, eights)
     for k in range(lengths.size):
@@ -29,8 +33,11 @@ def write_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats, 
             r = ray_of[k]
             near = max(t_enter[k], rays.t_min[r if rays.t_min.size > 1 else 0])
             far = min(t_exit[k], rays.t_max[r if rays.t_max.size > 1 else 0])
-            d = rays.directions
-            lengths[k] = path_length(near, far, (d[r, 0], d[r, 1], d[r, 2]))
+            x, y, z = rays.directions[r, 0], rays.directions[r, 1], rays.directions[r, 2]
+            lengths[k] = path_length(near, far, (x, y, z))
+            latest = max(abs(near), abs(far))
+            some |= latest == np.inf or (latest < NORMAL and max(abs(x), abs(y), abs(z)) > MODERATE)
+    return some
 
 
 @vector_code(types.void)
@@ -60,7 +67,7 @@ def _usual_lengths(near: Lanes, far: Lanes, axes: list[Lanes]) -> Lanes:
     for axis in axes:
         largest = greater(axis.magnitude(), largest)
     span = far - near
-    usual = (largest >= LOW) & (largest <= HIGH) & (span <= HIGH) & ((span >= LOW) | (span <= 0.0))
+    usual = (largest >= LOW) & (largest <= MODERATE) & (span <= HIGH) & ((span >= LOW) | (span <= 0.0))
     for end in (near, far):
         usual = usual & (end.magnitude() <= NEAR_OVERFLOW)
     x, y, z = axes

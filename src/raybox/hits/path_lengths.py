@@ -4,36 +4,74 @@ IEEE 754 defines these to the last bit; functions of the platform's mathematical
 """
 
 from math import inf, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.exact.splitter import SPLITTER
-from raybox.geometry import RayRows
+from raybox.geometry import BoxRows, RayRows
 from raybox.primitives import small_batch
-from raybox.validation import Floats, Ints
+from raybox.validation import Bools, Floats, Ints
 
 # Between these limits squares and products, their last bits included, neither over- nor underflow.
 LOW, HIGH = 2.0**-400, 2.0**500
 NEAR_OVERFLOW = 2.0**1000
 _UP, _DOWN = 2.0**600, 2.0**-600
+# Directions up to here make lengths less than 2^-1000 of what underflow takes from times.
+MODERATE = 2.0**60
+NORMAL = 2.0**-1022
 
 
-def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -> Floats:
+class PathLengths(NamedTuple):
+    """Lengths by rounded times, and the paths whose times are beyond float64's range, either way."""
+
+    lengths: Floats
+    lost: Ints
+
+
+def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -> PathLengths:
     """Return the length of each path from t_enter to t_exit within its ray's range.
 
-    Path k is of ray ray_of[k].
+    Path k is of ray ray_of[k]. `write_exactly` computes those that are lost.
     """
-    lengths = np.empty(t_enter.size)
+    lengths, some = np.empty(t_enter.size), True
     if t_enter.size > small_batch.max_pairs():
         from raybox.hits.path_kernel import write_lengths
 
-        write_lengths(rays, ray_of, t_enter, t_exit, lengths)
-        return lengths
+        some = write_lengths(rays, ray_of, t_enter, t_exit, lengths)
+        if not some:
+            return PathLengths(lengths, np.empty(0, np.int64))
     t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
-    ends = np.maximum(t_enter, t_min).tolist(), np.minimum(t_exit, t_max).tolist()
-    for k, (near, far, r) in enumerate(zip(*ends, ray_of.tolist(), strict=True)):
-        lengths[k] = path_length(near, far, tuple(rays.directions[r].tolist()))
-    return lengths
+    near, far, directions = np.maximum(t_enter, t_min), np.minimum(t_exit, t_max), rays.directions[ray_of]
+    if t_enter.size <= small_batch.max_pairs():
+        for k, path in enumerate(zip(near.tolist(), far.tolist(), directions.tolist(), strict=True)):
+            lengths[k] = path_length(*path)
+    largest, latest = np.abs(directions).max(axis=1, initial=0.0), np.maximum(np.abs(near), np.abs(far))
+    lost = ((latest == inf) & (largest > 0.0)) | ((latest < NORMAL) & (largest > MODERATE))
+    return PathLengths(lengths, np.flatnonzero(lost))
+
+
+def write_exactly(rays: RayRows, rows: Any, hits: tuple[Ints, Ints], lengths: Floats) -> None:
+    """Write the lengths of paths by exact times; those of primitives without exact times stay.
+
+    hits: numbers of rays and of primitives.
+    """
+    endless = _endless(rays, rows, *hits) if isinstance(rows, BoxRows) else np.zeros(lengths.size, np.bool_)
+    lengths[endless] = inf
+    for k in np.flatnonzero(~endless):
+        length = small_batch.path_length(rows, small_batch.ray_at(rays, hits[0][k]), int(hits[1][k]))
+        if length is not None:
+            lengths[k] = length
+
+
+def _endless(rays: RayRows, boxes: BoxRows, ray_of: Ints, index: Ints) -> Bools:
+    """Return which rays stay in their boxes forever, in either direction of time."""
+    d, lower, upper = rays.directions[ray_of], boxes.lower[index], boxes.upper[index]
+    near, far = np.where(d > 0.0, lower, upper), np.where(d > 0.0, upper, lower)
+    early, late = (((d == 0.0) | np.isinf(planes)).all(axis=1) for planes in (near, far))
+    t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
+    endless: Bools = (early & (t_min == -inf)) | (late & (t_max == inf))
+    return endless
 
 
 def path_length(near: float, far: float, direction: tuple[float, float, float]) -> float:

@@ -17,6 +17,7 @@ from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Triangle
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
+_NEAR_OVERFLOW, _EVEN, _NARROW = 2.0**1000, 2.0**-400, 2.0**-40
 NO_WEIGHTS = (np.nan, np.nan)
 
 Points = Sequence[Vector]
@@ -30,9 +31,18 @@ class FirstContact(NamedTuple):
     weights: tuple[float, float]
 
 
+Span = tuple[Ratio, Ratio]
+"""The exact times at which a whole line enters a primitive and leaves it."""
+
+
 def no_points(_rows: Any, _i: int) -> Points:
     """Return no points: the primitive cannot be instanced."""
     return ()
+
+
+def no_span(_rows: Any, _ray: Ray1, _i: int, _points: Points) -> Span | None:
+    """Return None: the length inside is known from rounded times alone."""
+    return None
 
 
 class ExactFunctions(NamedTuple):
@@ -44,6 +54,8 @@ class ExactFunctions(NamedTuple):
     """the exact time of the first contact; None: a miss"""
     points: Callable[[Any, int], Points] = no_points
     """(rows, i) -> the points that define primitive i; instances transform them like the ray"""
+    span: Callable[[Any, Ray1, int, Points], Span | None] = no_span
+    """where the line of a ray enters and leaves; None: a miss"""
 
 
 def rows_of(geometry: Any) -> Any:
@@ -79,6 +91,11 @@ def _box_contact(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> FirstCon
     return crossing and FirstContact(crossing, _face_normal(crossing, ray), NO_WEIGHTS)
 
 
+def _box_span(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> Span | None:
+    found = definition.box_span(ray, *points)
+    return found and found[:2]
+
+
 def _face_normal(crossing: Crossing, ray: Ray1) -> Floats:
     """Return the outward normal of the face of entry; zero where the ray starts inside."""
     if crossing.axis < 0:
@@ -101,6 +118,11 @@ def _plane_time(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> Ratio | 
     return definition.plane_time(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
 
 
+def _plane_span(rows: PlaneRows, ray: Ray1, i: int, points: Points) -> Span | None:
+    time = _plane_time(rows, ray, i, points)
+    return time and (time, time)
+
+
 def _plane_contact(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
     crossing = definition.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
     return crossing and FirstContact(crossing, unit(rows.normals[i]), NO_WEIGHTS)
@@ -118,6 +140,11 @@ def _triangle_time(rows: TriangleRows, ray: Ray1, _i: int, points: Points) -> Ra
     return definition.triangle_time(ray, a, b, c, rows.cull_back)
 
 
+def _triangle_span(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> Span | None:
+    time = _triangle_time(rows, ray, i, points)
+    return time and (time, time)
+
+
 def _triangle_contact(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> FirstContact | None:
     a, b, c = points
     hit = definition.triangle(ray, a, b, c, rows.cull_back)
@@ -125,9 +152,16 @@ def _triangle_contact(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> 
 
 
 def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
-    a, b, c = rows.corners[i]
-    # halved, differences of the largest floats do not overflow
-    return unit(_cross(unit(0.5 * b - 0.5 * a), unit(0.5 * c - 0.5 * a)))
+    corners = rows.corners[i]
+    sizes = np.abs(corners[corners != 0.0])
+    factor = 0.5 if sizes.max(initial=0.0) >= _NEAR_OVERFLOW else 1.0
+    a, b, c = factor * corners
+    ab, ac = b - a, c - a
+    if (factor == 1.0 or sizes.min() > 1.0 / _NEAR_OVERFLOW) and _is_even(ab) and _is_even(ac):
+        cross = _cross(unit(ab), unit(ac))
+        if np.abs(cross).max() > _NARROW:
+            return unit(cross)
+    return unit(np.array(definition.triangle_normal(*corners.tolist())))
 
 
 def _cross(p: Floats, q: Floats) -> Floats:
@@ -135,6 +169,12 @@ def _cross(p: Floats, q: Floats) -> Floats:
     a, b, c = map(Fraction, p.tolist())
     x, y, z = map(Fraction, q.tolist())
     return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])
+
+
+def _is_even(vector: Floats) -> bool:
+    """Return whether neither quotients of its parts nor products of these underflow."""
+    sizes = np.abs(vector)
+    return bool(((sizes == 0.0) | (sizes >= sizes.max() * _EVEN)).all())
 
 
 # Instances: the ray and the points of the inner primitive are transformed to the instance's coordinates.
@@ -168,6 +208,11 @@ def _instance_time(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Ra
     return functions.time(rows.rows, local, row, points)
 
 
+def _instance_span(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Span | None:
+    functions, local, row, points = _to_instance(rows, ray, i)
+    return functions.span(rows.rows, local, row, points)
+
+
 def _instance_contact(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
     functions, local, row, points = _to_instance(rows, ray, i)
     hit = functions.contact(rows.rows, local, row, points)
@@ -184,10 +229,10 @@ def _to_world(rows: InstanceRows, instance: int, normal: Floats) -> Floats:
 
 
 TABLE: dict[type, ExactFunctions | None] = {
-    BoxRows: ExactFunctions(_box_contact, _box_time, _box_points),
-    GridRows: ExactFunctions(_box_contact, _box_time, _cell_points),
-    PlaneRows: ExactFunctions(_plane_contact, _plane_time),
-    TriangleRows: ExactFunctions(_triangle_contact, _triangle_time, _triangle_points),
-    InstanceRows: ExactFunctions(_instance_contact, _instance_time),
+    BoxRows: ExactFunctions(_box_contact, _box_time, _box_points, _box_span),
+    GridRows: ExactFunctions(_box_contact, _box_time, _cell_points, _box_span),
+    PlaneRows: ExactFunctions(_plane_contact, _plane_time, span=_plane_span),
+    TriangleRows: ExactFunctions(_triangle_contact, _triangle_time, _triangle_points, _triangle_span),
+    InstanceRows: ExactFunctions(_instance_contact, _instance_time, span=_instance_span),
 }
 """Classes of rows and their exact functions; None: kernels only. `raybox.primitives.table.add` adds to it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.exact import double_double
-from raybox.exact.double_double import DD, DDVector3, Vector3, is_small, with_underflow
+from raybox.exact.double_double import DD, DDVector3, Vector3, is_moderate, is_small, with_underflow
 from raybox.exact.predicate import sign
 from raybox.geometry import InstanceRows, TriangleRows
 from raybox.primitives import triangle
@@ -17,7 +17,7 @@ from raybox.primitives.instance_ray import InstanceRay, order, twofold_ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
-_TINY = 1e-290  # more than underflow can lose
+_TINY = 1e-290  # more than underflow can lose in a product of two numbers
 _UNCERTAIN = 2  # in place of a sign
 
 
@@ -55,7 +55,8 @@ def _side(p: Vector3, q: Vector3, ray: InstanceRay) -> int:
     length_p, length_q = _length1(p), _length1(q)
     slack = (_FILTER * steep + 1.1 * d_error) * length_p * length_q
     slack += 2.1 * steep * o_error * (length_p + length_q + 3.0 * o_error)
-    return sign(value) if abs(value) > slack + _TINY else _UNCERTAIN
+    slack += _TINY * max(1.0, steep)  # what a product has lost is multiplied by d
+    return sign(value) if abs(value) > slack else _UNCERTAIN
 
 
 @device
@@ -74,12 +75,18 @@ def _classify(mesh: TriangleRows, ray: InstanceRay, i: int) -> int:
 
 
 @device
+def _can_be_multiplied(a: Vector3, b: Vector3, c: Vector3) -> bool:
+    """Return whether products of edges lose nothing by underflow: they are multiplied afterwards."""
+    return is_moderate(a) and is_moderate(b) and is_moderate(c)
+
+
+@device
 def _ratio(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[DD, DD]:
-    """Return the crossing time as a numerator and a denominator, in double-double."""
-    a = _point(mesh, i, 0)
-    n = double_double.cross(
-        double_double.diff3(_point(mesh, i, 1), a), double_double.diff3(_point(mesh, i, 2), a)
-    )
+    """Return the crossing time as a numerator and a denominator, in double-double; NaN if out of range."""
+    a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
+    if not _can_be_multiplied(a, b, c):
+        return double_double.lift(np.nan), double_double.lift(np.nan)
+    n = double_double.cross(double_double.diff3(b, a), double_double.diff3(c, a))
     o, d = twofold_ray(rows, ray, ray.instance)
     return with_underflow(double_double.inner(_difference(a, o), n)), with_underflow(
         double_double.inner(d, n)
@@ -145,12 +152,11 @@ def normal(mesh: TriangleRows, _rows: InstanceRows, _local: InstanceRay, i: int)
 @device
 def weights(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return the weights of the second and third corner, each rounded once; NaN if undecided."""
+    corners = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
+    if not _can_be_multiplied(*corners):
+        return np.nan, np.nan
     o, d = twofold_ray(rows, ray, ray.instance)
-    a, b, c = (
-        _difference(_point(mesh, i, 0), o),
-        _difference(_point(mesh, i, 1), o),
-        _difference(_point(mesh, i, 2), o),
-    )
+    a, b, c = _difference(corners[0], o), _difference(corners[1], o), _difference(corners[2], o)
     u, v, w = (
         double_double.inner(d, double_double.cross(c, b)),
         double_double.inner(d, double_double.cross(a, c)),

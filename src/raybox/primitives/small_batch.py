@@ -2,8 +2,8 @@
 
 import sys
 
-from raybox.exact import definition
-from raybox.exact.definition import Ratio, Ray1
+from raybox.exact import definition, paths
+from raybox.exact.definition import Ratio, Ray1, Vector
 from raybox.geometry import RayRows, Rows
 from raybox.primitives.exact_table import TABLE, ExactFunctions, FirstContact
 
@@ -39,6 +39,20 @@ def exact_time(rows: Rows, ray: Ray1, i: int) -> Ratio | None:
     """Return the exact time of the first contact with primitive i, or None."""
     functions = _functions_of(rows)
     return functions.time(rows, ray, i, functions.points(rows, i))
+
+
+def path_length(rows: Rows, ray: Ray1, i: int) -> float | None:
+    """Return the length of a ray inside of primitive i, by exact times; None if these are not known."""
+    functions = TABLE.get(type(rows))
+    span = functions and functions.span(rows, ray, i, functions.points(rows, i))
+    return span and paths.length(ray, *span)
+
+
+def contact_point(rows: Rows, ray: Ray1, i: int) -> Vector | None:
+    """Return the point of first contact with primitive i, each coordinate rounded once; None if unknown."""
+    functions = TABLE.get(type(rows))
+    time = functions and functions.time(rows, ray, i, functions.points(rows, i))
+    return time and paths.point(ray, time)
 
 
 def compare_contacts(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:

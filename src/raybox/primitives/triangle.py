@@ -10,21 +10,19 @@ Source: signed volumes as in Moller and Trumbore 1997; edge tests per Woop, Bent
 here with exact signs in place of a float32 fallback.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
 from raybox.compiler.decorators import allocating, device
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact import bigint, double_double
-from raybox.exact.bigint import Big, beyond, ratio, ratio_order
+from raybox.exact.bigint import Big, Big3, beyond, difference3, ratio, ratio_order
 from raybox.exact.double_double import DD, Vector3
 from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
-from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import UNKNOWN_ORDER
+from raybox.primitives.triangle_normal import normal
 from raybox.primitives.triangle_simd import classify, first_contacts
 from raybox.validation import Floats
 
@@ -44,9 +42,6 @@ __all__ = [
 FILLS_BOXES = False
 _UNCERTAIN = 2  # in place of a sign
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
-
-
-_Big3: TypeAlias = tuple[Big, Big, Big]
 
 
 def bounds(mesh: TriangleRows) -> tuple[Floats, Floats]:
@@ -100,7 +95,7 @@ def _volume_sign(p: Vector3, q: Vector3, o: Vector3, d: Vector3) -> int:
 
 
 @allocating
-def _big_dot_cross(d: _Big3, p: _Big3, q: _Big3) -> Big:
+def _big_dot_cross(d: Big3, p: Big3, q: Big3) -> Big:
     """Return d . (p x q) of three tuples of integers."""
     total = bigint.mul(d[0], bigint.sub(bigint.mul(p[1], q[2]), bigint.mul(p[2], q[1])))
     total = bigint.add(total, bigint.mul(d[1], bigint.sub(bigint.mul(p[2], q[0]), bigint.mul(p[0], q[2]))))
@@ -108,16 +103,11 @@ def _big_dot_cross(d: _Big3, p: _Big3, q: _Big3) -> Big:
 
 
 @allocating
-def _big_diff(p: Vector3, o: Vector3) -> _Big3:
-    return bigint.difference(p[0], o[0]), bigint.difference(p[1], o[1]), bigint.difference(p[2], o[2])
-
-
-@allocating
 def _big_volume(p: Vector3, q: Vector3, ray: Ray) -> Big:
     """Return d . ((p - o) x (q - o)), exactly."""
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
-    return _big_dot_cross(direction, _big_diff(p, ray.origin), _big_diff(q, ray.origin))
+    return _big_dot_cross(direction, difference3(p, ray.origin), difference3(q, ray.origin))
 
 
 @allocating
@@ -150,9 +140,9 @@ def _ratio(a: Vector3, b: Vector3, c: Vector3, ray: Ray) -> tuple[Big, Big]:
     """Return the crossing time as a numerator and a denominator, exactly."""
     d = ray.direction
     direction = (bigint.from_float(d[0]), bigint.from_float(d[1]), bigint.from_float(d[2]))
-    ab = _big_diff(b, a)
-    ac = _big_diff(c, a)
-    return _big_dot_cross(_big_diff(a, ray.origin), ab, ac), _big_dot_cross(direction, ab, ac)
+    ab = difference3(b, a)
+    ac = difference3(c, a)
+    return _big_dot_cross(difference3(a, ray.origin), ab, ac), _big_dot_cross(direction, ab, ac)
 
 
 @device
@@ -249,37 +239,6 @@ def span(mesh: TriangleRows, ray: Ray, i: int) -> tuple[float, float]:
     c = _point(mesh, i, 2)
     t = _crossing(a, b, c, ray, _safe(a, b, c, ray))
     return t, t
-
-
-@device
-def normal(mesh: TriangleRows, _ray: Ray | InstanceRay, i: int) -> Vector3:
-    """Return the geometric normal (b - a) x (c - a), of length 1."""
-    a = _point(mesh, i, 0)
-    ab = double_double.unit(_halved_diff(_point(mesh, i, 1), a))
-    ac = double_double.unit(_halved_diff(_point(mesh, i, 2), a))
-    n = double_double.cross(double_double.lift3(ab), double_double.lift3(ac))
-    x, y, z = double_double.rounded(n[0]), double_double.rounded(n[1]), double_double.rounded(n[2])
-    if x == x and y == y and z == z:
-        return double_double.unit((x, y, z))
-    return double_double.unit(_cross_exact(ab, ac))
-
-
-@allocating
-def _cross_exact(p: Vector3, q: Vector3) -> Vector3:
-    """Return p x q, each part rounded once."""
-    one = bigint.from_float(1.0)
-    zero = (0.0, 0.0, 0.0)
-    p_big, q_big = _big_diff(p, zero), _big_diff(q, zero)
-    x = bigint.sub(bigint.mul(p_big[1], q_big[2]), bigint.mul(p_big[2], q_big[1]))
-    y = bigint.sub(bigint.mul(p_big[2], q_big[0]), bigint.mul(p_big[0], q_big[2]))
-    z = bigint.sub(bigint.mul(p_big[0], q_big[1]), bigint.mul(p_big[1], q_big[0]))
-    return ratio(x, one), ratio(y, one), ratio(z, one)
-
-
-@device
-def _halved_diff(p: Vector3, o: Vector3) -> Vector3:
-    """Return (p - o)/2, which cannot overflow."""
-    return 0.5 * p[0] - 0.5 * o[0], 0.5 * p[1] - 0.5 * o[1], 0.5 * p[2] - 0.5 * o[2]
 
 
 @device

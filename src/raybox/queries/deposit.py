@@ -103,7 +103,8 @@ class _Deposit:
             for hits in listed_hits(part):
                 count = len(hits.counts)
                 given = own[hits.begin : hits.begin + count]
-                stream.add_listed(self.sums(memory, given, count), hits.counts, hits.pairs, hits.lengths)
+                sums = self.sums(memory, given, count)
+                stream.add_listed(sums, np.arange(count), hits.counts, hits.pairs.item, hits.lengths)
         self.copies.put_back(memory)
 
     def add_undecided(self, rays: Ints, threads: Threads) -> None:

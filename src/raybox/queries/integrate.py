@@ -60,7 +60,7 @@ class _Integrate(PerRay):
             rows = results.sums[hits.begin : hits.begin + len(hits.counts)]
             memory = np.empty((len(rows), options.width))
             sums = RaySums(memory, options.values[0], rows)
-            stream.add_listed(sums, hits.counts, hits.pairs, hits.lengths)
+            stream.add_listed(sums, np.arange(len(rows)), hits.counts, hits.pairs.item, hits.lengths)
         return IntegrateResults(*results)
 
 

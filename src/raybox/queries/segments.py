@@ -61,12 +61,12 @@ def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     total = len(job.rays.origins)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         parts = threads(
-            lambda begin, end: _cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
+            lambda begin, end: cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
         )
     return joined(parts)
 
 
-def _cut(job: Job) -> AllResults:
+def cut(job: Job) -> AllResults:
     """Return the cells of the rays of a job, by one thread."""
     begin, end = 0, len(job.rays.origins)
     counts = np.empty(end, np.int64)

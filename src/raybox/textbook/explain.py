@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.exact import definition
+from raybox.exact import definition, paths
 from raybox.exact.definition import Crossing, Ray1
 from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
 from raybox.textbook._text import WIDTH, Cell, columns, table
@@ -112,7 +112,7 @@ def _exact(case: Case, exact: Crossing | None) -> list[str]:
     lines = [
         f"EXACT: hit at t = {number(exact.t)}",
         f"  line   in the box for t = {number(exact.t_enter)} to {number(exact.t_exit)}",
-        f"  point  {numbers(definition.contact(ray, lower, upper))}",
+        f"  point  {numbers(paths.contact(ray, lower, upper))}",
     ]
     return [*lines, f"  face   {_entered(ray.direction, lower, upper, exact)}"]
 

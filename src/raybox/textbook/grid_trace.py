@@ -6,10 +6,12 @@ so that planes that are crossed at once are found to be.
 
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from math import hypot, prod
+from math import hypot, inf, prod
+from sys import float_info
 from typing import TYPE_CHECKING, NamedTuple
 
 from raybox.compiler.float_environment import in_default_environment
+from raybox.exact import paths
 from raybox.exact.definition import Ray1
 from raybox.textbook._checks import AXES, number
 from raybox.textbook._text import WIDTH, Cell, table, write
@@ -132,7 +134,10 @@ def _stretch(
     cell = 0
     for k, count in zip(place, grid.shape, strict=True):
         cell = cell * count + k
-    length = _rounded(ends[1] - ends[0]) * hypot(*ray.direction)
+    span, speed = _rounded(ends[1] - ends[0]), hypot(*ray.direction)
+    length = span * speed
+    if min(span, speed) < float_info.min or length == inf:
+        length = paths.length(ray, *(t.as_integer_ratio() for t in ends))
     return Stretch(cell, place, *ends, length, planes, grid[place].occupied.item())
 
 

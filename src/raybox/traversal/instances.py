@@ -29,7 +29,7 @@ from raybox.traversal.single import (
     push_root,
     traverse_tree,
 )
-from raybox.traversal.single_ray_setup import RaySlabs, make_ray_slabs
+from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -64,7 +64,9 @@ def _range(rows: InstanceRows, ray: InstanceRay, limit: float) -> tuple[float, f
 @inlined
 def _error(origin_error: float, direction_error: float, longest: float) -> float:
     """Return how far a ray may be from its image on one axis, up to a time of this size."""
-    return (origin_error + direction_error * longest) * _MORE if direction_error != 0.0 else origin_error
+    if direction_error == 0.0:
+        return origin_error
+    return (origin_error + direction_error * longest) * _MORE + _TINY  # a small product may have been lost
 
 
 @inlined
@@ -79,7 +81,9 @@ def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorde
     x = _error(ray.origin_error[0], ray.direction_error[0], longest) if ray.bounded else np.inf
     y = _error(ray.origin_error[1], ray.direction_error[1], longest) if ray.bounded else np.inf
     z = _error(ray.origin_error[2], ray.direction_error[2], longest) if ray.bounded else np.inf
-    local = Ray(ray.local_origin, ray.local_direction, begin, end)
+    # numbers of an unbounded ray may have overflowed: one that stands still, as wide as space, hits every box
+    origin, direction = (ray.local_origin, ray.local_direction) if ray.bounded else (SHARP, SHARP)
+    local = Ray(origin, direction, begin, end)
     hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))
     if not hit:
         return np.inf

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch, vector_code
 from raybox.compiler.simd import F64, I64, constant, splat
 from raybox.compiler.simd_arrays import Register, loop
+from raybox.hits.path_lengths import write_exactly
 from raybox.primitives.ray import Ray
 from raybox.queries.path_sums.speeds import with_speeds
+from raybox.queries.path_sums.stream import add_listed
 from raybox.queries.path_sums.sums import RaySums, add_length, finish_ray, prefetch_item, start_ray
+from raybox.queries.per_ray import select_rays
+from raybox.queries.segments import cut
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
 from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
-from raybox.validation import Floats
+from raybox.validation import Floats, Ints
 
 
 class CellRecorder(NamedTuple):
@@ -127,8 +132,20 @@ ALL_HOOKS = {CellRecorder: HOOKS, RaySumRecorder: RAY_SUM_HOOKS}
 def add_cells(job: Job, sums: Any) -> None:
     """Add the stretches of all rays of a job to sums that have an entry for each ray."""
     rows: Any = job.rows
-    rays, speeds = with_speeds(job.rays, rows)
+    rays, speeds, lost = with_speeds(job.rays, rows)
     recorder: Any = CellRecorder(sums, speeds)
     if isinstance(sums, RaySums) and sums.results.shape[1] == 1:
         recorder = RaySumRecorder(sums.values, sums.results, speeds)
     cut_rays(job._replace(rays=rays), (0, len(speeds)), recorder)
+    if lost.size:
+        _add_exactly(job, lost, sums)
+
+
+def _add_exactly(job: Job, rays: Ints, sums: Any) -> None:
+    """Add the stretches of some rays by exact times."""
+    part = select_rays(job, rays)
+    found = cut(part)
+    counts, lengths = np.diff(found.offsets), np.empty(len(found.index))
+    ray_of = np.repeat(np.arange(len(rays)), counts)
+    write_exactly(part.rays, part.rows, (ray_of, found.index), lengths)
+    add_listed(sums, rays, counts, found.index, lengths)

@@ -28,6 +28,8 @@ from raybox.validation import Floats, Ints
 _BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
+_LOST = 1e-322  # more than is rounded off a length below the normal floats, before it is multiplied
+_FAR = 2.0**500
 
 
 class FixedPoint(NamedTuple):
@@ -69,8 +71,14 @@ def _longest(lower: Floats, upper: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = upper - lower
         x, y, z = np.where(np.isnan(sizes), 0.0, sizes).T  # of inf - inf: no ray hits such a box
-        longest: Floats = np.hypot(np.hypot(x, y), z)
-    return longest
+    return _norms(x, y, z)
+
+
+def _norms(x: Floats, y: Floats, z: Floats) -> Floats:
+    """Return the lengths of vectors, and a little more below the normal floats."""
+    with np.errstate(over="ignore"):
+        norms: Floats = np.hypot(np.hypot(x, y), z) + _LOST
+    return norms
 
 
 def _longest_range(job: Job) -> float:
@@ -81,9 +89,19 @@ def _longest_range(job: Job) -> float:
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
     some = (low <= high) & (rays.directions != 0.0).any(axis=1)
     with np.errstate(over="ignore"):
-        x, y, z = rays.directions[some].T
-        spans = (high[some] - low[some]) * np.hypot(np.hypot(x, y), z)
+        spans = (high[some] - low[some]) * _norms(*rays.directions[some].T)
+        left = ~np.isfinite(spans)
+        if left.any():
+            spans[left] = _scaled_spans(low[some][left], high[some][left], rays.directions[some][left])
     return float(spans.max(initial=0.0))
+
+
+def _scaled_spans(low: Floats, high: Floats, directions: Floats) -> Floats:
+    """Return the longest path of each range, where a factor alone overflows."""
+    shorter = np.where(np.maximum(np.abs(low), np.abs(high)) > _FAR, 0.5, 1.0)
+    slower = np.where(np.abs(directions).max(axis=1) > _FAR, 0.25, 1.0)
+    spans: Floats = (high * shorter - low * shorter) * _norms(*(directions.T * slower)) / shorter / slower
+    return spans
 
 
 def _check_finite(bounds: Floats, rows: Any) -> None:

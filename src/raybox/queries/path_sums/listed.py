@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.geometry import BoxRows, InstanceRows, RayRows, with_scratch
-from raybox.hits.path_lengths import path_lengths
+from raybox.hits.path_lengths import path_lengths, write_exactly
 from raybox.primitives import pairs as pair_loops
 from raybox.primitives import small_batch
 from raybox.primitives.box_lengths import CROSSING_WORDS
@@ -21,7 +21,7 @@ from raybox.queries.hit_pairs import HitPairs
 from raybox.queries.path_sums.stream import write_listed_lengths
 from raybox.queries.per_ray import select_rays
 from raybox.traversal.job import Job
-from raybox.validation import Floats, Ints, freeze
+from raybox.validation import Bools, Floats, Ints, freeze
 
 _AT_ONCE = 4096  # rays whose hits are in memory
 
@@ -65,7 +65,7 @@ def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
     lengths = lengths[: len(ray)]
     left = np.flatnonzero(np.isnan(lengths))
     if left.size:
-        lengths[left] = _timed_lengths(job._replace(rays=near_one(job.rays)), ray[left], index[left])
+        lengths[left] = _timed_lengths(job._replace(rays=near_one(job.rays)[0]), ray[left], index[left])
     return lengths
 
 
@@ -77,22 +77,33 @@ def _numbers(rays: RayRows) -> Floats:
     return numbers
 
 
-def near_one(rays: RayRows) -> RayRows:
-    """Return the same rays, their directions scaled by powers of two, so that times are distances or less.
+class ScaledRays(NamedTuple):
+    """The same rays, their directions scaled, and which of them stay as they were: those would lose bits."""
 
-    A direction that would lose a bit stays as it is.
+    rays: RayRows
+    unscaled: Bools
+
+
+def near_one(rays: RayRows) -> ScaledRays:
+    """Return the same rays, their directions scaled by powers of two to lengths of 4 to 14.
+
+    So a time is at most a quarter of a distance, and no time between planes of floats overflows on the axis
+    of the longest part. A ray one of whose numbers would lose a bit stays as it is.
     """
-    exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 1
-    scaled = np.ldexp(rays.directions, -exponents[:, None])
-    exponents[(np.ldexp(scaled, exponents[:, None]) != rays.directions).any(axis=1)] = 0
+    exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 3
     count = len(exponents)
-    with np.errstate(over="ignore"):  # such a range ends beyond what any float measures
-        bounds = [np.ldexp(np.broadcast_to(t, count), exponents) for t in (rays.t_min, rays.t_max)]
-    made: RayRows = rays._replace(
-        directions=np.ldexp(rays.directions, -exponents[:, None]), t_min=bounds[0], t_max=bounds[1]
+    given = [rays.directions, *(np.broadcast_to(t, count)[:, None] for t in (rays.t_min, rays.t_max))]
+    factors = [-exponents[:, None], exponents[:, None], exponents[:, None]]
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = [np.ldexp(*numbers) for numbers in zip(given, factors, strict=True)]
+        back = [np.ldexp(new, -power) for new, power in zip(scaled, factors, strict=True)]
+    unscaled = np.any([(old != new).any(axis=1) for old, new in zip(given, back, strict=True)], axis=0)
+    directions, t_min, t_max = (
+        np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)
     )
+    made: RayRows = rays._replace(directions=directions, t_min=t_min[:, 0].copy(), t_max=t_max[:, 0].copy())
     freeze(*made)
-    return made
+    return ScaledRays(made, unscaled)
 
 
 def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
@@ -103,7 +114,9 @@ def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
         contact = small_batch.first_contact(job.rows, small_batch.ray_at(job.rays, ray[k]), int(index[k]))
         assert contact is not None  # it is a hit
         near[k], far[k] = contact.crossing.t_enter, contact.crossing.t_exit
-    lengths = path_lengths(job.rays, ray, near, far)
-    low, high = (np.broadcast_to(t, len(job.rays.origins))[ray] for t in (job.rays.t_min, job.rays.t_max))
-    lengths[np.maximum(near, low) == np.minimum(far, high)] = 0.0  # both may be infinite
+    lengths, lost = path_lengths(job.rays, ray, near, far)
+    if lost.size:
+        exact = lengths[lost]
+        write_exactly(job.rays, job.rows, (ray[lost], index[lost]), exact)
+        lengths[lost] = exact
     return lengths

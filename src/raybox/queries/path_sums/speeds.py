@@ -1,13 +1,13 @@
 """Directions' lengths, and directions of other sizes scaled, so that no length over- or underflows."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import entry
 from raybox.geometry import GridRows, RayRows
-from raybox.queries.path_sums.listed import near_one
-from raybox.validation import Floats, freeze
+from raybox.queries.path_sums.listed import ScaledRays, near_one
+from raybox.validation import Floats, Ints, freeze
 
 _LARGEST = 2.0**500  # of coordinates, for rays that stay as they are
 _LOWEST, _HIGHEST = 2.0**-20, 2.0**20  # of the largest component of their directions
@@ -28,11 +28,21 @@ def _write_speeds(rays: Any, speeds: Any) -> int:
     return others
 
 
-def with_speeds(rays: RayRows, grid: GridRows) -> tuple[RayRows, Floats]:
+class TimedRays(NamedTuple):
+    """Rays whose times are accurate, the lengths of their directions, and rays for which none are."""
+
+    rays: RayRows
+    speeds: Floats
+    lost: Ints
+    """rays that scaling would change; their ranges in `rays` are empty"""
+
+
+def with_speeds(rays: RayRows, grid: GridRows) -> TimedRays:
     """Return rays, some of their directions scaled by powers of two, and the lengths of these directions.
 
     A ray is scaled or not whatever the others are: so are the bits of its times.
     """
+    lost = np.empty(0, np.int64)
     speeds = np.empty(len(rays.origins))
     edges = grid.x_edges, grid.y_edges, grid.z_edges
     if max(abs(one[k]) for one in edges for k in (0, -1)) < _LARGEST:
@@ -41,17 +51,19 @@ def with_speeds(rays: RayRows, grid: GridRows) -> tuple[RayRows, Floats]:
         speeds[:], count = np.nan, len(speeds)
     if count:
         others = np.flatnonzero(np.isnan(speeds))
-        rays = _scaled(rays, others)
-        speeds[others] = np.sqrt(np.square(rays.directions[others]).sum(axis=1))
+        rays, unscaled = _scaled(rays, others)
+        lost = others[unscaled]
+        with np.errstate(over="ignore"):
+            speeds[others] = np.sqrt(np.square(rays.directions[others]).sum(axis=1))
     freeze(speeds)
-    return rays, speeds
+    return TimedRays(rays, speeds, lost)
 
 
-def _scaled(rays: RayRows, numbers: Any) -> RayRows:
-    """Return rays of which some are scaled."""
+def _scaled(rays: RayRows, numbers: Any) -> ScaledRays:
+    """Return rays of which some are scaled; the range of one that stays as it was is empty."""
     count = len(rays.origins)
     bounds = [np.broadcast_to(t, count) for t in (rays.t_min, rays.t_max)]
-    scaled = near_one(
+    scaled, unscaled = near_one(
         rays._replace(
             origins=rays.origins[numbers],
             directions=rays.directions[numbers],
@@ -61,6 +73,7 @@ def _scaled(rays: RayRows, numbers: Any) -> RayRows:
     )
     directions, t_min, t_max = rays.directions.copy(), bounds[0].copy(), bounds[1].copy()
     directions[numbers], t_min[numbers], t_max[numbers] = scaled.directions, scaled.t_min, scaled.t_max
+    t_max[numbers[unscaled]] = -np.inf
     made = rays._replace(directions=directions, t_min=t_min, t_max=t_max)
     freeze(*made)
-    return made
+    return ScaledRays(made, unscaled)

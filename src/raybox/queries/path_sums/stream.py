@@ -188,12 +188,13 @@ def write_listed_lengths(rows: Any, numbers: Any, pairs: HitPairs, rays: Any, le
 
 
 @entry
-def add_listed(sums: Any, counts: Any, pairs: HitPairs, lengths: Any) -> None:
-    """Add the lengths of listed pairs, ray after ray. counts: how many pairs each ray has."""
+def add_listed(sums: Any, rays: Any, counts: Any, items: Any, lengths: Any) -> None:
+    """Add the lengths of listed hits, ray after ray. counts: how many hits each of these rays has."""
     begin = 0
     for r in range(counts.size):
-        start_ray(sums, whole(r), whole(r), True)
+        k = whole(rays[r])
+        start_ray(sums, k, k, True)
         for p in range(begin, begin + counts[r]):
-            add_length(sums, whole(r), whole(pairs.item[p]), lengths[p])
+            add_length(sums, k, whole(items[p]), lengths[p])
         begin += counts[r]
-        finish_ray(sums, whole(r), whole(r))
+        finish_ray(sums, k, k)
