@@ -1,8 +1,18 @@
 """The errors that raybox raises, with one base class."""
 
 
+def printable(text: str) -> str:
+    """Return a text with characters that could control a terminal as escapes, as in Python's `repr`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class RayboxError(Exception):
-    """Base class of all errors of raybox."""
+    """Base class of all errors of raybox; names of files and rows in their texts are `printable`."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InvalidInput(RayboxError, ValueError):

@@ -143,11 +143,10 @@ def test_shapes(scene, shape):
     assert listed["primitive_uvs"].shape == (0, 2)
 
 
-def test_a_shared_edge_counts_both_triangles_and_places_can_be_merged():
+def test_a_shared_edge_counts_both_triangles():
     scene = two_squares()
-    found = scene.list_intersections([[0.5, 0.5, -1, 0, 0, 1]])
+    assert scene.list_intersections([[0.5, 0.5, -1, 0, 0, 1]])["t_hit"].tolist() == [1, 1, 3, 3]
     assert scene.count_intersections([[0.5, 0.5, -1, 0, 0, 1]]).tolist() == [4]
-    assert np.unique(np.stack([found["ray_ids"], found["t_hit"]]), axis=1).shape[1] == 2
 
 
 def test_a_ray_in_the_plane_and_one_without_direction_miss():

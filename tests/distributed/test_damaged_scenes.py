@@ -226,3 +226,14 @@ def test_manifests_that_raybox_does_not_write(tmp_path, content):
     manifest.write(tmp_path / "scene.json", scene_facts | {"size": 1, "scale": 1.0, "exponent": 0}, [])
     with pytest.raises(rb.FileFormatError, match=r"lower\.npy: holds another array than a scene has there"):
         scene_files.read_scene(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../secret.npy", "/etc/passwd", "a/b.npy", "..\\secret.npy", "..", ""])
+def test_a_manifest_that_names_a_file_outside_of_its_folder(tmp_path, name):
+    folder = whole(tmp_path / "scene")
+    np.save(tmp_path / "secret.npy", np.zeros(3))
+    content, _ = checked_json.read(folder / "scene.json")
+    content["files"][name] = [88, [3], "<f8", 0, 0]
+    checked_json.write(folder / "scene.json", content)
+    with pytest.raises(rb.FileFormatError, match=r"scene\.json: is no manifest of raybox"):
+        manifest.read(folder / "scene.json")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from raybox.adapters.exact_times import repeats, time_sides
 from raybox.geometry import Rays
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints
@@ -39,12 +40,13 @@ def _classify(scene: Scene, points: Floats, direction: Floats, workers: int, acc
 
     accepts_edges: a line may hit several triangles at one point; otherwise its point is undecided.
     """
-    hits = scene.all(Rays.lines(points, direction), workers=workers)
-    ray, t = hits.ray, hits.t
-    repeated = np.zeros(t.size, np.bool_)
-    repeated[1:] = (ray[1:] == ray[:-1]) & (t[1:] == t[:-1])
-    count = len(points)
+    lines = Rays.lines(points, direction)
+    hits = scene.all(lines, workers=workers)
+    ray, t, count = hits.ray, hits.t.copy(), len(points)
+    (zero,) = np.nonzero(t == 0.0)  # also where the exact time is too small for float64
+    t[zero] = time_sides(lines[ray[zero]], scene, hits.index[zero], t[zero])
     on_surface = np.bincount(ray[t == 0.0], minlength=count) > 0
+    repeated = repeats(hits, lines, scene, where=~on_surface[ray])
     behind, ahead = (np.bincount(ray[~repeated & side], minlength=count) for side in (t < 0.0, t > 0.0))
     is_open = (behind - ahead) % 2 == 1
     undecided = is_open & (behind > 0) & (ahead > 0)

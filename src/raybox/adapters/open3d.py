@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox import validation
+from raybox.adapters import exact_times
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays, join_meshes
+from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
 from raybox.validation import Floats, Ints
 
@@ -34,12 +36,35 @@ class _Built(NamedTuple):
     starts: Ints
 
 
+class _HitNumbers(NamedTuple):
+    """Exact numbers of hits, rounded once to the dtype of results."""
+
+    t: NDArray[Any]
+    uv: NDArray[Any]
+
+
 class _CheckedRays(NamedTuple):
     """The rays of a call, the dtype of its results, and the type of its tensors; None for NumPy arrays."""
 
     rays: Rays
     dtype: type[np.floating[Any]]
     tensor: Any
+
+    def rounded(self, scene: Scene, hits: Hits | AllHits, ray: Ints) -> _HitNumbers:
+        """Return t and uv of hits, which are of rays `ray`, in the dtype of results."""
+        if self.dtype == np.float64:
+            return _HitNumbers(hits.t, hits.uv)
+        rays, index = self.rays.reshape(-1), hits.index.reshape(-1)
+
+        def of_times(k: Ints, t: Floats) -> Ints:
+            return exact_times.time_sides(rays[ray[k]], scene, index[k], t)
+
+        def of_weights(k: Ints, weight: Floats) -> Ints:
+            hit = k // 2
+            return exact_times.weight_sides(rays[ray[hit]], scene, index[hit], k % 2, weight)
+
+        to_float32 = exact_times.to_float32
+        return _HitNumbers(to_float32(hits.t, of_times), to_float32(hits.uv, of_weights))
 
     def result(self, values: NDArray[Any], dtype: Any = None) -> Any:
         """Return values in the type of the call's rays."""
@@ -52,9 +77,10 @@ class _CheckedRays(NamedTuple):
 class RaycastingScene:
     """A replacement for `open3d.t.geometry.RaycastingScene`: its methods that cast rays, keys and sentinels.
 
-    Hits are exact for the floats of the mesh and the rays. Arguments are arrays, or tensors and meshes of
-    Open3D. Results are tensors if the rays are one, else NumPy arrays: of float32 for rays of float32, of
-    float64 for all others, which Open3D refuses. An array without an axis of rays is refused, as there.
+    Hits are exact for the floats of the mesh and the rays; t and uv are the exact numbers, rounded once to
+    the dtype of the results. Arguments are arrays, or tensors and meshes of Open3D. Results are tensors if
+    the rays are one, else NumPy arrays: of float32 for rays of float32, of float64 for all others, which
+    Open3D refuses. An array without an axis of rays is refused, as there.
 
     Geometry ids count from 0 in the order of `add_triangles`. A ray hits a triangle at its edges and corners,
     too: at an edge that two triangles share, `count_intersections` and `list_intersections` return both. A
@@ -145,12 +171,13 @@ class RaycastingScene:
         call, built = _checked_rays(rays), self._current()
         hits = built.scene.nearest(call.rays, workers=_workers(nthreads))
         geometry, primitive = _ids(hits.index, built.starts)
+        exact = call.rounded(built.scene, hits, np.arange(hits.index.size))
         missed = ~hits.hit[..., None]
         return {
-            "t_hit": call.result(_rounded(hits.t, call.dtype)),
+            "t_hit": call.result(exact.t),
             "geometry_ids": call.result(geometry, np.uint32),
             "primitive_ids": call.result(primitive, np.uint32),
-            "primitive_uvs": call.result(np.where(missed, 0.0, hits.uv)),
+            "primitive_uvs": call.result(np.where(missed, 0.0, exact.uv)),
             "primitive_normals": call.result(np.where(missed, 0.0, hits.normals)),
         }
 
@@ -189,13 +216,14 @@ class RaycastingScene:
         call, built = _checked_rays(rays), self._current()
         hits = built.scene.all(call.rays, workers=_workers(nthreads))
         geometry, primitive = _ids(hits.index, built.starts)
+        exact = call.rounded(built.scene, hits, hits.ray)
         return {
             "ray_splits": call.result(hits.offsets, np.uint32),
             "ray_ids": call.result(hits.ray, np.uint32),
-            "t_hit": call.result(_rounded(hits.t, call.dtype)),
+            "t_hit": call.result(exact.t),
             "geometry_ids": call.result(geometry, np.uint32),
             "primitive_ids": call.result(primitive, np.uint32),
-            "primitive_uvs": call.result(hits.uv),
+            "primitive_uvs": call.result(exact.uv),
         }
 
     def __getattr__(self, name: str) -> Any:
@@ -233,12 +261,6 @@ def _checked_rays(rays: Any) -> _CheckedRays:
     made = Rays(values[..., :3], values[..., 3:])
     tensor = type(rays) if hasattr(type(rays), "from_numpy") else None
     return _CheckedRays(made, np.float32 if values.dtype == np.float32 else np.float64, tensor)
-
-
-def _rounded(t: Floats, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-    """Return times in a dtype; beyond its range, infinite."""
-    with np.errstate(over="ignore"):
-        return t.astype(dtype)
 
 
 def _array(values: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.adapters.containment import inside
+from raybox.adapters.exact_times import repeats
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
@@ -42,8 +43,8 @@ class RayMeshIntersector:
     Results are exact for the floats of the mesh and the rays: no ray passes through an edge or a vertex, no
     hit is lost or repeated, at any scale. The hash of the mesh shows when it has changed, as in trimesh.
 
-    Rows of results are sorted by ray, then along the ray. Several triangles hit at one point (on an edge, at
-    a vertex, of duplicate faces) are one row, with the lowest triangle. A triangle that contains a ray's
+    Rows of results are sorted by ray, then along the ray. Triangles hit at one exact point (on an edge,
+    at a vertex, duplicate faces) are one row, with the lowest triangle. A triangle that contains a ray's
     origin is hit; one behind it is not.
 
     Parameters
@@ -182,13 +183,13 @@ class RayMeshIntersector:
         """Return the first so many hit points of each ray; None: all."""
         if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or int(most) < 0):
             raise InvalidInput(f"max_hits must be a whole number, at least 0; got {most!r}.")
+        scene = self.scene
         if most == 1:
-            hits = self.scene.nearest(rays, workers=self.workers)
+            hits = scene.nearest(rays, workers=self.workers)
             (ray,) = np.nonzero(hits.hit)
             return _points_at(rays, hits.index[ray], ray, hits.t[ray])
-        found = self.scene.all(rays, workers=self.workers)
-        new = np.ones(found.t.size, np.bool_)
-        new[1:] = (found.ray[1:] != found.ray[:-1]) | (found.t[1:] != found.t[:-1])
+        found = scene.all(rays, workers=self.workers)
+        new = ~repeats(found, rays, scene)
         index, ray, t = found.index[new], found.ray[new], found.t[new]
         if most is not None:
             first = np.arange(ray.size) - np.searchsorted(ray, ray) < most
@@ -296,5 +297,4 @@ def _points(given: Any, name: str) -> Floats:
 
 def _points_at(rays: Rays, index: Ints, ray: Ints, t: Floats) -> HitPoints:
     """Return the points at t of rays `ray` on triangles `index`."""
-    points: Floats = rays.origins[ray] + t[:, None] * rays.directions[ray]
-    return HitPoints(index.astype(np.int64), ray.astype(np.int64), points)
+    return HitPoints(index, ray, rays.origins[ray] + t[:, None] * rays.directions[ray])

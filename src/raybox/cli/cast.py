@@ -10,8 +10,9 @@ import click
 from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
-from raybox.cli.outputs import check_new, force_option
+from raybox.cli.outputs import check_new, force_option, stdout
 from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
+from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
@@ -199,12 +200,12 @@ def _cast(
 
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays[0], out, query=query, progress=shown, **options)
-        to = sys.stdout.buffer if out == STDIN else out
+        to = stdout() if out == STDIN else out
         options["carry"] = [name.strip() for name in how["carry"].split(",")] if how["carry"] else ()
         return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **given, **options)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
-            click.echo(f"raybox: {note}", err=True)
+            click.echo(f"raybox: {printable(note)}", err=True)
         raise
 
 

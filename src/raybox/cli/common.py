@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ from raybox.cli.inputs import without_folder
 from raybox.cli.interrupts import interruptible
 from raybox.cli.messages import in_command_words
 from raybox.cli.notices import VERBOSE, verbosity
-from raybox.errors import RayboxError
+from raybox.errors import RayboxError, printable
 
 Vector = tuple[float, ...]
+_UNPRINTABLE = re.compile("[^ -~]")  # or beyond ASCII
 
 
 def vector(text: str) -> Vector:
@@ -49,7 +51,7 @@ class InputError(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print the line."""
-        click.echo(f"raybox: {self.message}", err=True)
+        click.echo(f"raybox: {printable(self.message)}", err=True)
 
 
 class Commands(click.Group):
@@ -74,8 +76,13 @@ class Commands(click.Group):
             sys.stdout.flush()
         except RayboxError as error:
             if verbosity(ctx) >= VERBOSE:
-                traceback.print_exception(error)
+                lines = "".join(traceback.format_exception(error)).split("\n")
+                click.echo("\n".join(map(printable, lines)), err=True, nl=False)
             raise InputError(in_command_words(without_folder(str(error), ctx), self._options(ctx))) from error
+        except click.ClickException as error:
+            text = "\n".join(map(printable, error.message.split("\n")))
+            object.__setattr__(error, "message", text)  # click declares it final
+            raise
         except MemoryError as error:
             raise InputError(
                 "not enough memory; pass a smaller file, or for cast a smaller --chunk"
@@ -118,7 +125,12 @@ def _stop(ctx: click.Context) -> None:
 def as_json(value: Any) -> str:
     """Return strict JSON on one line; NaN and infinity become null."""
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=not is_unicode)
+    text = json.dumps(_plain(value), allow_nan=False, ensure_ascii=not is_unicode)
+    return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def _plain(value: Any) -> Any:
@@ -132,8 +144,10 @@ def _plain(value: Any) -> Any:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as aligned columns: numbers to the right, text to the left."""
-    texts = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    """Return rows as aligned columns: numbers to the right, text, made printable, to the left."""
+    texts = [
+        [number(cell) if isinstance(cell, float) else printable(str(cell)) for cell in row] for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
     right = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(header))]
     lines = [

@@ -9,6 +9,7 @@ import click
 from raybox.cli.common import as_json, number
 from raybox.cli.inputs import check_format, format_option, input_files, shown
 from raybox.cli.scenes import check_scene_options, scene_options
+from raybox.errors import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +54,9 @@ def info(file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, **
 
 def _as_table(facts: Facts) -> str:
     width = max(map(len, facts))
-    lines = (f"{name.replace('_', ' '):<{width}}  {_shown(value)}" for name, value in facts.items())
+    lines = (
+        f"{printable(name).replace('_', ' '):<{width}}  {_shown(value)}" for name, value in facts.items()
+    )
     return "\n".join(lines)
 
 
@@ -165,9 +168,9 @@ def _spread(name: str, values: "Floats") -> Facts:
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {count:,}" for name, count in value.items())
+        return ", ".join(f"{printable(name)} {count:,}" for name, count in value.items())
     if isinstance(value, list):
         return "  ".join(map(_shown, value))
     if isinstance(value, float):
         return number(value, 10)
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from raybox._version import __version__
+from raybox.errors import printable
 
 QUIET, USUAL, VERBOSE = -1, 0, 1
 _KEY = "raybox.verbosity"
@@ -44,7 +45,7 @@ def verbosity(ctx: click.Context | None = None) -> int:
 def notice(text: str, level: int = USUAL) -> None:
     """Print a line on stderr, unless the command is to print less."""
     if verbosity() >= level:
-        click.echo(f"raybox: {text}", err=True)
+        click.echo(f"raybox: {printable(text)}", err=True)
 
 
 def print_versions() -> None:

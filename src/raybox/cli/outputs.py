@@ -1,10 +1,15 @@
 """Outputs of commands: existing files are replaced only with ``--force``."""
 
+import sys
+from codecs import getincrementaldecoder
+from io import BufferedIOBase
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import click
 
 from raybox.cli.common import InputError
+from raybox.errors import printable
 
 force_option = click.option("--force", is_flag=True, help="Replace output files that exist.")
 
@@ -20,3 +25,23 @@ def check_new(*paths: str | Path, force: bool) -> None:
     if existing:
         verb = "exists" if len(existing) == 1 else "exist"
         raise InputError(f"{' and '.join(existing)} {verb} already; pass --force to replace, or another name")
+
+
+def stdout() -> BinaryIO:
+    """Return stdout for rows of text: on a terminal printable, else the very bytes."""
+    return cast(BinaryIO, _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
+
+
+class _Terminal(BufferedIOBase):
+    """Stdout that shows characters which could control a terminal as escapes."""
+
+    def __init__(self) -> None:
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def write(self, data: Any) -> int:
+        lines = self._decoder.decode(data).split("\n")
+        sys.stdout.write("\n".join(map(printable, lines)))
+        return len(data)
+
+    def flush(self) -> None:
+        sys.stdout.flush()

@@ -114,7 +114,7 @@ def triangle(
     >>> triangle(Ray1((0.25, 0.5, 1.0), (0.0, 0.0, -1.0)), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     (Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), 0.25, 0.5)
     """
-    hit = _triangle(ray, a, b, c, cull_back)
+    hit = triangle_ratios(ray, a, b, c, cull_back)
     return hit and (_single(hit[0]), rounded(hit[1]), rounded(hit[2]))
 
 
@@ -141,7 +141,7 @@ def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
 
 def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False) -> Ratio | None:
     """Return the exact t of `triangle`, or None."""
-    hit = _triangle(ray, a, b, c, cull_back)
+    hit = triangle_ratios(ray, a, b, c, cull_back)
     return hit and hit[0]
 
 
@@ -166,7 +166,7 @@ def order(a: Ratio, b: Ratio) -> int:
     return a[0] * b[1] - b[0] * a[1]
 
 
-def _triangle(
+def triangle_ratios(
     ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool
 ) -> tuple[Ratio, Ratio, Ratio] | None:
     """Return the exact t and weights of b and c, or None."""

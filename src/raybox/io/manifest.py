@@ -7,7 +7,7 @@ CRC-32, which every error of up to 32 bits in a row changes (zlib's is four time
 import os
 from collections.abc import Callable, Iterable
 from math import prod
-from pathlib import Path
+from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
@@ -140,10 +140,17 @@ def read(path: Path) -> Manifest:
     """Return a manifest; the files that it lists are not yet checked."""
     content, checksum = checked_json.read(path)
     try:
-        files = {str(name): _listed(*facts) for name, facts in content["files"].items()}
+        files = {_beside(str(name)): _listed(*facts) for name, facts in content["files"].items()}
         return Manifest(path.parent, dict(content["facts"]), files, checksum)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise folder_error(path, "is no manifest of raybox") from error
+
+
+def _beside(name: str) -> str:
+    """Return the name of a file beside the manifest; raise `ValueError` for a path to another folder."""
+    if name in ("", "..") or {PurePath(name).name, PureWindowsPath(name).name} != {name}:
+        raise ValueError("a path")
+    return name
 
 
 def _listed(size: Any, shape: Any, dtype: Any, header_checksum: Any, data_checksum: Any) -> FileFacts:

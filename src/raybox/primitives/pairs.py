@@ -11,8 +11,8 @@ import numpy as np
 from raybox.compiler.decorators import device, exact_entry, inlined
 from raybox.geometry import MovingBoxRows, RayRows, Rows
 from raybox.primitives.ray import get_ray, is_empty
-from raybox.primitives.table import intersect, normal, span, weights
-from raybox.validation import Floats, Ints
+from raybox.primitives.table import intersect, normal, span, tie, weights
+from raybox.validation import Bools, Floats, Ints
 
 
 class Pairing(NamedTuple):
@@ -91,3 +91,10 @@ def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
             uv[k, :] = np.nan
         else:
             uv[k, 0], uv[k, 1] = weights(rows, get_ray(rays, ray_of[k]), index[k])
+
+
+@exact_entry
+def write_ties(rays: RayRows, rows: Rows, ray_of: Ints, first: Ints, second: Ints, tied: Bools) -> None:
+    """Write whether a ray hits two primitives at the same exact time; it hits both."""
+    for k in range(ray_of.size):
+        tied[k] = tie(rows, get_ray(rays, ray_of[k]), first[k], second[k]) == 0

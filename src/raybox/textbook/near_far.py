@@ -27,6 +27,7 @@ class NearFar(NamedTuple):
         return self.distance < inf
 
     @property
+    @in_default_environment
     def inside(self) -> bool:
         """Whether the ray starts inside: everything in this box has to be tested too."""
         return self.distance < 0.0

@@ -1,11 +1,13 @@
 """Binary glTF (`.glb`), through trimesh: the meshes of a scene, placed by their nodes."""
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, ReadOptions, file_error, require
+from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
 
 
@@ -14,9 +16,12 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
     A part is one node that shows a mesh.
     """
-    order = _node_order(path.read_bytes(), path)
+    data = path.read_bytes()
+    document = _document(data, path)
+    _check_references(document, path)
     trimesh = require("trimesh", "mesh", ".glb")
-    scene = trimesh.load_scene(path, file_type="glb", process=False, skip_materials=True)
+    # of bytes, trimesh knows no folder
+    scene = trimesh.load_scene(io.BytesIO(data), file_type="glb", process=False, skip_materials=True)
     parts = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]
@@ -27,21 +32,36 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 str(node), vertices, np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), dtype=np.int64)
             )
         )
+    nodes = document.get("nodes", [])
+    order = {node["name"]: number for number, node in enumerate(nodes) if "name" in node}
     parts.sort(key=lambda part: order.get(part.name, len(order)))  # trimesh has an order of its own
     return to_scene(parts, path, options)
 
 
-def _node_order(data: bytes, path: Path) -> dict[str, int]:
-    """Return the numbers of the nodes, by name.
+def _document(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the JSON chunk of a file.
 
     Also checks the sizes in the headers against the file's, before trimesh allocates memory for them.
     """
     announced = int.from_bytes(data[8:12], "little")
     if len(data) < 20 or announced > len(data):
         raise cut_off(path, f"byte {len(data)} of {announced}")
-    document = json.loads(data[20 : 20 + int.from_bytes(data[12:16], "little")])
+    document: dict[str, Any] = json.loads(data[20 : 20 + int.from_bytes(data[12:16], "little")])
     for number, accessor in enumerate(document.get("accessors", [])):
         if not 0 <= accessor["count"] <= len(data):
             problem = f"announces {accessor['count']} items in {len(data)} bytes"
             raise file_error(path, problem, "copy or download it again", f"accessor {number}")
-    return {node["name"]: number for number, node in enumerate(document.get("nodes", [])) if "name" in node}
+    return document
+
+
+def _check_references(document: dict[str, Any], path: Path) -> None:
+    """Raise `FileFormatError` if a buffer or an image lies outside of the file.
+
+    Content in a ``data:`` URI is inside of it.
+    """
+    for kind in ("buffers", "images"):
+        for number, one in enumerate(document.get(kind, [])):
+            uri = one.get("uri", "data:")
+            if not str(uri).startswith("data:"):
+                problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
+                raise file_error(path, problem, "export it as one file", f"{kind[:-1]} {number}")
