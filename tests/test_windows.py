@@ -116,10 +116,11 @@ def test_a_part_is_renamed_while_a_profiler_keeps_its_frames(tmp_path, monkeypat
     monkeypatch.setattr(
         part_folder.column_kernels, "add_to_checksums", lambda *a: frames.append(sys._getframe(1)) or add(*a)
     )
-    (tmp_path / "results.csv").write_bytes(bytes(1000))
-    part_folder.write_trailer(tmp_path / "results.csv", part_folder.PartInfo(1, 1, 0, 1000, "0" * 32))
-    assert part_folder.read_trailer(tmp_path / "results.csv")
-    os.replace(tmp_path / "results.csv", tmp_path / "part-000000000")
+    unfinished, part, job = tmp_path / "part-000000001", tmp_path / "part-000000000", "0" * 32
+    unfinished.write_bytes(bytes(1000))
+    part_folder.write_trailer(unfinished, part_folder.PartInfo(1, 1, 0, 1000, "0" * 32), job, 1)
+    assert part_folder.read_trailer(unfinished, job)
+    os.replace(unfinished, part)
     assert frames
 
 

@@ -15,7 +15,9 @@ import pytest
 import raybox as rb
 from clustering import both, distributed, interrupted, numbers_of, started_parts, worker_pids
 from raybox.distributed.dask import cluster as dask_cluster
-from raybox.distributed.dask import part_folder
+from raybox.distributed.dask import join_parts, part_folder, tasks
+from raybox.io import checked_json
+from raybox.io.chunked import output_folder
 from raybox.io.chunked.chunks import Position
 from raybox.io.formats.common import ReadOptions
 from streaming import BOXES, IDS, RAYS, SCENE, put
@@ -89,15 +91,60 @@ def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
     interrupted(cluster, rays, tmp_path / "found.npy", after=6)
     before = made.stat().st_mtime_ns
     worker, folder = sys.modules["raybox.distributed.dask.worker"], made.parent
+    job_id = checked_json.read(folder / part_folder.MANIFEST)[0]["id"]
     options = ReadOptions("rays")
     job = worker.WorkerJob(
-        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, "boxes", worker.code_version()
+        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, "boxes", worker.code_version(), job_id
     )
     some = [worker.PartTask(k, Position(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
     infos = cluster.submit(worker.write_parts, job, some, pure=False).result()
     assert [one.rays for one in infos] == [20, 20]
     assert made.stat().st_mtime_ns == before
     cluster.run(worker.unload_job, "x")
+
+
+@pytest.mark.parametrize("swap", ["numbers", "casts"])
+@pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
+def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, ending):
+    """A part under the name of another, of this cast or of the same cast of other rays."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"found.{ending}"
+    assert len(interrupted(cluster, rays, out, after=4)) >= 4
+    (tmp_path / "others").mkdir()
+    other = tmp_path / "others" / f"found.{ending}"
+    reverse = put(tmp_path / "reverse.npz", RAYS[::-1])
+    interrupted(cluster, reverse, other, after=4)
+    one = part_folder.part_path(tmp_path / f"{out.name}.raybox-parts", 1)
+    two = part_folder.part_path((one.parent if swap == "numbers" else Path(f"{other}.raybox-parts")), 2)
+    data = one.read_bytes(), two.read_bytes()
+    assert data[0] != data[1]
+    one.write_bytes(data[1])
+    two.write_bytes(data[0])
+    both(cluster, rays, ending)
+
+
+def test_a_part_that_is_swapped_before_it_is_joined(cluster, tmp_path, monkeypatch):
+    """The cast ends with an error; the same call writes the part again."""
+    rays, add, copy = put(tmp_path / "rays.npz", RAYS), join_parts.Joiner.add, []
+
+    def swapping(joiner, path, info):
+        copy.append(path.read_bytes())
+        add(joiner, path, info)
+
+    check = tasks.check_joined
+
+    def swapped(path, job_id, info):
+        if part_folder.part_number(path) == 3:
+            path.write_bytes(copy[1])
+        check(path, job_id, info)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(join_parts.Joiner, "add", swapping)
+        patch.setattr(tasks, "check_joined", swapped)
+        patch.setattr(output_folder, "_SYNC_SECONDS", 1e6)
+        with pytest.raises(rb.FileFormatError, match="part-000000003: is not part 3 of this cast; cast"):
+            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, ids=IDS, chunk=20)
+    assert len(copy) == 3
+    both(cluster, rays, "npy")
 
 
 class Killer:
@@ -325,7 +372,7 @@ def plugins(monkeypatch):
 def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
     """Its job is loaded again, though the cast was interrupted and the plugin removed."""
     worker = sys.modules["raybox.distributed.dask.worker"]
-    job = worker.WorkerJob("token", *[None] * 11)
+    job = worker.WorkerJob("token", *[None] * 12)
     if has_plugin:
         plugins[worker.plugin_name(job)] = None
 
@@ -384,7 +431,7 @@ def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
 
     monkeypatch.setattr(worker, "_try_part", try_part)
     monkeypatch.setattr(worker, "_LOADED", {"token": None})
-    job = worker.WorkerJob("token", *[None] * 11)
+    job = worker.WorkerJob("token", *[None] * 12)
     assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 

@@ -150,14 +150,18 @@ def part(folder, number, query="count", rows=2):
 
 def test_every_wrong_bit_of_a_part_is_found(tmp_path):
     path, info = part(tmp_path, 3)
-    write_trailer(path, info)
-    assert read_trailer(path) == info
+    job = "0123456789abcdef" * 2
+    write_trailer(path, info, job, 3)
+    assert read_trailer(path, job) == info
+    assert read_trailer(path, job[::-1]) is None
     data = path.read_bytes()
     for bit in range(8 * len(data)):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        assert read_trailer(path) is None, bit
+        assert read_trailer(path, job) is None, bit
+    path.write_bytes(data)
+    assert read_trailer(path.rename(part_path(tmp_path, 4)), job) is None
 
 
 def test_a_disk_that_is_full_loses_no_part(tmp_path, monkeypatch):

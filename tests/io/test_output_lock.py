@@ -7,10 +7,13 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 import raybox as rb
+from raybox.cli import main
+from raybox.distributed.dask import compile_once
 from raybox.io.chunked.journal import open_journal
-from streaming import RAYS, SCENE, put, run
+from streaming import BOXES, RAYS, SCENE, put, run
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -107,11 +110,23 @@ def test_without_locks_those_of_ended_processes_do_not_count(tmp_path):
     assert not folder.exists()
 
 
-def test_a_lock_that_another_error_prevents(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
+def test_a_lock_that_another_error_prevents(tmp_path, monkeypatch, number):
     def fail(*_):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    rays = put(tmp_path / "rays.npz", RAYS)
-    with pytest.raises(rb.FileFormatError, match="cannot be written: Input/output error"):
-        rb.stream.cast(SCENE, rays, tmp_path / "out.npy")
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(SCENE, rays, out)
+    problem = f"the file system locks no file there ({os.strerror(number)})"
+    assert str(caught.value) == f"{out}: cannot be written: {problem}; give an output on another one"
+    with compile_once._one_process():  # several processes may compile then
+        pass
+    rb.save(tmp_path / "boxes.npz", BOXES)
+    command = ["cast", *map(str, (tmp_path / "boxes.npz", rays, "-o", out))]
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, done.output.splitlines()) == (2, [f"raybox: {caught.value}"])
+    monkeypatch.undo()
+    assert rb.stream.cast(SCENE, rays, out).rays == 103
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["boxes.npz", "out.npy", "rays.npz"]

@@ -11,10 +11,12 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import pcd, samples
 from raybox.cli import main
+from raybox.io import scene_files
 from raybox.io.chunked import part_files, stages
 from raybox.io.chunked.journal import Journal
 from raybox.io.formats import parquet_footer
 from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
+from streaming import content as bytes_of
 from streaming import put as put_rays
 
 HEAD = "origin_x,origin_y,direction_x,direction_y"
@@ -296,7 +298,7 @@ def test_an_output_that_is_a_link_to_the_input(tmp_path, link):
     rays, out = put_rays(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
     link(rays, out)
     before = rays.read_bytes()
-    with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
+    with pytest.raises(rb.InvalidInput, match="out must not be an input"):
         rb.stream.cast(SCENE, rays, out)
     boxes = put_rays(tmp_path / "boxes.npz", BOXES)
     text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(out)]).output
@@ -311,8 +313,73 @@ def test_a_file_system_that_ignores_case(tmp_path, monkeypatch):
     rays = put_rays(tmp_path / "rays.npy", RAYS)
     other = tmp_path / "RAYS.npy"
     os.link(rays, other)  # what such a file system shows
-    with pytest.raises(rb.InvalidInput, match="out must not be the file of rays"):
+    with pytest.raises(rb.InvalidInput, match="out must not be an input"):
         rb.stream.cast(SCENE, rays, other)
+
+
+def named(kind, path, folder):
+    """Return another name of a file: by a link, by another spelling, or the same."""
+    if kind == "same":
+        return path
+    if kind == "spelling":
+        return folder / "." / ".." / folder.name / path.name
+    (os.link if kind == "hard link" else os.symlink)(path, other := folder / f"other{path.suffix}")
+    return other
+
+
+@pytest.mark.parametrize("kind", ["same", "spelling", "hard link", "symbolic link"])
+@pytest.mark.parametrize("option", ["weights", "values"])
+def test_an_output_that_is_an_array_of_the_cast(tmp_path, kind, option):
+    """By the command, whatever --force says, and where the array is mapped."""
+    query, rows = ("deposit", 103) if option == "weights" else ("integrate", 40)
+    boxes, rays = put_rays(tmp_path / "boxes.npz", BOXES), put_rays(tmp_path / "rays.npy", RAYS)
+    np.save(array := tmp_path / "array.npy", np.arange(rows) + 0.5)
+    before, out = array.read_bytes(), named(kind, array, tmp_path)
+    given = ["cast", str(boxes), str(rays), "-o", str(out), "--query", query, f"--{option}", str(array)]
+    done = CliRunner().invoke(main, [*given, "--force"])
+    assert done.exit_code == 2
+    assert f"{out} is also an input ({array}). Write the results to another file." in done.output
+    mapped = np.load(array, mmap_mode="r")
+    for some in (mapped, mapped[:], np.asarray(mapped)):
+        with pytest.raises(rb.InvalidInput, match=r"out must not be an input, nor be inside of one; got"):
+            rb.stream.cast(SCENE, rays, out, query=query, **{option: some})
+    assert array.read_bytes() == before
+    rb.stream.cast(SCENE, rays, out, query=query, **{option: np.load(array)})  # in memory, it is no file
+
+
+@pytest.mark.parametrize("place", ["second file", "parts", "mapped scene", "rays in Zarr", "unfinished"])
+def test_an_output_that_is_a_part_of_an_input(tmp_path, place):
+    scene, rays, out = SCENE, [put_rays(tmp_path / f"{k}.npy", RAYS) for k in range(2)], tmp_path / "out.npy"
+    if place == "second file":
+        out = rays[1]
+    elif place == "parts":
+        scene = rb.SplitScene(BOXES, parts=2, folder=tmp_path / "parts")
+        out = scene.folder / "bounds.npy"
+    elif place == "mapped scene":
+        (tmp_path / "scene").mkdir()
+        scene_files.write_scene(tmp_path / "scene", SCENE)
+        scene, out = scene_files.read_scene(tmp_path / "scene"), tmp_path / "scene" / "upper.npy"
+    elif place == "rays in Zarr":
+        rays = put_rays(tmp_path / "rays.zarr", RAYS)
+        out = rays / "out.npy"
+    else:
+        (tmp_path / "out.npy.raybox-part").mkdir()
+        rays = put_rays(tmp_path / "out.npy.raybox-part" / "results.npy", RAYS)
+    before = bytes_of(tmp_path)
+    with pytest.raises(rb.InvalidInput, match="out must not be an input, nor be inside of one"):
+        rb.stream.cast(scene, rays, out)
+    assert bytes_of(tmp_path) == before
+    assert rb.stream.cast(scene, rays, tmp_path / "free.npy").rays in (103, 206)
+
+
+def test_a_page_that_is_an_input(tmp_path):
+    boxes = put_rays(tmp_path / "boxes.csv", BOXES)
+    os.link(boxes, tmp_path / "page.html")
+    for other in ([], [str(put_rays(tmp_path / "rays.npy", RAYS))]):
+        given = ["view", str(boxes), *other, "--force", "--html", str(tmp_path / "page.html")]
+        done = CliRunner().invoke(main, given)
+        assert (done.exit_code, "is also an input" in done.output) == (2, True)
+    assert len(rb.load(boxes)) == len(BOXES)
 
 
 # Errors of one family

@@ -3,6 +3,7 @@
 import http.client
 import socket
 import sys
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from raybox.viewer import open_file, server
 from waiting import wait_until
 
 pytest.importorskip("viser")
+import msgspec
 from viser import _messages
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -272,3 +274,52 @@ def test_an_upload_may_not_send_more_than_it_announced(viewer):
         start(viewer, 10 + k)
     assert len(running) == server.MAX_UPLOADS
     running.clear()
+
+
+def send_upload(viewer, line, number, sent, content=TABLE):
+    """Announce an upload of two parts, and send the first so many."""
+    uuid, half = viewer._upload._impl.uuid, len(content) // 2
+    kind = _messages.FileTransferStartUpload
+    messages = [kind(uuid, f"upload {number}", f"{number}.csv", "text/csv", 2, len(content))]
+    parts = content[:half], content[half:]
+    messages += [_messages.FileTransferPart(uuid, f"upload {number}", k, parts[k]) for k in range(sent)]
+    for message in messages:
+        line.send(msgspec.msgpack.encode(message.as_serializable_dict()))
+
+
+def received(viewer):
+    """Return the name and the content of the last upload; handlers run for pages that show the scene."""
+    file = viewer._upload.value
+    return file.name, file.content
+
+
+@pytest.mark.parametrize("limit", ["seconds", "total"])
+def test_uploads_of_silent_sockets_do_not_block_others(viewer, limit):
+    """The time limit is 0 here, once all four are silent: nothing waits for a clock."""
+    running = viewer._server.gui._current_file_upload_states
+    address, names = f"ws://127.0.0.1:{port_of(viewer)}", [str(k) for k in range(server.MAX_UPLOADS)]
+    with ExitStack() as stack:
+        lines = [
+            stack.enter_context(connect(address, subprotocols=[SUBPROTOCOL], max_size=None, compression=None))
+            for _ in (*names, "last")
+        ]
+        for k, name in enumerate(names):
+            send_upload(viewer, lines[k], name, sent=k % 2)
+        wait_until(lambda: sum(len(one["parts"]) for one in list(running.values())) == 2, "four are silent")
+        assert len(running) == server.MAX_UPLOADS
+        send_upload(viewer, lines[-1], "refused", sent=2)
+        wait_until(lambda: "too many uploads at a time" in viewer._message.content, "the fifth is refused")
+        assert len(running) == server.MAX_UPLOADS
+        try:
+            server.bound_uploads(viewer._server, viewer._show_message, **{limit: 0.0})
+            send_upload(viewer, lines[-1], "last", sent=0)
+            wait_until(lambda: list(running) == ["upload last"], "those that are silent have ended")
+        finally:
+            server.bound_uploads(viewer._server, viewer._show_message)
+        send_upload(viewer, lines[-1], "last", sent=2)
+        wait_until(lambda: received(viewer) == ("last.csv", TABLE), "the next one is complete")
+        part = _messages.FileTransferPart(viewer._upload._impl.uuid, "upload 0", 0, b"late")
+        lines[0].send(msgspec.msgpack.encode(part.as_serializable_dict()))
+        send_upload(viewer, lines[-1], "after", sent=2)
+        wait_until(lambda: received(viewer) == ("after.csv", TABLE), "late parts change nothing")
+    assert not running

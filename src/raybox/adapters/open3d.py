@@ -3,7 +3,6 @@
 Open3D itself is not imported: a tensor has ``numpy()``, and its type has ``from_numpy``.
 """
 
-from threading import Lock
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.adapters import exact_times
 from raybox.compiler.float_environment import guard_class
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays, join_meshes
 from raybox.hits import AllHits, Hits
@@ -119,7 +119,7 @@ class RaycastingScene:
             raise InvalidInput(f"device must be a CPU; got {device!s}. Leave it out.")
         self._build_workers = _workers(nthreads)
         self._meshes: list[Mesh] = []
-        self._lock = Lock()
+        self._lock = fork_safe_lock()
         self._built: _Built | None = None
 
     def add_triangles(
@@ -147,8 +147,8 @@ class RaycastingScene:
             raise InvalidInput("add_triangles needs vertex_positions and triangle_indices, or a mesh.")
         made = Mesh(_array(vertex_positions), _array(triangle_indices))
         with self._lock:
+            self._built = None  # first: a process that is forked in between would use it
             self._meshes.append(made)
-            self._built = None
             return len(self._meshes) - 1
 
     def cast_rays(self, rays: Any, nthreads: int = 0) -> dict[str, Any]:

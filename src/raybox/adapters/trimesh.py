@@ -4,7 +4,6 @@ Only `install` imports trimesh: a mesh needs vertices, faces, and optionally a h
 """
 
 from importlib import import_module
-from threading import Lock
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from raybox import validation
 from raybox.adapters.containment import inside
 from raybox.adapters.exact_times import repeats
 from raybox.compiler.float_environment import guard_class
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
 from raybox.scene.scene import Scene
@@ -75,7 +75,7 @@ class RayMeshIntersector:
         self.mesh = mesh
         self.workers = workers
         self._scale_to_box = scale_to_box
-        self._lock = Lock()
+        self._lock = fork_safe_lock()
         self._scene: _KeyedScene | None = None
 
     @property

@@ -10,7 +10,7 @@ import click
 from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
-from raybox.cli.outputs import check_new, force_option, stdout
+from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
 from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
 from raybox.errors import printable
 from raybox.queries.names import Per
@@ -131,7 +131,8 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
     check_format(options["format_"], scene, *rays)
     scenes = input_files([scene], options["format_"], rays)
     files = input_files(rays, options["format_"], [scene])
-    _check_out(out, options, scenes + files)
+    arrays = [options[name] for name in _ARRAYS if options[name]]
+    _check_out(out, options, [*scenes, *files, *arrays])
     geometry, ids = load_scene(scenes, options["boxes"], options["grid"])
     announce_compiling()
     done = _cast(geometry, files, out, query, ids=ids, **options)
@@ -154,7 +155,6 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
 
 def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None:
     """Raise, before any work, if OUT cannot be written, is also an input, or is to stay as it is."""
-    from raybox.io.chunked.cast_checks import is_same_file
     from raybox.io.chunked.writers import check_out
 
     if out == STDIN:
@@ -163,8 +163,7 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None
         if options["cluster"]:
             raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
-    if any(is_same_file(Path(out), Path(given)) for given in inputs):
-        raise click.UsageError(f"{out} is also an input. Write the results to another file.")
+    check_no_input(out, inputs)
     check_out(Path(out))
     check_new(out, force=options["force"] or _is_started(Path(out), options["cluster"]))
 
@@ -172,9 +171,9 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None
 def _is_started(out: Path, cluster: str | None) -> bool:
     """Return whether an earlier command has begun OUT, which this one would continue."""
     if cluster:
-        from raybox.distributed.dask.part_folder import folder_of as cluster_folder_of
+        from raybox.io.chunked.output_folder import parts_folder_of
 
-        return cluster_folder_of(out).exists()
+        return parts_folder_of(out).exists()
     from raybox.io.chunked.journal import folder_of
 
     return folder_of(out).exists()

@@ -3,6 +3,7 @@
 import sys
 from codecs import getincrementaldecoder
 from io import BufferedIOBase
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +26,15 @@ def check_new(*paths: str | Path, force: bool) -> None:
     if existing:
         verb = "exists" if len(existing) == 1 else "exist"
         raise InputError(f"{' and '.join(existing)} {verb} already; pass --force to replace, or another name")
+
+
+def check_no_input(out: str | Path, inputs: Iterable[str]) -> None:
+    """Raise, before any work, if an output is also an input, whatever ``--force`` says."""
+    from raybox.io.chunked.cast_checks import overwrites
+
+    for given in inputs:
+        if overwrites(Path(out), Path(given)):
+            raise click.UsageError(f"{out} is also an input ({given}). Write the results to another file.")
 
 
 def stdout() -> BinaryIO:

@@ -7,7 +7,7 @@ import click
 from raybox.cli.common import Vector
 from raybox.cli.inputs import check_format, format_option, input_files
 from raybox.cli.notices import announce_compiling, notice
-from raybox.cli.outputs import check_new, force_option
+from raybox.cli.outputs import check_new, check_no_input, force_option
 from raybox.cli.scenes import (
     check_scene_options,
     invalid_option,
@@ -60,6 +60,8 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
     if options["html"]:
         check_new(options["html"], force=options["force"])
     scenes = input_files([scene], options["format_"], [rays or ""])
+    if options["html"]:
+        check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
     loaded_rays = _rays(rays, origin, options) if rays else None
     announce_compiling()
     served = {name: options[name] for name in ("host", "port", "boxes")}

@@ -9,11 +9,12 @@ code by itself (`plain_backend`): slower, with the same results.
 import platform
 import warnings
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, NamedTuple
 
 import llvmlite
 import numba
+
+from raybox.compiler.fork import fork_safe_lock
 
 
 class Backend(NamedTuple):
@@ -30,7 +31,7 @@ class Backend(NamedTuple):
 
 
 _CHOSEN: list[Backend] = []
-_LOCK = Lock()
+_LOCK = fork_safe_lock()
 
 
 def is_chosen() -> bool:

@@ -137,14 +137,17 @@ def _user_cache() -> str | Path | None:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether a folder exists and only this user can write to it."""
+    """Return whether a folder exists and only this user can write to it.
+
+    A link to it must be the user's own.
+    """
     try:
-        facts = folder.stat()
+        facts, link = folder.stat(), folder.lstat()
     except OSError:
         return False
     if not stat.S_ISDIR(facts.st_mode):
         return False
-    return os.name == "nt" or (facts.st_uid == os.getuid() and not facts.st_mode & 0o022)
+    return os.name == "nt" or (facts.st_uid == link.st_uid == os.getuid() and not facts.st_mode & 0o022)
 
 
 def load(path: Path, key: bytes) -> Any:

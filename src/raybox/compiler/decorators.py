@@ -4,17 +4,19 @@ No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property, wraps
-from threading import Lock
 from typing import Any, TypeVar, cast
 
 import llvmlite.binding
 import numba
 from numba import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload, typeof_impl
 
 from raybox.compiler.backend import Backend, choose, is_chosen
 from raybox.compiler.code_origin import DISPATCHERS, source_stamp
+from raybox.compiler.fork import fork_after, fork_safe_lock
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import Builder, Scalar
 from raybox.compiler.struct_ref import StructRef
@@ -22,9 +24,11 @@ from raybox.errors import RayboxError
 
 _COMPILED: list[Any] = []  # compiled code that only a symbol refers to
 _PENDING: list[tuple[Any, Any]] = []  # functions of `apart` that are not compiled yet
-_LOCK = Lock()
+_LOCK = fork_safe_lock()
 _OVERLOADS: list[tuple[Any, Any, dict[str, Any]]] = []  # of `overload`, which Numba has not got yet
-_SHORT_LOCK = Lock()  # while nothing is compiled: Numba's own lock comes first
+_SHORT_LOCK = fork_safe_lock()  # while nothing is compiled: Numba's own lock comes first
+_LLVM_LOCK = getattr(llvmlite.binding.ffi.lib, "_lock", nullcontext())
+fork_after(global_compiler_lock, _SHORT_LOCK, _LLVM_LOCK)
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}

@@ -19,6 +19,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import RayboxError
 
 P = ParamSpec("P")
@@ -109,6 +110,8 @@ def guard_class(*stored: str) -> Callable[[C], C]:
 def _guard_member(cls: type, name: str, member: Any) -> None:
     if isinstance(member, cached_property):
         member.func = in_default_environment(member.func)
+        if hasattr(member, "lock"):  # before Python 3.12: one for the property of all instances
+            member.lock = fork_safe_lock()
     elif isinstance(member, property):
         setattr(cls, name, member.getter(in_default_environment(member.fget)))  # type: ignore[arg-type]
     elif isinstance(member, classmethod | staticmethod):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from raybox.errors import FileFormatError
+from raybox.io import own_files
 from raybox.io.checksums import blake2b_of
 
 _FILE = re.compile(rb'\{"checksum": "([0-9a-f]{32})", "content": (.*)\}', re.DOTALL)
@@ -29,7 +30,8 @@ def write(path: Path, content: Any) -> str:
     """Write a value; return its checksum."""
     text = json.dumps(content).encode()
     checksum = blake2b_of(text)
-    path.write_bytes(b'{"checksum": "%s", "content": %s}' % (checksum.encode(), text))
+    with own_files.open_new(path) as file:
+        file.write(b'{"checksum": "%s", "content": %s}' % (checksum.encode(), text))
     return checksum
 
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import accumulate
-from threading import Lock
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from raybox.bvh.build import Quality
 from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Cull, Geometry, Rays, ids_of
 from raybox.hits.hit_ids import Source
@@ -67,7 +67,7 @@ class Scene(QueryMethods):
         self._set(isinstance(geometry, list | tuple), quality, made)
 
     def _set(self, is_list: bool, quality: Quality, made: tuple[Part, ...]) -> None:
-        self._is_list, self._quality, self._lock, self._parts = is_list, quality, Lock(), made
+        self._is_list, self._quality, self._lock, self._parts = is_list, quality, fork_safe_lock(), made
 
     @property
     def geometry(self) -> Any:
@@ -102,7 +102,8 @@ class Scene(QueryMethods):
         that its cost (see `stats`) has grown to 1.4 times that after the build, its poor parts are rebuilt;
         the whole tree is, if half of it is poor, if parts do not suffice, or if the scene is small. Queries
         that run in other threads return results for the boxes at the time when they started, without
-        waiting. The first update allocates memory for a second tree. Earlier hits do not change.
+        waiting. The first update allocates memory for a second tree. Earlier hits do not change. A
+        process that is forked during an update has the scene of before.
 
         Parameters
         ----------

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from math import ceil
-from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.threads.pool import ThreadPool, acquire, cores
 
@@ -80,7 +80,7 @@ class _Chunks:
         ends = [min(total, -(-total * k // (threads * self.size)) * self.size) for k in range(threads + 1)]
         self.left = [list(share) for share in pairwise(ends)]
         self.stopped = False
-        self.lock = Lock()
+        self.lock = fork_safe_lock()
 
     def next_chunk(self, thread: int) -> tuple[int, int] | None:
         """Return the next range for a thread, removed from what is left; None at the end."""

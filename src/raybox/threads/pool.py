@@ -16,10 +16,13 @@ from contextlib import suppress
 from functools import cache
 from threading import Condition, Thread
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
+from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
+from raybox.errors import RayboxError
 from raybox.threads.control_group import cpu_limit
 
 _SWITCH = "RAYBOX_PIN_THREADS"
@@ -67,9 +70,7 @@ _LOOP, _BUSY = 0, 1  # indices in the signal array: number of the current loop, 
 _WORKER_READS = 8192  # reads of a signal before a worker sleeps, 20 to 50 ns each
 _CALLER_READS = 16 * _WORKER_READS
 _POOLS: dict[int, list["ThreadPool"]] = {}  # idle pools by number of workers
-
-if hasattr(os, "register_at_fork"):  # a child process has only the thread that forked
-    os.register_at_fork(after_in_child=_POOLS.clear)
+_ALL: WeakSet["ThreadPool"] = WeakSet()  # in use, too
 
 
 def acquire(number: int) -> "ThreadPool":
@@ -98,10 +99,11 @@ class ThreadPool:
     def __init__(self, number: int) -> None:
         self._number = number
         self._threads: list[Thread] | None = None
-        self._signal, self._change = np.zeros(2, np.int64), Condition()
+        self._signal, self._change = np.zeros(2, np.int64), Condition(fork_safe_lock())
         self._ready, self._spins = False, False
         self._cores: frozenset[int] = frozenset()
         self._reset()
+        _ALL.add(self)
 
     def run(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
         """Run one loop of chunks on so many threads; return the results of all.
@@ -126,6 +128,13 @@ class ThreadPool:
         self._ready = False
         self._reset()
         _POOLS.setdefault(self._number, []).append(self)
+
+    def lose_workers(self) -> None:
+        """Forget the workers, which a child process has not, and fail a loop that they run."""
+        if self._signal[_BUSY]:
+            problem = "this process was forked within a query, without its threads; run the query again"
+            self._errors.append(RayboxError(problem))
+        self._signal[_BUSY], self._threads, self._ready = 0, None, False
 
     def _reset(self) -> None:
         self._drain: Drain | None = None
@@ -208,3 +217,12 @@ class ThreadPool:
             self._signal[_BUSY] -= 1
             self._change.notify_all()
         return loop
+
+
+def _lose_all_workers() -> None:
+    _POOLS.clear()
+    for pool in list(_ALL):
+        pool.lose_workers()
+
+
+after_fork_in_child(_lose_all_workers)

@@ -2,7 +2,6 @@
 
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class, in_default_environment
+from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
 from raybox.scene.scene import Scene
@@ -35,7 +35,7 @@ class Viewer:
         self, stage: Stage, rays: Rays | None, host: str, port: int, allowed_hosts: Iterable[str] = ()
     ) -> None:
         warm_up(type(stage.solid))
-        self._state, self._lock = PageState(stage), threading.RLock()
+        self._state, self._lock = PageState(stage), fork_safe_lock()
         self._host, self._server = host, server.serve(host, port, allowed_hosts)
         draw.light(self._server.scene)
         self._build_controls()

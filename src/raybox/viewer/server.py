@@ -9,6 +9,7 @@ import contextlib
 import ipaddress
 import os
 import socket
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -19,6 +20,8 @@ from raybox.viewer.open_file import MAX_BYTES, too_large
 
 PORTS_TRIED = 100  # from the requested port on
 MAX_UPLOADS = 4  # at a time
+UPLOAD_SECONDS = 30.0  # without a part of an upload, after which another may take its turn
+UPLOAD_TOTAL = 1800.0  # seconds from the start of an upload, after which another may
 
 
 def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
@@ -174,14 +177,25 @@ class _GuiOfClient:
         getattr(type(self._gui), handler)(self, self._client_id, message)
 
 
-def bound_uploads(server: Any, refuse: Callable[[str], None]) -> None:
+def bound_uploads(
+    server: Any, refuse: Callable[[str], None], seconds: float = UPLOAD_SECONDS, total: float = UPLOAD_TOTAL
+) -> None:
     """Refuse uploads that announce too much or send more than they announced.
 
-    refuse: called with the reason.
+    refuse: called with the reason. Uploads that have sent no part for some seconds, or take longer than
+    `total`, end when the next begins: a page whose socket is silent blocks none.
     """
     from viser import _messages
 
     running = server.gui._current_file_upload_states
+
+    def drop_late() -> None:
+        now = time.monotonic()
+        for number, state in list(running.items()):
+            if now >= min(state["last_part"] + seconds, state["started"] + total):
+                running.pop(number, None)
+                page = _GuiOfClient(server, state["client_id"])
+                acknowledge_all(page, state["message"], state["total_bytes"])
 
     def acknowledge_all(page: _GuiOfClient, message: Any, size: int) -> None:
         """Remove the page's progress bar, and enable its button."""
@@ -190,12 +204,16 @@ def bound_uploads(server: Any, refuse: Callable[[str], None]) -> None:
 
     def begin(client_id: Any, start: Any) -> None:
         page = _GuiOfClient(server, client_id)
+        drop_late()
         if not 0 <= start.size_bytes <= MAX_BYTES or not 0 <= start.part_count <= max(start.size_bytes, 1):
             refuse(str(too_large(str(start.filename)[-80:], start.size_bytes)))
         elif len(running) >= MAX_UPLOADS:
-            refuse("too many uploads at a time; wait until one ends")
+            refuse(f"too many uploads at a time; wait until one ends, or is silent for {seconds:g} seconds")
         else:
             page.handle("_handle_file_transfer_start", start)
+            if (state := running.get(start.transfer_uuid)) is not None:
+                now = time.monotonic()
+                state.update(message=start, started=now, last_part=now)
             return
         acknowledge_all(page, start, start.size_bytes)
 
@@ -206,6 +224,8 @@ def bound_uploads(server: Any, refuse: Callable[[str], None]) -> None:
             refuse("an upload sent more bytes than it announced")
             acknowledge_all(page, part, state["total_bytes"])
             return
+        if state is not None:
+            state["last_part"] = time.monotonic()
         page.handle("_handle_file_transfer_part", part)
 
     for kind, handler in ((_messages.FileTransferStartUpload, begin), (_messages.FileTransferPart, append)):

@@ -1,7 +1,6 @@
 """``cast``: from arguments to a complete file, on a cluster."""
 
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -21,7 +20,7 @@ from raybox.distributed.dask.worker import WorkerJob
 from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
 from raybox.geometry import Invalid
-from raybox.io import checksums
+from raybox.io import checksums, own_files
 from raybox.io.chunked import output_folder, pipeline
 from raybox.io.chunked.cast_checks import (
     check_arguments,
@@ -118,7 +117,7 @@ def cast(  # noqa: PLR0913
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     target = Path(out)
-    check_target(target, Path(rays))
+    check_target(target, [Path(rays)], scene)
     if workers != -1:
         check_workers(workers)
     source = open_ray_file(Path(rays).resolve(), options)
@@ -184,7 +183,7 @@ def _cast_and_join(call: _Call, job: ClusterJob) -> CastTotals:
     joined = folder.joined()
     if not folder.same_input:
         joined = tasks.still_valid(job, joined, positions(call.source, call.size))
-    folder.output.mkdir(exist_ok=True)
+    own_files.make_folder(folder.output)
     dtypes = column_dtypes(call.query, call.source.dimension, call.ids)
     spec = OutputSpec(folder.output, dtypes, call.ids)
     with closing(Joiner(folder.log, spec, job.worker_job.suffix, joined)) as joiner:
@@ -198,7 +197,7 @@ def _write_scene(call: _Call, folder: PartFolder) -> None:
     """Write the scene's files and the ids, unless they exist and are whole."""
     path = folder.path / SCENE
     if not job_files.are_valid(path, call.scene):
-        shutil.rmtree(path, ignore_errors=True)
+        own_files.remove(path, ignore_errors=True)
         path.mkdir()
         job_files.write(path, call.scene, call.ids)
 
@@ -219,4 +218,5 @@ def _worker_job(call: _Call, folder: PartFolder) -> WorkerJob:
         dimension=call.source.dimension,
         kind=kind_of(scene),
         version=worker.code_version(),
+        job_id=folder.job_id,
     )

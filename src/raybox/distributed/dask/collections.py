@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
+from raybox.compiler.fork import only_here
 from raybox.distributed.dask.cluster import check_query, import_distributed
 from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
@@ -148,7 +149,7 @@ def _scene_folder(folder: Any) -> Path:
     """
     if folder is None:
         made = tempfile.mkdtemp(prefix="raybox-scene-")
-        atexit.register(shutil.rmtree, made, ignore_errors=True)
+        atexit.register(only_here(shutil.rmtree), made, ignore_errors=True)
         return Path(made)
     return scene_files.new_folder(Path(folder).resolve())
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from raybox.errors import FileFormatError
+from raybox.io import own_files
 from raybox.io.chunked.file_lock import NoLocks, try_lock
 from raybox.io.chunked.small_scene import run_in_small_scene
 
@@ -29,13 +31,13 @@ def _one_process() -> Iterator[None]:
     """Lock out other processes of this machine and user, on systems with such locks."""
     user = os.getuid() if os.name == "posix" else "user"  # elsewhere, each user has a temporary folder
     try:
-        file = (Path(tempfile.gettempdir()) / f"raybox-{user}.lock").open("a")
-    except OSError:  # then several compile
+        file = own_files.open_own(Path(tempfile.gettempdir()) / f"raybox-{user}.lock")
+    except (OSError, FileFormatError):  # then several compile
         yield
         return
     with file:
         until = time.monotonic() + _SECONDS
-        with suppress(NoLocks):
+        with suppress(NoLocks, OSError):
             while time.monotonic() < until and not try_lock(file.fileno()):
                 time.sleep(0.05)
         yield

@@ -3,18 +3,18 @@
 It holds ``job.json`` (the manifest), the scene's files, the output as far as it is joined (``output`` and
 ``joined``, see `raybox.distributed.dask.join_parts`), and the parts after that: ``part-000000012``, ..., the
 results of one chunk of rays each. A worker writes a part under another name and renames it; written twice, it
-is the same bytes. It ends with a trailer, which says whether it is complete. The manifest, each line
-of the list and each trailer hold a checksum of themselves. While a cast runs, the empty file
+is the same bytes. It ends with a trailer: its job, its number, and the length of the results. The manifest,
+each line of the list and each trailer hold a checksum of themselves. While a cast runs, the empty file
 ``running-TOKEN`` names its job.
 """
 
 import json
 import os
-import shutil
 import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -22,10 +22,11 @@ from uuid import uuid4
 import numpy as np
 
 from raybox.errors import FileFormatError, RayboxError
-from raybox.io import checked_json, checksums
+from raybox.io import checked_json, checksums, own_files
 from raybox.io.chunked import column_kernels, output_folder
 from raybox.io.chunked.output_folder import Facts
 from raybox.io.chunked.output_lock import is_lock, locked
+from raybox.io.formats.common import file_error
 
 
 class PartInfo(NamedTuple):
@@ -82,17 +83,16 @@ def _joined_part(line: bytes, number: int) -> JoinedPart | None:
     return part if line == joined_line(number, part) else None
 
 
-_SUFFIX = ".raybox-parts"
 SCENE = "scene"
 PART_SUFFIX = {".parquet": ".parquet", ".csv": ".csv", ".npy": ".npy", ".npz": ".npy", ".zarr": ".npy"}
 """The format of the parts, by the format of the output."""
 MANIFEST = "job.json"
 _PART, _WORK, _RUNNING, _OUTPUT, _JOINED = "part-", "work-", "running-", "output", "joined"
-_MAGIC = b"raybox-1"
+_MAGIC = b"raybox-2"
 _BLOCK = 1 << 22  # bytes of a part that are read at once: whole rounds of all lanes
 _LANES = 32  # checksums side by side: with eight, which wait for each other, a third slower
 _REMOVERS = 4  # files removed at a time: freeing the page cache of one takes 12 ms
-_TRAILER = struct.Struct("<8sQQQQ16s16s")
+_TRAILER = struct.Struct("<8s16sQQQQQ16s16s")
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -105,36 +105,48 @@ def part_number(part: Path) -> int:
     return int(part.name.removeprefix(_PART))
 
 
-def write_trailer(path: Path, info: PartInfo) -> None:
+def write_trailer(path: Path, info: PartInfo, job_id: str, number: int) -> None:
     """Append the trailer to the results of a part."""
-    trailer = _TRAILER.pack(
-        _MAGIC, *info[:4], bytes.fromhex(info.rays_checksum), bytes.fromhex(_part_checksum(path, info))
-    )
+    numbers, ends = (number, *info[:4]), (info.rays_checksum, _part_checksum(path, info, job_id, number))
     with path.open("ab") as file:
-        file.write(trailer)
+        file.write(_TRAILER.pack(_MAGIC, bytes.fromhex(job_id), *numbers, *map(bytes.fromhex, ends)))
 
 
-def read_trailer(path: Path) -> PartInfo | None:
+def read_trailer(path: Path, job_id: str) -> PartInfo | None:
     """Return the trailer of a part.
 
-    None if the part is missing or incomplete.
+    None if the part is missing, incomplete, of another job, or not the one of this name.
     """
+    info, own_checksum = _unpacked(path, job_id)
+    if info is None:
+        return None
+    return info if _part_checksum(path, info, job_id, part_number(path)) == own_checksum else None
+
+
+def check_joined(path: Path, job_id: str, info: PartInfo) -> None:
+    """Raise `FileFormatError` unless a part has this trailer; its bytes were checked when it was written."""
+    if _unpacked(path, job_id)[0] != info:
+        problem = f"is not part {part_number(path)} of this cast"
+        raise file_error(path, problem, "cast again: it is written anew")
+
+
+def _unpacked(path: Path, job_id: str) -> tuple[PartInfo | None, str]:
+    """Return the trailer of a part, and the checksum in it; None unless it is of the job and the number."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(max(0, size - _TRAILER.size))
-            magic, *numbers, rays_checksum, own_checksum = _TRAILER.unpack(file.read(_TRAILER.size))
+            magic, job, number, *numbers, rays, own = _TRAILER.unpack(file.read(_TRAILER.size))
     except (OSError, struct.error):
-        return None
-    info = PartInfo._make([*numbers, rays_checksum.hex()])
-    if magic != _MAGIC or info.length + _TRAILER.size != size:
-        return None
-    return info if _part_checksum(path, info) == own_checksum.hex() else None
+        return None, ""
+    info = PartInfo._make([*numbers, rays.hex()])
+    is_own = (magic, job.hex(), number) == (_MAGIC, job_id, part_number(path))
+    return info if is_own and info.length + _TRAILER.size == size else None, own.hex()
 
 
-def _part_checksum(path: Path, info: PartInfo) -> str:
-    """Return the checksum of the results of a part, and of the numbers in its trailer."""
-    return checksums.of_text(checksum_of_file(path, 0, info.length), *map(str, info))
+def _part_checksum(path: Path, info: PartInfo, job_id: str, number: int) -> str:
+    """Return the checksum of the results of a part, and of what its trailer says."""
+    return checksums.of_text(checksum_of_file(path, 0, info.length), job_id, str(number), *map(str, info))
 
 
 def checksum_of_file(path: Path, start: int, end: int) -> str:
@@ -157,11 +169,6 @@ def checksum_of_file(path: Path, start: int, end: int) -> str:
                 return checksums.of_text(state.tobytes().hex(), some[words:].tobytes().hex())
 
 
-def folder_of(target: Path) -> Path:
-    """Return the folder of an output's parts."""
-    return output_folder.folder_of(target, _SUFFIX)
-
-
 class PartFolder:
     """The folder of one output.
 
@@ -170,9 +177,10 @@ class PartFolder:
 
     def __init__(self, target: Path, job: Facts, fingerprint: Facts) -> None:
         self.given, self.target = target, target.resolve()
-        self.path = folder_of(target)
+        self.path = output_folder.parts_folder_of(target)
         self.job, self.fingerprint = job, fingerprint
-        self.same_input = True
+        self.same_input, self.job_id = True, uuid4().hex
+        """The id is stored in the manifest, and in the trailer of each part."""
         self.output, self.log = self.path / _OUTPUT, self.path / _JOINED
 
     def load(self) -> None:
@@ -187,7 +195,7 @@ class PartFolder:
         else:
             try:
                 stored = checked_json.read(path)[0]
-                job, fingerprint = dict(stored["job"]), stored["input"]
+                job, fingerprint, self.job_id = dict(stored["job"]), stored["input"], str(stored["id"])
             except (FileFormatError, ValueError, KeyError, TypeError) as error:
                 problem = f"has a {MANIFEST} that cannot be read, or is damaged"
                 raise output_folder.foreign_folder(self.path, problem) from error
@@ -199,7 +207,7 @@ class PartFolder:
     def write_manifest(self) -> None:
         """Write the job, and the fingerprint of the rays."""
         new = self.path / (MANIFEST + ".new")
-        checked_json.write(new, {"job": self.job, "input": self.fingerprint})
+        checked_json.write(new, {"job": self.job, "input": self.fingerprint, "id": self.job_id})
         os.replace(new, self.path / MANIFEST)
 
     def place_output(self, output: Path) -> None:
@@ -225,14 +233,14 @@ class PartFolder:
     def clear_work(self) -> None:
         """Remove unfinished parts of workers that died or were stopped, and the marks of such casts."""
         for item in (*self.path.glob(_WORK + "*"), *self.path.glob(_RUNNING + "*")):
-            _remove(item)
+            own_files.remove(item, ignore_errors=True)
 
     def remove(self) -> None:
         """Empty the folder, the manifest last: it identifies the other files."""
         items = [item for item in self.path.iterdir() if item.name != MANIFEST and not is_lock(item.name)]
         with ThreadPoolExecutor(_REMOVERS) as pool:
-            list(pool.map(_remove, items))
-        _remove(self.path / MANIFEST)
+            list(pool.map(partial(own_files.remove, ignore_errors=True), items))
+        own_files.remove(self.path / MANIFEST)
 
     def joined(self) -> list[JoinedPart]:
         """Return the parts that are joined."""
@@ -242,10 +250,6 @@ class PartFolder:
         """Return the number of parts that are done."""
         joined = len(self.joined())
         return joined + sum(1 for path in self.path.glob(_PART + "*") if part_number(path) >= joined)
-
-
-def _remove(item: Path) -> None:
-    shutil.rmtree(item, ignore_errors=True) if item.is_dir() else item.unlink(missing_ok=True)
 
 
 def make_work_folder(folder: Path) -> Path:

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from raybox.distributed.dask import worker
 from raybox.distributed.dask.cluster import import_distributed
 from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import JoinedPart, PartFolder, PartInfo, part_path, read_trailer
+from raybox.distributed.dask.part_folder import (
+    JoinedPart,
+    PartFolder,
+    PartInfo,
+    check_joined,
+    part_path,
+    read_trailer,
+)
 from raybox.distributed.dask.worker import Failure, PartTask, WorkerJob
 from raybox.errors import RayboxError
 from raybox.io.chunked import chunks
@@ -202,7 +209,7 @@ class _TaskQueue:
                 return parts, error
             if number < 0:
                 break
-            stored = read_trailer(part_path(job.folder.path, number))
+            stored = read_trailer(part_path(job.folder.path, number), job.folder.job_id)
             if stored and job.folder.same_input:
                 self.totals = self.totals._replace(resumed=self.totals.resumed + stored.rays)
                 self._collect(number, stored)
@@ -253,5 +260,7 @@ class _TaskQueue:
         )
         job.advance(info.rays, None)
         while (part := self._collected.pop(self._next_to_join, None)) is not None:
-            self._joiner.add(part_path(job.folder.path, self._next_to_join), part)
+            path = part_path(job.folder.path, self._next_to_join)
+            check_joined(path, job.folder.job_id, part)
+            self._joiner.add(path, part)
             self._next_to_join += 1

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
 from raybox.compiler.float_environment import in_default_environment
+from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.distributed.dask import job_files
 from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_files import SplitPlace
@@ -75,6 +76,8 @@ class WorkerJob(NamedTuple):
     kind: str
     """What the scene is made of: "boxes", "grid" or "mesh"."""
     version: CodeVersion
+    job_id: str
+    """Of the folder: its parts hold it."""
 
 
 class Failure(NamedTuple):
@@ -121,7 +124,7 @@ class LoadedJob:
         compile_query(job.query, job.dimension, job.kind)
         self._source: RayFile | None = None
         self.buffers, self._workspaces = ChunkBuffers(), list[PartWorkspace]()
-        self.query_lock, self.slots = Lock(), BoundedSemaphore(1 + _WAITING)
+        self.query_lock, self.slots = fork_safe_lock(), BoundedSemaphore(1 + _WAITING)
 
     def source(self) -> RayFile:
         """Return the file of rays, opened once."""
@@ -140,7 +143,8 @@ class LoadedJob:
 
 
 _LOADED: dict[str, LoadedJob] = {}
-_LOCK = Lock()
+_LOCK = fork_safe_lock()
+after_fork_in_child(_LOADED.clear)  # other threads may own the slots of a job
 
 
 @in_default_environment
@@ -230,17 +234,17 @@ def _write_part(loaded: LoadedJob, part: PartTask) -> PartInfo:
     """
     job = loaded.job
     path = part_path(job.folder, part.number)
-    if part.stored_checksum is None and (stored := read_trailer(path)):
+    if part.stored_checksum is None and (stored := read_trailer(path, job.job_id)):
         return stored
     chunk, checksum = _read(loaded, part.position)
-    if part.stored_checksum == checksum and (stored := read_trailer(path)):
+    if part.stored_checksum == checksum and (stored := read_trailer(path, job.job_id)):
         loaded.buffers.release(chunk.buffers)
         return stored
     with loaded.workspace() as workspace:
         rows, hit_count = _write_results(loaded, chunk, workspace)
         unfinished = workspace.folder / f"results{PART_SUFFIX[job.suffix]}"
         info = PartInfo(chunk.end.first - chunk.first, rows, hit_count, unfinished.stat().st_size, checksum)
-        write_trailer(unfinished, info)
+        write_trailer(unfinished, info, job.job_id, part.number)
         os.replace(unfinished, path)
     loaded.buffers.release(chunk.buffers)
     return info

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from threading import RLock
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from raybox import validation
 from raybox.bvh.build import QUALITIES, Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment
+from raybox.compiler.fork import fork_safe_lock, only_here
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
@@ -103,7 +103,7 @@ class SplitScene(QueryMethods):
         check_memory(memory)
         path = make_folder(folder)
         if folder is None:
-            weakref.finalize(self, remove_folder, path, vars(self))
+            weakref.finalize(self, only_here(remove_folder), path, vars(self))
         try:
             divide(geometry, path, size, build)
         except BaseException as error:
@@ -150,7 +150,7 @@ class SplitScene(QueryMethods):
     def _open_folder(self, folder: Path, memory: int | None, ids: Ids | None = None) -> None:
         self._ids = ids
         self._open_parts = OpenParts(folder, memory)
-        self._lock = RLock()
+        self._lock = fork_safe_lock()
         corners = self._open_parts.corners
         lower, upper = (np.ascontiguousarray(corners[:, side]) for side in (0, 1))
         self._part_bounds = Scene(restored(lower, upper), workers=1)

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raybox._version import __version__
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Bounded, Grid, Invalid
 from raybox.io import checksums
 from raybox.io.chunked import pipeline
 from raybox.io.chunked.chunks import RayFile
-from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, dimension_of, scene_text
+from raybox.io.chunked.journal import folder_of
+from raybox.io.chunked.output_folder import parts_folder_of
+from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, content_of, dimension_of, scene_text
 from raybox.io.chunked.result_columns import QUERIES
 from raybox.io.chunked.writers import check_out
 from raybox.io.formats.common import ReadOptions, file_error
@@ -54,18 +58,39 @@ def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOption
     )
 
 
-def check_target(target: Path, *rays: Path) -> None:
-    """Raise, before any work, for an output that cannot be written, or would overwrite the rays."""
+def check_target(target: Path, rays: Sequence[Path], scene: AnyScene, *arrays: Any) -> None:
+    """Raise, before any work, for an output that cannot be written, or that is also an input.
+
+    arrays: of which those that are mapped from files are inputs, too.
+    """
     check_out(target)
-    if any(is_same_file(target, path) for path in rays):
-        raise InvalidInput(f"out must not be the file of rays; got {target} for both.")
+    mapped = [*arrays, *content_of(scene.geometry)[1]] if isinstance(scene, Scene) else [*arrays]
+    files = filter(None, map(_file_of, mapped))
+    folders = [] if isinstance(scene, Scene) else [scene.folder]
+    for source in (*rays, *files, *folders):
+        if overwrites(target, source):
+            raise InvalidInput(f"out must not be an input, nor be inside of one; got {target} and {source}.")
 
 
-def is_same_file(target: Path, source: Path) -> bool:
-    """Return whether two paths name one file: by links, too, and whatever the spelling of its name."""
-    if target.exists() and source.exists():
-        return target.samefile(source)
-    return target.resolve() == source.resolve()
+def overwrites(target: Path, source: Path) -> bool:
+    """Return whether an output would change an input: a file of any name, by links too, or a folder.
+
+    The folders of unfinished outputs count as the output.
+    """
+    if target.exists() and source.exists() and target.samefile(source):
+        return True
+    out, given = target.resolve(), source.resolve()
+    own = (out, folder_of(target), parts_folder_of(target))
+    return given in (out, *out.parents) or not {given, *given.parents}.isdisjoint(own)
+
+
+def _file_of(array: Any) -> Path | None:
+    """Return the file that an array is mapped from; None if it is in memory."""
+    while array is not None:
+        if isinstance(array, np.memmap) and array.filename:
+            return Path(array.filename)
+        array = getattr(array, "base", None)
+    return None
 
 
 def job_facts(

@@ -150,7 +150,7 @@ def cast(  # noqa: PLR0913
     worker_count = check_workers(workers)
     target, paths = Path(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
     if target:
-        check_target(target, *paths)
+        check_target(target, paths, scene, values, weights)
     source = open_ray_files(paths, options)
     check_dimension(scene, source)
     columns = carried(source, carry, options, query, target)

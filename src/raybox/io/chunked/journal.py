@@ -10,13 +10,12 @@ both, so it reads the results so far once.
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox.io import checksums
+from raybox.io import checksums, own_files
 from raybox.io.chunked import output_folder
 from raybox.io.chunked.chunks import Position
 from raybox.io.chunked.output_folder import Facts
@@ -110,8 +109,8 @@ class Journal:
         stored["progress"] = {**progress._asdict(), "position": progress.position._asdict()}
         stored["checksum"] = checksums.of_facts(stored)
         new = self.folder / (_JOURNAL + ".new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(stored, file, indent=1)
+        with own_files.open_new(new) as file:
+            file.write(json.dumps(stored, indent=1).encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.folder / _JOURNAL)
@@ -131,12 +130,8 @@ class Journal:
         The journal identifies the others.
         """
         for item in sorted(self.folder.iterdir(), key=lambda item: item.name == _JOURNAL):
-            if is_lock(item.name):
-                continue
-            if item.is_dir():
-                shutil.rmtree(item)
-            else:
-                item.unlink(missing_ok=True)
+            if not is_lock(item.name):
+                own_files.remove(item)
 
 
 @contextmanager

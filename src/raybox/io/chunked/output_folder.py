@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import Any
 
 from raybox.errors import RayboxError
+from raybox.io import own_files
 from raybox.io.chunked.output_lock import is_lock
 from raybox.io.chunked.part_files import sync_file
 from raybox.io.formats.common import file_error
@@ -24,6 +25,11 @@ def folder_of(target: Path, suffix: str) -> Path:
     """Return the folder beside an output."""
     place = target.resolve()
     return place.with_name(place.name + suffix)
+
+
+def parts_folder_of(target: Path) -> Path:
+    """Return the folder of an output's parts, which the workers of a cluster write."""
+    return folder_of(target, ".raybox-parts")
 
 
 def has_other_files(folder: Path, manifest: str) -> bool:
@@ -61,7 +67,7 @@ def sync(output: Path) -> None:
     """Wait until a file, or every file of a folder, would survive a crash of the machine."""
     for path in [output] if output.is_file() else output.rglob("*"):
         if path.is_file():
-            with path.open("r+b") as file:
+            with own_files.open_own(path) as file:
                 sync_file(file.fileno())
 
 

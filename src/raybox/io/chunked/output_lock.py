@@ -9,26 +9,36 @@ hand if that host has crashed; the error names it.
 
 import os
 import socket
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
+from raybox.compiler.fork import after_fork_in_child
 from raybox.errors import RayboxError
+from raybox.io import own_files
 from raybox.io.chunked.file_lock import NoLocks, try_lock
 from raybox.io.formats.common import file_error
 
 LOCK = "lock"
 _ATTEMPTS = 1000
+_OPEN: set[BinaryIO] = set()
+
+
+@after_fork_in_child
+def _close_locks() -> None:
+    """Close what a child process shares with its parent: the lock would last until both have ended."""
+    for file in _OPEN:
+        file.close()
+    _OPEN.clear()
 
 
 class _LockFile(NamedTuple):
-    """A lock file, and its descriptor if the system locks it."""
+    """A lock file, and the open file if the system locks it."""
 
     path: Path
-    descriptor: int | None
+    file: BinaryIO | None
 
 
 def is_lock(name: str) -> bool:
@@ -57,7 +67,7 @@ def _acquire(target: Path, folder: Path) -> _LockFile:
     """Return the lock of a folder; raise `FileFormatError` if another process has it."""
     for _ in range(_ATTEMPTS):  # a process that ends at this moment removes the lock, and then the folder
         with suppress(FileNotFoundError):
-            _make(folder)
+            own_files.make_folder(folder)
             if lock := _lock(target, folder):
                 return lock
     raise _in_use(target)
@@ -71,29 +81,31 @@ def _lock(target: Path, folder: Path) -> _LockFile | None:
         return _own_file(target, folder)
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        if not stat.S_ISDIR(folder.stat().st_mode):  # FileNotFoundError: it has been removed meanwhile
-            raise
-
-
 def _system_lock(target: Path, folder: Path) -> _LockFile | None:
     """Return a lock that ends with the process; None if its file is no longer the one of this name."""
     path = folder / LOCK
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    file = own_files.open_own(path)
     try:
-        if not try_lock(descriptor):
+        if not _try_lock(target, file):
             raise _in_use(target)
-        is_current = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+        is_current = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
     if not is_current:
-        os.close(descriptor)
+        file.close()
         return None
-    return _LockFile(path, descriptor)
+    _OPEN.add(file)
+    return _LockFile(path, file)
+
+
+def _try_lock(target: Path, file: BinaryIO) -> bool:
+    """Lock a file, as `try_lock`; raise `FileFormatError` where the file system fails at it."""
+    try:
+        return try_lock(file.fileno())
+    except OSError as error:
+        problem = f"cannot be written: the file system locks no file there ({os.strerror(error.errno or 0)})"
+        raise file_error(target, problem, "give an output on another one") from error
 
 
 def _own_file(target: Path, folder: Path) -> _LockFile:
@@ -102,7 +114,7 @@ def _own_file(target: Path, folder: Path) -> _LockFile:
         (folder / LOCK).unlink()
     prefix = f"{LOCK}-{socket.gethostname()}-"
     own = folder / f"{prefix}{os.getpid()}-{token_hex(6)}"
-    own.touch(exist_ok=False)
+    own_files.open_new(own).close()
     for other in folder.glob(LOCK + "-*"):
         if other == own:
             continue
@@ -133,9 +145,12 @@ def _in_use(target: Path, more: str = "") -> RayboxError:
 
 def _release(lock: _LockFile) -> None:
     """Remove a lock: its name first, where the system permits that of an open file."""
-    is_removed = _unlink(lock.path)
-    if lock.descriptor is not None:
-        os.close(lock.descriptor)
+    if lock.file is None:
+        _unlink(lock.path)
+    elif not lock.file.closed:  # else this is a child process: the lock is its parent's
+        is_removed = _unlink(lock.path)
+        _OPEN.discard(lock.file)
+        lock.file.close()
         if not is_removed:
             _unlink(lock.path)
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from raybox.errors import RayboxError
-from raybox.io import checksums
+from raybox.io import checksums, own_files
 from raybox.io.formats.common import file_error
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
@@ -35,7 +35,7 @@ class PartFile:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
+        self._file = own_files.open_own(path, buffering=0)
         self.checksum: int | None = None
         """Of all bytes, once `add_checksum` was called, while they are written by `write`."""
         if os.fstat(self._file.fileno()).st_size < length:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from raybox.io import checksums
+from raybox.io import checksums, own_files
 from raybox.io.chunked import output_folder, writer_stage
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers
 from raybox.io.chunked.journal import CastProgress, Journal
@@ -50,11 +50,10 @@ class Sums:
 
     def store(self, path: Path) -> int:
         """Write the sums to a file, so that they survive a crash of the machine; return its checksum."""
-        with path.open("wb", buffering=0) as file:
+        with own_files.open_new(path) as file:
             raw: Any = self._sums.reshape(-1).view(np.uint8)
-            left = memoryview(raw)
-            while left:
-                left = left[file.write(left) :]
+            file.write(raw)
+            file.flush()
             sync_file(file.fileno())
         return checksums.of_bytes(self._sums)
 

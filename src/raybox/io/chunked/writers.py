@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.io import own_files
 from raybox.io.chunked.journal import folder_of
 from raybox.io.chunked.parquet import ParquetWriter
 from raybox.io.chunked.part_files import PartFile, PartFiles
@@ -56,7 +57,7 @@ class NpyWriter:
     def _write_header(self, rows: int) -> None:
         header = self._header(rows)
         assert len(header) == self.header_length
-        with self._output.open("r+b") as file:
+        with own_files.open_own(self._output) as file:
             file.write(header)
 
     def _header(self, rows: int) -> bytes:
@@ -158,7 +159,7 @@ class NpzWriter:
     def finish(self, rows: int) -> None:
         """Write the columns into one archive."""
         spec = self._columns.spec
-        with zipfile.ZipFile(self._output, "w") as archive:
+        with own_files.open_new(self._output) as whole, zipfile.ZipFile(whole, "w") as archive:
             for name, dtype in spec.dtypes.items():
                 with (
                     archive.open(member(name), "w", force_zip64=True) as out,
@@ -181,6 +182,7 @@ class ZarrWriter:
 
     def finish(self, rows: int) -> None:
         """Write the columns into one group."""
+        own_files.remove(self._output)
         group = self._zarr.open_group(self._output, mode="w", zarr_format=3)
         for name, dtype in self._columns.spec.dtypes.items():
             array = group.create_array(
