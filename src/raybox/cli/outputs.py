@@ -2,8 +2,8 @@
 
 import sys
 from codecs import getincrementaldecoder
-from io import BufferedIOBase
 from collections.abc import Iterable
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
