@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import tempfile
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -28,29 +27,20 @@ settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, der
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-# Tests marked `long(part)`, some ten minutes of a core in all: one part of them each day, all with --long.
-_PARTS = 6
-# All processes of a run have the same part, at midnight, too.
-os.environ.setdefault("RAYBOX_TESTS_PART", str(date.today().toordinal() % _PARTS))
-
-
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="run all long tests, not only today's part")
+    parser.addoption("--long", action="store_true", help="run all tests, those marked `long` too")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", f"long(part): of the part of the long tests, 0 to {_PARTS - 1}")
+    config.addinivalue_line("markers", "long: takes a minute, most of it compilation; runs with --long")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Drop long tests of other days; begin with today's: at the end a process would wait for them."""
-    parts = [item.get_closest_marker("long") for item in items]
-    today = os.environ["RAYBOX_TESTS_PART"]
-    is_out = [part and str(part.args[0]) != today and not config.option.long for part in parts]
-    dropped = [item for item, out in zip(items, is_out, strict=True) if out]
+    """Drop long tests without --long; with it, begin with them: at the end a process would wait for them."""
+    dropped = [item for item in items if item.get_closest_marker("long") and not config.option.long]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-    items[:] = [item for item, out in zip(items, is_out, strict=True) if not out]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     long_files = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long_files)
 

@@ -52,7 +52,7 @@ def test_every_example_is_run():
     assert scripts == set(EXAMPLES)
 
 
-@pytest.mark.long(5)
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs_anywhere(name, tmp_path):
     out = run(name, tmp_path)

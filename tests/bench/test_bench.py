@@ -377,7 +377,7 @@ def test_adapters_of_installed_peers_agree(scene):
 # The command, and worker processes
 
 
-@pytest.mark.long(2)
+@pytest.mark.long
 def test_the_command_measures_and_lists_missing_peers(tmp_path):
     out = tmp_path / "raw.json"
     options = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.long(2)
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 TINY = ("--scenes", "tiny", "--rays", "2000", "--repeats", "2")
 CHANGED = """

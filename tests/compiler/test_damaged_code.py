@@ -11,7 +11,7 @@ import damaged_code  # in benchmarks/
 from damaged_code import Case
 
 
-@pytest.mark.long(2)
+@pytest.mark.long
 def test_a_small_campaign(tmp_path):
     found = list(damaged_code.campaign(tmp_path, len(damaged_code.DAMAGES), 1))
     assert [damage for damage, _, _ in found] == [damage.__name__ for damage in damaged_code.DAMAGES]

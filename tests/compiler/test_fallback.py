@@ -26,7 +26,7 @@ VERSIONS = (
 )
 
 
-@pytest.mark.long(1)
+@pytest.mark.long
 def test_the_core_has_the_same_bits_where_a_name_is_missing(tmp_path):
     """Without optimization: LLVM then takes half the time, and the bits are the same."""
     command = [sys.executable, str(RUNNER), "numba.core.caching:_Cache", str(tmp_path / "results.npz")]

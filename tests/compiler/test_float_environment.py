@@ -237,7 +237,7 @@ def results_of_many(case):
         yield f"count {workers}", scene.count(some, workers=workers)
 
 
-@pytest.mark.long(5)
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [TINY, 1.0])
 def test_a_million_rays_in_every_mode(scale, monkeypatch):
     """New threads of the pool start during each call."""

@@ -32,7 +32,7 @@ np.savez(sys.argv[2], **answers)
 """
 
 
-@pytest.mark.long(1)
+@pytest.mark.long
 def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     rng = np.random.default_rng(121)
     lower = rng.random((3000, 3))

@@ -15,7 +15,7 @@ import exact_instances
 import raybox as rb
 import target_sweep
 
-pytestmark = pytest.mark.long(0)
+pytestmark = pytest.mark.long
 TESTS = Path(__file__).parents[1]
 EXACT = 12  # rays of a case that are compared with Fractions
 

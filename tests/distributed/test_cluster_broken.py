@@ -23,7 +23,7 @@ from raybox.io.formats.common import ReadOptions
 from streaming import BOXES, IDS, RAYS, SCENE, put
 from waiting import wait_until
 
-pytestmark = pytest.mark.long(4)
+pytestmark = pytest.mark.long
 
 # Workers die
 

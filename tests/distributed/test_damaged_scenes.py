@@ -26,7 +26,7 @@ MESH = rb.Mesh(np.random.default_rng(3).random((300, 3)), np.arange(300).reshape
 AGAIN = "write the folder again"
 
 
-@pytest.mark.long(2)
+@pytest.mark.long
 def test_a_small_campaign(tmp_path):
     reader = damaged_scenes.Reader()
     try:

@@ -252,7 +252,7 @@ PEAK = """
 """
 
 
-@pytest.mark.long(5)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "ending", "query"),
     [("parquet", "npy", "nearest"), ("npy", "parquet", "all"), ("csv", "npz", "count")],

@@ -36,7 +36,7 @@ print(before_the_time > 5, compiled[before_the_time:])
 """
 
 
-@pytest.mark.long(3)
+@pytest.mark.long
 @pytest.mark.parametrize(("rays", "query"), [("rays.npy", "nearest"), ("rays.csv", "deposit")])
 def test_nothing_is_compiled_within_the_seconds(tmp_path, rays, query):
     rng = np.random.default_rng(0)

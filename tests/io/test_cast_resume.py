@@ -105,7 +105,7 @@ KILLING = """
 """
 
 
-@pytest.mark.long(4)
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of one process, to be quick")
 @pytest.mark.parametrize("query", ["nearest", "all"])
 def test_kill_at_random_moments(tmp_path, query):

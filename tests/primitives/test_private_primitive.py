@@ -25,7 +25,7 @@ from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, make_works
 from strategies import related, spans
 from test_many_rays import at_once
 
-pytestmark = pytest.mark.long(3)
+pytestmark = pytest.mark.long
 
 table.add(DiskRows, disk)
 table.add(CubeRows, cube)

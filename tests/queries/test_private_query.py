@@ -15,7 +15,7 @@ from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.workspace import LIST_TESTS, PAIRS, SINGLE_TESTS, make_workspace
 from test_scene_mesh import CUBE
 
-pytestmark = pytest.mark.long(5)
+pytestmark = pytest.mark.long
 
 table.add(QUERY)
 
