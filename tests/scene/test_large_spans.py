@@ -187,7 +187,7 @@ def test_sweeps(dim):
         high = np.where(rng.random((30, 1)) < 0.7, low, high)
         way = numbers(rng, (30, dim)) * rng.choice([1.0, 0.25, 0.0], (30, dim), p=[0.6, 0.2, 0.2])
         counts.update(check_sweep(low, high, way, *large_boxes(rng, 20, dim)))
-    assert min(counts["hit"], counts["miss"], counts["tied"]) > 10, counts
+    assert min(counts["hit"], counts["miss"], counts["tied"]) > 5, counts
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -204,7 +204,7 @@ def test_grids(dim):
         want = along(rays, boxes)
         assert_queries(rb.Scene(boxes), rays, want)
         counts.update(found)
-    assert min(counts["hits"], counts["touches"], counts["misses"]) >= 10, counts
+    assert min(counts["hits"], counts["touches"], counts["misses"]) >= 5, counts
 
 
 @loop
