@@ -13,18 +13,19 @@ FAR_BOX = rb.Boxes(LOWER, UPPER)  # the first box is 2.05e308 below the tree's c
 
 def numbers(rng, shape):
     """Return numbers of full mantissas up to the largest float, some of them special."""
-    found = rng.choice([-1.0, 1.0], shape) * (1 + rng.random(shape)) * 2.0 ** rng.integers(1000, 1024, shape)
+    power = np.where(rng.random(shape) < 0.5, 1023, rng.integers(1000, 1024, shape))
+    found = rng.choice([-1.0, 1.0], shape) * (1 + rng.random(shape)) * 2.0**power
     special = rng.choice([BIG, -BIG, 1e308, -1e308, 2.0**1023, -(2.0**1023), 0.0, 1.0, 1e-300, 5e-324], shape)
     return np.where(rng.random(shape) < 0.2, special, found)
 
 
 def large_boxes(rng, count, dim, *, endless=True):
-    """Return boxes of which most are near one place, ordinary or huge, the others anywhere."""
+    """Return boxes of which most are near one place, ordinary or huge, the others anywhere, thin or not."""
     one, other = numbers(rng, (2, count, dim))
-    place = rng.choice([1.0, 1e300], p=[0.2, 0.8]) if rng.random() < 0.3 else numbers(rng, (1, dim))
+    place = rng.choice([1.0, 1e300]) if rng.random() < 0.2 else numbers(rng, (1, dim))
     bulk = place * (1 - 0.2 * rng.random((count, dim)))
-    near = rng.random((count, 1)) < 0.7
-    one, other = np.where(near, bulk, one), np.where(near, bulk * (1 - 0.1 * rng.random((count, dim))), other)
+    one = np.where(rng.random((count, 1)) < 0.7, bulk, one)
+    other = np.where(rng.random((count, 1)) < 0.8, one * (1 - 0.1 * rng.random((count, dim))), other)
     end = endless & (rng.random((2, count, dim)) < 0.03)
     return np.where(end[0], -INF, np.minimum(one, other)), np.where(end[1], INF, np.maximum(one, other))
 

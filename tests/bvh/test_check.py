@@ -8,7 +8,8 @@ import pytest
 import raybox as rb
 from exact import INF, rounded
 from large_spans import BIG, FAR_BOX, numbers
-from raybox.bvh.node import CHILD, FAR, from_tree, to_tree
+from raybox.bvh.node import CHILD, EMPTY, FAR, from_tree, to_tree
+from raybox.bvh.validate import slots_below
 
 
 @pytest.mark.parametrize("exponent", [-1022, -964, -1, 0, 1, 1000])
@@ -23,7 +24,7 @@ def test_coordinates_in_the_tree_are_the_exact_ones_rounded_once(exponent):
     compared = 0
     for k in range(len(x)):
         exact = (Fraction(x[k]) - Fraction(center[k])) * Fraction(scale)
-        if exact == 0 or abs(exact) > 1e-280:
+        if abs(exact) > 1e-280:
             assert moved[k] == rounded(exact), k
             size = Fraction(abs(x[k])) + Fraction(abs(center[k]))
             assert abs(Fraction(np.clip(back[k], -BIG, BIG)) - Fraction(x[k])) <= size / 2**51, k
@@ -112,6 +113,17 @@ def test_check_finds_a_finite_bound_of_an_endless_box_and_nan():
 
         with pytest.raises(rb.RayboxError, match="inside of its box"):
             edited(rb.Scene(boxes), cut).check()
+
+
+@pytest.mark.parametrize("name", [*SOUND, "far"])
+def test_slots_below_enclose_their_boxes(name):
+    boxes = SOUND.get(name, FAR_BOX)
+    tree = rb.Scene(boxes)._parts[0].tree
+    children = tree.nodes[0, CHILD:]
+    rows, order = boxes.rows(), ~children[children != EMPTY]
+    lower, upper = slots_below(tree, 1)
+    assert (lower <= rows.lower[order]).all()
+    assert (upper >= rows.upper[order]).all()
 
 
 def test_check_finds_planes_that_overflow_inward():

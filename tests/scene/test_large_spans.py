@@ -87,6 +87,18 @@ def test_a_far_instance_is_found():
     scene.check()
 
 
+def test_tiny_boxes_in_a_far_plane_are_found():
+    """The scale is 2^332, and the plane times the scale overflows."""
+    lower = np.insert(1e-100 * np.random.default_rng(23).random((20, 2)), 0, 1e300, axis=1)
+    boxes = rb.Boxes(lower, lower + np.array([0, 3e-101, 3e-101]))
+    rays = rb.Rays(boxes.centers - [1e300, 0, 0], [1e300, 0, 0])
+    for quality in QUALITIES:
+        scene = rb.Scene(boxes, quality=quality)
+        scene.check()
+        counts = assert_queries(scene, rays, along(rays, boxes))
+        assert counts["several"] > 5, counts
+
+
 # Seeded scenes against Fractions
 
 
@@ -122,11 +134,11 @@ def test_many_rays_are_sorted_and_split_among_parts():
         assert_nearest(split, rays, want)
         assert_all(split.all(rays), want)
         np.testing.assert_array_equal(split.count(rays), list(map(len, want)))
-        every = rb.intersect(rays[:, None], boxes)  # by blocks of sixteen boxes
-        hit = np.zeros(every.shape, bool)
+        every = rb.intersect(many[:, None], boxes)  # so many pairs are tested in blocks of sixteen boxes
+        hit = np.zeros((50, 40), bool)
         for k, row in enumerate(want):
             hit[k, [found.index for found in row]] = True
-        np.testing.assert_array_equal(every.hit, hit)
+        np.testing.assert_array_equal(every.hit, np.tile(hit, (24, 1)))
         counts.update(hits=sum(map(bool, want)), misses=want.count([]))
     assert min(counts["hits"], counts["misses"]) > 20, counts
 
@@ -187,7 +199,7 @@ def test_sweeps(dim):
         high = np.where(rng.random((30, 1)) < 0.7, low, high)
         way = numbers(rng, (30, dim)) * rng.choice([1.0, 0.25, 0.0], (30, dim), p=[0.6, 0.2, 0.2])
         counts.update(check_sweep(low, high, way, *large_boxes(rng, 20, dim)))
-    assert min(counts["hit"], counts["miss"], counts["tied"]) > 10, counts
+    assert min(counts["hit"], counts["miss"], counts["tied"]) > 5, counts
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -204,7 +216,7 @@ def test_grids(dim):
         want = along(rays, boxes)
         assert_queries(rb.Scene(boxes), rays, want)
         counts.update(found)
-    assert min(counts["hits"], counts["touches"], counts["misses"]) >= 10, counts
+    assert min(counts["hits"], counts["touches"], counts["misses"]) >= 5, counts
 
 
 @loop
