@@ -43,7 +43,10 @@ def _public(name: str, value: Any) -> Pairs:
     """Yield every public attribute of an object that is an array or a plain value, and its pictures."""
     for field in sorted(dir(type(value))):
         if not field.startswith("_"):
-            item = getattr(value, field)
+            try:
+                item = getattr(value, field)
+            except ValueError:
+                continue  # ids of a geometry that has none
             if not callable(item):
                 yield from _flat(f"{name}.{field}".strip("."), item)
     if hasattr(value, "offsets") and hasattr(value, "lengths") and len(value):
