@@ -118,13 +118,13 @@ class _Pool:
 def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart:
     """Traverse a small batch ray by ray, in the order of the rays."""
     base, count = span[0], span[1] - span[0]
-    order, workspace = _SMALL.take()
+    order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
     order.place[:] = 0
     plan.write_misses(*span)
     recorder, rays = plan.recorder(max(count, _LEAST)), Span(base, 0, count)
     while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
         recorder = plan.grow(recorder, 1.0)
-    _SMALL.put_back((order, workspace))
+    _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
     return StreamPart(_released(recorder, plan), (0, count), _undecided_of(order))
 
 
@@ -276,9 +276,9 @@ def _make_place() -> Any:
     return huge_pages.empty((2,), np.int64)
 
 
-def _make_small() -> tuple[Order, Workspace]:
-    order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_make_place())
-    return order, _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
+def _make_small(rays: int) -> tuple[Order, Workspace]:
+    order = _make_order(rays)._replace(starts=_NONE, place=_make_place())
+    return order, _with_rows(make_workspace(rays), order)
 
 
 def _take_order(rays: int) -> Order:
@@ -295,6 +295,6 @@ def _make_order(rays: int) -> Order:
 
 _WORKSPACES = _Pool(make_workspace)  # by the size of a group
 _PACKETS = _Pool(packet_batches.make_packets)  # likewise
-_SMALL = _Pool(_make_small)
+_SMALL = _Pool(_make_small)  # by how many rays it has room for
 _PLACES = _Pool(_make_place)
 _ORDERS = _Pool(lambda: None)
