@@ -70,16 +70,16 @@ class Layers(NamedTuple):
 
 def make_layers(rng, _kind) -> Layers:
     """Return boxes one above the other, with gaps of any size."""
-    count, axis = int(rng.integers(1, 4)), int(rng.integers(3))
-    steps = scaled(rng.integers(1, 4, 2 * count), -rng.choice([0, 1, 40, 60, 100], 2 * count))
-    cuts = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])[: 2 * count]
-    ends = np.sort(np.where(rng.random(2 * count) < 0.6, steps, cuts))
-    ends = np.unique(ends)[: 2 * (len(np.unique(ends)) // 2)].reshape(-1, 2)
-    lower, upper = np.full((len(ends), 3), -4.0), np.full((len(ends), 3), 4.0)
+    axis = int(rng.integers(3))
+    steps = rng.choice(np.arange(-9, 10), 2 * int(rng.integers(0, 3)), replace=False)
+    inner = scaled(np.sort(steps), -int(rng.choice([2, 4, 40, 60, 100])))
+    ends = np.array([-3.0, *inner, 3.0]).reshape(-1, 2)
+    wide = float(rng.choice([4.0, 1000.0]))
+    lower, upper = np.full((len(ends), 3), -wide), np.full((len(ends), 3), wide)
     lower[:, axis], upper[:, axis] = ends.T
     points = rng.choice([0.25, 0.5, -1.5, 3.0, 4.0, 5.0], (POINTS, 3)) + 0.0
-    near = rng.choice(np.concatenate([ends.ravel(), ends.mean(axis=1), [-5.0, 5.0, 0.5]]), POINTS)
-    points[:, axis] = near
+    heights = np.concatenate([ends.ravel(), ends.mean(axis=1), [-5.0, 5.0, 0.5, -1.5, 1.5]])
+    points[:, axis] = rng.choice(heights, POINTS)
     directions = rng.integers(-2, 3, (POINTS, 3)).astype(float)
     directions[:, axis] = rng.choice([-1.0, 1.0], POINTS)
     place = int(rng.choice([0, 0, rng.integers(-900, 1000)]))

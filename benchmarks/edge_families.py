@@ -14,7 +14,7 @@ import families_surfaces
 import grids
 import raybox as rb
 from edge_matrices import determinant
-from edge_scales import KINDS, Scale, arranged, scaled, scaled_rays
+from edge_scales import KINDS, LARGEST, Scale, arranged, scaled, scaled_rays
 from edge_truth import Case
 
 RAYS = 16
@@ -45,8 +45,8 @@ class Units(NamedTuple):
     t_max: np.ndarray
 
 
-def _boxes(rng, dim: int, count: int) -> tuple[Units, np.ndarray, np.ndarray]:
-    name = "planar" if dim == 2 else str(rng.choice(BASES))
+def _boxes(rng, dim: int, count: int, bases=BASES) -> tuple[Units, np.ndarray, np.ndarray]:
+    name = "planar" if dim == 2 else str(rng.choice(bases))
     pairs = families.scene(name, int(rng.integers(1 << 31)), count, RAYS)
     return Units(*pairs[:4]), pairs.lower, pairs.upper
 
@@ -57,7 +57,8 @@ def _rays(rng, scale: Scale, units: Units) -> rb.Rays:
 
 
 def boxes(rng, kind, dim, count=None) -> tuple[tuple, rb.Rays]:
-    units, lower, upper = _boxes(rng, dim, count or int(rng.choice([1, 2, 5, 12, 24])))
+    bases = (*BASES, "half_spaces", "signed_zeros")
+    units, lower, upper = _boxes(rng, dim, count or int(rng.choice([1, 2, 5, 12, 24])), bases)
     scale = kind(rng, RAYS, dim)
     lower, upper = (scaled(x, scale.place) for x in arranged(rng, scale, lower, upper))
     return (rb.Boxes(lower, upper),), _rays(rng, scale, units)
@@ -138,6 +139,8 @@ def grid(rng, kind, dim) -> tuple[tuple, rb.Rays]:
     rays, scale = grids.random_rays(rng, made, RAYS), kind(rng, RAYS, dim)
     press = int(rng.integers(dim)) if scale.pressed else -1
     edges = [scaled(x, scale.place[k] - scale.pressed * (k == press)) for k, x in enumerate(made.edges)]
+    if scale.apart:
+        edges[int(rng.integers(dim))][[0, -1]] = -LARGEST, LARGEST
     edges = [axis if (np.diff(axis) > 0).all() else np.array([-1.0, 1.0]) for axis in edges]
     mask = rng.random([len(axis) - 1 for axis in edges]) < 0.7 if rng.random() < 0.3 else None
     units = Units(

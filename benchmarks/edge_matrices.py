@@ -61,5 +61,6 @@ def make(rng, _kind) -> Matrices:
     swapped = np.where(rng.random((n, 1, 1)) < 0.5, made, made.transpose(0, 2, 1))
     wide = int(rng.choice([30, 300, 1000]))
     rows, columns = rng.integers(-wide, wide, (2, n, dim))
-    places = rows[:, :, None] + (columns[:, None] if rng.random() < 0.5 else 0)
-    return Matrices(scaled(swapped, places))
+    far = rng.integers(300, 1000, (n, 1)) * rng.choice([-1, 1], (n, dim)) // rng.choice([1, 2], (n, dim))
+    places = (rows[:, :, None], columns[:, None], rows[:, :, None] + columns[:, None], far[:, None])
+    return Matrices(scaled(swapped, places[rng.integers(4)]))

@@ -124,10 +124,14 @@ def print_queries(results: dict[int, dict[str, Tally]]) -> None:
 
 
 def print_examples(tallies: dict[str, Tally], show: int) -> None:
-    """Print wrong cases, reduced: the first of each query, then others."""
-    examples = [one for tally in tallies.values() for one in tally.examples]
-    firsts = list({one.query: one for one in reversed(examples)}.values())[::-1]
-    for one in firsts[:show]:
+    """Print one wrong case of each query, reduced, from different scenes."""
+    firsts: dict[str, Example] = {}
+    scenes = set()
+    for one in (one for tally in tallies.values() for one in tally.examples):
+        if one.query not in firsts and (one.primitive, one.seed) not in scenes:
+            firsts[one.query] = one
+            scenes.add((one.primitive, one.seed))
+    for one in list(firsts.values())[:show]:
         print(f"\n# kind {one.kind}, {one.primitive}, seed {one.seed}, row {one.row}")
         case = edge_families.make(one.kind, one.primitive, one.seed)
         print(edge_report.printed(*edge_report.reduced(case, one.query, one.row)), flush=True)
