@@ -132,9 +132,14 @@ def print_examples(tallies: dict[str, Tally], show: int) -> None:
             firsts[one.query] = one
             scenes.add((one.primitive, one.seed))
     for one in list(firsts.values())[:show]:
-        print(f"\n# kind {one.kind}, {one.primitive}, seed {one.seed}, row {one.row}")
-        case = edge_families.make(one.kind, one.primitive, one.seed)
-        print(edge_report.printed(*edge_report.reduced(case, one.query, one.row)), flush=True)
+        print("\n" + as_python(one), flush=True)
+
+
+def as_python(one: Example) -> str:
+    """Return a wrong case, reduced, as Python."""
+    case = edge_families.make(one.kind, one.primitive, one.seed)
+    text = edge_report.printed(*edge_report.reduced(case, one.query, one.row))
+    return f"# kind {one.kind}, {one.primitive}, seed {one.seed}, row {one.row}\n{text}"
 
 
 def main() -> int:
