@@ -267,13 +267,18 @@ class Found(NamedTuple):
 
 def along(origins, directions, t_min, t_max, lower, upper) -> Iterator[list[Found]]:
     """Yield each ray's hits, sorted by (exact t, index)."""
+    for met in contacts(origins, directions, t_min, t_max, lower, upper):
+        yield [Found(i, _value(c.t), _plain(c)) for i, c in met]
+
+
+def contacts(origins, directions, t_min, t_max, lower, upper) -> Iterator[list[tuple[int, Contact]]]:
+    """Yield each ray's boxes and contacts, sorted by (exact t, index)."""
     boxes = lower.shape[0]
     t_min, t_max = np.broadcast_to(t_min, origins.shape[0]), np.broadcast_to(t_max, origins.shape[0])
     for row in range(origins.shape[0]):
         ray = [np.broadcast_to(x[row], (boxes, *x.shape[1:])) for x in (origins, directions, t_min, t_max)]
-        met = enumerate(_met_chunk(*ray, lower, upper))
-        found = [Found(i, _value(c.t), _plain(c)) for i, c in met if c is not None]
-        yield sorted(found, key=lambda f: (f.t, f.index))
+        met = [(i, c) for i, c in enumerate(_met_chunk(*ray, lower, upper)) if c is not None]
+        yield sorted(met, key=lambda pair: (_value(pair[1].t), pair[0]))
 
 
 def _value(x: tuple[int, int]) -> Real:

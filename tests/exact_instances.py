@@ -7,6 +7,7 @@ exact_surfaces.py).
 
 import itertools
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,19 @@ def solved(matrix, *columns) -> list[list[Fraction]]:
 def local(o, d, transform) -> tuple[list[Fraction], list[Fraction]]:
     """Return a ray's image under the inverse of a map [A b]."""
     moved = [Fraction(x) - Fraction(row[-1]) for x, row in zip(o, transform, strict=False)]
-    return tuple(solved([row[:-1] for row in transform[: len(o)]], moved, [Fraction(x) for x in d]))
+    columns = inverse(tuple(tuple(row[:-1]) for row in transform[: len(o)]))
+
+    def image(vector) -> list[Fraction]:
+        terms = [[x * Fraction(y) for x in column] for column, y in zip(columns, vector, strict=True)]
+        return [sum(row) for row in zip(*terms, strict=True)]
+
+    return image(moved), image(d)
+
+
+@lru_cache(maxsize=256)
+def inverse(matrix) -> list[list[Fraction]]:
+    """Return the columns of the inverse of a matrix."""
+    return solved(matrix, *np.eye(len(matrix), dtype=int).tolist())
 
 
 def of_boxes(o, d, span, lower, upper):

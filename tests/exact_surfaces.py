@@ -22,15 +22,15 @@ def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met 
     if not has_range(*span):
         return None
     o, d, a, b, c = ([Fraction(x) for x in v] for v in (o, d, a, b, c))
-    normal = _cross(_minus(b, a), _minus(c, a))
-    slope = _dot(normal, d)
+    across = normal(a, b, c)
+    slope = _dot(across, d)
     if slope == 0:
         return None
-    t = _dot(normal, _minus(a, o)) / slope
+    t = _dot(across, _minus(a, o)) / slope
     if not span[0] <= t <= span[1]:
         return None
     p = [x + t * y for x, y in zip(o, d, strict=True)]
-    sides = (_dot(normal, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a)))
+    sides = (_dot(across, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a)))
     return Met(t, t, t) if all(side >= 0 for side in sides) else None
 
 
@@ -57,6 +57,11 @@ def triangle(
         return None
     t = Fraction(w * d_scale, det * scale)
     return (Met(t, t, t), Fraction(u, det), Fraction(v, det)) if span[0] <= t <= span[1] else None
+
+
+def normal(a, b, c) -> list[Fraction]:
+    """Return the normal (b - a) x (c - a) of a triangle of Fractions."""
+    return _cross(_minus(b, a), _minus(c, a))
 
 
 def _whole(*vectors: Row) -> tuple[int, list[list[int]]]:
