@@ -1,5 +1,7 @@
 """The errors that raybox raises, with one base class."""
 
+from math import prod
+
 
 def printable(text: str) -> str:
     """Return a text with characters that could control a terminal as escapes, as in Python's `repr`."""
@@ -23,9 +25,19 @@ class FileFormatError(RayboxError):
     """Unreadable, truncated or inconsistent file: the text gives file, place and way out."""
 
 
-class OutOfMemory(RayboxError, MemoryError):
-    """Not enough memory: the text gives the way out."""
+class OutOfMemory(InvalidInput, MemoryError):
+    """Not enough memory for an argument or a result: the text gives the size and the way out."""
 
 
 class MissingFile(FileFormatError, FileNotFoundError):
     """No such file: Python's own error for it, and one of raybox."""
+
+
+def out_of_memory(error: MemoryError, what: str, way_out: str = "pass fewer rows at a time") -> OutOfMemory:
+    """Return the error of raybox for one of Python or NumPy, with the size of the array if it is known."""
+    if isinstance(error, OutOfMemory):
+        return error
+    shape, dtype = (getattr(error, name, None) for name in ("shape", "dtype"))
+    size = 0 if shape is None or dtype is None else prod(shape) * dtype.itemsize
+    wanted = f"an array of shape {shape}, {size:,} bytes, more" if size else "more memory"
+    return OutOfMemory(f"{what} needs {wanted} than there is; {way_out}.")

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from raybox.compiler.fork import fork_safe_lock
-from raybox.errors import RayboxError
+from raybox.errors import RayboxError, out_of_memory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,14 +77,21 @@ def default_environment() -> Iterator[None]:
 
 
 def in_default_environment(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function, run in the default modes whatever the caller's are."""
+    """Return the function, run in the default modes whatever the caller's are.
+
+    A `MemoryError` becomes one of raybox.
+    """
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _SMALLEST_NORMAL * _HALF and _ONE + _SMALL - _SMALL == _ONE:  # `is_default`, without a call
-            return function(*args, **kwargs) if kwargs else function(*args)  # type: ignore[call-arg]
-        with default_environment():
-            return function(*args, **kwargs)
+        try:
+            if _SMALLEST_NORMAL * _HALF and _ONE + _SMALL - _SMALL == _ONE:  # `is_default`, without a call
+                return function(*args, **kwargs) if kwargs else function(*args)  # type: ignore[call-arg]
+            with default_environment():
+                return function(*args, **kwargs)
+        except MemoryError as error:
+            owner, _, name = function.__qualname__.rpartition(".")
+            raise out_of_memory(error, owner if name.startswith("__") else name) from error.__cause__
 
     return guarded
 
@@ -92,14 +99,14 @@ def in_default_environment(function: Callable[P, T]) -> Callable[P, T]:
 def guard_class(*stored: str) -> Callable[[C], C]:
     """Return a class decorator that runs public members `in_default_environment`.
 
-    Members are `__init__`, public methods and properties, and all cached properties.
+    Members are `__init__`, `__getitem__`, public methods and properties, and all cached properties.
 
     stored: members that compute nothing in floats; they return or rearrange what is stored.
     """
 
     def guard(cls: C) -> C:
         for name, member in list(vars(cls).items()):
-            is_public = name == "__init__" or not name.startswith("_")
+            is_public = name in ("__init__", "__getitem__") or not name.startswith("_")
             if name not in stored and (is_public or isinstance(member, cached_property)):
                 _guard_member(cls, name, member)
         return cls

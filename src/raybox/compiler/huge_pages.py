@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from raybox.errors import InvalidInput
+from raybox.errors import OutOfMemory
 
 _PAGE = 1 << 21
 _MIN_BYTES = 1 << 18  # smaller arrays stay in pages of the usual size
@@ -113,14 +113,14 @@ def pooled(shape: tuple[int, ...], kind: Any) -> Any:
 
 
 def check_size(size: int) -> None:
-    """Raise `InvalidInput` if so many bytes of results are more than the machine's memory."""
+    """Raise `OutOfMemory` if so many bytes of results are more than the machine's memory."""
     if size > _MACHINE_BYTES:
         raise too_large(size)
 
 
-def too_large(size: int) -> InvalidInput:
+def too_large(size: int) -> OutOfMemory:
     """Return the error of results of so many bytes."""
-    return InvalidInput(
+    return OutOfMemory(
         f"the results need {size:,} bytes of memory, more than there is; "
         "query fewer rays at a time, or return fewer hits of each."
     )

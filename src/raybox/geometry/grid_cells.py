@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from raybox import validation
 from raybox.compiler.huge_pages import machine_bytes
-from raybox.errors import InvalidInput
+from raybox.errors import InvalidInput, OutOfMemory
 from raybox.geometry.cell_bits import FULL, CellBits, count, pack, unpack
 from raybox.geometry.grid_edges import Edges
 from raybox.geometry.rows import GridRows
@@ -67,7 +67,7 @@ def check_memory(shape: Shape) -> None:
     """Raise `InvalidInput` if the bounds of all cells are more than the machine's memory."""
     size = 16 * len(shape) * prod(shape)
     if size > machine_bytes():
-        raise InvalidInput(
+        raise OutOfMemory(
             f"boxes of all {prod(shape)} cells need {size:,} bytes of memory, more than there is. "
             f"Choose cells: grid.boxes(grid.occupied), or a part of the grid: grid[:10].boxes()."
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.huge_pages import machine_bytes
-from raybox.errors import InvalidInput
+from raybox.errors import InvalidInput, OutOfMemory
 from raybox.validation import Floats
 
 MAX_CELLS = 2**62
@@ -92,7 +92,7 @@ def check_count(shape: tuple[int, ...]) -> None:
     if prod(shape) > MAX_CELLS:
         raise InvalidInput(f"a Grid has up to 2**62 cells; got {size}. Split it by space.")
     if edge_bytes > machine_bytes():
-        raise InvalidInput(
+        raise OutOfMemory(
             f"the edges of {size} cells need {edge_bytes:,} bytes of memory, more than there is. "
             f"Split the grid by space."
         )

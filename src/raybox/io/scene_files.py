@@ -23,6 +23,7 @@ from raybox.geometry.grid import of_bits
 from raybox.geometry.mesh import restored as mesh_of
 from raybox.io import manifest
 from raybox.io.checked_json import folder_error
+from raybox.io.formats.common import path_of
 from raybox.io.manifest import Layout, Manifest
 from raybox.scene.scene import Scene, restore, state_of
 from raybox.validation import NO_MASK
@@ -47,7 +48,7 @@ _LAYOUTS = {
 
 def new_folder(folder: Any, way_out: str = "give another folder") -> Path:
     """Return a folder that is new, or empty."""
-    place = Path(folder)
+    place = path_of(folder)
     try:
         place.mkdir(exist_ok=True)
         is_empty = not any(place.iterdir())

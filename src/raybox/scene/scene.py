@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import accumulate
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -10,7 +11,7 @@ from raybox.bvh.build import Quality
 from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.compiler.fork import fork_safe_lock
-from raybox.errors import InvalidInput
+from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays, ids_of
 from raybox.hits.hit_ids import Source
 from raybox.queries.query import Query, Request, Target
@@ -162,16 +163,20 @@ class Scene(QueryMethods):
         if not is_default():
             how = {"workers": workers, "progress": progress, "where": where, "cull": cull}
             return in_default_environment(self._run)(query, rays, options, **how)
-        request, source = self._request(rays, where, cull)
-        if query.prepare:
-            counts = tuple(len(part.geometry) for part in self._parts)
-            options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))
-        if len(request.jobs) == 1:
-            results = query.run(request.jobs[0], options, workers, progress)
-        else:
-            run_one = partial(query.run, options=options, workers=workers, progress=progress)
-            results = query.merge_geometries(request, run_one, options)
-        return query.present(results, rays.shape, source, options)
+        try:
+            request, source = self._request(rays, where, cull)
+            if query.prepare:
+                counts = tuple(len(part.geometry) for part in self._parts)
+                options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))
+            if len(request.jobs) == 1:
+                results = query.run(request.jobs[0], options, workers, progress)
+            else:
+                run_one = partial(query.run, options=options, workers=workers, progress=progress)
+                results = query.merge_geometries(request, run_one, options)
+            return query.present(results, rays.shape, source, options)
+        except MemoryError as error:
+            subject = f"{query.name} of {prod(rays.shape):,} rays"
+            raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
 
     def _request(self, rays: Rays, where: Any, cull: Cull) -> tuple[Request, Source]:
         """Return the checked arguments of a query for the kernels, all of one state of the scene."""

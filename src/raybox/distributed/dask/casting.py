@@ -35,7 +35,7 @@ from raybox.io.chunked.chunks import CHUNK, RayFile
 from raybox.io.chunked.partitioned import kind_of
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
-from raybox.io.formats.common import ReadOptions
+from raybox.io.formats.common import ReadOptions, path_of
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
@@ -116,11 +116,11 @@ def cast(  # noqa: PLR0913
     dask_cluster.check_query(query)
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
-    target = Path(out)
-    check_target(target, [Path(rays)], scene)
+    target, rays_file = path_of(out), path_of(rays)
+    check_target(target, [rays_file], scene)
     if workers != -1:
         check_workers(workers)
-    source = open_ray_file(Path(rays).resolve(), options)
+    source = open_ray_file(rays_file.resolve(), options)
     check_dimension(scene, source)
     run_one_ray(scene, query, source.dimension)
     started = time.perf_counter()

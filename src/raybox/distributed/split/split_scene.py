@@ -20,7 +20,7 @@ from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Bounded, Boxes, Cull, Ids, Mesh, Rays, facing, ids_of
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
-from raybox.io.formats.common import missing_file
+from raybox.io.formats.common import missing_file, path_of
 from raybox.queries.query import FileQuery, PartMerger, Query, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
@@ -140,7 +140,7 @@ class SplitScene(QueryMethods):
         >>> rb.SplitScene.open(folder).nearest(rb.Rays([4, 0], [1, 0])).index
         array(1)
         """
-        place = Path(folder)
+        place = path_of(folder)
         if not place.exists():
             raise missing_file(place)
         scene = object.__new__(cls)

@@ -31,7 +31,7 @@ from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.small_scene import compile_cast
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
-from raybox.io.formats.common import ReadOptions, file_error
+from raybox.io.formats.common import ReadOptions, file_error, path_of
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -148,7 +148,7 @@ def cast(  # noqa: PLR0913
     check_arguments(scene, query, ids, chunk)
     options = read_options(origin, invalid)
     worker_count = check_workers(workers)
-    target, paths = Path(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
+    target, paths = path_of(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
     if target:
         check_target(target, paths, scene, values, weights)
     source = open_ray_files(paths, options)
@@ -190,15 +190,15 @@ def _cast_to_file(
     try:
         with open_journal(target, facts, fingerprint) as journal:
             return _resume(job, spec, journal)
-    except RayboxError as error:
-        raise _with_progress(error, journal) from error
-    except OSError as error:
-        raise _with_progress(write_error(target, error), journal) from error
     except MemoryError as error:
         problem = (
             f"{job.source.path}: chunks of {job.size:,} rays do not fit into memory; give a smaller chunk"
         )
         raise _with_progress(OutOfMemory(problem), journal) from error
+    except RayboxError as error:
+        raise _with_progress(error, journal) from error
+    except OSError as error:
+        raise _with_progress(write_error(target, error), journal) from error
     except KeyboardInterrupt as error:
         if journal and journal.progress.position.first:
             error.add_note(_progress_text(journal))

@@ -10,7 +10,7 @@ from raybox.errors import InvalidInput
 from raybox.io.chunked.chunks import RayFile, RowBlock
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats.assembly import RANGES
-from raybox.io.formats.common import Floats, ReadOptions, file_error
+from raybox.io.formats.common import Floats, ReadOptions, file_error, path_of
 
 _DEFAULTS = {"t_min": 0.0, "t_max": np.inf}
 
@@ -105,8 +105,8 @@ def _missing_ranges(sources: Sequence[RayFile], block: RowBlock) -> dict[str, Fl
 def paths_of(rays: Any) -> list[Path]:
     """Return the paths of one file, or of several; raise `InvalidInput` for none."""
     if isinstance(rays, str | Path) or hasattr(rays, "__fspath__"):
-        return [Path(rays)]
-    paths = [Path(path) for path in rays]
+        return [path_of(rays)]
+    paths = [path_of(path) for path in rays]
     if not paths:
         raise InvalidInput("rays must be a file, or a list of at least one; got an empty list.")
     return paths

@@ -125,7 +125,9 @@ def zarr(path: Path, options: ReadOptions) -> RayFile:
         group = library.open_group(path, mode="r")
     except FileNotFoundError as error:
         raise file_error(path, "holds no Zarr group", "give the folder of a group") from error
-    arrays = {name: array for name, array in group.arrays() if name in numpy_arrays.NAMES}
+    # one by one: of several at a time that it cannot read, zarr prints tracebacks
+    found = {name: group.get(name) for name in numpy_arrays.NAMES}
+    arrays = {name: array for name, array in found.items() if isinstance(array, library.Array)}
     if not _kinds(arrays):
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")
     kind = choose_kind(_kinds(arrays), path, options)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Rays
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 
@@ -81,6 +81,8 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     try:
         ids = _ids(parts)
         return Loaded(_geometry(kind, parts.arrays, ids, path, options), ids, parts.labels)
+    except OutOfMemory:
+        raise  # no number of the file is wrong
     except InvalidInput as error:
         raise _number_error(kind, parts, path, error) from error
 

@@ -1,5 +1,6 @@
 """Shared by all readers: options, results, and errors of one line."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -62,6 +63,20 @@ class FileArrays(NamedTuple):
     """For errors: the rows that these are, if they are not the whole file."""
 
 
+def path_of(path: str | os.PathLike[str]) -> Path:
+    """Return a path; raise for a NUL in it, and for a relative one in a folder that was deleted."""
+    found = Path(path)
+    if "\0" in str(found):
+        raise InvalidInput(f"a path must not contain NUL; got {str(found)!r}. Correct it.")
+    if not found.is_absolute():
+        try:
+            Path.cwd()
+        except FileNotFoundError as error:
+            way_out = "change to another folder, or give an absolute path"
+            raise MissingFile(_error_text(found, "the working folder was deleted", way_out, "")) from error
+    return found
+
+
 def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:
     """Return an error about a file, of one line.
 
@@ -101,12 +116,12 @@ def reader_errors(path: Path, format_name: str, memory: str = "split the file") 
     """
     try:
         yield
+    except MemoryError as error:
+        raise file_error(path, "does not fit into memory", memory) from error
     except InvalidInput as error:
         raise file_error(path, str(error).rstrip("."), "correct the file") from error
     except RayboxError:
         raise
-    except MemoryError as error:
-        raise file_error(path, "does not fit into memory", memory) from error
     except FileNotFoundError as error:
         raise missing_file(path) from error
     except OSError as error:

@@ -27,6 +27,7 @@ from raybox.io.formats.common import (
     GridCells,
     extension_problem,
     file_error,
+    path_of,
     quoted,
     reader_errors,
 )
@@ -70,7 +71,7 @@ def load_grid(path: str | os.PathLike[str], *, origin: Any = None, pitch: Any = 
     array([[10. , 20. ,  0.5],
            [10.5, 20.5,  1. ]])
     """
-    file, given = Path(path), _arguments(origin, pitch)
+    file, given = path_of(path), _arguments(origin, pitch)
     read = READERS.get(file.suffix.lower())
     if read is None:
         raise file_error(file, f"{extension_problem(file)} of a grid", f"supported: {' '.join(READERS)}")

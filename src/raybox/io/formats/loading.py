@@ -8,7 +8,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Invalid, Mesh, Rays
 from raybox.io.formats.assembly import ACCEPTED, build
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error
+from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.table import parse
 
 Paths = str | os.PathLike[str]
@@ -117,10 +117,10 @@ def read(
     """
     options = ReadOptions("scene" if boxes and kind is None else kind, origin, boxes, invalid)
     check_options(options)
-    file = Path(path)
+    file = path_of(path)
     found = parse(file, options)
     if isinstance(found, FileArrays):
-        return build(found, file, options)
+        return _built(found, file, options)
     if options.kind == "rays":
         raise file_error(
             file, "holds a scene, not rays", "give a file of rays here, or of points with an origin"
@@ -138,10 +138,17 @@ def contents(
     """
     options = ReadOptions("scene" if boxes and kind is None else kind, None, boxes)
     check_options(options)
-    found = parse(Path(path), options)
+    file = path_of(path)
+    found = parse(file, options)
     if isinstance(found, Loaded) or (kind != "scene" and "points" in found.arrays):
         return found
-    return build(found, Path(path), options)
+    return _built(found, file, options)
+
+
+def _built(found: FileArrays, file: Path, options: ReadOptions) -> Loaded:
+    """Return the geometry of a file's arrays."""
+    with reader_errors(file, "a table"):
+        return build(found, file, options)
 
 
 def check_options(options: ReadOptions) -> ReadOptions:

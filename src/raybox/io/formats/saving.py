@@ -17,7 +17,7 @@ from raybox.hits import AllHits, Hits
 from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.assembly import KINDS, RANGES, column_names
-from raybox.io.formats.common import extension_problem, file_error, require
+from raybox.io.formats.common import extension_problem, file_error, path_of, require
 
 Columns = Mapping[str, NDArray[Any]]
 Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
@@ -61,7 +61,7 @@ def save(path: str | os.PathLike[str], content: Saveable, *, ids: Sequence[str] 
     2.0,0.0,0.0,3.0,1.0,1.0,b
     <BLANKLINE>
     """
-    target = Path(path)
+    target = path_of(path)
     check_target(target)
     shape, write = WRITERS[target.suffix.lower()]
     shaped = shape(content, ids)
