@@ -98,9 +98,9 @@ def near_one(rays: RayRows) -> ScaledRays:
         scaled = [_times_power(numbers, power) for numbers, power in zip(given, powers, strict=True)]
         back = [_times_power(numbers, -power) for numbers, power in zip(scaled, powers, strict=True)]
     unscaled = np.any([(old != new).any(axis=1) for old, new in zip(given, back, strict=True)], axis=0)
-    directions, t_min, t_max = (
-        np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)
-    )
+    if unscaled.any():
+        scaled = [np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)]
+    directions, t_min, t_max = scaled
     made: RayRows = rays._replace(directions=directions, t_min=t_min[:, 0].copy(), t_max=t_max[:, 0].copy())
     freeze(*made)
     return ScaledRays(made, unscaled)
