@@ -192,9 +192,10 @@ class Rays(RayConstructors):
                 f"Pass a scalar, or one t for each ray."
             ) from error
         times[np.isinf(times)] = np.nan
-        with np.errstate(invalid="ignore", over="ignore"):
+        overflows = list[bool]()
+        with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
             points: Floats = self._origins + times[..., None] * self._directions
-        if not np.isfinite(points).all():
+        if overflows:
             _put_exactly(points, self._origins, self._directions, times[..., None])
         return points
 

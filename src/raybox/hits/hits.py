@@ -177,10 +177,13 @@ class Hits(HitTables):
         t = np.where(self.hit, self._t, np.nan).reshape(-1, 1)
         origins, directions = (a.reshape(-1, rays.ndim_space)[k] for a in (rays.origins, rays.directions))
         # a ray of zero direction is its origin, at any t
-        with np.errstate(invalid="ignore", over="ignore"):
+        overflows = list[bool]()
+        with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
             points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
-        lost = _lost_points(points, t, directions) if isinstance(rays, Rays) else k[:0]
-        if lost.size:
+        lost = _lost_points(t, directions)
+        if overflows:
+            lost = np.union1d(lost, np.flatnonzero(np.isinf(points).any(axis=1)))
+        if lost.size and isinstance(rays, Rays):
             derive_exactly(self._source, k, self._hit_id.reshape(-1), "points_of", lost, points)
         return frozen(points.reshape(*self.shape, rays.ndim_space))
 
@@ -264,15 +267,14 @@ class Hits(HitTables):
         raise InvalidInput(f"kind must be 'depth', 'index' or 'normal'; got {kind!r}.")
 
 
-def _lost_points(points: Floats, t: Floats, directions: Floats) -> Ints:
-    """Return which points, of rays that hit, rounded times are too large or too small for.
+def _lost_points(t: Floats, directions: Floats) -> Ints:
+    """Return the hits whose rounded times are too large or too small for points.
 
     t: (N, 1); NaN for a miss.
     """
-    finite = np.isfinite(points)
-    lost = ~(finite.all(axis=1) | np.isnan(t[:, 0])) if finite.sum() < finite.size else np.zeros(len(t), bool)
-    small = np.flatnonzero(np.abs(t) < NORMAL)
+    size = np.abs(t)
+    odd = np.flatnonzero((size < NORMAL) | (size == np.inf))
     # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
-    limits = np.where(t[small] == 0.0, MODERATE**8, MODERATE)
-    lost[small] |= (np.abs(directions[small]) > limits).any(axis=1)
-    return np.flatnonzero(lost)
+    limits = np.where(size[odd] == 0.0, MODERATE**8, np.where(size[odd] < NORMAL, MODERATE, 0.0))
+    lost: Ints = odd[(np.abs(directions[odd]) > limits).any(axis=1)]
+    return lost

@@ -93,17 +93,24 @@ def near_one(rays: RayRows) -> ScaledRays:
     exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 3
     count = len(exponents)
     given = [rays.directions, *(np.broadcast_to(t, count)[:, None] for t in (rays.t_min, rays.t_max))]
-    factors = [-exponents[:, None], exponents[:, None], exponents[:, None]]
+    powers = [-exponents, exponents, exponents]
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [np.ldexp(*numbers) for numbers in zip(given, factors, strict=True)]
-        back = [np.ldexp(new, -power) for new, power in zip(scaled, factors, strict=True)]
+        scaled = [_times_power(numbers, power) for numbers, power in zip(given, powers, strict=True)]
+        back = [_times_power(numbers, -power) for numbers, power in zip(scaled, powers, strict=True)]
     unscaled = np.any([(old != new).any(axis=1) for old, new in zip(given, back, strict=True)], axis=0)
-    directions, t_min, t_max = (
-        np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)
-    )
+    if unscaled.any():
+        scaled = [np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)]
+    directions, t_min, t_max = scaled
     made: RayRows = rays._replace(directions=directions, t_min=t_min[:, 0].copy(), t_max=t_max[:, 0].copy())
     freeze(*made)
     return ScaledRays(made, unscaled)
+
+
+def _times_power(numbers: Floats, exponents: Ints) -> Floats:
+    """Return rows of numbers times two to a power each; in two steps, as a power alone may overflow."""
+    half = exponents // 2
+    product: Floats = numbers * np.ldexp(1.0, half)[:, None] * np.ldexp(1.0, exponents - half)[:, None]
+    return product
 
 
 def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
