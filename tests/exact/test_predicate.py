@@ -149,6 +149,11 @@ def order_cases(rng):
         case = np.ldexp([a * b + o1, o1, c * b, a * d + o2, o2, c * d], scales[[0, 0, 1, 0, 0, 1]]).tolist()
         k = int(rng.integers(0, 6))
         yield from (case, [*case[:k], math.nextafter(case[k], rng.choice([INF, -INF])), *case[k + 1 :]])
+    for _ in range(500):  # differences are no floats, and their products with d longer than two floats
+        d, e = ((rng.integers(2**51, 2**53, 2) | 1) * rng.choice([-1, 1], 2)).tolist()
+        k = int(rng.integers(2**30, 2**40) | 1)
+        (p, o), (q, r) = split(Fraction(k * d)), split(Fraction(k * e))
+        yield from ([p, -o, d, q, -r, e], [p, -o, d, q, math.nextafter(-r, INF), e])
     for p, q, o, r, d, e in anywhere(rng, (500, 6)).tolist():
         yield from ([p, o, d, q, o, d], [p, o, d, p, o, e], [p, o, d, q, r, e], [p, p, d, q, q, e])
     tails = (0.0, 2.0**-60, 2.0**-61, TINY, 1e-310, -(2.0**-60), -TINY)  # o beyond the last bit of p

@@ -26,12 +26,15 @@ def record_all(recorder, job, workspace, number):
     record(recorder, job, workspace, number)
 
 
-def recorded(recorder, candidates, result=MISS_INDEX):
-    """Return a workspace after the candidates of each ray: status, low and high of primitive 0, 1, ..."""
+def recorded(recorder, candidates, result=MISS_INDEX, direction=(1.0, 1.0, 1.0)):
+    """Return a workspace after the candidates of each ray: status, low and high of primitive 0, 1, ...
+
+    By default rays enter at corners: the order of hits that are too close is unknown.
+    """
     workspace = make_workspace(RAYS)
     workspace.state[:], workspace.packed_rays[:, STOP] = result, np.inf
     workspace.power[:], workspace.shift[:] = 0, 0.0
-    workspace.rays64[:] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, INF]
+    workspace.rays64[:] = [0.0, 0.0, 0.0, *direction, 0.0, INF]
     number = 0
     for r, some in enumerate(candidates):
         for i, (status, low, high) in enumerate(some):
@@ -78,6 +81,14 @@ def test_hits_that_are_certainly_first_are_recorded():
     )
     assert workspace.state[:3].tolist() == [[1, 1], [0, 0], [MISS_INDEX, MISS_INDEX]]
     assert workspace.packed_rays[0, STOP] < 4.001
+
+
+def test_hits_too_close_are_ordered_by_their_planes():
+    times = np.full((RAYS, 2), np.nan)
+    close = [[(HIT, 1.0, 3.0), (HIT, 1.5, 2.5)]]
+    workspace = recorded(NearestRecorder(times, (), ()), close, direction=(1.0, 0.0, 0.0))
+    assert workspace.state[0].tolist() == [0, 0]
+    assert times[0].tolist() == [1.0, 2.5]
 
 
 CERTAIN = {

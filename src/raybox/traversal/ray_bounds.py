@@ -48,7 +48,7 @@ class ClippedRays(NamedTuple):
     backward: list[Lanes]
     first: Lanes  # the range
     last: Lanes
-    start: Lanes  # the range clipped to the bounds of all boxes, rounded outward
+    start: Lanes  # the range clipped to the bounds of all boxes, from shortly before, rounded outward
     stop: Lanes
     tame: Lanes  # whether the ray can be packed
     alive: Lanes  # whether it may hit anything

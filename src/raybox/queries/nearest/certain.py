@@ -4,8 +4,8 @@ A near time is early by at most the margin and a share of itself (`raybox.traver
 of three near times is exactly the latest, and after the start of the ray's range, where it is no earlier than
 what the others, and 0, may `reach`: float32 proves by which plane the ray enters the box, and its entry time
 needs one number of the box. Where even the latest cannot reach 0, the ray starts inside the box: times count
-from the start of its range or, if later, from its entry into the bounds of all boxes, before which it enters
-none.
+from the start of its range or, if later, from shortly before its entry into the bounds of all boxes: it
+enters none before that.
 
 **Ties and near ties.** Let a ray hit box j by the plane q of an axis, and certainly hit box i by the plane p
 of the same side of that axis, if it is not too short. Their times are (p - o)/d and (q - o)/d with one o and
