@@ -62,11 +62,13 @@ class Sum(NamedTuple):
 
     value: Fraction | float
     bound: Fraction
-    size: Fraction = Fraction(0)  # of all finite terms, or a length: past float64's range, results may be, too
+    size: Fraction = Fraction(0)  # of finite terms, or a length: past float64's range, results may be, too
 
     def is_infinite(self, result: float) -> bool:
         """Return whether a result is the value, which is infinite or NaN; NaN if finite terms overflow."""
-        return result == self.value or (math.isnan(result) and (math.isnan(self.value) or self.size > LARGEST))
+        return result == self.value or (
+            math.isnan(result) and (math.isnan(self.value) or self.size > LARGEST)
+        )
 
 
 def exact_sum(terms, relative) -> Sum:
