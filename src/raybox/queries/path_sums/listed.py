@@ -93,11 +93,13 @@ def near_one(rays: RayRows) -> ScaledRays:
     exponents = np.frexp(np.abs(rays.directions).max(axis=1, initial=0.0))[1] - 3
     count = len(exponents)
     given = [rays.directions, *(np.broadcast_to(t, count)[:, None] for t in (rays.t_min, rays.t_max))]
-    powers = [-exponents, exponents, exponents]
+    up, down = _power_of_two(exponents), _power_of_two(-exponents)
     with np.errstate(over="ignore", under="ignore"):
-        scaled = [_times_power(numbers, power) for numbers, power in zip(given, powers, strict=True)]
-        back = [_times_power(numbers, -power) for numbers, power in zip(scaled, powers, strict=True)]
-    unscaled = np.any([(old != new).any(axis=1) for old, new in zip(given, back, strict=True)], axis=0)
+        scaled = [_times(numbers, power) for numbers, power in zip(given, (down, up, up), strict=True)]
+        back = [_times(numbers, power) for numbers, power in zip(scaled, (up, down, down), strict=True)]
+    unscaled = (given[0] != back[0]).any(axis=1)
+    for old, new in zip(given[1:], back[1:], strict=True):
+        unscaled |= (old != new)[:, 0]
     if unscaled.any():
         scaled = [np.where(unscaled[:, None], *pair) for pair in zip(given, scaled, strict=True)]
     directions, t_min, t_max = scaled
@@ -106,10 +108,21 @@ def near_one(rays: RayRows) -> ScaledRays:
     return ScaledRays(made, unscaled)
 
 
-def _times_power(numbers: Floats, exponents: Ints) -> Floats:
-    """Return rows of numbers times two to a power each; in two steps, as a power alone may overflow."""
+class _Power(NamedTuple):
+    """Two to a power each, as two factors: one alone may overflow."""
+
+    half: Floats
+    rest: Floats
+
+
+def _power_of_two(exponents: Ints) -> _Power:
     half = exponents // 2
-    product: Floats = numbers * np.ldexp(1.0, half)[:, None] * np.ldexp(1.0, exponents - half)[:, None]
+    return _Power(np.ldexp(1.0, half)[:, None], np.ldexp(1.0, exponents - half)[:, None])
+
+
+def _times(numbers: Floats, power: _Power) -> Floats:
+    product: Floats = numbers * power.half
+    product *= power.rest
     return product
 
 

@@ -59,20 +59,18 @@ def with_speeds(rays: RayRows, grid: GridRows) -> TimedRays:
     return TimedRays(rays, speeds, lost)
 
 
-def _scaled(rays: RayRows, numbers: Any) -> ScaledRays:
+def _scaled(rays: RayRows, numbers: Ints) -> ScaledRays:
     """Return rays of which some are scaled; the range of one that stays as it was is empty."""
     count = len(rays.origins)
-    bounds = [np.broadcast_to(t, count) for t in (rays.t_min, rays.t_max)]
-    scaled, unscaled = near_one(
-        rays._replace(
-            origins=rays.origins[numbers],
-            directions=rays.directions[numbers],
-            t_min=bounds[0][numbers],
-            t_max=bounds[1][numbers],
-        )
-    )
-    directions, t_min, t_max = rays.directions.copy(), bounds[0].copy(), bounds[1].copy()
-    directions[numbers], t_min[numbers], t_max[numbers] = scaled.directions, scaled.t_min, scaled.t_max
+    if len(numbers) == count:
+        scaled, unscaled = near_one(rays)
+        directions, t_min, t_max = scaled.directions, scaled.t_min, scaled.t_max.copy()
+    else:
+        bounds = [np.broadcast_to(t, count) for t in (rays.t_min, rays.t_max)]
+        of_some = rays.directions[numbers], bounds[0][numbers], bounds[1][numbers]
+        scaled, unscaled = near_one(RayRows(rays.origins[:0], *of_some))
+        directions, t_min, t_max = rays.directions.copy(), bounds[0].copy(), bounds[1].copy()
+        directions[numbers], t_min[numbers], t_max[numbers] = scaled.directions, scaled.t_min, scaled.t_max
     t_max[numbers[unscaled]] = -np.inf
     made = rays._replace(directions=directions, t_min=t_min, t_max=t_max)
     freeze(*made)
