@@ -44,7 +44,8 @@ def _classify(scene: Scene, points: Floats, direction: Floats, workers: int, acc
     hits = scene.all(lines, workers=workers)
     ray, t, count = hits.ray, hits.t.copy(), len(points)
     (zero,) = np.nonzero(t == 0.0)  # also where the exact time is too small for float64
-    t[zero] = time_sides(lines[ray[zero]], scene, hits.index[zero], t[zero])
+    if zero.size:
+        t[zero] = time_sides(lines[ray[zero]], scene, hits.index[zero], t[zero])
     on_surface = np.bincount(ray[t == 0.0], minlength=count) > 0
     repeated = repeats(hits, lines, scene, where=~on_surface[ray])
     behind, ahead = (np.bincount(ray[~repeated & side], minlength=count) for side in (t < 0.0, t > 0.0))
