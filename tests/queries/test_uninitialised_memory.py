@@ -13,8 +13,7 @@ from aim import INF, Pairs
 from raybox.compiler import huge_pages
 from raybox.queries import batches
 from raybox.queries.all_hits import run as all_run
-from raybox.traversal import packet_batches, ray_groups
-from raybox.traversal.workspace import make_workspace
+from raybox.traversal import ray_groups
 from test_many_rays import QUERY_NAMES, many_rays, run_query, ties, truth
 from test_private_query import cells, cube_rays, cubes
 from test_scene_mesh import CUBE
@@ -42,14 +41,8 @@ def fresh_memory(byte):
         patch.setattr(np, "empty", filled(np.empty, byte, calls))
         patch.setattr(huge_pages, "empty", filled(huge_pages.empty, byte, calls))
         patch.setattr(batches, "_MAX_FREE", 0)
-        for name, make in (
-            ("_WORKSPACES", make_workspace),
-            ("_PACKETS", packet_batches.make_packets),
-            ("_SMALL", batches._make_small),
-            ("_PLACES", batches._make_place),
-            ("_ORDERS", lambda: None),
-        ):
-            patch.setattr(batches, name, batches._Pool(make))
+        for name in ("_WORKSPACES", "_PACKETS", "_SMALL", "_PLACES", "_ORDERS"):
+            patch.setattr(batches, name, batches._Pool(getattr(batches, name)._make))
         patch.setattr(all_run, "_PAIRS", [])
         patch.setattr(all_run, "_MOST", -1)
         patch.setattr(huge_pages, "_MIN_POOLED_BYTES", 1 << 12)

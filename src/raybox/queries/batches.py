@@ -121,11 +121,15 @@ def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart
     order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
     order.place[:] = 0
     plan.write_misses(*span)
-    recorder, rays = plan.recorder(max(count, _LEAST)), Span(base, 0, count)
-    while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
-        recorder = plan.grow(recorder, 1.0)
+    recorder, undecided = plan.recorder(max(count, _LEAST)), []
+    while (begin := int(order.place[NEXT])) < count:
+        rays = Span(base, begin, count)
+        while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
+            recorder = plan.grow(recorder, 1.0)
+        undecided.append(_undecided_of(order))
     _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
-    return StreamPart(_released(recorder, plan), (0, count), _undecided_of(order))
+    parts = undecided[0] if len(undecided) == 1 else np.concatenate([_NONE, *undecided])
+    return StreamPart(_released(recorder, plan), (0, count), parts)
 
 
 @contextmanager
@@ -272,12 +276,8 @@ def _undecided_of(order: Order) -> Ints:
     return order.undecided[:count].astype(np.int64) if count else _NONE
 
 
-def _make_place() -> Any:
-    return huge_pages.empty((2,), np.int64)
-
-
 def _make_small(rays: int) -> tuple[Order, Workspace]:
-    order = _make_order(rays)._replace(starts=_NONE, place=_make_place())
+    order = _make_order(rays)._replace(starts=_NONE, place=_PLACES.take())
     return order, _with_rows(make_workspace(rays), order)
 
 
@@ -296,5 +296,5 @@ def _make_order(rays: int) -> Order:
 _WORKSPACES = _Pool(make_workspace)  # by the size of a group
 _PACKETS = _Pool(packet_batches.make_packets)  # likewise
 _SMALL = _Pool(_make_small)  # by how many rays it has room for
-_PLACES = _Pool(_make_place)
+_PLACES = _Pool(lambda: huge_pages.empty((2,), np.int64))
 _ORDERS = _Pool(lambda: None)

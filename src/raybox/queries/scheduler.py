@@ -10,9 +10,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from raybox.bvh.node import WIDTH
 from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
 from raybox.queries.per_ray import PerRay, select_rays
 from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
@@ -24,7 +21,6 @@ from raybox.validation import Ints
 # memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
 EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by one: up to 10 ms each
-_PAIRS_AT_ONCE = 1 << 27  # of a small batch with all primitives: nanoseconds each, if no other is excluded
 PACKET_WIDTH = 4
 _INLINE = InlineRun()
 
@@ -54,23 +50,10 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
         grow=per_ray.grow,
         release=per_ray.release,
     )
-    undecided = _traverse_small(job, total, plan)
+    undecided = traverse_unsorted(job, (0, total), plan).undecided
     if undecided.size:
         _write_all(_INLINE, write, undecided)
     return results
-
-
-def _traverse_small(job: Job, total: int, plan: Plan) -> Ints:
-    """Return which rays of a small batch stay undecided; where boxes are many, in chunks by time."""
-    limit = max(EXACT_CHUNK, _PAIRS_AT_ONCE // (WIDTH * len(job.tree.nodes)))
-    if total <= limit:
-        return traverse_unsorted(job, (0, total), plan).undecided
-    parts = _INLINE(
-        lambda begin, end: begin + traverse_unsorted(job, (begin, end), plan).undecided,
-        total,
-        min_chunk=limit,
-    )
-    return np.concatenate(parts)
 
 
 def _run_many(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:

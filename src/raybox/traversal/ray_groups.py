@@ -13,11 +13,12 @@ from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, LANES, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
-from raybox.traversal.workspace import FIRST, NEXT, UNDECIDED_RAYS, Order, Span, Workspace
+from raybox.traversal.workspace import FIRST, NEXT, PAIRS, UNDECIDED_RAYS, Order, Span, Workspace
 from raybox.validation import Ints, Ints32
 
 SMALL_BATCH = 1024  # so many rays are not worth sorting: that costs as much as traversing with some 500
 CACHED_RAYS = 1024  # rays that a core's first cache holds
+_PAIRS_AT_ONCE = 1 << 22  # about a tenth of a second, after which Python may end the query (Ctrl-C)
 _OCTANT = CELLS**3
 _AHEAD = 16  # places are prefetched so many rays before: halves the time of scattering
 
@@ -117,16 +118,23 @@ def traverse_groups(
 
 @device
 def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder) -> bool:
-    """Record the results of rays one by one, in their own order; return False if there was no room."""
+    """Record the results of rays one by one, in their own order; return False if there was no room.
+
+    Ends early, at ``order.place[NEXT]``, after `_PAIRS_AT_ONCE` candidates.
+    """
     base, begin, end = span
     if has_unwritten(recorder):
-        return _write(recorder, job, order, workspace, span)
+        return _write(recorder, job, order, workspace, Span(base, begin, whole(order.place[NEXT])))
     order.place[UNDECIDED_RAYS] = 0
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
     copy_rays(job.rays, base, order.order, (begin, end), order.rows)
     _set_up(job, workspace, order, span, float64_is_deferred(job, recorder))
-    for r in range(end - begin):
+    limit, stop = workspace.work[PAIRS] + _PAIRS_AT_ONCE, begin
+    while stop < end and workspace.work[PAIRS] < limit:
+        r = stop - begin
         workspace.lists[0], workspace.times[0] = r, 0.0
         _traverse(job, recorder, workspace, octant_of(workspace.packed_rays, r), whole(1))
-    return _write(recorder, job, order, workspace, span)
+        stop += 1
+    order.place[NEXT] = stop
+    return _write(recorder, job, order, workspace, Span(base, begin, whole(stop)))
