@@ -33,7 +33,7 @@ class MissingFile(FileFormatError, FileNotFoundError):
     """No such file: Python's own error for it, and one of raybox."""
 
 
-def out_of_memory(error: MemoryError, what: str, way_out: str = "pass fewer rows at a time") -> OutOfMemory:
+def out_of_memory(error: MemoryError, what: str, way_out: str) -> OutOfMemory:
     """Return the error of raybox for one of Python or NumPy, with the size of the array if it is known."""
     if isinstance(error, OutOfMemory):
         return error

@@ -390,7 +390,7 @@ def test_no_memory(folder, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(rb.Scene, "all", swell)
-    assert "not enough memory" in one_line(
+    assert "cast needs more memory than there is; pass a smaller --chunk" in one_line(
         raybox("cast", "boxes.csv", "rays.npz", "-o", "o.csv", "--query", "all", code=2)
     )
 

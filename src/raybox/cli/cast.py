@@ -163,8 +163,8 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None
         if options["cluster"]:
             raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
-    check_no_input(out, inputs)
     check_out(Path(out))
+    check_no_input(out, inputs)
     check_new(out, force=options["force"] or _is_started(Path(out), options["cluster"]))
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from inspect import signature
 from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -27,6 +28,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 # Variables, not literals: the compiler of Python would compute the test below only once.
+_FEWER_ROWS = "pass fewer rows at a time"
 _ONE, _HALF, _SMALLEST_NORMAL, _SMALL = 1.0, 0.5, sys.float_info.min, 1e-30
 
 _BYTES = 256  # more than any fenv_t has
@@ -91,7 +93,8 @@ def in_default_environment(function: Callable[P, T]) -> Callable[P, T]:
                 return function(*args, **kwargs)
         except MemoryError as error:
             owner, _, name = function.__qualname__.rpartition(".")
-            raise out_of_memory(error, owner if name.startswith("__") else name) from error.__cause__
+            way_out = "give a smaller chunk" if "chunk" in signature(function).parameters else _FEWER_ROWS
+            raise out_of_memory(error, owner if name.startswith("__") else name, way_out) from error.__cause__
 
     return guarded
 

@@ -18,7 +18,7 @@ def length(ray: Ray1, enter: Ratio, leave: Ratio) -> float:
     Examples
     --------
     >>> length(Ray1((0.0, 0.0), (3e-320, 4e-320)), (10**330, 3), (2 * 10**330, 3))
-    16666481114.386383
+    16666481119.711384
     """
     begin, end = (ratio_of(t) for t in (ray.t_min, ray.t_max))
     begin, end = (enter if order(begin, enter) < 0 else begin), (leave if order(leave, end) < 0 else end)
