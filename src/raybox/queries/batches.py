@@ -8,7 +8,7 @@ threads takes twice as long.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,6 @@ from raybox.traversal.workspace import (
     make_workspace,
 )
 from raybox.validation import Ints, Ints32
-
-T = TypeVar("T")
 
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
@@ -121,12 +119,13 @@ def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart
     order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
     order.place[:] = 0
     plan.write_misses(*span)
-    recorder, undecided = plan.recorder(max(count, _LEAST)), []
-    while (begin := int(order.place[NEXT])) < count:
+    recorder, undecided, begin = plan.recorder(max(count, _LEAST)), [], 0
+    while begin < count:
         rays = Span(base, begin, count)
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
             recorder = plan.grow(recorder, 1.0)
         undecided.append(_undecided_of(order))
+        begin = int(order.place[NEXT])
     _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
     parts = undecided[0] if len(undecided) == 1 else np.concatenate([_NONE, *undecided])
     return StreamPart(_released(recorder, plan), (0, count), parts)

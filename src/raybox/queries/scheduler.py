@@ -40,8 +40,8 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
     if not job.frame and total <= EXACT_CHUNK:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     results = per_ray.allocate(total, options)
-    write = partial(_write_exact, per_ray, job, results, options)
     if not job.frame:
+        write = partial(_write_exact, per_ray, job, results, options)
         _INLINE(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
         return results
     plan = Plan(
@@ -52,7 +52,7 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
     )
     undecided = traverse_unsorted(job, (0, total), plan).undecided
     if undecided.size:
-        _write_all(_INLINE, write, undecided)
+        _write_all(_INLINE, partial(_write_exact, per_ray, job, results, options), undecided)
     return results
 
 
