@@ -43,7 +43,10 @@ class Sweep(NamedTuple):
         yield self._points(hits, best)
 
     def _points(self, hits, best) -> Outcome:
-        centers = (self.low / 2 + self.high / 2).tolist()
+        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
+        centers = [
+            [rounded((Fraction(a) + Fraction(b)) / 2) for a, b in zip(*row, strict=True)] for row in ends
+        ]
         times = [None if x is None else Fraction(x[0]) for x in best]
         each = zip(centers, self.way.tolist(), times, strict=True)
         return points_within("points", hits.points.tolist(), [Placed(*one) for one in each])

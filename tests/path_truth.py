@@ -79,8 +79,8 @@ def exact_sum(terms, relative) -> Sum:
     terms = [(Fraction(factor), length, reach) for factor, length, reach in terms if factor != 0]
     ends = {math.copysign(1.0, factor) for factor, length, _ in terms if length == INF}
     if ends:
-        others = sum((abs(factor) * length for factor, length, _ in terms if length != INF), Fraction(0))
-        return Sum(ends.pop() * INF if len(ends) == 1 else math.nan, Fraction(0), others)
+        value, bound = ends.pop() * INF if len(ends) == 1 else math.nan, Fraction(0)
+        return Sum(value, bound, exact_sum([x for x in terms if x[1] != INF], relative).size)
     value = sum((factor * length for factor, length, _ in terms), Fraction(0))
     size = sum((abs(factor) * reach for factor, _, reach in terms), Fraction(0))
     tiny = sum((1 + abs(factor) for factor, _, _ in terms), Fraction(0)) * TINY

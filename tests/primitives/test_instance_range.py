@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import exact_instances
+import exact_surfaces
 import raybox as rb
 from exact import rounded
 from out_of_range import contacts
@@ -81,3 +82,34 @@ def test_rays_that_overflow_in_an_instance():
     assert hits.t.tolist() == [rounded(hit.t) for _, row in truth for hit in row]
     want = float(Fraction(scale))
     assert hits.lengths.tolist() == pytest.approx([want] * 40, rel=1e-12)
+
+
+@pytest.mark.parametrize("copies", [1, 1500])
+def test_normals_whose_local_parts_are_lost(copies):
+    """Parts of a local normal below the smallest float matter where the matrix is as uneven."""
+    rng, counts = np.random.default_rng(5), Counter()
+    for _ in range(40):
+        sizes = 2.0 ** rng.integers(-600, 500, 3)
+        corners = rng.normal(size=(3, 3)) * sizes
+        matrix = (np.diag(rng.choice([-1.0, 1.0], 3)) + np.triu(rng.normal(size=(3, 3)), 1)) / sizes
+        a, b, c = (
+            [
+                sum(Fraction(m) * Fraction(x) for m, x in zip(row, corner, strict=True))
+                for row in matrix.tolist()
+            ]
+            for corner in corners.tolist()
+        )
+        mirrored = np.prod(np.sign(np.diag(matrix))) < 0
+        exact = exact_surfaces.normal(a, c, b) if mirrored else exact_surfaces.normal(a, b, c)
+        normal = np.array([float(x / max(map(abs, exact))) for x in exact])
+        normal /= np.linalg.norm(normal)
+        middle = np.array([float(sum(part) / 3) for part in zip(a, b, c, strict=True)])
+        rays = rb.Rays(np.tile(middle + 10 * normal, (copies, 1)), -normal)
+        hits = rb.Scene(rb.Instances(rb.Mesh(corners, [[0, 1, 2]]), shifted(matrix)[None])).nearest(rays)
+        counts["hit"] += int(hits.hit.all())
+        counts["mirrored"] += int(mirrored)
+        counts["lost"] += int(sizes.min() / sizes.max() < 2.0**-538)
+        if hits.hit.all():
+            np.testing.assert_allclose(hits.normals, np.tile(normal, (copies, 1)), rtol=0, atol=2.0**-40)
+    assert counts["hit"] > 30, counts
+    assert min(counts["mirrored"], counts["lost"]) > 10, counts

@@ -72,6 +72,25 @@ def world_normal(normal: Sequence[float], matrix: Matrix) -> tuple[float, float,
     return shrunk([dot(parts, column) * (1 if det > 0 else -1) for column in columns])
 
 
+def world_triangle_normal(corners: Sequence[Vector], matrix: Matrix) -> tuple[float, float, float]:
+    """Return the normal of a local triangle in world coordinates, at most 1 on any axis.
+
+    That of its image, or the opposite one under a mirroring: `world_normal` of a normal that is not rounded.
+
+    Examples
+    --------
+    >>> shear = (1.0, 1.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)
+    >>> world_triangle_normal(((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)), shear)
+    (0.0, 0.5, 0.0)
+    """
+    (*rows,), _ = whole([x for row in matrix for x in row[:3]])
+    (*points,), _ = whole([x for corner in corners for x in corner])
+    edges = [[p - o for p, o in zip(points[k : k + 3], points[:3], strict=True)] for k in (3, 6)]
+    one, other = ([dot(rows[k : k + 3], edge) for k in (0, 3, 6)] for edge in edges)
+    sign = 1 if _inverted(matrix)[2] > 0 else -1
+    return shrunk([sign * x for x in cross(one, other)])
+
+
 @lru_cache(maxsize=256)
 def _local(origin: Vector, direction: Vector, matrix: Matrix) -> tuple[Whole, Whole, int]:
     """Return o' and d' times a positive integer, and that integer."""

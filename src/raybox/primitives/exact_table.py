@@ -216,13 +216,17 @@ def _instance_span(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Sp
 def _instance_contact(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
     functions, local, row, points = _to_instance(rows, ray, i)
     hit = functions.contact(rows.rows, local, row, points)
-    return hit and hit._replace(normal=_to_world(rows, int(i) // rows.size, hit.normal))
+    return hit and hit._replace(normal=_to_world(rows, int(i), hit.normal))
 
 
-def _to_world(rows: InstanceRows, instance: int, normal: Floats) -> Floats:
-    """Return a normal in world coordinates: the transposed inverse times it."""
+def _to_world(rows: InstanceRows, i: int, normal: Floats) -> Floats:
+    """Return the normal of primitive i in world coordinates: the transposed inverse times it."""
+    instance, row = divmod(i, rows.size)
     x, y, z = normal.tolist()
     if not rows.tame[instance]:
+        if isinstance(rows.rows, TriangleRows):  # the rounded normal may have lost its smallest part
+            corners = _triangle_points(rows.rows, row)
+            return unit(np.array(instance_definition.world_triangle_normal(corners, _matrix(rows, instance))))
         return unit(np.array(instance_definition.world_normal((x, y, z), _matrix(rows, instance))))
     inverse = rows.high[instance]
     return unit(x * inverse[0] + y * inverse[1] + z * inverse[2])
