@@ -134,7 +134,7 @@ def test_many_rays_are_sorted_and_split_among_parts():
         assert_nearest(split, rays, want)
         assert_all(split.all(rays), want)
         np.testing.assert_array_equal(split.count(rays), list(map(len, want)))
-        every = rb.intersect(many[:, None], boxes)  # so many pairs are tested in blocks of sixteen boxes
+        every = rb.intersect(many[:, None], boxes)  # thousands of pairs are tested in blocks of sixteen boxes
         hit = np.zeros((50, 40), bool)
         for k, row in enumerate(want):
             hit[k, [found.index for found in row]] = True

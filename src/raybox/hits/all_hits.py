@@ -130,7 +130,7 @@ class AllHits(HitTables):
 
         min(t_exit, t_max) - max(t_enter, t_min), times the direction's length: within 0.51 ulp of the exact
         product (1 below float64's normal numbers), the same bits on every machine. Where these times are
-        infinite, or below the normal numbers beside a direction longer than 2**60, they count as they are
+        infinite, or below the normal numbers for a direction longer than 2**60, they count as they are
         before rounding, so that every finite length is returned.
         """
         lengths, lost = path_lengths(self._source.rays.rows(), self.ray, *self._spans)

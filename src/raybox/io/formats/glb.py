@@ -20,7 +20,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     document = _document(data, path)
     _check_references(document, path)
     trimesh = require("trimesh", "mesh", ".glb")
-    # of bytes, trimesh knows no folder
+    # bytes have no folder, in which trimesh would look for other files
     scene = trimesh.load_scene(io.BytesIO(data), file_type="glb", process=False, skip_materials=True)
     parts = []
     for node in scene.graph.nodes_geometry:

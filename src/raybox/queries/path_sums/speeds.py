@@ -29,7 +29,7 @@ def _write_speeds(rays: Any, speeds: Any) -> int:
 
 
 class TimedRays(NamedTuple):
-    """Rays whose times are accurate, the lengths of their directions, and rays for which none are."""
+    """Rays whose times are accurate, the lengths of their directions, and the other rays."""
 
     rays: RayRows
     speeds: Floats
