@@ -153,7 +153,6 @@ def test_threads_share_sorting_and_traversal(query, first, batch, monkeypatch):
     pairs, found = tied_scene()
     monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
     monkeypatch.setattr(chunks, "_FIRST", first)
-    monkeypatch.setattr(chunks, "_MIN_THREADED", first)
     monkeypatch.setattr(chunks, "_SMALLEST", first)
     monkeypatch.setattr(batches, "BATCH", batch)
     monkeypatch.setattr(batches, "GROUP", 48)

@@ -234,7 +234,6 @@ def test_reproducible_sums_and_channels_are_left_to_streams(pictures, packet_cal
 def test_threads_share_packets(pictures, monkeypatch):
     """Lengths that threads add are each ray's own."""
     monkeypatch.setattr("raybox.threads.chunks._FIRST", 40)
-    monkeypatch.setattr("raybox.threads.chunks._MIN_THREADED", 40)
     monkeypatch.setattr("raybox.threads.chunks._SMALLEST", 40)
     monkeypatch.setattr("raybox.traversal.ray_groups.SMALL_BATCH", 64)
     for _ in range(4):

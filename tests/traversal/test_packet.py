@@ -232,7 +232,6 @@ def test_threads_share_packets_and_the_rays_left_over(query, first, picture_scen
     """Chunks start inside packets, or are shorter than one."""
     monkeypatch.setattr(scheduler, "chunk_runner", chunks.chunk_runner)
     monkeypatch.setattr(chunks, "_FIRST", first)
-    monkeypatch.setattr(chunks, "_MIN_THREADED", first)
     monkeypatch.setattr(chunks, "_SMALLEST", first)
     for n in (640, 531, 530):
         pairs, found = select(*picture_scene, np.arange(n))

@@ -240,9 +240,10 @@ def _traverse_sorted(job: Job, span: Span, plan: Plan, order: Order, size: int) 
     order, recorder = _part_of(order, span), plan.recorder(size)
     workspace = _WORKSPACES.take(size)
     there = _with_rows(workspace, order)
-    while not ray_groups.traverse_groups(job, span, order, there, recorder, size):
-        rays = span.end - span.begin
-        recorder = plan.grow(recorder, rays / min(order.place[NEXT] - span.begin + size, rays))
+    while order.place[NEXT] < span.end:
+        if not ray_groups.traverse_groups(job, span, order, there, recorder, size):
+            rays = span.end - span.begin
+            recorder = plan.grow(recorder, rays / min(order.place[NEXT] - span.begin + size, rays))
     _WORKSPACES.put_back(workspace, size)
     return StreamPart(_released(recorder, plan), (span.begin, span.end), _part_undecided(order))
 

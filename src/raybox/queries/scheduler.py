@@ -37,13 +37,9 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
 def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
     """Return the results of a small batch without a thread pool: one ray would take a third longer."""
     total = len(job.rays.origins)
-    if not job.frame and total <= EXACT_CHUNK:
+    if not job.frame:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     results = per_ray.allocate(total, options)
-    if not job.frame:
-        write = partial(_write_exact, per_ray, job, results, options)
-        _INLINE(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
-        return results
     plan = Plan(
         _recorder(per_ray, results, options),
         partial(per_ray.write_misses, results),

@@ -20,8 +20,7 @@ Work = Callable[[int, int], T]
 Advance = Callable[[int], Any]
 Done = list[tuple[int, T]]  # first rays of chunks, and their results
 
-_FIRST = 16  # rays of the first chunks, before their speed is measured: a ray may take 10 ms
-_MIN_THREADED = 1024  # rays that are worth a second thread
+_FIRST = 1024  # rays of the first chunks, before their speed is measured
 _LARGEST = 1 << 20
 _SMALLEST = 16384
 _SECONDS = 0.5  # intended time of a chunk, and so the longest wait after Ctrl-C
@@ -121,8 +120,8 @@ def run_chunks(
 @contextmanager
 def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
     """Yield a function that runs chunk loops over so many rays, with threads for all of its calls."""
-    threads = min(check_workers(workers), max(1, total // _MIN_THREADED))
-    if total <= _MIN_THREADED and not progress:
+    threads = min(check_workers(workers), max(1, total // _FIRST))
+    if total <= _FIRST and not progress:
         yield InlineRun()
         return
     with bar(total, progress) as advance, _thread_pool(threads - 1) as pool:

@@ -95,12 +95,13 @@ def traverse_groups(
 ) -> bool:
     """Record the results of sorted rays, in groups of up to `size`; return False if there was no room.
 
-    Continues at ``order.place[NEXT]``.
+    Continues at ``order.place[NEXT]``, and ends early there, after `_PAIRS_AT_ONCE` candidates.
     """
     base, begin, end = span
     if order.starts.size == 0:
         return _traverse_unsorted(job, span, order, workspace, recorder)
-    while order.place[NEXT] < end:
+    limit = workspace.work[PAIRS] + _PAIRS_AT_ONCE
+    while order.place[NEXT] < end and workspace.work[PAIRS] < limit:
         begin, octant = whole(order.place[NEXT]), whole(0)
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
