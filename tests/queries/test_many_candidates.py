@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.queries import batches
+from raybox.queries import batches, deposit
+from raybox.queries.all_hits import run as all_run
 from raybox.traversal import ray_groups
 from raybox.traversal.workspace import NEXT
+from test_many_rays import at_once
 
 BOXES = 6000
 
@@ -24,6 +26,8 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(ray_groups, "traverse_groups", recorded)
     monkeypatch.setattr(batches, "GROUP", 32)
+    for runner in (all_run, deposit):  # as chunks by time may be short
+        monkeypatch.setattr(runner, "chunk_runner", at_once)
     return begins
 
 

@@ -109,16 +109,10 @@ def single_chunk(monkeypatch):
     return monkeypatch
 
 
-class OneChunk(chunks.InlineRun):
-    """A runner that does any work as one chunk."""
-
-    def __call__(self, work, total, **_options):
-        return [work(0, total)] if total else []
-
-
 @contextmanager
 def at_once(_total, **_):
-    yield OneChunk()
+    """Yield a runner that does any work as one chunk."""
+    yield chunks.InlineRun()
 
 
 def repeated(pairs, found, order):

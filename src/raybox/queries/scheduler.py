@@ -12,7 +12,7 @@ from typing import Any
 
 from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
 from raybox.queries.per_ray import PerRay, select_rays
-from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
+from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
 from raybox.traversal.job import Job
 from raybox.validation import Ints
@@ -22,7 +22,6 @@ from raybox.validation import Ints
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
 EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by one: up to 10 ms each
 PACKET_WIDTH = 4
-_INLINE = InlineRun()
 
 
 def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
@@ -48,7 +47,7 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
     )
     undecided = traverse_unsorted(job, (0, total), plan).undecided
     if undecided.size:
-        _write_all(_INLINE, partial(_write_exact, per_ray, job, results, options), undecided)
+        _write_exact(per_ray, job, results, options, undecided)
     return results
 
 

@@ -138,25 +138,16 @@ def _thread_pool(workers: int) -> Iterator[ThreadPool]:
 
 
 def uncounted(_result: Any) -> int:
-    """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere, or as `Advance`."""
+    """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere."""
     return 0
 
 
 class InlineRun(NamedTuple):
-    """A `Run` on the calling thread: of one chunk, unless that would be longer than `min_chunk`."""
+    """A `Run` of one chunk on the calling thread."""
 
     threads: int = 1
 
-    def __call__(  # noqa: D102
-        self,
-        work: Work[T],
-        total: int,
-        *,
-        done: Callable[[T], int] | None = None,
-        min_chunk: int | None = None,
-    ) -> list[T]:
-        if min_chunk and total > min_chunk:
-            return ThreadedRun(1, None, uncounted)(work, total, done=done, min_chunk=min_chunk)
+    def __call__(self, work: Work[T], total: int, **_options: Any) -> list[T]:  # noqa: D102
         return [work(0, total)] if total else []
 
 
@@ -164,7 +155,7 @@ class ThreadedRun(NamedTuple):
     """A `Run` on a thread pool; ``advance`` moves the progress bar."""
 
     threads: int
-    pool: ThreadPool | None  # None: of one thread
+    pool: ThreadPool
     advance: Advance
 
     def __call__(  # noqa: D102
@@ -190,8 +181,7 @@ class ThreadedRun(NamedTuple):
                 self.advance(done(results[-1][1]) if done else rays)
             return results
 
-        pooled = self.pool if threads > 1 else None
-        results = pooled.run(drain, threads, chunks.stop) if pooled else drain(0)
+        results = drain(0) if threads == 1 else self.pool.run(drain, threads, chunks.stop)
         return [result for _, result in sorted(results, key=lambda item: item[0])]
 
 
