@@ -83,8 +83,8 @@ def world_triangle_normal(corners: Sequence[Vector], matrix: Matrix) -> tuple[fl
     >>> world_triangle_normal(((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)), shear)
     (0.0, 0.5, 0.0)
     """
-    (*rows,), _ = whole([x for row in matrix for x in row[:3]])
-    (*points,), _ = whole([x for corner in corners for x in corner])
+    rows, _ = whole([x for row in matrix for x in row[:3]])
+    points, _ = whole([x for corner in corners for x in corner])
     edges = [[p - o for p, o in zip(points[k : k + 3], points[:3], strict=True)] for k in (3, 6)]
     one, other = ([dot(rows[k : k + 3], edge) for k in (0, 3, 6)] for edge in edges)
     sign = 1 if _inverted(matrix)[2] > 0 else -1

@@ -17,7 +17,10 @@ from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Triangle
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
-_NEAR_OVERFLOW, _EVEN, _NARROW = 2.0**1000, 2.0**-400, 2.0**-40
+# Where normals of triangles need integers, in Python and in `raybox.primitives.triangle_normal` alike:
+NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
+EVEN = 2.0**-400  # the least share of an edge's largest part that any other may have
+NARROW = 2.0**-40  # the sine of an angle that rounded edges leave a few digits of
 NO_WEIGHTS = (np.nan, np.nan)
 
 Points = Sequence[Vector]
@@ -154,12 +157,12 @@ def _triangle_contact(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> 
 def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
     corners = rows.corners[i]
     sizes = np.abs(corners[corners != 0.0])
-    factor = 0.5 if sizes.max(initial=0.0) >= _NEAR_OVERFLOW else 1.0
+    factor = 0.5 if sizes.max(initial=0.0) >= NEAR_OVERFLOW else 1.0
     a, b, c = factor * corners
     ab, ac = b - a, c - a
-    if (factor == 1.0 or sizes.min() > 1.0 / _NEAR_OVERFLOW) and _is_even(ab) and _is_even(ac):
+    if (factor == 1.0 or sizes.min() > 1.0 / NEAR_OVERFLOW) and _is_even(ab) and _is_even(ac):
         cross = _cross(unit(ab), unit(ac))
-        if np.abs(cross).max() > _NARROW:
+        if np.abs(cross).max() > NARROW:
             return unit(cross)
     return unit(np.array(definition.triangle_normal(*corners.tolist())))
 
@@ -174,7 +177,7 @@ def _cross(p: Floats, q: Floats) -> Floats:
 def _is_even(vector: Floats) -> bool:
     """Return whether neither quotients of its parts nor products of these underflow."""
     sizes = np.abs(vector)
-    return bool(((sizes == 0.0) | (sizes >= sizes.max() * _EVEN)).all())
+    return bool(((sizes == 0.0) | (sizes >= sizes.max() * EVEN)).all())
 
 
 # Instances: the ray and the points of the inner primitive are transformed to the instance's coordinates.

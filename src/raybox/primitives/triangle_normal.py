@@ -7,12 +7,9 @@ from raybox.exact import bigint, double_double
 from raybox.exact.bigint import Big, Big3, difference3, ratio
 from raybox.exact.double_double import Vector3
 from raybox.geometry import TriangleRows
+from raybox.primitives.exact_table import EVEN, NARROW, NEAR_OVERFLOW
 from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import Ray
-
-_NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
-_EVEN = 2.0**-400
-_NARROW = 2.0**-40  # the sine of an angle that rounded edges leave a few digits of
 
 
 @device
@@ -28,7 +25,7 @@ def normal(mesh: TriangleRows, _ray: Ray | InstanceRay, i: int) -> Vector3:
     ab, ac = _scaled_diff(b, a, factor), _scaled_diff(c, a, factor)
     if factor > 0.0 and _is_even(ab) and _is_even(ac):
         x, y, z = _cross(double_double.unit(ab), double_double.unit(ac))
-        if max(abs(x), abs(y), abs(z)) > _NARROW:
+        if max(abs(x), abs(y), abs(z)) > NARROW:
             return double_double.unit((x, y, z))
     return double_double.unit(_exact_normal(a, b, c))
 
@@ -77,16 +74,16 @@ def _edge_factor(a: Vector3, b: Vector3, c: Vector3) -> float:
     for k in range(3):
         for x in (abs(a[k]), abs(b[k]), abs(c[k])):
             most, least = max(most, x), min(least, x if x > 0.0 else np.inf)
-    if most < _NEAR_OVERFLOW:
+    if most < NEAR_OVERFLOW:
         return 1.0
-    return 0.5 if least > 1.0 / _NEAR_OVERFLOW else 0.0
+    return 0.5 if least > 1.0 / NEAR_OVERFLOW else 0.0
 
 
 @device
 def _is_even(v: Vector3) -> bool:
     """Return whether neither quotients of its parts nor products of these underflow."""
     x, y, z = abs(v[0]), abs(v[1]), abs(v[2])
-    limit = max(x, y, z) * _EVEN
+    limit = max(x, y, z) * EVEN
     return (x == 0.0 or x >= limit) and (y == 0.0 or y >= limit) and (z == 0.0 or z >= limit)
 
 
