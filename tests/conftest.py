@@ -49,8 +49,11 @@ def pytest_collection_modifyitems(config, items):
 def local():
     """Lend two worker processes of one thread each; those that are killed come back."""
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     how = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
+        # LocalCluster gives up a worker that was killed and is not back in 15 s, as on a busy machine.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(**how, dashboard_address=None, scheduler_port=0) as made,
         distributed.Client(made, set_as_default=False) as client,
     ):
