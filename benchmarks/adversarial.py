@@ -2,10 +2,11 @@
 
     python benchmarks/adversarial.py [--pairs 1000000] [--family NAME] [--workers 2]
 
-For each family (tests/families.py) it tests ``--pairs`` pairs with rb.intersect and with the oracle
-(tests/exact.py), then as many ray-box pairs again in scenes of 64 boxes and 64 rays with rb.Scene.nearest.
-It prints how many verdicts, normals and indices are wrong, and the largest error of t, t_enter and t_exit in
-units in the last place. All must be 0 (every t is correctly rounded); else the exit code is 1.
+For each family (tests/helpers/families.py) it tests ``--pairs`` pairs with rb.intersect and with the oracle
+(tests/helpers/exact.py), then as many ray-box pairs again in scenes of 64 boxes and 64 rays with
+rb.Scene.nearest. It prints how many verdicts, normals and indices are wrong, and the largest error of t,
+t_enter and t_exit in units in the last place. All must be 0 (every t is correctly rounded); else the exit
+code is 1.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import exact
 import families

@@ -18,7 +18,7 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from file_samples import samples
 from mutants import Tally, mutants, tally

@@ -1,7 +1,7 @@
 """Scales at the edges of float64, one class for each kind of fault, that scenes of ordinary numbers get.
 
-A scene in units (numbers below 2^6, of tests/families.py) has many hits, touches and ties. Powers of two keep
-them, as long as nothing over- or underflows. What does is rounded: truth is computed after it.
+A scene in units (numbers below 2^6, of tests/helpers/families.py) has many hits, touches and ties. Powers of
+two keep them, as long as nothing over- or underflows. What does is rounded: truth is computed after it.
 """
 
 from typing import NamedTuple

@@ -10,8 +10,8 @@ Each kind is a family of scales (edge_scales.py) that scenes of every primitive 
 4. axes and matrices whose products underflow;
 5. times beyond the largest float.
 
-A case is one ray (or moving box, point, matrix) in a scene, under every query that the primitive has.
-Truth is in Fractions (tests/exact*.py, path_truth.py). It prints the cases by kind and primitive, the wrong
+A case is one ray (or moving box, point, matrix) in a scene, under every query that the primitive has. Truth
+is in Fractions (tests/helpers/exact*.py, path_truth.py). It prints the cases by kind and primitive, the wrong
 results by query, and the first wrong scenes, of one ray, as Python. The exit code is 1 if anything is wrong.
 """
 
@@ -25,7 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import edge_families
 import edge_report

@@ -2,11 +2,11 @@
 
     python benchmarks/exact_grids.py [--rays 1000000] [--kind NAME] [--workers 1]
 
-Each block of 2,000 rays has a grid of its own (tests/grids.py), of up to 64 cells an axis, in 2D or 3D; every
-second one is partly occupied. The cells of `Scene.segments`, their order, and their times are compared with
-those of tests/integer_grid.py, which follow from the definition in integers; so are the cells that `deposit`
-reaches (each ray has a whole weight of its own), and lengths with the stated bound. All hits are compared
-with those of ``Scene(grid.boxes())``, bit for bit. The exit code is 1 if anything is wrong.
+Each block of 2,000 rays has a grid of its own (tests/helpers/grids.py), of up to 64 cells an axis, in 2D or
+3D; every second one is partly occupied. The cells of `Scene.segments`, their order, and their times are
+compared with those of tests/helpers/integer_grid.py, which follow from the definition in integers; so are the
+cells that `deposit` reaches (each ray has a whole weight of its own), and lengths with the stated bound. All
+hits are compared with those of ``Scene(grid.boxes())``, bit for bit. The exit code is 1 if anything is wrong.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import grid_hits
 import integer_grid

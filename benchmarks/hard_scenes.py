@@ -3,8 +3,8 @@
     python benchmarks/hard_scenes.py [--rays 2048] [--primitives 2000] [--family NAME] [--query NAME]
 
 It prints a Markdown table: processor seconds on one thread, extrapolated from the pairs of a small scene of
-each family of tests/hard_families.py to 10^5 rays at 10^5 primitives; how many times those of `count`;
-and microseconds a pair. To time another tree, put its `src` on PYTHONPATH.
+each family of tests/helpers/hard_families.py to 10^5 rays at 10^5 primitives; how many times those of
+`count`; and microseconds a pair. To time another tree, put its `src` on PYTHONPATH.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import hard_families
 import raybox as rb

@@ -7,8 +7,8 @@ of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, w
 that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
 there, and also with its range reduced to that one time. Besides, lines in random directions must cross the
 mesh an even number of times, and random rays of a sample must hit exactly the triangles that rational
-arithmetic (tests/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd, or a
-hit is wrong.
+arithmetic (tests/helpers/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd,
+or a hit is wrong.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import exact_surfaces
 import raybox as rb

@@ -1,4 +1,4 @@
-"""Set up the tests: a code cache of their own, Hypothesis, Ctrl-C, and tests/ on the path."""
+"""Set up the tests: a code cache of their own, Hypothesis, Ctrl-C, and the folders of tests/ on the path."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 
-# Tests share helpers: modules of this folder, and cases of one another.
-sys.path[:0] = [str(folder) for folder in (TESTS, *TESTS.iterdir()) if folder.is_dir()]
+# Tests share helpers, modules of helpers/, and cases of one another.
+sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
 # One cache for all processes that test this checkout, apart from the user's own.
 _CHECKOUT = hashlib.sha256(str(TESTS).encode()).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-tests-{_CHECKOUT}"))

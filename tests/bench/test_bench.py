@@ -30,7 +30,7 @@ from raybox.bench import (
 from raybox.bench.peers import common, numpy_brute, raybox_scene
 from raybox.cli import main
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind tests/, which has a compare.py too
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the helpers: they have a compare.py
 
 import aims
 import own_aims

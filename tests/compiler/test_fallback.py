@@ -20,7 +20,7 @@ from fallback import NAMES
 from raybox.compiler import backend, plain_backend, probe
 from test_code_cache import COUNT, DISK, _count, engine  # noqa: F401  # a fixture
 
-RUNNER = Path(__file__).parent / "fallback.py"
+RUNNER = Path(__file__).parents[1] / "helpers" / "fallback.py"
 VERSIONS = (
     f"Numba {numba.__version__}, llvmlite {llvmlite.__version__} and Python {platform.python_version()}"
 )

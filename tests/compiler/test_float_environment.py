@@ -24,7 +24,7 @@ from raybox.threads.chunks import run_chunks
 
 TINY = 1e-308
 MARGIN, THIRD = TINY / 3, 1 / 3
-TESTS = Path(__file__).parents[1]
+HELPERS = Path(__file__).parents[1] / "helpers"
 every_mode = pytest.mark.parametrize("name", MODES)
 
 
@@ -375,7 +375,7 @@ def test_a_loop_that_changes_the_modes_of_a_worker_does_not_change_the_next(name
 
 
 def run(code: str, **environ: str) -> str:
-    path = os.pathsep.join([str(Path(rb.__file__).parents[1]), str(TESTS)])
+    path = os.pathsep.join([str(Path(rb.__file__).parents[1]), str(HELPERS)])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         env=os.environ | {"PYTHONPATH": path} | environ,

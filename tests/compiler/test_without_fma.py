@@ -26,7 +26,7 @@ def generic(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generic")
     path, code = folder / "results.npz", folder / "code"
     own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    paths = [str(TESTS), *(str(each) for each in TESTS.iterdir() if each.is_dir()), *sys.path]
+    paths = [*(str(each) for each in TESTS.iterdir() if each.is_dir()), *sys.path]
     own |= {
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CACHE_DIR": str(code),
@@ -96,10 +96,10 @@ MARGINS = (
     "traversal/test_stream.py::test_slabs_of_distant_rays_lose_no_box",
     "traversal/test_stream.py::test_roundings_that_add_up_stay_within_margins",
     "traversal/test_packet.py::test_packets_lose_no_box_of_their_rays",
-    "queries/test_certain_hits.py::test_certain_hits_are_counted_and_others_are_listed[close-as_list]",
-    "queries/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[close-as_list]",
-    "queries/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[map-one_by_one]",
-    "queries/test_certain_hits.py::test_the_growth_exceeds_all_relative_errors",
+    "traversal/test_certain_hits.py::test_certain_hits_are_counted_and_others_are_listed[close-as_list]",
+    "traversal/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[close-as_list]",
+    "traversal/test_certain_hits.py::test_the_nearest_certain_hit_is_before_all_unlisted_ones[map-one_by_one]",
+    "traversal/test_certain_hits.py::test_the_growth_exceeds_all_relative_errors",
     "compiler/test_simd.py::test_operations_on_lanes_equal_those_of_numpy",
 )
 

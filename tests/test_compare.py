@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.long
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 TINY = ("--scenes", "tiny", "--rays", "2000", "--repeats", "2")
 CHANGED = """
 from raybox import Scene

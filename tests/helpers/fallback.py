@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[1]
 NAMES = ("nearest and all",)  # Numba alone takes four minutes for the other queries, packets and geometries
 
 
 def main(missing: str, output: str) -> int:
     module, name = missing.split(":")
     delattr(import_module(module), name)
-    sys.path[:0] = [str(folder) for folder in (TESTS, *TESTS.iterdir()) if folder.is_dir()]
+    sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         from core_cases import every_result
