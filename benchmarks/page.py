@@ -124,7 +124,9 @@ def _given(results: Results) -> str:
     """Return the forms of boxes that peers got, and which peers were not measured."""
     versions = {name: v for result in results.values() for name, v in result["machine"]["versions"].items()}
     used = {c["name"] for result in results.values() for c in result.get("contestants", [])}
-    lines = [(p.name, versions.get(p.distribution, "-"), p.given) for p in peers.PEERS if p.name in used]
+    lines = [
+        (p.name, versions.get(p.distribution, "-"), p.given) for p in peers.table().values() if p.name in used
+    ]
     absent = dict.fromkeys(
         line for result in results.values() if "contestants" in result for line in report.absent(result)
     )
@@ -168,5 +170,5 @@ pip install -e ".[bench]"
 python benchmarks/performance.py --data ../shared/data
 ```
 
-Parts that are done already are not done again; `--list` names them. `raybox bench` is the short form: this
-machine, the peers that are installed, in about a minute."""
+Parts that are done already are not done again; `--list` names them. `raybox bench` is the short form, of
+about a minute: this machine and, with `benchmarks` on `PYTHONPATH`, the peers that are installed."""

@@ -4,11 +4,15 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import raybox_only
+from first_use import first_use
 from raybox.bench import worker
-from raybox.bench.peers import BY_NAME, OTHERS
+from raybox.bench.peers import others, table
+from raybox.bench.runner import versus
 
 TREES = ("embreex", "open3d", "warp")
 FAST = ("raybox", *TREES)
@@ -21,48 +25,50 @@ SOME = FULL | {"queries": ("nearest", "occluded", "count"), "patience": 1.5, "ra
 
 
 class Part(NamedTuple):
-    """One job of raybox.bench.jobs, on so many threads."""
+    """A function that a process runs, on so many threads."""
 
-    job: str
+    job: Callable[..., Any]
     how: dict[str, Any]
     threads: int = 1
 
     def arguments(self) -> dict[str, Any]:
         """Return the job's arguments; jobs that compare peers get the number of threads."""
-        return self.how | ({"threads": self.threads} if self.job in ("versus", "builds") else {})
+        return self.how | ({"threads": self.threads} if self.job in (versus, raybox_only.builds) else {})
 
 
 def parts(data: Path | None, street: Path) -> dict[str, Part]:
     """Return all parts by name; those of real files only if there is a folder of them."""
-    all_peers = ("raybox", *OTHERS)
+    all_peers = ("raybox", *others())
     made = {
-        "first-use": Part("first_use", {}, 2),
-        "versus-1e3-1": Part("versus", FULL | {"size": 10**3, "names": all_peers}),
-        "versus-1e5-1": Part("versus", FULL | {"size": 10**5, "names": all_peers}),
-        "versus-1e6-1": Part("versus", LARGE | {"size": 10**6, "names": FAST}),
-        "versus-1e7-1": Part("versus", SOME | {"size": 10**7, "names": ("raybox", "warp"), "rounds": 3}),
-        "versus-1e3-2": Part("versus", FULL | {"size": 10**3, "names": FAST}, 2),
-        "versus-1e5-2": Part("versus", FULL | {"size": 10**5, "names": FAST}, 2),
-        "versus-1e6-2": Part("versus", LARGE | {"size": 10**6, "names": EMBREE}, 2),
-        "clustered": Part("versus", SOME | {"boxes": "clustered", "size": 10**5, "names": FAST}),
-        "mixed-sizes": Part("versus", SOME | {"boxes": "mixed", "size": 10**5, "names": FAST}),
-        "cores": Part("cores", {}, 2),
-        "workers-1e5": Part("versus", _own(10**5, "raybox, 2 workers", "raybox, 1 worker"), 2),
-        "workers-1e6": Part("versus", _own(10**6, "raybox, 2 workers", "raybox, 1 worker"), 2),
-        "quality-1e5": Part("versus", _own(10**5, *QUALITIES)),
-        "quality-1e6": Part("versus", _own(10**6, *QUALITIES)),
-        "builds-1e5-1": Part("builds", {"size": 10**5, "names": (*QUALITIES, *TREES)}),
-        "builds-1e6-1": Part("builds", {"size": 10**6, "names": (*QUALITIES, "warp"), "rounds": 3}),
-        "builds-1e6-2": Part("builds", {"size": 10**6, "names": QUALITIES, "rounds": 5}, 2),
-        "memory-1e7": Part("memory", {"size": 10**7, "count": 10**6}, 2),
-        "sizes": Part("sizes", {"sizes": [10**k for k in range(3, 8)], "count": 2**18, "rounds": 5}),
-        "mixed-1e5": Part("mixed", {"size": 10**5, "count": 2**20}),
-        "mixed-1e6": Part("mixed", {"size": 10**6, "count": 2**20, "rounds": 5}),
-        "brute": Part("brute", {}),
+        "first-use": Part(first_use, {}, 2),
+        "versus-1e3-1": Part(versus, FULL | {"size": 10**3, "names": all_peers}),
+        "versus-1e5-1": Part(versus, FULL | {"size": 10**5, "names": all_peers}),
+        "versus-1e6-1": Part(versus, LARGE | {"size": 10**6, "names": FAST}),
+        "versus-1e7-1": Part(versus, SOME | {"size": 10**7, "names": ("raybox", "warp"), "rounds": 3}),
+        "versus-1e3-2": Part(versus, FULL | {"size": 10**3, "names": FAST}, 2),
+        "versus-1e5-2": Part(versus, FULL | {"size": 10**5, "names": FAST}, 2),
+        "versus-1e6-2": Part(versus, LARGE | {"size": 10**6, "names": EMBREE}, 2),
+        "clustered": Part(versus, SOME | {"boxes": "clustered", "size": 10**5, "names": FAST}),
+        "mixed-sizes": Part(versus, SOME | {"boxes": "mixed", "size": 10**5, "names": FAST}),
+        "cores": Part(raybox_only.cores, {}, 2),
+        "workers-1e5": Part(versus, _own(10**5, "raybox, 2 workers", "raybox, 1 worker"), 2),
+        "workers-1e6": Part(versus, _own(10**6, "raybox, 2 workers", "raybox, 1 worker"), 2),
+        "quality-1e5": Part(versus, _own(10**5, *QUALITIES)),
+        "quality-1e6": Part(versus, _own(10**6, *QUALITIES)),
+        "builds-1e5-1": Part(raybox_only.builds, {"size": 10**5, "names": (*QUALITIES, *TREES)}),
+        "builds-1e6-1": Part(raybox_only.builds, {"size": 10**6, "names": (*QUALITIES, "warp"), "rounds": 3}),
+        "builds-1e6-2": Part(raybox_only.builds, {"size": 10**6, "names": QUALITIES, "rounds": 5}, 2),
+        "memory-1e7": Part(raybox_only.memory, {"size": 10**7, "count": 10**6}, 2),
+        "sizes": Part(
+            raybox_only.sizes, {"sizes": [10**k for k in range(3, 8)], "count": 2**18, "rounds": 5}
+        ),
+        "mixed-1e5": Part(raybox_only.mixed, {"size": 10**5, "count": 2**20}),
+        "mixed-1e6": Part(raybox_only.mixed, {"size": 10**6, "count": 2**20, "rounds": 5}),
+        "brute": Part(raybox_only.brute, {}),
     }
-    if FLOAT32_ONLY in BY_NAME:
+    if FLOAT32_ONLY in table():
         made |= {
-            f"exactness-{name}": Part("versus", _own(size, FLOAT32_ONLY, "raybox") | FLOAT32_OPTIONS)
+            f"exactness-{name}": Part(versus, _own(size, FLOAT32_ONLY, "raybox") | FLOAT32_OPTIONS)
             for name, size in (("1e5", 10**5), ("1e6", 10**6))
         }
     return made | (_real(data, street) if data else {})
@@ -86,9 +92,9 @@ def _real(data: Path, street: Path) -> dict[str, Part]:
         "voxels": data / "voxel_store" / "scene_store8.vox",
     }
     options = SOME | {"ray_count": 2**18, "names": ("raybox", "embreex", "warp")}
-    made = {f"real-{name}": Part("versus", options | {"boxes": str(path)}) for name, path in files.items()}
+    made = {f"real-{name}": Part(versus, options | {"boxes": str(path)}) for name, path in files.items()}
     beams = {"boxes": str(street / "cuboids.npz"), "rays": (str(street / "beams.npz"),)}
-    return made | {"real-street": Part("versus", options | beams)}
+    return made | {"real-street": Part(versus, options | beams)}
 
 
 def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:

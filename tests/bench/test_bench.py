@@ -17,17 +17,15 @@ import raybox as rb
 from raybox.bench import (
     checks,
     data,
-    jobs,
     machine,
-    peak_rates,
     peers,
-    raybox_only,
+    raybox_scene,
     report,
     runner,
     timing,
     worker,
 )
-from raybox.bench.peers import common, numpy_brute, raybox_scene
+from raybox.bench.peers import Engine
 from raybox.cli import main
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the helpers: they have a compare.py
@@ -37,6 +35,9 @@ import own_aims
 import own_tables
 import page
 import parts
+import peak_rates
+import raybox_only
+from raybox_peers import common, numpy_brute, raybox_float32
 
 QUICK = {"size": 300, "ray_count": 400, "rounds": 2, "patience": 9.0}
 TINY = runner.Spec(**QUICK, names=("raybox", "numpy"), queries=("nearest", "count"))
@@ -89,7 +90,7 @@ def test_a_ratio_is_of_the_same_round():
 
 def test_a_slow_contestant_gets_fewer_rays_but_at_least_the_fewest(monkeypatch):
     rays = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3))))
-    engine = common.Engine(lambda rays: len(rays.origins), {}, {})
+    engine = Engine(lambda rays: len(rays.origins), {}, {})
     for pace, want in ((1e-6, 5000), (1e-3, 400), (0.1, 64)):
         monkeypatch.setattr(timing, "once", lambda call, pace=pace: (None, call() * pace))
         assert runner.ration(engine, lambda count: count, rays, runner.Spec()) == pytest.approx(
@@ -108,7 +109,7 @@ def test_compilation_does_not_reduce_the_ray_count(monkeypatch):
         return None, 9.0 if slow else 1e-6 * count
 
     monkeypatch.setattr(timing, "once", once)
-    engine = common.Engine(lambda rays: len(rays.origins), {}, {})
+    engine = Engine(lambda rays: len(rays.origins), {}, {})
     assert runner.ration(engine, lambda count: count, rays, runner.Spec()) == 5000
     assert compiled == [4096]
 
@@ -273,7 +274,7 @@ def test_brute_force_in_numpy_agrees(scene, build):
 def test_the_float32_peer_returns_the_nearest_box(count):
     """Boxes in a row, well apart, few rays and many; very short directions are not packed."""
     lower = np.array([[4.0, 0.0, 0.0], [2.0, 0.0, 0.0], [6.0, 0.0, 0.0]])
-    run = raybox_scene.build_float32_only(rb.Boxes(lower, lower + 1), 2).run["nearest"]
+    run = raybox_float32.build(rb.Boxes(lower, lower + 1), 2).run["nearest"]
     origins = np.full((count, 3), 0.5) + np.outer(np.arange(count) % 4, [2.0, 0.0, 0.0])
     along, aside = np.array([[1.0, 0.01, 0.02], [0.01, 1.0, 0.02]])
     for length in (1.0, 1e-30):
@@ -301,8 +302,8 @@ def test_triangles_are_the_boxes():
 def stand_in(name, build, monkeypatch, **facts):
     """Add a peer to the table for a test."""
     adapter = types.SimpleNamespace(form=lambda boxes: boxes, build=build)
-    monkeypatch.setitem(sys.modules, f"{peers.MODULES}.{name}", adapter)
-    monkeypatch.setitem(peers.BY_NAME, name, peers.Peer(name, "numpy", name, "a stand-in", **facts))
+    monkeypatch.setitem(sys.modules, name, adapter)
+    monkeypatch.setitem(peers.table(), name, peers.Peer(name, "numpy", name, "a stand-in", **facts))
 
 
 def test_a_peer_gets_at_most_its_max_rays(monkeypatch):
@@ -331,8 +332,8 @@ def test_peers_that_are_missing_fail_or_are_wrong_are_listed(monkeypatch):
         stand_in(name, build, monkeypatch)
     stand_in("small", lying, monkeypatch, max_boxes=10)
     ghost = peers.Peer("ghost", "no-such-distribution", "ghost", "")
-    monkeypatch.setitem(peers.BY_NAME, "ghost", ghost)
-    monkeypatch.setitem(peers.BY_NAME, "torn", ghost._replace(name="torn", distribution="numpy"))
+    monkeypatch.setitem(peers.table(), "ghost", ghost)
+    monkeypatch.setitem(peers.table(), "torn", ghost._replace(name="torn", distribution="numpy"))
     names = ("raybox", "ghost", "torn", "liar", "broken", "mute", "small")
     result = runner.measure(TINY._replace(names=names, rays=("inside",), rounds=1))
     absent = "\n".join(report.absent(result))
@@ -362,8 +363,8 @@ def test_peers_that_are_missing_fail_or_are_wrong_are_listed(monkeypatch):
 
 def test_adapters_of_installed_peers_agree(scene):
     boxes, rays, checker = scene
-    for peer in peers.PEERS:
-        if peer.adapter in ("raybox_scene", "warp_bvh", "open3d_mesh") or peers.version(peer) is None:
+    for peer in peers.table().values():
+        if peer.name.startswith(("raybox", "warp", "open3d")) or peers.version(peer) is None:
             continue
         if peer.name.startswith("trimesh") and not all(map(find_spec, ("trimesh", "rtree", "embreex"))):
             continue
@@ -413,9 +414,17 @@ def test_the_command_rejects_unknown_names():
         assert words in done.output
 
 
+def test_the_command_names_the_folder_of_adapters_where_it_is_missing(monkeypatch):
+    monkeypatch.setattr(peers, "table", lambda: {peer.name: peer for peer in peers._OWN})
+    done = CliRunner().invoke(main, ["bench", "--peer", "numpy"])
+    assert done.exit_code == 2
+    assert "Known: raybox; raybox fast;" in done.output
+    assert "put the folder benchmarks of raybox's sources on PYTHONPATH" in " ".join(done.output.split())
+
+
 def test_a_failed_job_raises():
     with pytest.raises(RuntimeError, match="versus ended with exit code"):
-        worker.run_apart("versus", {"no_such": 1}, threads=1)
+        worker.run_apart(runner.versus, {"no_such": 1}, threads=1)
 
 
 def test_the_machine_is_described():
@@ -479,24 +488,24 @@ def test_every_part_is_a_job_that_accepts_its_arguments(tmp_path):
     }
     for part in todo.values():
         arguments = json.loads(json.dumps(part.arguments()))
-        if part.job == "versus":
+        if part.job is runner.versus:
             assert set(arguments) <= set(runner.Spec._fields)
-            assert set(arguments["names"]) <= set(peers.BY_NAME)
+            assert set(arguments["names"]) <= set(peers.table())
         else:
-            inspect.signature(jobs.JOBS[part.job]).bind(**arguments)
+            inspect.signature(part.job).bind(**arguments)
 
 
 def test_parts_run_once_and_a_failure_stops_no_other(tmp_path, monkeypatch):
     jobs_run = []
 
     def run_apart(job, _how, *, threads):
-        jobs_run.append(job)
-        if job == "brute":
+        jobs_run.append(job.__name__)
+        if job is raybox_only.brute:
             raise RuntimeError("no luck")
         return {"threads": threads, "seconds": [1.23456789]}
 
     monkeypatch.setattr(worker, "run_apart", run_apart)
-    todo = {"a": parts.Part("brute", {}), "b": parts.Part("mixed", {}, 2)}
+    todo = {"a": parts.Part(raybox_only.brute, {}), "b": parts.Part(raybox_only.mixed, {}, 2)}
     parts.run(todo, tmp_path, [])
     parts.run(todo, tmp_path, [])
     parts.run(todo, tmp_path, ["b"])

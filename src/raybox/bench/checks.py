@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.peers.raybox_scene import rays_of
+from raybox.bench.raybox_scene import rays_of
 from raybox.exact import definition
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints

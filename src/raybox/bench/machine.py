@@ -19,7 +19,7 @@ _ALSO = ("numpy", "numba", "llvmlite")
 
 def describe() -> dict[str, Any]:
     """Return date, CPU, cores, memory, system, and versions of Python and packages."""
-    versions = {peer.distribution: peers.version(peer) for peer in peers.PEERS}
+    versions = {peer.distribution: peers.version(peer) for peer in peers.table().values()}
     versions |= {name: metadata.version(name) for name in _ALSO}
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -1,12 +1,13 @@
 """One measurement: all contestants' scenes of the same boxes, the same rays, alternated and compared."""
 
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from raybox.bench import checks, data, machine, peers, timing
-from raybox.bench.peers.common import Engine
+from raybox.bench.peers import Engine
 
 Log = Callable[[str], None]
 _REFERENCE_PATIENCE = 2.0  # times the patience for the reference,
@@ -21,7 +22,7 @@ class Spec(NamedTuple):
     rays: tuple[str, ...] = data.RAY_KINDS
     ray_count: int = 2**20
     queries: tuple[str, ...] = ("nearest", "occluded")
-    names: tuple[str, ...] = ("raybox", *peers.OTHERS)
+    names: tuple[str, ...] = ("raybox",)
     threads: int = 1
     rounds: int = 5
     least: float = 0.0  # seconds of all rounds: short ones are repeated, up to five times as many
@@ -36,6 +37,12 @@ class Contestant(NamedTuple):
 
     peer: peers.Peer
     engine: Engine
+
+
+def versus(**how: Any) -> dict[str, Any]:
+    """Return the measurements of a `Spec` of plain values, as the job of a worker process."""
+    hashable: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in how.items()}
+    return measure(Spec(**hashable), lambda line: print(line, file=sys.stderr, flush=True))
 
 
 def measure(spec: Spec, log: Log = lambda _line: None) -> dict[str, Any]:
@@ -60,7 +67,7 @@ def _build(spec: Spec, boxes: data.BoxSet, log: Log) -> tuple[list[Contestant], 
     """Return the contestants with their scenes, and a record of each build."""
     built, records = [], []
     for name in spec.names:
-        peer = peers.BY_NAME[name]
+        peer = peers.table()[name]
         facts: dict[str, Any] = {"name": name, "version": peers.version(peer), "given": peer.given}
         reason = _why_not(peer, spec, len(boxes.lower))
         if not reason:
@@ -125,7 +132,7 @@ def _time(
             prepared = engine.prepare(some)
             results = run(prepared)  # the last warm-up; compared below
             if checker is not None:
-                ours = peer.adapter == "raybox_scene"
+                ours = peer.distribution == "raybox"
                 read = engine.read[query](results)
                 facts["agreement"] = checker.compare(query, peer.meaning, some, read, prove=ours)._asdict()
         except Exception as error:

@@ -7,24 +7,25 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 
-def run_apart(
-    job: str, how: dict[str, Any], *, threads: int, environment: dict[str, str] | None = None
-) -> Any:
-    """Return the result of a job of `raybox.bench.jobs`, run in a process on so many cores."""
-    order = json.dumps({"job": job, "how": how, "threads": threads})
+def run_apart(job: Callable[..., Any], how: dict[str, Any], *, threads: int) -> Any:
+    """Return the result of a module's function, run in a process on so many cores."""
+    order = json.dumps({"module": job.__module__, "job": job.__name__, "how": how, "threads": threads})
     done = subprocess.run(
         [sys.executable, "-m", __name__],
         input=order,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | (environment or {}),
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it imports the same modules
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{job} ended with exit code {done.returncode}; its output is above")
+        raise RuntimeError(f"{job.__name__} ended with exit code {done.returncode}; its output is above")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -43,9 +44,7 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     bind(order["threads"])
-    from raybox.bench import jobs
-
-    result = jobs.JOBS[order["job"]](**order["how"])
+    result = getattr(import_module(order["module"]), order["job"])(**order["how"])
     with os.fdopen(out, "w") as stdout:
         stdout.write(json.dumps(result) + "\n")
 

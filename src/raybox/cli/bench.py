@@ -11,6 +11,7 @@ from raybox.cli.outputs import check_new, force_option
 RAYS = ("incoherent", "inside", "camera")
 QUERIES = ("nearest", "occluded", "count", "all")
 QUICK: dict[str, Any] = {"ray_count": 2**16, "rounds": 3, "patience": 0.25, "ration": 0.05, "fewest": 8}
+ADAPTERS = "put the folder benchmarks of raybox's sources on PYTHONPATH"
 LEGEND = """
 Columns with / : how many times longer that peer takes for a ray, median of the rounds (taken in turns).
 * given fewer rays, evenly spread; ! some of its results differ, see below; - it has no such query."""
@@ -65,16 +66,19 @@ def bench(
 
     Prints rates, how many times longer each peer takes than raybox (median of the rounds), and whether
     results agree; where they differ, exact rational arithmetic decides which are right.
-    pip install "raybox[bench]" installs the peers; those that are missing are listed.
+    pip install "raybox[bench]" installs the peers; those that are missing are listed. The code that
+    calls them is in the folder benchmarks of raybox's sources: put it on PYTHONPATH, else raybox is
+    timed alone.
 
     \b
     raybox bench
-    raybox bench --size 1000 --size 1000000 --threads 2 --peer embreex --full
+    raybox bench --size 1000 --size 1000000 --threads 2 --full
     raybox bench --boxes city.city.json --query nearest
     """
     if options["out"]:
         check_new(options["out"], force=options["force"])
     from raybox.bench import data, machine, report
+    from raybox.bench.runner import versus
     from raybox.bench.worker import run_apart
 
     plan = {"boxes": _known_boxes(boxes, data.BOX_KINDS), "names": _names(peer), "check": options["check"]}
@@ -88,7 +92,7 @@ def bench(
     results = []
     for count in size or (100_000,):
         for workers in threads or (1,):
-            results.append(run_apart("versus", plan | {"size": count, "threads": workers}, threads=workers))
+            results.append(run_apart(versus, plan | {"size": count, "threads": workers}, threads=workers))
     _print(results, report, machine)
     if options["out"]:
         Path(options["out"]).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -109,21 +113,26 @@ def _known_boxes(boxes: str, kinds: tuple[str, ...]) -> str:
 
 def _names(peers: tuple[str, ...]) -> tuple[str, ...]:
     """Return raybox first, then the given peers, or all of them."""
-    from raybox.bench.peers import BY_NAME, OTHERS
+    from raybox.bench.peers import others, table
 
     for name in peers:
-        if name not in BY_NAME:
-            raise click.UsageError(f"--peer {name}: unknown peer. Known: {'; '.join(BY_NAME)}.")
-    return ("raybox", *(name for name in (peers or OTHERS) if name != "raybox"))
+        if name not in table():
+            hint = "" if others() else f" For other libraries, {ADAPTERS}."
+            raise click.UsageError(f"--peer {name}: unknown peer. Known: {'; '.join(table())}.{hint}")
+    return ("raybox", *(name for name in (peers or others()) if name != "raybox"))
 
 
 def _print(results: list[dict[str, Any]], report: Any, machine: Any) -> None:
+    from raybox.bench.peers import others
+
     rows = [row for result in results for row in report.rows(result)]
     if rows:
         click.echo(report.text(*report.pivot(rows)))
         click.echo(LEGEND)
     for line in dict.fromkeys(line for result in results for line in report.absent(result)):
         click.echo(f"not measured: {line}")
+    if not others():
+        click.echo(f"not measured: other libraries; to measure them, {ADAPTERS}")
     for line in report.differing(rows):
         click.echo(f"results: {line}")
     click.echo("\n" + machine.in_words(results[0]["machine"]) + "\n" + machine.WARNING)

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.peers.common import Engine
+from raybox.bench.peers import Engine
 
 
 def form(boxes: BoxSet) -> Any:

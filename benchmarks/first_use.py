@@ -1,4 +1,4 @@
-"""The jobs of worker processes, by name, among them first calls; arguments and results are plain values."""
+"""Times of first calls in new processes, with and without compiled code on disk."""
 
 import compileall
 import json
@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import raybox
-from raybox.bench import machine, raybox_only, runner
+from raybox.bench import machine
 
 # Seconds since the import of raybox began; 20,000 rays are enough to reach every compiled loop.
 _CODE = """
@@ -57,25 +56,3 @@ def _laps(cache: str) -> dict[str, float]:
     laps = json.loads(done.stdout)
     marks = [0.0, *laps.values()]
     return {name: after - before for name, before, after in zip(laps, marks, marks[1:], strict=False)}
-
-
-def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def versus(**how: Any) -> dict[str, Any]:
-    """Return times and agreement of contestants: see `raybox.bench.runner`."""
-    hashable: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in how.items()}
-    return runner.measure(runner.Spec(**hashable), _log)
-
-
-JOBS: dict[str, Callable[..., Any]] = {
-    "versus": versus,
-    "builds": raybox_only.builds,
-    "memory": raybox_only.memory,
-    "sizes": raybox_only.sizes,
-    "mixed": raybox_only.mixed,
-    "brute": raybox_only.brute,
-    "cores": raybox_only.cores,
-    "first_use": first_use,
-}

@@ -1,20 +1,18 @@
-"""raybox itself, and its variants.
+"""raybox without exact decisions: the nearest candidate of the float32 tree as the nearest box.
 
-`build_float32_only` returns the nearest candidate of the float32 tree as the nearest box, to measure the cost
-of exactness: the same traversal without exact decisions. Of two boxes the one with the smaller rounded time
-is the nearer. No query of a scene works like this; only `raybox.bench` uses it.
+It measures the cost of exactness: the same traversal, and of two boxes the one with the smaller rounded time
+is the nearer. No query of a scene works like this.
 """
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import raybox as rb
-from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.peers.common import Engine
+from raybox.bench import raybox_scene
+from raybox.bench.peers import Engine
 from raybox.bvh.build import build as build_tree
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device
@@ -96,23 +94,10 @@ _PER_RAY = PER_RAY._replace(
 )
 
 
-def form(boxes: BoxSet) -> rb.Boxes:
-    """Return the boxes of a scene."""
-    return rb.Boxes(boxes.lower, boxes.upper)
+form = raybox_scene.form
 
 
-def build(boxes: rb.Boxes, threads: int, **options: Any) -> Engine:
-    """Return a scene; ``workers`` other than ``threads`` serves to compare the two."""
-    workers = options.pop("workers", threads)
-    known = inspect.signature(rb.Scene).parameters
-    if "workers" in known:
-        options["workers"] = workers
-    if unknown := options.keys() - known.keys():
-        raise TypeError(f"this raybox has no Scene(..., {', '.join(sorted(unknown))}=)")
-    return engine(rb.Scene(boxes, **options), workers)
-
-
-def build_float32_only(boxes: rb.Boxes, threads: int) -> Engine:
+def build(boxes: rb.Boxes, threads: int) -> Engine:
     """Return a scene whose nearest box is the nearest candidate of the float32 tree."""
     rows, everything = boxes.rows(), np.empty(0, np.bool_)
     everything.flags.writeable = False
@@ -125,29 +110,6 @@ def build_float32_only(boxes: rb.Boxes, threads: int) -> Engine:
         )
         return found
 
-    return Engine(prepare=rays_of, run={"nearest": nearest}, read={"nearest": lambda found: found})
-
-
-def engine(scene: rb.Scene, workers: int) -> Engine:
-    """Return the queries of a scene."""
-    how: dict[str, Any] = {"workers": workers}
     return Engine(
-        prepare=rays_of,
-        run={
-            "nearest": lambda rays: scene.nearest(rays, **how),
-            "occluded": lambda rays: scene.occluded(rays, **how),
-            "count": lambda rays: scene.count(rays, **how),
-            "all": lambda rays: scene.all(rays, **how),
-        },
-        read={
-            "nearest": lambda hits: (hits.index, hits.t),
-            "occluded": np.asarray,
-            "count": np.asarray,
-            "all": lambda found: (found.ray, found.index),
-        },
+        prepare=raybox_scene.rays_of, run={"nearest": nearest}, read={"nearest": lambda found: found}
     )
-
-
-def rays_of(rays: RaySet) -> rb.Rays:
-    """Return raybox's rays."""
-    return rb.Rays(rays.origins, rays.directions)

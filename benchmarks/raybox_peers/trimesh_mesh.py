@@ -7,7 +7,8 @@ import trimesh
 from trimesh.ray.ray_triangle import RayMeshIntersector
 
 from raybox.bench.data import BoxSet
-from raybox.bench.peers.common import Engine, box_of, corners, faces, times
+from raybox.bench.peers import Engine
+from raybox_peers.common import box_of, corners, faces, times
 
 
 def form(boxes: BoxSet) -> Any:

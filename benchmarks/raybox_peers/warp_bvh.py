@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from raybox.bench.data import BoxSet
-from raybox.bench.peers.common import Engine, on_threads, singles
+from raybox.bench.peers import Engine
+from raybox_peers.common import on_threads, singles
 
 wp.config.quiet = True
 _DEVICE = "cpu"

@@ -1,8 +1,8 @@
-"""Shared by the adapters: the engine of a peer, boxes as triangles, calls on threads."""
+"""Shared by the adapters: boxes as triangles, calls on threads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,6 @@ QUERIES = ("nearest", "occluded", "count", "all")
 _CORNERS = "013 032 467 475 045 051 237 276 026 064 157 173"
 _FACES = np.array([[int(corner) for corner in face] for face in _CORNERS.split()])
 TRIANGLES = len(_FACES)
-
-
-class Engine(NamedTuple):
-    """A scene built by a peer, and its queries.
-
-    ``prepare`` converts rays to the peer's own form and is not timed. ``run[query]`` is timed: it returns the
-    peer's result arrays. ``read[query]`` converts them and is not timed: nearest (index, t or None); occluded
-    bools; count ints; all (ray, index) of every hit, in any order.
-    """
-
-    prepare: Callable[[RaySet], Any]
-    run: Mapping[str, Callable[[Any], Any]]
-    read: Mapping[str, Callable[[Any], Any]]
 
 
 def singles(rays: RaySet) -> tuple[Singles, Singles]:

@@ -7,7 +7,8 @@ from embreex import rtcore_scene
 from embreex.mesh_construction import TriangleMesh
 
 from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.peers.common import Engine, box_of, corners, faces, on_threads, singles
+from raybox.bench.peers import Engine
+from raybox_peers.common import box_of, corners, faces, on_threads, singles
 
 
 def form(boxes: BoxSet) -> Any:

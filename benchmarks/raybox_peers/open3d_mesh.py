@@ -6,7 +6,8 @@ import numpy as np
 import open3d as o3d
 
 from raybox.bench.data import BoxSet, RaySet
-from raybox.bench.peers.common import Engine, box_of, corners, faces, singles
+from raybox.bench.peers import Engine
+from raybox_peers.common import box_of, corners, faces, singles
 
 Results = dict[str, Any]
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from raybox.bench.data import BoxSet
-from raybox.bench.peers.common import Engine, singles
+from raybox.bench.peers import Engine
+from raybox_peers.common import singles
 
 
 def form(boxes: BoxSet) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import peak_rates
 import raybox as rb
-from raybox.bench import data, machine, peak_rates, peers, timing
-from raybox.bench.peers import raybox_scene
+from raybox.bench import data, machine, peers, raybox_scene, timing
 from raybox.scene import all_pairs
 
 _BRUTE = 2**14  # rays and boxes of the brute force
@@ -22,7 +22,7 @@ def builds(
     """Return times of builds, alternated; from each peer's own form to a scene ready for rays."""
     box_set, calls, records = data.boxes(boxes, size), {}, []
     for name in names:
-        peer = peers.BY_NAME[name]
+        peer = peers.table()[name]
         facts: dict[str, Any] = {"name": name, "given": peer.given, "why_not": ""}
         records.append(facts)
         try:
