@@ -9,12 +9,13 @@ import re
 import sys
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
 FOLDERS = ("src", "tests", "benchmarks", "examples")
-LINES = 300  # of a module in src
+LINES = 500  # of a module in src: one subject is one file
 POSITIONAL = 6  # parameters of a function in src (ruff has PLR0917 in preview only)
 
 # Metaphors that stood for the field's words, and words that make persons of functions.
@@ -105,6 +106,47 @@ def long_signatures(tree: ast.Module) -> Iterator[tuple[int, str]]:
             count = len(names) - (names[:1] in (["self"], ["cls"]))
             if count > POSITIONAL:
                 yield node.lineno, f"{node.name} has {count} positional parameters, {POSITIONAL} at most"
+
+
+def nodes_that_run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree, but those under `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            continue
+        yield node
+        yield from nodes_that_run(node)
+
+
+def imports(path: Path, modules: Collection[str]) -> set[str]:
+    """Return which of these modules a file imports, within functions too."""
+    found = set()
+    for node in nodes_that_run(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in names.values()}
+    return found & set(modules)
+
+
+def circles(source: Path) -> Iterator[list[str]]:
+    """Yield circles of modules, in which each imports the next; each has an import that no circle before has.
+
+    A package imports what its `__init__.py` does. A module in it does not import it by being there.
+    """
+    paths = {
+        ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(source.rglob("*.py"))
+    }
+    graph = {module: imports(path, paths) for module, path in paths.items()}
+    while True:
+        try:
+            TopologicalSorter({module: sorted(names) for module, names in graph.items()}).prepare()
+            return
+        except CycleError as error:
+            circle = error.args[1][::-1]
+            yield circle
+            graph[circle[0]].remove(circle[1])
 
 
 def findings(root: Path) -> Iterator[str]:

@@ -23,12 +23,16 @@ file.tell, giveaway, ascii
 """
 
 
-def found(root: Path, files: dict[str, str]) -> list[str]:
+def written(root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return list(words.findings(root))
+    return root
+
+
+def found(root: Path, files: dict[str, str]) -> list[str]:
+    return list(words.findings(written(root, files)))
 
 
 def test_banned_words_and_long_signatures(tmp_path):
@@ -58,9 +62,30 @@ def test_methods_are_defined_only_where_they_are_allowed(tmp_path):
 
 def test_classes_of_one_name_and_long_modules(tmp_path):
     same = "class Same: ..."
-    long = {"src/c.py": "x = 1\n" * 301, "tests/d.py": same + "\n" * 301}
+    long = {"src/c.py": "x = 1\n" * 501, "tests/d.py": same + "\n" * 501}
     messages = found(tmp_path, {"src/a.py": same, "src/b.py": same, **long})
     assert messages == [
-        "src/c.py:301: 301 lines, 300 at most",
+        "src/c.py:501: 501 lines, 500 at most",
         "src/a.py:1: class Same is also in src/b.py:1",
     ]
+
+
+IN_CIRCLES = {
+    "top/__init__.py": "from top import a",  # no circle: a names modules of the package
+    "top/a.py": "import numpy\n\ndef late():\n    from top.b import x\n    from top import c",
+    "top/b.py": "from top import a\nfrom top.c import y",
+    "top/c.py": "import top.d\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from top.a import z",
+    "top/d.py": "from top.e import x",
+    "top/e.py": "def late():\n    if late:\n        from top import c",
+}
+
+
+def test_circles_of_imports(tmp_path):
+    """Those in functions count, those for type checkers do not."""
+    circles = sorted(map(sorted, (circle[1:] for circle in words.circles(written(tmp_path, IN_CIRCLES)))))
+    assert circles == [["top.a", "top.b"], ["top.c", "top.d", "top.e"]]
+
+
+def test_modules_without_circles(tmp_path):
+    broken = {"top/b.py": "x = 1", "top/d.py": ""}
+    assert not list(words.circles(written(tmp_path, IN_CIRCLES | broken)))
