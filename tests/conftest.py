@@ -32,6 +32,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "core: each layer, query and geometry in two minutes; `pytest -m core`"
+    )
     config.addinivalue_line("markers", "long: takes a minute, most of it compilation; runs with --long")
 
 

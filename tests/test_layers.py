@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "raybox"
+PACKAGE, TESTS = ROOT / "src" / "raybox", ROOT / "tests"
 PAGES = ("docs/architecture.md", "docs/change.md", "docs/numerics.md", "CONTRIBUTING.md")
 
 
@@ -22,6 +24,22 @@ def test_the_drawing_of_the_layers_is_the_contract():
         path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert there == packages | {"__init__", "__main__"}
+
+
+def test_tests_are_laid_out_as_the_sources_are():
+    """In folders of the same names; files that hold no tests are in one folder of their own."""
+    files = {path.relative_to(TESTS) for path in TESTS.rglob("*.py")} - {Path("conftest.py")}
+    assert {file.parts[0] for file in files if len(file.parts) > 1} <= {
+        "helpers",
+        *(path.name for path in PACKAGE.iterdir()),
+    }
+    assert all(file.name.startswith("test_") != (file.parts[0] == "helpers") for file in files)
+
+
+def test_the_core_has_tests_of_each_layer():
+    folders = {path for path in TESTS.iterdir() if any(path.glob("test_*.py"))}
+    core = {file.parent for file in TESTS.rglob("test_*.py") if "pytest.mark.core" in file.read_text()}
+    assert folders <= core
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,6 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from raybox import InvalidInput, validation
 
+pytestmark = pytest.mark.core
+
 WIDE = np.dtype(np.longdouble).itemsize > 8
 
 

@@ -3,6 +3,10 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.core
+
 SCRIPT = Path(__file__).parents[1] / ".ci" / "words.py"
 SPEC = importlib.util.spec_from_file_location("words", SCRIPT)
 words = importlib.util.module_from_spec(SPEC)

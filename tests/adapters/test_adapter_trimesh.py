@@ -145,6 +145,7 @@ def test_degenerate_meshes_and_repeated_faces():
     assert not {i for row in found for _, i in row} & {0, 2, 4, 5}
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("faces", [np.empty((0, 3), int), [[0, 1, 2]]])
 def test_empty_meshes_and_no_rays(faces):
     ours = RayMeshIntersector(trimesh.Trimesh(np.eye(3), faces, process=False))

@@ -57,6 +57,7 @@ def scene_of(boxes):
 # Alternation and medians
 
 
+@pytest.mark.core
 def test_every_call_runs_once_a_round_and_the_order_alternates():
     order, now = [], [0.0]
     durations = {"a": 1.0, "b": 10.0, "c": 100.0}
@@ -534,6 +535,7 @@ def made_up(size=10**5, names=("raybox", "embreex", "open3d", "warp"), threads=1
     return {"spec": spec, "size": size, "times": times, "contestants": contestants, "machine": machine_of}
 
 
+@pytest.mark.core
 def test_tables_contain_medians_of_ratios():
     rows = report.rows(made_up())
     assert [round(row.ratio, 9) for row in rows[:4]] == [1, 2, 4, 6]

@@ -115,6 +115,7 @@ def test_check_finds_a_finite_bound_of_an_endless_box_and_nan():
             edited(rb.Scene(boxes), cut).check()
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", [*SOUND, "far"])
 def test_slots_below_enclose_their_boxes(name):
     boxes = SOUND.get(name, FAR_BOX)

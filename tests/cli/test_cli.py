@@ -113,6 +113,7 @@ def test_help_imports_neither_numpy_nor_numba():
         assert not {"numpy", "numba"} & modules_after(*arguments)
 
 
+@pytest.mark.core
 def test_one_ray_and_info_load_no_numba(folder):
     ray_and_box = ["--origin", "0,0,0", "--direction", "1,1,1", "--lower", "1,1,1", "--upper", "2,2,2"]
     assert "numba" not in modules_after("explain", *ray_and_box)
@@ -123,6 +124,7 @@ def test_one_ray_and_info_load_no_numba(folder):
 # pick
 
 
+@pytest.mark.core
 def test_pick(folder):
     lines = raybox("pick", "boxes.csv", "--origin", "-1,0.5,0.5", "--direction", "2,0,0").stdout.splitlines()
     assert lines[0].split() == ["index", "id", "t", "point", "face"]
@@ -140,6 +142,7 @@ def test_pick_for_programs(folder):
     assert (found["t_max"], found["hits"]) == (None, [])
 
 
+@pytest.mark.core
 def test_pick_in_a_mesh(folder):
     Path("parts.obj").write_bytes(samples()["parts.obj"][0])
     ray = ["--origin", "0.5,0.5,9", "--direction", "0,0,-1"]
@@ -314,6 +317,7 @@ def test_demo_where_it_cannot_write(folder):
 # info
 
 
+@pytest.mark.core
 def test_info(folder):
     for name, (content, options) in samples().items():
         Path(name).write_bytes(content)

@@ -28,6 +28,7 @@ HELPERS = Path(__file__).parents[1] / "helpers"
 every_mode = pytest.mark.parametrize("name", MODES)
 
 
+@pytest.mark.core
 @every_mode
 def test_the_modes_are_set_and_restored(name):
     before = control_word()

@@ -156,6 +156,7 @@ def test_thousands_of_boxes_and_rays_of_any_shape():
     assert repr(scene) == "SplitScene(3000 boxes, D=3, 8 parts)"
 
 
+@pytest.mark.core
 def test_where():
     whole, scene, rays = whole_and_split(600, 500, size=0.4)
     mask = np.random.default_rng(1).random(600) < 0.5

@@ -4,6 +4,7 @@ import random
 from fractions import Fraction
 from math import inf, isfinite, isnan, nextafter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ import exact_surfaces
 from exact import by_membership, rounded
 from raybox.exact import definition
 from raybox.exact.definition import Crossing, Ray1
+
+pytestmark = pytest.mark.core
 
 TINY = 5e-324
 POOL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 0.1, 1 / 3, nextafter(1.0, 2.0), 1e-9, TINY, -TINY, 1e-310]

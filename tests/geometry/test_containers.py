@@ -14,6 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 import raybox as rb
 
+pytestmark = pytest.mark.core
+
 TETRAHEDRON = ([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 
 

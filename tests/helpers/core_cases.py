@@ -1,4 +1,4 @@
-"""A short core: every query on boxes, and the nearest hits of packets, meshes and instances."""
+"""A short core: five queries on boxes, and the nearest hits of packets and of each other geometry."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -20,9 +20,14 @@ HITS = ("hit", "index", "primitive", "t", "t_enter", "t_exit", "points", "normal
 class Case(NamedTuple):
     """A geometry, rays, and the queries that are run: all, or nearest and others."""
 
-    geometry: rb.Boxes | rb.Mesh | rb.Instances
+    geometry: rb.Boxes | rb.Grid | rb.Mesh | rb.Instances | rb.Planes
     rays: rb.Rays
     queries: tuple[str, ...]
+
+
+def planes() -> rb.Planes:
+    """Return half-spaces, some of them with a common face, that few rays start in."""
+    return rb.Planes(np.concatenate([np.eye(3), 2 * np.eye(3)]), [-3.0, -3.0, -3.0, -6.0, -7.0, -6.0])
 
 
 CASES = {
@@ -31,6 +36,8 @@ CASES = {
     "packets": lambda: Case(cells(3), picture(), ("nearest",)),
     "mesh": lambda: Case(rb.Mesh(*CUBE), cube_rays(4, 200), ("nearest",)),
     "instances": lambda: Case(cubes(), cube_rays(5, 120), ("nearest",)),
+    "grid": lambda: Case(rb.Grid.uniform([-2, -2, -2], 0.5, (8, 8, 8)), grid_rays(7, 250), ("nearest",)),
+    "planes": lambda: Case(planes(), grid_rays(8, 250), ("nearest",)),
 }
 
 

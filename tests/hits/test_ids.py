@@ -22,6 +22,7 @@ def loop(hits, ids):
     return [None if g < 0 or ids[g] is None else ids[g][p] for g, p in numbers]
 
 
+@pytest.mark.core
 def test_ids_are_of_the_boxes_hit_and_none_for_a_miss():
     hits = rb.Scene(BOXES).nearest(RAYS)
     assert hits.ids.tolist() == [["door", None], ["wall", "wall"]]

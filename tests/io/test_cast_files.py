@@ -137,6 +137,7 @@ def test_a_ray_with_too_many_hits_is_alone(tmp_path, monkeypatch):
     check(tmp_path / "out.parquet", SCENE.all(RAYS))
 
 
+@pytest.mark.core
 def test_csv_by_hand(tmp_path, monkeypatch):
     """Quoted fields over several lines, empty lines, Windows' ends, a byte order mark; cut anywhere."""
     head = '\ufeff"a\nnote", origin_x,origin_y,direction_x,direction_y,\'\r\n'

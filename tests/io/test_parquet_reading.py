@@ -69,6 +69,7 @@ WAYS = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("nullable", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("batch", [999, 1 << 17])

@@ -53,6 +53,7 @@ def test_cells_and_their_hits(monkeypatch, shape):
     assert len(met) > 5
 
 
+@pytest.mark.core
 def test_many_cells_are_an_outline(monkeypatch):
     calls = drawn(monkeypatch)
     full = rb.Grid.uniform([0, 0, 0], 0.5, (40, 40, 40))

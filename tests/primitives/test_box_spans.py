@@ -14,6 +14,8 @@ from raybox.primitives import box_spans
 from raybox.primitives.box_simd import LANES
 from scenes import as_rays
 
+pytestmark = pytest.mark.core
+
 
 def spans(pairs, order):
     """Return the true answers of hits in an order, and the compiled spans of the same."""

@@ -233,6 +233,7 @@ def transposed_bound(rows, values, weights) -> Fraction:
     return 2 * path_truth.exact_sum(terms, path_truth.plain).bound
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", ["generic", "voxel_grid", "map_coordinates", "planar"])
 def test_deposit_is_the_transpose_of_integrate(name, batches):
     pairs = families.scene(name, 17, 40, 40)

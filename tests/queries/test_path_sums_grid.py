@@ -79,6 +79,7 @@ def test_sums_are_within_their_bounds(kind):
     assert min(counts[name] for name in ("cells", "masked", "corners", "in planes", "misses")) > 20, counts
 
 
+@pytest.mark.core
 def test_lengths_add_up_to_the_length_inside():
     grid = rb.Grid.uniform([-1, -1, -1], 0.125, (16, 16, 16))
     rng = np.random.default_rng(8)

@@ -77,6 +77,7 @@ def test_all_hits_by_ray(edges):
     np.testing.assert_allclose(all_hits.lengths[finite], length[finite], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.core
 def test_first_pads_with_misses(edges):
     _, scene, rays = edges
     first, count = scene.first(rays, 100), scene.count(rays)
@@ -93,6 +94,7 @@ def test_first_needs_k_of_one_or_more(edges, k):
         edges[1].first(edges[2], k)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("dim", [2, 3])
 def test_rays_miss_an_empty_scene(dim):
     scene = build(np.empty((0, dim)), np.empty((0, dim)))

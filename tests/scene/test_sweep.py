@@ -148,6 +148,7 @@ def test_contacts_that_nearly_tie(when, dim):
     assert counts["miss"] > 10 or when < 1, counts
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("dim", [2, 3])
 def test_contacts_that_tie(dim):
     """All boxes are reached, or left, at 0, 1/3, 1/2, 2/3 or 1; numbers are integers or halves."""

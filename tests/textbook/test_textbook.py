@@ -7,6 +7,8 @@ import pytest
 from raybox import textbook
 from raybox.textbook.slab import Face
 
+pytestmark = pytest.mark.core
+
 BOX_ALGORITHMS = [textbook.slab, textbook.cyrus_beck, textbook.candidate_planes, textbook.near_far]
 BOUNDED = [(textbook.slab, "t_max"), (textbook.candidate_planes, "length")]
 LOWER, UPPER = (1.0, 1.0, 1.0), (2.0, 3.0, 4.0)

@@ -16,6 +16,7 @@ from raybox.threads.chunks import check_workers, run_chunks
 from raybox.threads.pool import cores
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("workers", [1, 2, 4, -1])
 @pytest.mark.parametrize("total", [0, 1, 1024, 1025, 100_000])
 def test_every_ray_is_in_one_chunk_and_results_are_in_order(workers, total):

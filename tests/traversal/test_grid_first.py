@@ -70,6 +70,7 @@ def test_rays_that_begin_within_ulps_of_planes():
     assert min(counts["hits"], counts["misses"]) > 1000, counts
 
 
+@pytest.mark.core
 def test_grids_and_rays_of_extreme_sizes_are_undecided():
     rays = rb.Rays([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [2.0**-550, 1.0], [0.0, 0.0]])
     assert first_cells(rb.Grid.uniform([0, 0], 1.0, (2, 2)), rays).tolist() == [0, UNDECIDED, UNDECIDED]

@@ -129,6 +129,7 @@ def test_lengths_add_up_to_the_length_inside_the_grid():
         assert (inside > 0).sum() > 100
 
 
+@pytest.mark.core
 def test_a_ray_in_a_shared_face_runs_in_the_higher_cell():
     cells = rb.Grid([0, 1, 2], [0, 1, 2], [0, 1])
     rays = rb.Rays(

@@ -48,6 +48,7 @@ def test_a_click_lists_all_hits_in_order():
     assert (nothing.nearest, nothing.contacts, nothing.total) == (-1, (), 0)
 
 
+@pytest.mark.core
 def test_clicks_on_a_building_agree_with_fractions():
     house = duplex()
     shown, (low, high) = PageState(house), house.scene.bounds
@@ -189,6 +190,7 @@ def test_the_legend_lists_all_colours_and_none_is_the_highlight():
     assert min(np.abs(orange - color).max() for _, color in legend) > 100
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("size", [(1, 1, 1), (10, 1, 1), (1, 30, 2), (3, 4, 0), (0, 0, 0)])
 def test_everything_fits_the_first_picture(size):
     low, high = -np.array(size) / 2.0 + 7, np.array(size) / 2.0 + 7
