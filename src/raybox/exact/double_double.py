@@ -209,13 +209,13 @@ def divide(num: DD, den: DD) -> float:
 
 @device
 def unit(v: Vector3) -> Vector3:
-    """Return a vector scaled to length 1, or the zero vector."""
+    """Return a vector scaled to length 1, or the zero vector; parts that are 0 are +0.0."""
     largest = max(abs(v[0]), abs(v[1]), abs(v[2]))
     if largest == 0.0:
         return 0.0, 0.0, 0.0
     x, y, z = v[0] / largest, v[1] / largest, v[2] / largest
     length = math.sqrt(x * x + y * y + z * z)
-    return x / length, y / length, z / length
+    return x / length + 0.0, y / length + 0.0, z / length + 0.0
 
 
 _TOLERANCE = 2.0**-92  # of an entry: less than the error that `raybox.primitives.instance_ray` allows

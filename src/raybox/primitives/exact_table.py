@@ -70,12 +70,10 @@ def rows_of(geometry: Any) -> Any:
 
 
 def unit(vector: Floats) -> Floats:
-    """Return a vector scaled to length 1; the zero vector stays."""
-    largest = np.abs(vector).max()
-    if largest == 0.0:
-        return vector
-    x, y, z = (vector / largest).tolist()
-    return np.array([x, y, z]) / math.sqrt(x * x + y * y + z * z)
+    """Return a vector scaled to length 1, or the zero vector; parts that are 0 are +0.0."""
+    x, y, z = (vector / (np.abs(vector).max() or 1.0)).tolist()
+    scaled: Floats = np.array([x, y, z]) / (math.sqrt(x * x + y * y + z * z) or 1.0)
+    return scaled + 0.0
 
 
 # Boxes.
