@@ -18,10 +18,9 @@ from raybox.compiler.intrinsics import prefetch, vector_code
 from raybox.compiler.simd import I64, Lanes, greater, lesser
 from raybox.compiler.simd_arrays import loop
 from raybox.exact import bigint
-from raybox.exact.definition import Crossing, rounded
 from raybox.exact.predicate import order, sign, time
 from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient, status_of, timed_status
-from raybox.primitives.exact_table import NO_WEIGHTS, ExactFunctions, FirstContact
+from raybox.primitives.exact_table import ExactFunctions
 from raybox.primitives.status import UNKNOWN_ORDER
 
 FILLS_BOXES = False
@@ -250,10 +249,10 @@ def first_contacts(disks: Any, exact: Any, pairs: Pairs, number: int) -> None:
     _first_contacts(disks, exact, pairs, number)
 
 
-# A handful of pairs, without compiled code.
+# Exact times, for scenes of several geometries.
 
 
-def _exact_time(disks, ray, i, _points):
+def _exact_time(disks, ray, i):
     k = int(disks.axes[i])
     if not ray.t_min <= ray.t_max or ray.direction[k] == 0.0:
         return None
@@ -266,12 +265,4 @@ def _exact_time(disks, ray, i, _points):
     return t.numerator, t.denominator
 
 
-def _exact_contact(disks, ray, i, points):
-    ratio = _exact_time(disks, ray, i, points)
-    if ratio is None:
-        return None
-    t = rounded(ratio)
-    return FirstContact(Crossing(t, t, t, -1), np.eye(3)[disks.axes[i]], NO_WEIGHTS)
-
-
-EXACT = ExactFunctions(_exact_contact, _exact_time)
+EXACT = ExactFunctions(_exact_time)

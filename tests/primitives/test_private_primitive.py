@@ -18,7 +18,7 @@ from compare import assert_nearest, assert_scene
 from cube import CubeRows, Cubes
 from disk import DiskRows, Disks
 from exact import Found, rounded
-from raybox.primitives import small_batch, table
+from raybox.primitives import table
 from raybox.queries import batches, scheduler
 from raybox.traversal import packet_batches
 from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, make_workspace
@@ -130,7 +130,6 @@ def test_normals_of_disks_are_their_axes():
 
 @pytest.mark.parametrize("count", [9, 400])
 def test_intersect_decides_disks_row_by_row(count):
-    """Few pairs by exact functions, many by kernels."""
     disks, rays = on_grid(np.random.default_rng(124), count)
     index = np.random.default_rng(125).integers(0, 40, count)
     own = Disks(*(array[index] for array in disks.rows()))
@@ -176,7 +175,6 @@ def without_exact_functions():
 @pytest.mark.usefixtures("without_exact_functions")
 def test_kernels_are_enough_for_a_scene_of_one_geometry():
     disks, rays = on_grid(np.random.default_rng(128), 9)
-    assert not small_batch.is_small(disks.rows(), 1)
     assert_scene(rb.Scene(disks), rays, hits_of(rays, disks)[0])
     hits = rb.intersect(rays[:, None], disks)
     np.testing.assert_array_equal(hits.hit.sum(axis=1), rb.Scene(disks).count(rays))

@@ -1,8 +1,5 @@
 """rb.intersect against the truth: adversarial families, Hypothesis, broadcasting, both of its paths."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,17 +76,6 @@ def test_lists_are_accepted():
     assert (hits.hit.tolist(), hits.t.tolist(), hits.t_exit.tolist()) == ([True], [1.0], [2.0])
     assert hits.normals.tolist() == [[-1, 0, 0]]
     assert hits.points.tolist() == [[0, 0.5, 0.5]]
-
-
-def test_one_pair_needs_no_compiler():
-    code = """
-import sys
-import raybox as rb
-hits = rb.intersect(rb.Rays([-1.0, 0.5, 0.5], [1.0, 0.0, 0.0]), rb.Boxes([[0.0, 0, 0]], [[1.0, 1, 1]]))
-assert hits.t.item() == 1.0, hits.t
-assert "numba" not in sys.modules, "numba was imported"
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Broadcasting

@@ -70,7 +70,7 @@ def test_a_scan_loads_no_compiler():
     code = (
         "import sys, raybox as rb; from raybox.scene.scan import scan; import numpy as np;"
         "b = rb.Boxes(np.zeros((500, 3)), np.ones((500, 3)));"
-        "a = scan(rb.Rays([-1, .5, .5], [1, 0, 0]), b); assert len(a[0].lengths) == 500;"
+        "a = scan(rb.Rays([-1, .5, .5], [1, 0, 0]), b); assert len(a[0].t) == 500;"
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,7 +3,7 @@
 A float64 is an integer over a power of two, so every time and weight is a ratio of integers, which Python
 represents without rounding. Decisions are therefore exact; a reported number is the exact one rounded once,
 to the nearest float64 (ties to even), or an infinity where it is too large. The compiled kernels are tested
-against this module, and queries of a few pairs call it directly.
+against this module; it decides what they leave undecided.
 
 A time is a pair ``(n, d)`` with ``d >= 0`` that stands for n / d; ``(-1, 0)`` and ``(1, 0)`` are the two
 infinities. `_before` orders any two times, except that the infinities compare as equal.

@@ -13,7 +13,7 @@ from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.grid import Grid
 from raybox.geometry.mesh import Mesh
-from raybox.geometry.rows import Rows
+from raybox.geometry.rows import BoxRows, TriangleRows
 from raybox.geometry.transforms import around
 from raybox.validation import Bools, Floats
 
@@ -24,7 +24,7 @@ class InstanceRows(NamedTuple):
     A primitive's number is ``instance * size + row``.
     """
 
-    rows: Rows
+    rows: BoxRows | TriangleRows
     """rows of the geometry, for kernels"""
     tree: Any
     """tree of the geometry"""

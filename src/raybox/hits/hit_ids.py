@@ -14,8 +14,8 @@ from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, with_scratch
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives import small_batch
-from raybox.primitives.exact_table import FirstContact
-from raybox.validation import Bools, Floats, Ints, freeze
+from raybox.primitives.exact_table import FirstContact, instance_contact
+from raybox.validation import Floats, Ints, freeze
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
@@ -133,8 +133,7 @@ def spans(source: Source, ray_of: Ints, hit_id: Ints) -> tuple[Floats, Floats]:
 def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) -> None:
     """Write a derived field of hits into `out`; rows of misses are left unchanged.
 
-    loop: name of a compiled loop of `raybox.primitives.pairs`; small batches are computed in Python. Or a
-    field of `derive_exactly`.
+    loop: name of a compiled loop of `raybox.primitives.pairs`, or a field of `derive_exactly`.
     """
     if source.picked:
         hit_id = np.where(hit_id < 0, -1, source.positions(hit_id.size))
@@ -173,23 +172,19 @@ def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floa
     if loop in _EXACT:
         _EXACT[loop](rays.rows(), rows, hits, *out)
         return
-    ray_of, number = hits
-    left: Bools = number >= 0
-    if isinstance(rays, MovingBoxes) or not small_batch.is_small(rows, number.size):
-        from raybox.primitives import box_spans, pairs
+    from raybox.primitives import box_spans, pairs
 
-        eight_by_eight = (
-            loop == "spans_of" and isinstance(rows, BoxRows) and not isinstance(rays, MovingBoxes)
-        )
-        write = box_spans.write_spans if eight_by_eight else getattr(pairs, loop)
-        write(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
-        if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
-            return
-        left = left & np.any([np.isnan(array.reshape(number.size, -1)).any(axis=1) for array in out], axis=0)
-    for k in np.flatnonzero(left):
-        contact = small_batch.first_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
-        if contact is not None:
-            _WRITERS[loop](contact, k, *out)
+    ray_of, number = hits
+    eight_by_eight = loop == "spans_of" and isinstance(rows, BoxRows) and not isinstance(rays, MovingBoxes)
+    write = box_spans.write_spans if eight_by_eight else getattr(pairs, loop)
+    write(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+    if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
+        return
+    undecided = np.isnan(np.column_stack(out)).any(axis=1)
+    for k in np.flatnonzero((number >= 0) & undecided):
+        contact = instance_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
+        assert contact is not None  # it is a hit
+        _WRITERS[loop](contact, k, *out)
 
 
 def _set_span(contact: FirstContact, k: int, near: Floats, far: Floats) -> None:

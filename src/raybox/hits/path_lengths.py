@@ -34,18 +34,13 @@ def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -
 
     Path k is of ray ray_of[k]. `write_exactly` computes those that are lost.
     """
-    lengths, some = np.empty(t_enter.size), True
-    if t_enter.size > small_batch.max_pairs():
-        from raybox.hits.path_kernel import write_lengths
+    from raybox.hits.path_kernel import write_lengths
 
-        some = write_lengths(rays, ray_of, t_enter, t_exit, lengths)
-        if not some:
-            return PathLengths(lengths, np.empty(0, np.int64))
+    lengths = np.empty(t_enter.size)
+    if not write_lengths(rays, ray_of, t_enter, t_exit, lengths):
+        return PathLengths(lengths, np.empty(0, np.int64))
     t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
     near, far, directions = np.maximum(t_enter, t_min), np.minimum(t_exit, t_max), rays.directions[ray_of]
-    if t_enter.size <= small_batch.max_pairs():
-        for k, path in enumerate(zip(near.tolist(), far.tolist(), directions.tolist(), strict=True)):
-            lengths[k] = path_length(*path)
     largest, latest = np.abs(directions).max(axis=1, initial=0.0), np.maximum(np.abs(near), np.abs(far))
     lost = ((latest == inf) & (largest > 0.0)) | ((latest < NORMAL) & (largest > MODERATE))
     return PathLengths(lengths, np.flatnonzero(lost))

@@ -1,7 +1,7 @@
 """The table of exact functions: one ray and one primitive in integers, without Numba.
 
-Each class of rows that a scene may contain is a key. Small batches of rows without exact functions run in the
-kernels too. Both round the exact time once, so they return the same bits.
+Each class of rows that a scene may contain is a key. Both these functions and kernels round the exact time
+once, so they return the same bits.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 
 from raybox.exact import definition, instance_definition
 from raybox.exact.definition import Crossing, Ratio, Ray1, Vector
-from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, TriangleRows
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
@@ -34,30 +34,24 @@ class FirstContact(NamedTuple):
     weights: tuple[float, float]
 
 
-Span = tuple[Ratio, Ratio]
-"""The exact times at which a whole line enters a primitive and leaves it."""
+class ExactSpan(NamedTuple):
+    """The exact times at which a whole line enters a primitive and leaves it."""
+
+    enter: Ratio
+    leave: Ratio
 
 
-def no_points(_rows: Any, _i: int) -> Points:
-    """Return no points: the primitive cannot be instanced."""
-    return ()
-
-
-def no_span(_rows: Any, _ray: Ray1, _i: int, _points: Points) -> Span | None:
+def no_span(_rows: Rows, _ray: Ray1, _i: int) -> ExactSpan | None:
     """Return None: the length inside is known from rounded times alone."""
     return None
 
 
 class ExactFunctions(NamedTuple):
-    """Exact functions of a primitive: of rows, one ray, the primitive's number and its points."""
+    """Exact functions of a primitive: of rows, one ray and the primitive's number."""
 
-    contact: Callable[[Any, Ray1, int, Points], FirstContact | None]
-    """the first contact; None: a miss"""
-    time: Callable[[Any, Ray1, int, Points], Ratio | None]
+    time: Callable[[Any, Ray1, int], Ratio | None]
     """the exact time of the first contact; None: a miss"""
-    points: Callable[[Any, int], Points] = no_points
-    """(rows, i) -> the points that define primitive i; instances transform them like the ray"""
-    span: Callable[[Any, Ray1, int, Points], Span | None] = no_span
+    span: Callable[[Any, Ray1, int], ExactSpan | None] = no_span
     """where the line of a ray enters and leaves; None: a miss"""
 
 
@@ -76,80 +70,67 @@ def unit(vector: Floats) -> Floats:
     return scaled + 0.0
 
 
-# Boxes.
+# Boxes, and cells of grids, which are boxes.
 
 
-def _box_points(rows: BoxRows, i: int) -> Points:
+def _corners(rows: BoxRows, i: int) -> Points:
     return tuple(rows.lower[i].tolist()), tuple(rows.upper[i].tolist())
 
 
-def _box_time(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> Ratio | None:
-    return definition.box_time(ray, *points)
+def _box_time(rows: BoxRows, ray: Ray1, i: int) -> Ratio | None:
+    return definition.box_time(ray, *_corners(rows, i))
 
 
-def _box_contact(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> FirstContact | None:
-    crossing = definition.box(ray, *points)
-    return crossing and FirstContact(crossing, _face_normal(crossing, ray), NO_WEIGHTS)
+def _box_span(rows: BoxRows, ray: Ray1, i: int) -> ExactSpan | None:
+    return _span_between(ray, _corners(rows, i))
 
 
-def _box_span(_rows: BoxRows, ray: Ray1, _i: int, points: Points) -> Span | None:
-    found = definition.box_span(ray, *points)
-    return found and found[:2]
+def _cell_time(rows: GridRows, ray: Ray1, i: int) -> Ratio | None:
+    return definition.box_time(ray, *_cell_corners(rows, i))
 
 
-def _face_normal(crossing: Crossing, ray: Ray1) -> Floats:
-    """Return the outward normal of the face of entry; zero where the ray starts inside."""
-    if crossing.axis < 0:
-        return np.zeros(3)
-    outward = -1.0 if ray.direction[crossing.axis] > 0.0 else 1.0
-    normal: Floats = outward * _AXES[crossing.axis] + 0.0
-    return normal
+def _cell_span(rows: GridRows, ray: Ray1, i: int) -> ExactSpan | None:
+    return _span_between(ray, _cell_corners(rows, i))
 
 
-def _cell_points(rows: GridRows, i: int) -> Points:
+def _cell_corners(rows: GridRows, i: int) -> Points:
     places = np.unravel_index(int(i), tuple(rows.shape.tolist()))
     edges = [one[k : k + 2].tolist() for one, k in zip(rows[:3], places, strict=True)]
     return tuple(low for low, _ in edges), tuple(high for _, high in edges)
 
 
+def _span_between(ray: Ray1, corners: Points) -> ExactSpan | None:
+    found = definition.box_span(ray, *corners)
+    return found and ExactSpan(*found[:2])
+
+
 # Planes.
 
 
-def _plane_time(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> Ratio | None:
+def _plane_time(rows: PlaneRows, ray: Ray1, i: int) -> Ratio | None:
     return definition.plane_time(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
 
 
-def _plane_span(rows: PlaneRows, ray: Ray1, i: int, points: Points) -> Span | None:
-    time = _plane_time(rows, ray, i, points)
-    return time and (time, time)
-
-
-def _plane_contact(rows: PlaneRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
-    crossing = definition.plane(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
-    return crossing and FirstContact(crossing, unit(rows.normals[i]), NO_WEIGHTS)
+def _plane_span(rows: PlaneRows, ray: Ray1, i: int) -> ExactSpan | None:
+    time = _plane_time(rows, ray, i)
+    return time and ExactSpan(time, time)
 
 
 # Triangles.
 
 
-def _triangle_points(rows: TriangleRows, i: int) -> Points:
+def _vertices(rows: TriangleRows, i: int) -> Points:
     return [tuple(corner) for corner in rows.corners[i].tolist()]
 
 
-def _triangle_time(rows: TriangleRows, ray: Ray1, _i: int, points: Points) -> Ratio | None:
-    a, b, c = points
+def _triangle_time(rows: TriangleRows, ray: Ray1, i: int) -> Ratio | None:
+    a, b, c = _vertices(rows, i)
     return definition.triangle_time(ray, a, b, c, rows.cull_back)
 
 
-def _triangle_span(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> Span | None:
-    time = _triangle_time(rows, ray, i, points)
-    return time and (time, time)
-
-
-def _triangle_contact(rows: TriangleRows, ray: Ray1, i: int, points: Points) -> FirstContact | None:
-    a, b, c = points
-    hit = definition.triangle(ray, a, b, c, rows.cull_back)
-    return hit and FirstContact(hit[0], _triangle_normal(rows, i), hit[1:])
+def _triangle_span(rows: TriangleRows, ray: Ray1, i: int) -> ExactSpan | None:
+    time = _triangle_time(rows, ray, i)
+    return time and ExactSpan(time, time)
 
 
 def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
@@ -184,60 +165,80 @@ def _is_even(vector: Floats) -> bool:
 class _Local(NamedTuple):
     """A ray and one primitive in the coordinates of an instance, in integers."""
 
-    functions: ExactFunctions  # of the inner geometry
     ray: Ray1
+    points: Points  # two corners of a box, or three of a triangle
     row: int  # of the inner geometry
-    points: Points
+    instance: int
 
 
 def _to_instance(rows: InstanceRows, ray: Ray1, i: int) -> _Local:
     instance, row = divmod(int(i), rows.size)
-    functions = TABLE[type(rows.rows)]
-    assert functions is not None  # all that can be instanced has exact functions
-    local, points = instance_definition.to_local(
-        ray, _matrix(rows, instance), functions.points(rows.rows, row)
-    )
-    return _Local(functions, local, row, points)
+    inner = rows.rows
+    points = _corners(inner, row) if isinstance(inner, BoxRows) else _vertices(inner, row)
+    return _Local(*instance_definition.to_local(ray, _matrix(rows, instance), points), row, instance)
 
 
 def _matrix(rows: InstanceRows, instance: int) -> instance_definition.Matrix:
     return tuple(map(tuple, rows.placed[instance].tolist()))
 
 
-def _instance_time(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Ratio | None:
-    functions, local, row, points = _to_instance(rows, ray, i)
-    return functions.time(rows.rows, local, row, points)
+def _instance_time(rows: InstanceRows, ray: Ray1, i: int) -> Ratio | None:
+    local, inner = _to_instance(rows, ray, i), rows.rows
+    if isinstance(inner, BoxRows):
+        return definition.box_time(local.ray, *local.points)
+    a, b, c = local.points
+    return definition.triangle_time(local.ray, a, b, c, inner.cull_back)
 
 
-def _instance_span(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> Span | None:
-    functions, local, row, points = _to_instance(rows, ray, i)
-    return functions.span(rows.rows, local, row, points)
+def _instance_span(rows: InstanceRows, ray: Ray1, i: int) -> ExactSpan | None:
+    if isinstance(rows.rows, BoxRows):
+        local = _to_instance(rows, ray, i)
+        return _span_between(local.ray, local.points)
+    time = _instance_time(rows, ray, i)
+    return time and ExactSpan(time, time)
 
 
-def _instance_contact(rows: InstanceRows, ray: Ray1, i: int, _points: Points) -> FirstContact | None:
-    functions, local, row, points = _to_instance(rows, ray, i)
-    hit = functions.contact(rows.rows, local, row, points)
-    return hit and hit._replace(normal=_to_world(rows, int(i), hit.normal))
+def instance_contact(rows: InstanceRows, ray: Ray1, i: int) -> FirstContact | None:
+    """Return the first contact of a ray with primitive i of instances, or None."""
+    local, inner = _to_instance(rows, ray, i), rows.rows
+    if isinstance(inner, BoxRows):
+        crossing = definition.box(local.ray, *local.points)
+        return crossing and FirstContact(crossing, _face_normal(rows, local, crossing.axis), NO_WEIGHTS)
+    a, b, c = local.points
+    hit = definition.triangle(local.ray, a, b, c, inner.cull_back)
+    return hit and FirstContact(hit[0], _world_triangle_normal(inner, rows, local), hit[1:])
 
 
-def _to_world(rows: InstanceRows, i: int, normal: Floats) -> Floats:
-    """Return the normal of primitive i in world coordinates: the transposed inverse times it."""
-    instance, row = divmod(i, rows.size)
+def _face_normal(rows: InstanceRows, local: _Local, axis: int) -> Floats:
+    """Return the outward normal of the face of entry in the world; zero where the ray starts inside."""
+    if axis < 0:
+        return np.zeros(3)
+    outward = (-1.0 if local.ray.direction[axis] > 0.0 else 1.0) * _AXES[axis]
+    if rows.tame[local.instance]:
+        return _to_world(rows, local, outward)
+    matrix = _matrix(rows, local.instance)
+    return unit(np.array(instance_definition.world_normal(outward.tolist(), matrix)))
+
+
+def _world_triangle_normal(mesh: TriangleRows, rows: InstanceRows, local: _Local) -> Floats:
+    if rows.tame[local.instance]:
+        return _to_world(rows, local, _triangle_normal(mesh, local.row))
+    corners, matrix = _vertices(mesh, local.row), _matrix(rows, local.instance)
+    return unit(np.array(instance_definition.world_triangle_normal(corners, matrix)))
+
+
+def _to_world(rows: InstanceRows, local: _Local, normal: Floats) -> Floats:
+    """Return a normal in world coordinates, of length 1: the transposed inverse times it."""
     x, y, z = normal.tolist()
-    if not rows.tame[instance]:
-        if isinstance(rows.rows, TriangleRows):  # the rounded normal may have lost its smallest part
-            corners = _triangle_points(rows.rows, row)
-            return unit(np.array(instance_definition.world_triangle_normal(corners, _matrix(rows, instance))))
-        return unit(np.array(instance_definition.world_normal((x, y, z), _matrix(rows, instance))))
-    inverse = rows.high[instance]
+    inverse = rows.high[local.instance]
     return unit(x * inverse[0] + y * inverse[1] + z * inverse[2])
 
 
 TABLE: dict[type, ExactFunctions | None] = {
-    BoxRows: ExactFunctions(_box_contact, _box_time, _box_points, _box_span),
-    GridRows: ExactFunctions(_box_contact, _box_time, _cell_points, _box_span),
-    PlaneRows: ExactFunctions(_plane_contact, _plane_time, span=_plane_span),
-    TriangleRows: ExactFunctions(_triangle_contact, _triangle_time, _triangle_points, _triangle_span),
-    InstanceRows: ExactFunctions(_instance_contact, _instance_time, span=_instance_span),
+    BoxRows: ExactFunctions(_box_time, _box_span),
+    GridRows: ExactFunctions(_cell_time, _cell_span),
+    PlaneRows: ExactFunctions(_plane_time, _plane_span),
+    TriangleRows: ExactFunctions(_triangle_time, _triangle_span),
+    InstanceRows: ExactFunctions(_instance_time, _instance_span),
 }
 """Classes of rows and their exact functions; None: kernels only. `raybox.primitives.table.add` adds to it."""

@@ -29,8 +29,8 @@ TABLE: dict[type, ModuleType] = {
 def add(rows_class: type, module: ModuleType) -> None:
     """Register a primitive: the class of its rows, and the module of its kernels.
 
-    Scenes then hold its containers. ``module.EXACT``, if there is one, decides a handful of pairs, and the
-    order of hits of several geometries (`raybox.primitives.exact_table.ExactFunctions`).
+    Scenes then hold its containers. ``module.EXACT``, if there is one, decides the order of hits of
+    several geometries (`raybox.primitives.exact_table.ExactFunctions`).
     """
     TABLE[rows_class] = module
     exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)

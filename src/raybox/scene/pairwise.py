@@ -1,7 +1,5 @@
 """`intersect`: rays against primitives row by row, no tree."""
 
-import sys
-from collections.abc import Iterable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -12,7 +10,6 @@ from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing, ids_of
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
-from raybox.primitives import small_batch
 from raybox.primitives.exact_table import rows_of
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.threads.chunks import check_workers, run_chunks
@@ -95,10 +92,7 @@ def intersect(
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     task = _PairTask(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
-    if small_batch.is_small(rows, total) and not _is_ready(rows, total):
-        _decide_exactly(task, range(total))
-    else:
-        _run_kernels(task, workers=workers, progress=progress)
+    _run_kernels(task, workers=workers, progress=progress)
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
@@ -135,25 +129,11 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
         ) from error
 
 
-def _is_ready(rows: Any, total: int) -> bool:
-    """Return whether the kernel of boxes is loaded, and faster than exact arithmetic for so many pairs."""
-    return total >= _LANES and isinstance(rows, BoxRows) and "raybox.primitives.box_pairs" in sys.modules
-
-
-def _decide_exactly(task: _PairTask, which: Iterable[int]) -> None:
-    """Write the results of pairs in rational arithmetic."""
-    inner, row, column, step = task.pairing
-    for k in which:
-        ray, i = k // inner * row + k % inner * column, k % inner * step
-        contact = small_batch.first_contact(task.rows, small_batch.ray_at(task.rays, ray), i)
-        task.index[k], task.t[k] = (-1, np.inf) if contact is None else (i, contact.crossing.t)
-
-
 def _run_kernels(task: _PairTask, **how: Any) -> None:
-    """Write the results of many pairs by compiled loops."""
+    """Write the results of pairs by compiled loops."""
     from raybox.primitives import pairs
 
-    if isinstance(task.rows, BoxRows):
+    if isinstance(task.rows, BoxRows) and task.index.size >= _LANES:
         _run_box_kernels(task, **how)
         return
     pairing = pairs.Pairing(*task.pairing)
@@ -196,11 +176,8 @@ def _decide_undecided(task: _PairTask, begin: int, end: int) -> None:
     from raybox.primitives import box_pairs
 
     which = begin + np.flatnonzero(task.index[begin:end] == UNDECIDED_INDEX)
-    if which.size <= small_batch.MAX_PAIRS:  # the exact kernel takes seconds to compile the first time
-        _decide_exactly(task, which.tolist())
-    else:
-        work = box_pairs.make_work(task.rays, task.rows, task.pairing)
-        box_pairs.decide_undecided(work, which, task.index, task.t)
+    work = box_pairs.make_work(task.rays, task.rows, task.pairing)
+    box_pairs.decide_undecided(work, which, task.index, task.t)
 
 
 def _run_repeated(task: _PairTask, **how: Any) -> None:

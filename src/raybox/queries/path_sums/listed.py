@@ -16,6 +16,7 @@ from raybox.primitives import pairs as pair_loops
 from raybox.primitives import small_batch
 from raybox.primitives.box_lengths import CROSSING_WORDS
 from raybox.primitives.box_simd import LANES
+from raybox.primitives.exact_table import instance_contact
 from raybox.queries.all_hits.run import run_exact
 from raybox.queries.hit_pairs import HitPairs
 from raybox.queries.path_sums.stream import write_listed_lengths
@@ -131,7 +132,8 @@ def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
     near, far = np.empty(len(ray)), np.empty(len(ray))
     pair_loops.spans_of(job.rays, with_scratch(job.rows, 0), ray, index, near, far)
     for k in np.flatnonzero(np.isnan(near) | np.isnan(far)):
-        contact = small_batch.first_contact(job.rows, small_batch.ray_at(job.rays, ray[k]), int(index[k]))
+        assert isinstance(job.rows, InstanceRows)  # spans of other rows are always known
+        contact = instance_contact(job.rows, small_batch.ray_at(job.rays, ray[k]), int(index[k]))
         assert contact is not None  # it is a hit
         near[k], far[k] = contact.crossing.t_enter, contact.crossing.t_exit
     lengths, lost = path_lengths(job.rays, ray, near, far)
