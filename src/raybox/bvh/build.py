@@ -6,7 +6,7 @@ joined in a fixed order, so that the tree is the same, bit for bit, for any numb
 `raybox.bvh.hilbert_build` for the whole tree.
 """
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from raybox.bvh.frame import FramedBoxes, aligned, choose_frame, frozen, root_of
 from raybox.bvh.hilbert_build import pack
 from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
 from raybox.bvh.reinsertion import build_best
-from raybox.bvh.sah_build import build_nodes, make_workspace
+from raybox.bvh.sah_build import NODES, build_nodes, make_workspace
 from raybox.bvh.sah_parallel import BuildTask, PartRows, build_top
+from raybox.validation import Floats, Floats32, Ints, Ints32
 
 Quality = Literal["fast", "balanced", "best"]
 QUALITIES: tuple[Quality, ...] = get_args(Quality)
@@ -25,27 +26,37 @@ _TASK = 2**14  # a part of at most so many boxes is not split by several threads
 _TASKS = 16  # a part has at most one in so many of all boxes; smaller parts make the top slow
 
 
-def build(lower: Any, upper: Any, *, quality: str = "balanced", threads: int = 1) -> Tree:
+def build(lower: Floats, upper: Floats, *, quality: str = "balanced", threads: int = 1) -> Tree:
     """Return the tree of boxes, given as float64 arrays of shape (boxes, 3)."""
     lower, upper = frozen(lower), frozen(upper)
-    center, exponent, reach = choose_frame(lower, upper)
-    boxes = FramedBoxes(lower, upper, center, 2.0**exponent)
+    frame = choose_frame(lower, upper)
+    boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
     with build_pool(threads) as run_each:
-        fast = quality == "fast"
-        nodes, parts = (pack(run_each, boxes, reach), ()) if fast else _build_tree(run_each, boxes, quality)
+        if quality == "fast":
+            built = JoinedNodes(pack(run_each, boxes, frame.reach), np.empty(0, np.int64))
+        else:
+            built = _build_tree(run_each, boxes, quality)
+    nodes = built.nodes
     nodes.flags.writeable = False
-    return Tree(nodes, center, root_of(nodes), 2.0**exponent, exponent, as_parts(parts))
+    return Tree(nodes, frame.center, root_of(nodes), boxes.scale, frame.exponent, as_parts(built.begins))
 
 
-def as_parts(begins: Any) -> Any:
+class JoinedNodes(NamedTuple):
+    """The nodes of a tree, and the first row of each part."""
+
+    nodes: Ints32
+    begins: Ints
+
+
+def as_parts(begins: Ints) -> Ints:
     """Return the first row of each part as a frozen array, empty for a tree of a single part."""
     parts = np.array(begins if len(begins) > 1 else (), np.int64)
     parts.flags.writeable = False
     return parts
 
 
-def _build_tree(run_each: TaskRunner, boxes: FramedBoxes, quality: str) -> tuple[Any, Any]:
-    """Return (the nodes of the tree, the first row of each part)."""
+def _build_tree(run_each: TaskRunner, boxes: FramedBoxes, quality: str) -> JoinedNodes:
+    """Return the nodes of the tree, and its parts."""
     box_count = len(boxes.lower)
     rows = aligned(box_count, 8, np.float32)
     spans = chunks(0, box_count, _CHUNK)
@@ -69,7 +80,7 @@ def _build_tree(run_each: TaskRunner, boxes: FramedBoxes, quality: str) -> tuple
     return join(run_each, top, subtrees)
 
 
-def build_part(rows: Any, task: BuildTask, quality: str) -> Any:
+def build_part(rows: Floats32, task: BuildTask, quality: str) -> Ints32:
     """Return the nodes of one part, its root first."""
     part = task.part
     if quality == "best":
@@ -80,7 +91,7 @@ def build_part(rows: Any, task: BuildTask, quality: str) -> Any:
     nodes = np.empty(((part.end - part.begin) // 5 + WIDTH + 1, ROW), np.int32)
     while not build_nodes(rows, workspace, nodes):
         nodes = np.concatenate([nodes, np.empty_like(nodes)])
-    return nodes[: workspace.state[1]]
+    return nodes[: workspace.state[NODES]]
 
 
 class Subtree(NamedTuple):
@@ -89,14 +100,14 @@ class Subtree(NamedTuple):
     Children count from `base` at its root; the root belongs in a slot of a node of the top (-1: in none).
     """
 
-    nodes: Any
+    nodes: Ints32
     base: int
     node: int
     slot: int
 
 
-def join(run_each: TaskRunner, top: Any, subtrees: list[Subtree]) -> tuple[Any, Any]:
-    """Return (the nodes of the top and of all subtrees, the first row of each subtree)."""
+def join(run_each: TaskRunner, top: Ints32, subtrees: list[Subtree]) -> JoinedNodes:
+    """Return the nodes of the top and of all subtrees, which are the parts."""
     begins = len(top) + np.cumsum([0, *(len(subtree.nodes) for subtree in subtrees)], dtype=np.int64)
     nodes = aligned(int(begins[-1]), ROW, np.int32)
     nodes[: len(top)] = top
@@ -108,7 +119,7 @@ def join(run_each: TaskRunner, top: Any, subtrees: list[Subtree]) -> tuple[Any, 
         np.add(children, begin - subtree.base, out=children, where=children >= 0)
         if subtree.node >= 0:
             nodes[subtree.node, CHILD + subtree.slot] = begin
-        subtrees[k] = subtree._replace(nodes=None)  # frees its memory
+        subtrees[k] = subtree._replace(nodes=top[:0])  # frees its memory
 
     run_each(copy, [(k,) for k in range(len(subtrees))])
-    return nodes, begins[:-1]
+    return JoinedNodes(nodes, begins[:-1])

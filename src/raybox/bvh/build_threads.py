@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, TypeVarTuple
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class TaskRunner(NamedTuple):
@@ -16,16 +19,16 @@ class TaskRunner(NamedTuple):
     pool: ThreadPoolExecutor | None = None
 
     def __call__(  # noqa: D102
-        self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]
-    ) -> list[Any]:
+        self, work: Callable[[*Ts], T], items: Iterable[tuple[*Ts]]
+    ) -> list[T]:
         items = list(items)
         if self.pool is None or len(items) == 1:  # submitting a small task costs more than running it
             return [work(*item) for item in items]
         return [future.result() for future in [self.pool.submit(work, *item) for item in items]]
 
     def largest_first(
-        self, work: Callable[..., Any], items: list[tuple[Any, ...]], sizes: Iterable[int]
-    ) -> list[Any]:
+        self, work: Callable[[*Ts], T], items: list[tuple[*Ts]], sizes: Iterable[int]
+    ) -> list[T]:
         """Run the largest items first; return the results in the order of the items."""
         order = [k for _, k in sorted((-size, k) for k, size in enumerate(sizes))]
         results = dict(zip(order, self(work, [items[k] for k in order]), strict=True))

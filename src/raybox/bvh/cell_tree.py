@@ -13,14 +13,14 @@ wide nodes with bit masks.
 """
 
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from raybox.compiler.decorators import device, entry, inlined
 from raybox.compiler.intrinsics import lowest_bit, popcount
 from raybox.errors import RayboxError
-from raybox.validation import Ints, freeze
+from raybox.validation import Floats, Ints, freeze
 
 SIDE = 4  # children of a node on each axis; the number of a child has two bits for each
 MAX_LEVELS = 32
@@ -28,27 +28,51 @@ _ALL_BUT_SIGN = 2**63 - 1
 MASK, FIRST = 0, 1  # of a node: a bit for each occupied child, and the first of its children's nodes
 
 
+Edges = tuple[Floats, Floats, Floats]
+
+
+class GridArrays(Protocol):
+    """The arrays of `raybox.geometry.GridRows`."""
+
+    @property
+    def x_edges(self) -> Floats: ...  # noqa: D102
+    @property
+    def y_edges(self) -> Floats: ...  # noqa: D102
+    @property
+    def z_edges(self) -> Floats: ...  # noqa: D102
+    @property
+    def shape(self) -> Ints: ...  # noqa: D102
+    @property
+    def blocks(self) -> Ints: ...  # noqa: D102
+    @property
+    def words(self) -> Ints: ...  # noqa: D102
+
+
 class CellTree(NamedTuple):
     """The tree of a grid's cells, as passed to kernels. All arrays are frozen."""
 
-    planes: Any  # float64: those between children, level by level, axis by axis, upward and downward
-    starts: Any  # int64 (levels, 3, 2): where those of place 0 are, or would be
-    nodes: Any  # int64 (nodes, 2): `MASK` and `FIRST`, the root first; empty: all cells are occupied
+    planes: Floats  # those between children, level by level, axis by axis, upward and downward
+    starts: Ints  # (levels, 3, 2): where those of place 0 are, or would be
+    nodes: Ints  # (nodes, 2): `MASK` and `FIRST`, the root first; empty: all cells are occupied
 
 
-def build(grid: Any) -> CellTree:
+def build(grid: GridArrays) -> CellTree:
     """Return the tree of the occupied cells of a grid."""
     shape = grid.shape
     levels = 1
     while (SIDE**levels < shape).any():
         levels += 1
-    planes, starts = _planes(grid[:3], levels)
+    planes, starts = _planes(_edges(grid), levels)
     nodes = _nodes(grid, levels) if grid.blocks.size else np.empty((0, 2), np.int64)
     freeze(planes, starts, nodes)
     return CellTree(planes, starts, nodes)
 
 
-def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
+def _edges(grid: GridArrays) -> Edges:
+    return grid.x_edges, grid.y_edges, grid.z_edges
+
+
+def _planes(edges: Edges, levels: int) -> tuple[Floats, Ints]:
     """Return the planes of every level and axis, and where they begin; past the last edge it is repeated."""
     starts, parts, at = np.empty((levels, 3, 2), np.int64), [], 0
     for level in range(levels):
@@ -62,7 +86,7 @@ def _planes(edges: Any, levels: int) -> tuple[Any, Ints]:
     return np.concatenate(parts), starts
 
 
-def _nodes(grid: Any, levels: int) -> Ints:
+def _nodes(grid: GridArrays, levels: int) -> Ints:
     """Return all nodes that are not empty, from the root down."""
     dense: list[Ints] = []
     shape = sizes = grid.shape
@@ -92,14 +116,14 @@ def _nodes(grid: Any, levels: int) -> Ints:
 
 
 @inlined
-def _set_bit(masks: Any, sizes: Any, a: int, b: int, c: int) -> None:
+def _set_bit(masks: Ints, sizes: Ints, a: int, b: int, c: int) -> None:
     """Set the bit of a child at a place among those of its level; `sizes`: of the nodes' level."""
     node = ((a >> 2) * sizes[1] + (b >> 2)) * sizes[2] + (c >> 2)
     masks[node] |= 1 << ((a & 3) << 4 | (b & 3) << 2 | (c & 3))
 
 
 @entry
-def set_bits(below: Any, shape: Any, sizes: Any, masks: Any) -> None:
+def set_bits(below: Ints, shape: Ints, sizes: Ints, masks: Ints) -> None:
     """Set a bit for each child that is not 0; `shape`: of the children, `sizes`: of their nodes."""
     at = 0
     for a in range(shape[0]):
@@ -111,7 +135,7 @@ def set_bits(below: Any, shape: Any, sizes: Any, masks: Any) -> None:
 
 
 @device
-def _set_word_bits(word: int, cell: int, shape: Any, sizes: Any, masks: Any) -> None:
+def _set_word_bits(word: int, cell: int, shape: Ints, sizes: Ints, masks: Ints) -> None:
     """Set the bits of the occupied ones of 64 cells that follow each other."""
     a, rest = cell // (shape[1] * shape[2]), cell % (shape[1] * shape[2])
     b, c = rest // shape[2], rest % shape[2]
@@ -127,7 +151,7 @@ def _set_word_bits(word: int, cell: int, shape: Any, sizes: Any, masks: Any) -> 
 
 
 @entry
-def set_cell_bits(blocks: Any, words: Any, shapes: Any, masks: Any) -> None:
+def set_cell_bits(blocks: Ints, words: Ints, shapes: tuple[Ints, Ints], masks: Ints) -> None:
     """Set a bit for each occupied cell; `shapes`: of the cells, and of their nodes."""
     at = 0
     for k in range(blocks.shape[0]):
@@ -140,7 +164,7 @@ def set_cell_bits(blocks: Any, words: Any, shapes: Any, masks: Any) -> None:
 
 
 @entry
-def list_cells(blocks: Any, words: Any, cells: Any) -> None:
+def list_cells(blocks: Ints, words: Ints, cells: Ints) -> None:
     """Write the number of each occupied cell, in order."""
     at, row = 0, 0
     for k in range(blocks.shape[0]):
@@ -156,14 +180,14 @@ def list_cells(blocks: Any, words: Any, cells: Any) -> None:
 
 
 @entry
-def count_bits(masks: Any, counts: Any) -> None:
+def count_bits(masks: Ints, counts: Ints) -> None:
     """Write how many bits of each mask are set."""
     for k in range(masks.size):
         counts[k] = popcount(masks[k])
 
 
 @entry
-def list_children(places: Any, masks: Any, sizes: Any, below: Any) -> None:
+def list_children(places: Ints, masks: Ints, sizes: Ints, below: Ints) -> None:
     """Write the place of each child among those of its level, in the order of nodes and bits.
 
     places: of the nodes; sizes: of the children's level.
@@ -201,9 +225,9 @@ def _count(masks: Ints) -> int:
     return int(counts.sum())
 
 
-def check(tree: CellTree, grid: Any) -> None:
+def check(tree: CellTree, grid: GridArrays) -> None:
     """Raise `RayboxError` unless the tree has the planes of the grid, and each occupied cell once."""
-    if not all(map(np.array_equal, tree[:2], _planes(grid[:3], len(tree.starts)))):
+    if not all(map(np.array_equal, tree[:2], _planes(_edges(grid), len(tree.starts)))):
         _refuse("its planes are not those of the grid")
     cells = np.empty(_count(grid.words), np.int64)
     list_cells(grid.blocks, grid.words, cells)
@@ -215,7 +239,7 @@ def _refuse(problem: str) -> NoReturn:
     raise RayboxError(f"the tree is not sound: {problem}. Please report this; a fresh Scene repairs it.")
 
 
-def stats(tree: CellTree, grid: Any) -> dict[str, float]:
+def stats(tree: CellTree, grid: GridArrays) -> dict[str, float]:
     """Return the statistics of the tree; see `Scene.stats`. Full grids have no nodes that are stored."""
     stored = sum(array.nbytes for array in tree)
     counts = np.empty(len(tree.nodes), np.int64)
@@ -232,7 +256,7 @@ def stats(tree: CellTree, grid: Any) -> dict[str, float]:
     }
 
 
-def _cost(tree: CellTree, grid: Any) -> float:
+def _cost(tree: CellTree, grid: GridArrays) -> float:
     """Return the surface area of all nodes over that of the root."""
     levels = len(tree.starts)
     places = _places(tree, grid.shape)[:-1] if len(tree.nodes) else [None] * levels
@@ -246,5 +270,5 @@ def _cost(tree: CellTree, grid: Any) -> float:
         else:
             a, b, c = np.unravel_index(which, tuple(sizes.tolist()))
             total += (x[a] * y[b] + y[b] * z[c] + z[c] * x[a]).sum()
-    x, y, z = (one[-1] - one[0] for one in grid[:3])
+    x, y, z = (one[-1] - one[0] for one in _edges(grid))
     return float(total / (x * y + y * z + z * x))

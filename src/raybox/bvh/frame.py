@@ -1,6 +1,6 @@
 """Choose tree coordinates for a scene, and convert its boxes to them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -8,7 +8,9 @@ from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.node import CHILD, WIDTH
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import entry
-from raybox.validation import Floats, Floats32
+from raybox.validation import Floats, Floats32, Ints32
+
+N = TypeVar("N", np.float32, np.int32)
 
 MAX_EXPONENT = 1022  # of a scale: all floats are below 4 in a tree of the largest boxes
 SAMPLE = 1024  # boxes; with four times as many a build takes 5 % longer
@@ -23,7 +25,7 @@ class FramedBoxes(NamedTuple):
     scale: float
 
 
-def frozen(array: Any) -> Any:
+def frozen(array: Floats) -> Floats:
     """Return an array as float64, C-ordered and read-only: the one type kernels are compiled for."""
     array = np.ascontiguousarray(array, np.float64)
     if array.flags.writeable:
@@ -32,7 +34,7 @@ def frozen(array: Any) -> Any:
     return array
 
 
-def find_bulk(lower: Any, upper: Any) -> tuple[Any, float]:
+def find_bulk(lower: Floats, upper: Floats) -> tuple[Floats, float]:
     """Return the (center, reach) of the bulk of the boxes, from a sample.
 
     The center is the median, so that one stray box far away (a survey's forgotten origin) does
@@ -55,15 +57,23 @@ def find_bulk(lower: Any, upper: Any) -> tuple[Any, float]:
     return center, reach
 
 
-def choose_frame(lower: Any, upper: Any) -> tuple[Any, int, float]:
-    """Return (center, exponent of the scale, reach) that map the bulk near [-1, 1]."""
+class TreeFrame(NamedTuple):
+    """Tree coordinates, whose scale is a power of two, and how far the bulk reaches from their center."""
+
+    center: Floats
+    exponent: int  # of the scale
+    reach: float
+
+
+def choose_frame(lower: Floats, upper: Floats) -> TreeFrame:
+    """Return the tree coordinates that map the bulk near [-1, 1]."""
     center, reach = find_bulk(lower, upper)
     center.flags.writeable = False
     exponent = int(np.frexp(reach)[1]) if reach > 0.0 else 0
-    return center, int(np.clip(-exponent, -MAX_EXPONENT, MAX_EXPONENT)), reach
+    return TreeFrame(center, int(np.clip(-exponent, -MAX_EXPONENT, MAX_EXPONENT)), reach)
 
 
-def root_of(nodes: Any) -> Any:
+def root_of(nodes: Ints32) -> Floats:
     """Return the bounds of node 0's slots: float64, (lower, upper)."""
     planes = nodes[0, :CHILD].view(np.float32).reshape(6, WIDTH)
     root = np.array([planes[:3].min(axis=1), planes[3:].max(axis=1)], np.float64)
@@ -71,7 +81,7 @@ def root_of(nodes: Any) -> Any:
     return root
 
 
-def aligned(rows: int, words: int, kind: Any) -> Any:
+def aligned(rows: int, words: int, kind: type[N]) -> np.ndarray[tuple[int, int], np.dtype[N]]:
     """Return an empty array of 4-byte items on a cache line: no vector load crosses one."""
     return huge_pages.empty((rows, words), kind)
 

@@ -7,7 +7,7 @@ fit a core's cache.
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def _sort(buckets: Buckets, starts: Ints, span: tuple[int, int], counts: Ints) -
             source, to = to, source
 
 
-def sort_along_curve(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> tuple[Any, Any]:
+def sort_along_curve(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> tuple[Floats32, Ints]:
     """Return (rows of boxes, keys in order along the curve); the low 31 bits of a key are a row."""
     count = len(boxes.lower)
     bits = min(max(count.bit_length() - _BUCKET_BITS, 1), _MOST_PREFIX_BITS)
@@ -115,7 +115,7 @@ def sort_along_curve(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> 
     return buckets.rows, _sorted(run_each, buckets, counts.sum(axis=0), -(-shift // _DIGIT_BITS))
 
 
-def _sorted(run_each: TaskRunner, buckets: Buckets, sizes: Any, passes: int) -> Any:
+def _sorted(run_each: TaskRunner, buckets: Buckets, sizes: Ints, passes: int) -> Ints:
     """Return the sorted keys, given the number of boxes in each bucket."""
     starts = np.append(0, np.cumsum(sizes))
     cuts = np.unique(np.searchsorted(starts, [*range(0, starts[-1], _SORT_CHUNK), starts[-1]])).tolist()
@@ -164,7 +164,7 @@ def _empty(nodes: Ints32, node: int) -> None:
         sah_rows.write_slot(nodes, node, slot, sah_rows.nothing(), EMPTY)
 
 
-def pack(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> Any:
+def pack(run_each: TaskRunner, boxes: FramedBoxes, reach: float) -> Ints32:
     """Return the nodes of a tree; every node but the last of a level is full."""
     sizes = [max(1, -(-len(boxes.lower) // WIDTH))]
     while sizes[0] > 1:

@@ -7,7 +7,7 @@ two levels at once.
 
 import itertools
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,19 +27,27 @@ def _turn(bits: int, by: int) -> int:
     return (bits << by | bits >> (3 - by)) & 7
 
 
-def _step(entry_corner: int, way: int, octant: int) -> tuple[int, int, int]:
-    """Return (place of an octant along the curve, corner and direction of its entry)."""
+class _Step(NamedTuple):
+    """The place of an octant along the curve, and the corner and direction of its entry."""
+
+    place: int
+    corner: int
+    way: int
+
+
+def _step(entry_corner: int, way: int, octant: int) -> _Step:
+    """Return the step into an octant of a cube."""
     gray = _turn(octant ^ entry_corner, -(way + 1))
     place = gray ^ gray >> 1 ^ gray >> 2
     before = 2 * ((place - 1) // 2)
     corner = before ^ before >> 1 if place else 0
     even = place - 1 if place % 2 == 0 else place
     ones = (~even & even + 1).bit_length() - 1 if place else 0
-    return place, entry_corner ^ _turn(corner, way + 1), (way + ones + 1) % 3
+    return _Step(place, entry_corner ^ _turn(corner, way + 1), (way + ones + 1) % 3)
 
 
 @cache
-def make_table() -> Any:
+def make_table() -> Ints32:
     """Return next state * 64 + two digits of the place, for each state and two bits an axis."""
     table = np.empty((24, 64), np.int32)
     for state in range(24):
@@ -61,7 +69,7 @@ class CurveWorkspace(NamedTuple):
     places: Ints
 
 
-def make_curve_workspace(grid: Any) -> CurveWorkspace:
+def make_curve_workspace(grid: Floats32) -> CurveWorkspace:
     """Return a workspace for one thread."""
     return CurveWorkspace(grid, make_table(), np.zeros((_GROUP, 8), np.float32), np.empty(_GROUP, np.int64))
 
@@ -89,7 +97,7 @@ def find_places(
             counts[place >> shift] += 1
 
 
-def make_grid(boxes: FramedBoxes, reach: float) -> Any:
+def make_grid(boxes: FramedBoxes, reach: float) -> Floats32:
     """Return (low x, y, z, _, cells per length x, y, z, _) for doubled centres: cubes over the bulk.
 
     Boxes far from the bulk share the cells at its rim.
@@ -112,7 +120,7 @@ class Curve(NamedTuple):
     scale: float
     grid: Floats32
 
-    def places(self, lower: Any, upper: Any) -> Any:
+    def places(self, lower: Floats, upper: Floats) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """Return the places of boxes along the curve: uint64 of 33 bits."""
         places = np.empty(len(lower), np.int64)
         boxes = FramedBoxes(frozen(lower), frozen(upper), self.center, self.scale)
@@ -122,8 +130,8 @@ class Curve(NamedTuple):
         return places.view(np.uint64)
 
 
-def fit_curve(lower: Any, upper: Any) -> Curve:
+def fit_curve(lower: Floats, upper: Floats) -> Curve:
     """Return a curve over boxes, given all of them or a sample."""
-    center, exponent, reach = choose_frame(lower, upper)
-    boxes = FramedBoxes(lower, upper, center, 2.0**exponent)
-    return Curve(center, boxes.scale, make_grid(boxes, reach))
+    frame = choose_frame(lower, upper)
+    boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
+    return Curve(frame.center, boxes.scale, make_grid(boxes, frame.reach))

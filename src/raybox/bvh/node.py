@@ -22,12 +22,14 @@ the top come first, then those of each part, its root first. No child of a part'
 so a part can be replaced (see `raybox.bvh.partial_rebuild`).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.validation import Floats, Ints, Ints32
+
+X = TypeVar("X", float, Floats)
 
 WIDTH = 8
 ROW = 7 * WIDTH
@@ -51,7 +53,7 @@ class Tree(NamedTuple):
     parts: Ints  # the first row of each part, ascending; empty for a tree that has none
 
 
-def to_tree(x: Any, center: Any, scale: float) -> Any:
+def to_tree(x: X, center: X, scale: float) -> X:
     """Return coordinates in the tree, rounded once; what overflows is beyond `FAR`.
 
     The product with a scale below 1 is exact, but for an underflow far below `NUDGE`.
@@ -60,7 +62,7 @@ def to_tree(x: Any, center: Any, scale: float) -> Any:
     return (x * down - center * down) * max(scale, 1.0)
 
 
-def from_tree(x: Any, center: Any, scale: float) -> Any:
+def from_tree(x: Floats, center: Floats, scale: float) -> Floats:
     """Return coordinates outside of the tree, rounded once: the inverse of `to_tree`."""
     down = min(scale, 1.0)
     return (x / max(scale, 1.0) + center * down) / down

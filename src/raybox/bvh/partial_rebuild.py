@@ -10,7 +10,7 @@ whole tree would mix them with all others, and the next moves would spoil every 
 
 import weakref
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from raybox.bvh.frame import FramedBoxes, aligned, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
 from raybox.bvh.refit import area_of, bulk_limits, copy_nodes, cost_of, refit_into
 from raybox.bvh.sah_parallel import BuildTask, PartRows
+from raybox.validation import Floats, Floats32, Ints32
 
 # Both are multiples of the cost as built. Parts are rebuilt until the cost should be _TARGET: with 1.2 rays
 # visit 10 % more nodes, and updates are no faster. Beyond _LIMIT the whole tree is rebuilt: with 1.3 rays
@@ -34,7 +35,7 @@ class Costs(NamedTuple):
     """The cost of a tree (see `raybox.bvh.refit`), and what the nodes below each part's root add to it."""
 
     whole: float
-    parts: Any
+    parts: Floats
 
 
 class _PartLocation(NamedTuple):
@@ -47,14 +48,14 @@ class _PartLocation(NamedTuple):
     depth: int
 
 
-def measure(tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> Costs:
+def measure(tree: Tree, lower: Floats, upper: Floats, *, threads: int = 1) -> Costs:
     """Return the costs of a tree whose nodes bound these boxes; its nodes are writable."""
     with build_pool(threads) as run_each:
         return _measure(run_each, tree, bulk_limits(tree, lower, upper))
 
 
 def rebuild_parts(
-    tree: Tree, boxes: tuple[Any, Any], built: Costs, *, quality: str, threads: int = 1
+    tree: Tree, boxes: tuple[Floats, Floats], built: Costs, *, quality: str, threads: int = 1
 ) -> tuple[Tree, Costs] | None:
     """Return a refitted tree with its poorest parts rebuilt, and its costs as built.
 
@@ -83,7 +84,7 @@ def rebuild_parts(
         )
 
 
-def _measure(run_each: TaskRunner, tree: Tree, limits: Any) -> Costs:
+def _measure(run_each: TaskRunner, tree: Tree, limits: Floats32) -> Costs:
     """Return the costs of a tree."""
     begins = tree.parts.tolist()
     ends = [*begins, len(tree.nodes)]
@@ -94,14 +95,14 @@ def _measure(run_each: TaskRunner, tree: Tree, limits: Any) -> Costs:
     return Costs(whole, _shares(areas[1 + len(begins) :], tree, limits))
 
 
-def _shares(areas: Iterable[float], tree: Tree, limits: Any) -> Any:
+def _shares(areas: Iterable[float], tree: Tree, limits: Floats32) -> Floats:
     """Return what nodes of these areas add to a tree's cost."""
     return np.array([cost_of(area, tree.root, limits) - 1.0 for area in areas])
 
 
 def _choose(
-    nodes: Any, locations: list[_PartLocation], now: Costs, built: Costs, number: int
-) -> dict[int, Any]:
+    nodes: Ints32, locations: list[_PartLocation], now: Costs, built: Costs, number: int
+) -> dict[int, Ints32]:
     """Return the boxes of each part to rebuild, by part, those with the most excess first.
 
     Empty: too much cost would be left, or half of all boxes would be rebuilt.
@@ -135,13 +136,13 @@ def _locate_parts(tree: Tree) -> list[_PartLocation]:
     return [_PartLocation(begin, end, *slots[begin]) for begin, end in zip(begins, ends, strict=False)]
 
 
-def _boxes_in(nodes: Any, location: _PartLocation) -> Any:
+def _boxes_in(nodes: Ints32, location: _PartLocation) -> Ints32:
     """Return the numbers of a part's boxes, in the order of its slots."""
     children = nodes[location.begin : location.end, CHILD:]
     return ~children[(children < 0) & (children != EMPTY)]
 
 
-def _build_part(boxes: FramedBoxes, numbers: Any, depth: int, quality: str) -> Any:
+def _build_part(boxes: FramedBoxes, numbers: Ints32, depth: int, quality: str) -> Ints32:
     """Return the nodes of a part of these boxes, with its root at this depth."""
     some = boxes._replace(lower=frozen(boxes.lower[numbers]), upper=frozen(boxes.upper[numbers]))
     rows, bounds = aligned(len(numbers), WIDTH, np.float32), np.empty((2, WIDTH), np.float32)
@@ -151,7 +152,7 @@ def _build_part(boxes: FramedBoxes, numbers: Any, depth: int, quality: str) -> A
 
 
 def _replace(
-    run_each: TaskRunner, tree: Tree, locations: list[_PartLocation], rebuilt: dict[int, Any]
+    run_each: TaskRunner, tree: Tree, locations: list[_PartLocation], rebuilt: dict[int, Ints32]
 ) -> Tree:
     """Return the tree with new nodes for some parts, of the same boxes: no bounds above change."""
     subtrees = [
@@ -160,8 +161,8 @@ def _replace(
         else Subtree(tree.nodes[at.begin : at.end], at.begin, at.node, at.slot)
         for k, at in enumerate(locations)
     ]
-    nodes, begins = join(run_each, tree.nodes[: locations[0].begin], subtrees)
-    return tree._replace(nodes=nodes, parts=as_parts(begins))
+    joined = join(run_each, tree.nodes[: locations[0].begin], subtrees)
+    return tree._replace(nodes=joined.nodes, parts=as_parts(joined.begins))
 
 
 class RefitPolicy:
@@ -174,17 +175,17 @@ class RefitPolicy:
 
     def __init__(self, quality: str, threads: int) -> None:
         self.quality, self.threads = quality, threads
-        self.spare: list[Any] = []  # nodes that no query traverses, of the tree's size
+        self.spare: list[Ints32] = []  # nodes that no query traverses, of the tree's size
         self.built: Costs | None = None  # of the tree as built, once known
         self.rebuilds = 0  # of the whole tree
         self.partial_rebuilds = 0  # of parts of it
 
-    def build(self, lower: Any, upper: Any) -> Tree:
+    def build(self, lower: Floats, upper: Floats) -> Tree:
         """Return a new tree."""
         self.spare, self.built = [], None
         return self._shared(build(lower, upper, quality=self.quality, threads=self.threads))
 
-    def move(self, tree: Tree, old: tuple[Any, Any], new: tuple[Any, Any]) -> Tree:
+    def move(self, tree: Tree, old: tuple[Floats, Floats], new: tuple[Floats, Floats]) -> Tree:
         """Return a tree for boxes (lower, upper) that have moved."""
         nodes = self.spare.pop() if self.spare else copy_nodes(tree.nodes)
         if self.built is None:

@@ -5,8 +5,6 @@ which is most of the work, and inner slots whose nodes are done. One thread does
 may be in any order.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.bvh import sah_rows
@@ -14,7 +12,7 @@ from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree, to_tree
 from raybox.compiler.decorators import entry
-from raybox.validation import Bools, Floats32, Ints32
+from raybox.validation import Bools, Floats, Floats32, Ints32
 
 _CHUNK = 2**12  # nodes: 1 MB
 _AHEAD = 8  # nodes whose boxes are prefetched: a third faster
@@ -51,21 +49,23 @@ def _fill(boxes: FramedBoxes, nodes: Ints32, span: tuple[int, int], done: Bools,
     return cost
 
 
-def refit(tree: Tree, lower: Any, upper: Any) -> Tree:
+def refit(tree: Tree, lower: Floats, upper: Floats) -> Tree:
     """Return the tree refitted to moved boxes; the given tree is left as it is."""
     moved = refit_into(copy_nodes(tree.nodes), tree, lower, upper)[0]
     moved.nodes.flags.writeable = False
     return moved
 
 
-def copy_nodes(nodes: Any) -> Any:
+def copy_nodes(nodes: Ints32) -> Ints32:
     """Return a writable copy of nodes."""
     copy = aligned(len(nodes), ROW, np.int32)
     copy[:] = nodes
     return copy
 
 
-def refit_into(nodes: Any, tree: Tree, lower: Any, upper: Any, *, threads: int = 1) -> tuple[Tree, float]:
+def refit_into(
+    nodes: Ints32, tree: Tree, lower: Floats, upper: Floats, *, threads: int = 1
+) -> tuple[Tree, float]:
     """Refit nodes, a copy of the tree's, to moved boxes; return (the tree with these nodes, its cost).
 
     The cost is the average number of nodes that a line through the bulk of the scene hits: the nodes' surface
@@ -80,7 +80,7 @@ def refit_into(nodes: Any, tree: Tree, lower: Any, upper: Any, *, threads: int =
     return tree._replace(nodes=nodes, root=root), cost_of(area, root, limits)
 
 
-def fill(run_each: TaskRunner, boxes: FramedBoxes, nodes: Any, limits: Any) -> float:
+def fill(run_each: TaskRunner, boxes: FramedBoxes, nodes: Ints32, limits: Floats32) -> float:
     """Fill the slots of all nodes; return the area, within limits, of all nodes but the root."""
     done = np.zeros(len(nodes), np.bool_)
     areas = run_each(_fill, [(boxes, nodes, span, done, limits) for span in chunks(0, len(nodes), _CHUNK)])
@@ -97,7 +97,7 @@ def area_of(nodes: Ints32, begin: int, end: int, limits: Floats32) -> float:
     return area
 
 
-def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
+def bulk_limits(tree: Tree, lower: Floats, upper: Floats) -> Floats32:
     """Return the cube of twice the bulk's reach, in tree coordinates, as a row.
 
     It is NaN where the bulk is so far from the tree's centre that float32 hardly separates its boxes: these
@@ -112,7 +112,7 @@ def bulk_limits(tree: Tree, lower: Any, upper: Any) -> Any:
     return np.concatenate([-low, [0.0], up, [0.0]]).astype(np.float32).reshape(1, 8)
 
 
-def cost_of(below: float, root: Any, limits: Any) -> float:
+def cost_of(below: float, root: Floats, limits: Floats | Floats32) -> float:
     """Return a tree's cost, from the area within limits of all nodes but the root, and the root's bounds."""
     if np.isnan(limits).any():
         return np.inf

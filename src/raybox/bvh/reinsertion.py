@@ -6,13 +6,13 @@ ways to make nodes of up to eight slots, one whose nodes' areas sum to the least
 (Ylitie, Karras and Laine 2017, section 3).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, ROW, WIDTH
-from raybox.bvh.sah_build import SahWorkspace, make_workspace, split
+from raybox.bvh.sah_build import BEGIN, DEPTH, END, NODE, SahWorkspace, make_workspace, split
 from raybox.compiler.decorators import device, entry
 from raybox.validation import Floats32, Ints32
 
@@ -20,10 +20,17 @@ _ROUNDS = 2  # a third saves 0.2 %
 _NODE_COST = 0.5  # of a node, beside its area, in mean areas of binary nodes: 15 % less memory
 _COST_DEPTH = 200  # nodes deeper than this are halved by number of boxes alone
 _SEARCH_STACK = 4096  # entries
+LEFT, RIGHT, PARENT = 0, 1, 2  # columns of `kin`
+_NODE, _ROW, _DEPTH, _SLOTS = (
+    0,
+    1,
+    2,
+    3,
+)  # columns of the stack of `_gather`: row and depth of the node written
 
 
 class Halves(NamedTuple):
-    """A binary tree: bounds (of a leaf: its box's row), area, and kin: left, right, parent (-1: none)."""
+    """A binary tree: bounds (of a leaf: its box's row), area, and kin (`LEFT`, `RIGHT`, `PARENT`; or -1)."""
 
     bounds: Floats32
     area: Floats32
@@ -34,20 +41,20 @@ class Halves(NamedTuple):
 def _build_halves(rows: Floats32, workspace: SahWorkspace, tree: Halves) -> None:
     """Build a binary tree over a part, by splits of least cost down to single boxes."""
     whole = sah_rows.nothing()
-    for i in range(workspace.task[0, 0], workspace.task[0, 1]):
+    for i in range(workspace.task[0, BEGIN], workspace.task[0, END]):
         whole = sah_rows.union(whole, sah_rows.load(rows, i))
     sah_rows.store(tree.bounds, 0, whole)
     tree.area[0] = sah_rows.area(whole)
-    tree.kin[0, 2] = -1
+    tree.kin[0, PARENT] = -1
     waiting = 1
     node_count = 1
     while waiting > 0:
         waiting -= 1
-        begin, end = workspace.task[waiting, 0], workspace.task[waiting, 1]
-        node, depth = workspace.task[waiting, 2], workspace.task[waiting, 3]
+        begin, end = workspace.task[waiting, BEGIN], workspace.task[waiting, END]
+        node, depth = workspace.task[waiting, NODE], workspace.task[waiting, DEPTH]
         if end - begin == 1:
             sah_rows.store(tree.bounds, node, sah_rows.load(rows, begin))
-            tree.kin[node, 0] = -1
+            tree.kin[node, LEFT] = -1
             continue
         workspace.begin[0], workspace.end[0] = begin, end
         sah_rows.store(workspace.centers, 0, sah_rows.load(workspace.task_centers, waiting))
@@ -56,9 +63,12 @@ def _build_halves(rows: Floats32, workspace: SahWorkspace, tree: Halves) -> None
             sah_rows.store(tree.bounds, node_count, sah_rows.load(workspace.bounds, p))
             tree.area[node_count] = workspace.area[p]
             tree.kin[node, p] = node_count
-            tree.kin[node_count, 2] = node
-            workspace.task[waiting, 0], workspace.task[waiting, 1] = workspace.begin[p], workspace.end[p]
-            workspace.task[waiting, 2], workspace.task[waiting, 3] = node_count, depth + 1
+            tree.kin[node_count, PARENT] = node
+            workspace.task[waiting, BEGIN], workspace.task[waiting, END] = (
+                workspace.begin[p],
+                workspace.end[p],
+            )
+            workspace.task[waiting, NODE], workspace.task[waiting, DEPTH] = node_count, depth + 1
             sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
             waiting += 1
             node_count += 1
@@ -67,8 +77,8 @@ def _build_halves(rows: Floats32, workspace: SahWorkspace, tree: Halves) -> None
 @device
 def _sibling(kin: Ints32, node: int) -> int:
     """Return the other child of a node's parent."""
-    parent = kin[node, 2]
-    return kin[parent, 0] + kin[parent, 1] - node
+    parent = kin[node, PARENT]
+    return kin[parent, LEFT] + kin[parent, RIGHT] - node
 
 
 @device
@@ -77,8 +87,8 @@ def _find_sibling(tree: Halves, node: int, stack: Ints32, gains: Floats32) -> in
     kin, area = tree.kin, tree.area
     row = sah_rows.load(tree.bounds, node)
     own = sah_rows.area(row)
-    saved = area[kin[node, 2]]
-    pivot = kin[node, 2]
+    saved = area[kin[node, PARENT]]
+    pivot = kin[node, PARENT]
     sibling = _sibling(kin, node)
     rest = sah_rows.load(tree.bounds, sibling)
     first = sibling
@@ -97,7 +107,7 @@ def _find_sibling(tree: Halves, node: int, stack: Ints32, gains: Floats32) -> in
             if here > best and target != first:
                 best = here
                 found = target
-            if kin[target, 0] >= 0 and top + 2 <= _SEARCH_STACK:
+            if kin[target, LEFT] >= 0 and top + 2 <= _SEARCH_STACK:
                 below = here + area[target]
                 for side in range(2):
                     stack[top] = kin[target, side]
@@ -105,32 +115,32 @@ def _find_sibling(tree: Halves, node: int, stack: Ints32, gains: Floats32) -> in
                     top += 1
 
         # Go up one level: without the node, its ancestors are smaller.
-        if pivot != kin[node, 2]:
+        if pivot != kin[node, PARENT]:
             rest = sah_rows.union(rest, sah_rows.load(tree.bounds, sibling))
             saved += area[pivot] - sah_rows.area(rest)
-        if kin[pivot, 2] < 0:
+        if kin[pivot, PARENT] < 0:
             return found
         sibling = _sibling(kin, pivot)
-        pivot = kin[pivot, 2]
+        pivot = kin[pivot, PARENT]
 
 
 @device
 def _update_bounds(tree: Halves, node: int) -> None:
     """Recompute the bounds and areas of a node and its ancestors."""
     while node >= 0:
-        left, right = tree.kin[node, 0], tree.kin[node, 1]
+        left, right = tree.kin[node, LEFT], tree.kin[node, RIGHT]
         row = sah_rows.union(sah_rows.load(tree.bounds, left), sah_rows.load(tree.bounds, right))
         sah_rows.store(tree.bounds, node, row)
         tree.area[node] = sah_rows.area(row)
-        node = tree.kin[node, 2]
+        node = tree.kin[node, PARENT]
 
 
 @device
 def _replace_child(kin: Ints32, parent: int, old: int, new: int) -> None:
     """Replace a child of a node."""
-    side = 0 if kin[parent, 0] == old else 1
+    side = 0 if kin[parent, LEFT] == old else 1
     kin[parent, side] = new
-    kin[new, 2] = parent
+    kin[new, PARENT] = parent
 
 
 @entry
@@ -139,17 +149,17 @@ def _move_nodes(tree: Halves, order: Ints32, stack: Ints32, gains: Floats32) -> 
     kin = tree.kin
     for k in range(order.size):
         node = order[k]
-        parent = kin[node, 2]
-        if parent < 0 or kin[parent, 2] < 0:
+        parent = kin[node, PARENT]
+        if parent < 0 or kin[parent, PARENT] < 0:
             continue
         to = _find_sibling(tree, node, stack, gains)
         if to < 0 or to == parent:
             continue
-        above = kin[parent, 2]
+        above = kin[parent, PARENT]
         _replace_child(kin, above, parent, _sibling(kin, node))
-        _replace_child(kin, kin[to, 2], to, parent)
-        kin[parent, 0], kin[parent, 1] = to, node
-        kin[to, 2] = parent
+        _replace_child(kin, kin[to, PARENT], to, parent)
+        kin[parent, LEFT], kin[parent, RIGHT] = to, node
+        kin[to, PARENT] = parent
         _update_bounds(tree, above)
         _update_bounds(tree, parent)
 
@@ -177,13 +187,13 @@ def _fill_costs(tree: Halves, costs: Floats32, order: Ints32) -> None:
         node = order[k]
         total += tree.area[node]
         for side in range(2):
-            if kin[node, 0] >= 0:
+            if kin[node, LEFT] >= 0:
                 order[number] = kin[node, side]
                 number += 1
     node_cost = total * np.float32(_NODE_COST) / np.float32(number)
     for k in range(number - 1, -1, -1):
         node = order[k]
-        left, right = kin[node, 0], kin[node, 1]
+        left, right = kin[node, LEFT], kin[node, RIGHT]
         costs[node, :] = 0.0
         if left >= 0:
             for slots in range(2, WIDTH + 1):
@@ -198,26 +208,26 @@ def _fill_costs(tree: Halves, costs: Floats32, order: Ints32) -> None:
 def _gather(tree: Halves, costs: Floats32, stack: Ints32, nodes: Ints32) -> tuple[int, int]:
     """Write nodes of eight slots; return (number of nodes, depth)."""
     kin = tree.kin
-    _fill_costs(tree, costs, stack[:, 0])
+    _fill_costs(tree, costs, stack[:, _NODE])
 
     # A subtree that has one slot left, or is cheapest in one, becomes a node of its own.
     count = 1
     deepest = 1
-    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, 1
+    stack[0, _NODE], stack[0, _ROW], stack[0, _DEPTH] = 0, 0, 1
     waiting = 1
     while waiting > 0:
         waiting -= 1
-        root, row, depth = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+        root, row, depth = stack[waiting, _NODE], stack[waiting, _ROW], stack[waiting, _DEPTH]
         deepest = max(deepest, depth)
         slot = 0
         base = waiting
-        stack[waiting, 0], stack[waiting, 3] = root, WIDTH
+        stack[waiting, _NODE], stack[waiting, _SLOTS] = root, WIDTH
         waiting += 1
         inner = 0
         while waiting > base + inner:
             waiting -= 1
-            node, slots = stack[waiting, 0], stack[waiting, 3]
-            left, right = kin[node, 0], kin[node, 1]
+            node, slots = stack[waiting, _NODE], stack[waiting, _SLOTS]
+            left, right = kin[node, LEFT], kin[node, RIGHT]
             if left < 0:
                 box = sah_rows.load(tree.bounds, node)
                 sah_rows.write_slot(nodes, row, slot, box, ~sah_rows.number_of(box))
@@ -227,23 +237,23 @@ def _gather(tree: Halves, costs: Floats32, stack: Ints32, nodes: Ints32) -> tupl
                 slot += 1
                 # Keep it below those that are still to be opened.
                 for k in range(waiting, base + inner, -1):
-                    stack[k, 0], stack[k, 3] = stack[k - 1, 0], stack[k - 1, 3]
+                    stack[k, _NODE], stack[k, _SLOTS] = stack[k - 1, _NODE], stack[k - 1, _SLOTS]
                 at = base + inner
-                stack[at, 0], stack[at, 1], stack[at, 2] = node, count, depth + 1
+                stack[at, _NODE], stack[at, _ROW], stack[at, _DEPTH] = node, count, depth + 1
                 inner += 1
                 waiting += 1
                 count += 1
             else:
                 left_slots = _best_left_slots(costs, left, right, slots)
-                stack[waiting, 0], stack[waiting, 3] = right, slots - left_slots
-                stack[waiting + 1, 0], stack[waiting + 1, 3] = left, left_slots
+                stack[waiting, _NODE], stack[waiting, _SLOTS] = right, slots - left_slots
+                stack[waiting + 1, _NODE], stack[waiting + 1, _SLOTS] = left, left_slots
                 waiting += 2
         for k in range(slot, WIDTH):
             sah_rows.write_slot(nodes, row, k, sah_rows.nothing(), EMPTY)
     return count, deepest
 
 
-def build_best(rows: Any, begin: int, end: int, depth: int, centers: Any) -> Any:
+def build_best(rows: Floats32, begin: int, end: int, depth: int, centers: Floats32) -> Ints32 | None:
     """Return the nodes of the best tree over rows begin:end; None if it is too deep."""
     box_count = end - begin
     if box_count < 2:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
 from raybox.bvh.node import WIDTH
 from raybox.bvh.sah_rows import LOW, ROW_TYPE, UP, flat_index, half_area, row_at
 from raybox.compiler.intrinsics import LanesType, vector_code
-from raybox.compiler.simd import F32, I32, I64, Lanes, constant, greater, lesser, lined_up, splat
+from raybox.compiler.simd import (
+    F32,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    greater,
+    lesser,
+    lined_up,
+    splat,
+)
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import eight_columns
 
@@ -36,14 +46,14 @@ def _center2(row: Lanes) -> Lanes:
 
 
 @vector_code(ROW_TYPE)
-def center(_b: Any, row: Lanes) -> Lanes:
+def center(_b: Builder, row: Lanes) -> Lanes:
     """Return twice the centre of a box as a row: the bounds of a point."""
     middle = _center2(row)
     return (-middle).shuffled(middle, range(8))
 
 
 @vector_code(ROW_TYPE)
-def grid_over(b: Any, centers: Lanes) -> Lanes:
+def grid_over(b: Builder, centers: Lanes) -> Lanes:
     """Return (low x, y, z, _, bins per length x, y, z, _) for the bounds of doubled centres.
 
     An axis on which all centres (nearly) coincide has no bins: its ratio is 0.
@@ -54,14 +64,14 @@ def grid_over(b: Any, centers: Lanes) -> Lanes:
 
 
 @vector_code(_CELLS)
-def cell(_b: Any, row: Lanes, grid: Lanes) -> Lanes:
+def cell(_b: Builder, row: Lanes, grid: Lanes) -> Lanes:
     """Return the bin of a box on each of three axes."""
     place = (_center2(row) - grid.permuted(LOW)) * grid.permuted(UP)
     return lesser(greater(place, 0.0), BINS - 1.0).to(I32)
 
 
 @vector_code(types.void)
-def add(b: Any, bins: Memory, cells: Lanes, row: Lanes) -> None:
+def add(b: Builder, bins: Memory, cells: Lanes, row: Lanes) -> None:
     """Count a box in its bin of each axis, and extend the bins' bounds; bins are rows (16, 3)."""
     for axis in range(3):
         place = flat_index(b, b.zext(cells.lane(axis), I64), 24, 8 * axis)
@@ -70,20 +80,20 @@ def add(b: Any, bins: Memory, cells: Lanes, row: Lanes) -> None:
         bins.store(greater(old, row).shuffled(counted, [0, 1, 2, 3, 4, 5, 6, 15]), place)
 
 
-def _empty(b: Any) -> Lanes:
+def _empty(b: Builder) -> Lanes:
     """Return the bounds of an empty bin; its count is 0."""
     return constant(b, F32, 8, -np.inf).with_lane(7, F32(0.0))
 
 
 @vector_code(types.void)
-def clear(b: Any, bins: Memory) -> None:
+def clear(b: Builder, bins: Memory) -> None:
     """Empty all bins."""
     for k in range(3 * BINS):
         bins.store(_empty(b), 8 * k)
 
 
 @vector_code(_CELLS)
-def limits(b: Any, cut: Any) -> Lanes:
+def limits(b: Builder, cut: Scalar) -> Lanes:
     """Return the last bin of the left side on the axis of a cut (axis * 16 + bin), -1 on others."""
     axis, last = b.lshr(cut, I64(4)), b.trunc(b.and_(cut, I64(15)), I32)
     lasts = [b.select(b.icmp_signed("==", axis, I64(k)), last, I32(-1)) for k in range(3)]
@@ -91,7 +101,7 @@ def limits(b: Any, cut: Any) -> Lanes:
 
 
 @vector_code(types.int64)
-def is_left(b: Any, cells: Lanes, last: Lanes) -> Any:
+def is_left(b: Builder, cells: Lanes, last: Lanes) -> Scalar:
     """Return 1 for a box of the left side, else 0."""
     return b.zext((cells <= last).any(), I64)
 
@@ -99,12 +109,12 @@ def is_left(b: Any, cells: Lanes, last: Lanes) -> Any:
 class _Sweep:
     """Bounds and counts of the bins from one end on, for three axes, in memory that becomes registers."""
 
-    def __init__(self, b: Any, bins: Memory) -> None:
+    def __init__(self, b: Builder, bins: Memory) -> None:
         self.b, self.bins = b, bins
         self.bounds = [Register(b, _empty(b).value) for _ in range(3)]
         self.count = Register(b, constant(b, I32, 4, 0).value)
 
-    def add(self, which: Any) -> Lanes:
+    def add(self, which: Scalar) -> Lanes:
         """Add a bin of each axis; return the costs of these sides, infinite without boxes."""
         b, areas, counts = self.b, [], []
         for axis in range(3):
@@ -122,7 +132,7 @@ class _Sweep:
 
 
 @vector_code(types.int64)
-def cheapest(b: Any, bins: Memory, scratch: Memory) -> Any:
+def cheapest(b: Builder, bins: Memory, scratch: Memory) -> Scalar:
     """Return the cut of least cost (axis * 16 + last bin of the left side), -1 where there is none.
 
     Cost: the sum over both sides of surface area times work, which is the number of boxes, plus that of nodes
@@ -153,7 +163,7 @@ def cheapest(b: Any, bins: Memory, scratch: Memory) -> Any:
     return b.sext(choice, I64)
 
 
-def _curve_cells(b: Any, rows: Memory, grid: Lanes) -> list[Lanes]:
+def _curve_cells(b: Builder, rows: Memory, grid: Lanes) -> list[Lanes]:
     """Return the cells of the centres of 16 rows: one of 4096 on each axis."""
     sides = eight_columns([row_at(b, rows, I64(k)) for k in range(_GROUP)])
     cells = []
@@ -165,7 +175,7 @@ def _curve_cells(b: Any, rows: Memory, grid: Lanes) -> list[Lanes]:
 
 
 @vector_code(types.void)
-def along_curve(b: Any, rows: Memory, grid: Lanes, table: Memory, places: Memory) -> None:
+def along_curve(b: Builder, rows: Memory, grid: Lanes, table: Memory, places: Memory) -> None:
     """Write the places of the centres of 16 rows along a curve of 12 levels (`raybox.bvh.hilbert_curve`)."""
     cells = _curve_cells(b, rows, grid)
 

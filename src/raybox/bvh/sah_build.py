@@ -9,7 +9,7 @@ Cost: the sum over both halves of surface area times work (Goldsmith and Salmon 
 below level 48, or where centres coincide, parts are halved by number of boxes alone.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats32, Ints, Ints32
 
 SAH_DEPTH = 48
+BEGIN, END, NODE, DEPTH = 0, 1, 2, 3  # columns of `task`
+WAITING, NODES = 0, 1  # of `state`
 
 
 @struct
 class SahWorkspace(NamedTuple):
     """Scratch memory of a builder, allocated outside of compiled code, which halves compile time.
 
-    A stack of nodes to write: task (begin, end, node, depth) and the bounds of their centres.
+    A stack of nodes to write: task (`BEGIN`, `END`, `NODE`, `DEPTH`) and the bounds of their centres.
     Parts of the current node: begin, end, area, bounds, and bounds of their centres.
     """
 
@@ -43,7 +45,7 @@ class SahWorkspace(NamedTuple):
     scratch: Floats32
 
 
-def make_workspace(begin: int, end: int, depth: int, centers: Any) -> SahWorkspace:
+def make_workspace(begin: int, end: int, depth: int, centers: Floats32) -> SahWorkspace:
     """Return a workspace whose only task is a tree over rows begin:end, its root at this depth."""
     room = MAX_DEPTH * WIDTH
     workspace = SahWorkspace(
@@ -160,12 +162,12 @@ def _open_small(workspace: SahWorkspace, count: int) -> int:
 @entry
 def build_nodes(rows: Floats32, workspace: SahWorkspace, nodes: Ints32) -> bool:
     """Write nodes top down until there is no room for more; return whether all is done."""
-    waiting = workspace.state[0]
-    node_count = workspace.state[1]
+    waiting = workspace.state[WAITING]
+    node_count = workspace.state[NODES]
     while waiting > 0 and node_count <= nodes.shape[0]:
         waiting -= 1
-        begin, end = workspace.task[waiting, 0], workspace.task[waiting, 1]
-        node, depth = workspace.task[waiting, 2], workspace.task[waiting, 3]
+        begin, end = workspace.task[waiting, BEGIN], workspace.task[waiting, END]
+        node, depth = workspace.task[waiting, NODE], workspace.task[waiting, DEPTH]
         workspace.begin[0], workspace.end[0] = begin, end
         sah_rows.store(workspace.centers, 0, sah_rows.load(workspace.task_centers, waiting))
 
@@ -189,11 +191,11 @@ def build_nodes(rows: Floats32, workspace: SahWorkspace, nodes: Ints32) -> bool:
                 sah_rows.write_slot(nodes, node, p, row, ~sah_rows.number_of(row))
             else:
                 sah_rows.write_slot(nodes, node, p, sah_rows.load(workspace.bounds, p), node_count)
-                workspace.task[waiting, 0], workspace.task[waiting, 1] = begin, end
-                workspace.task[waiting, 2], workspace.task[waiting, 3] = node_count, depth + 1
+                workspace.task[waiting, BEGIN], workspace.task[waiting, END] = begin, end
+                workspace.task[waiting, NODE], workspace.task[waiting, DEPTH] = node_count, depth + 1
                 sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
                 waiting += 1
                 node_count += 1
-    workspace.state[0] = waiting
-    workspace.state[1] = node_count
+    workspace.state[WAITING] = waiting
+    workspace.state[NODES] = node_count
     return waiting == 0

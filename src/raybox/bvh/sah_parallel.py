@@ -5,7 +5,7 @@ neither the bins nor the order depend on the threads. Where a level has at least
 thread splits each. Parts of up to `least` boxes are left to `raybox.bvh.sah_build`.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from raybox.bvh.build_threads import INLINE, TaskRunner, chunks
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.sah_build import SAH_DEPTH
 from raybox.compiler.decorators import entry
-from raybox.validation import Floats32
+from raybox.validation import Floats32, Ints32
 
 _CHUNK = 2**15  # boxes: 1 MB
 
@@ -87,8 +87,8 @@ def _area(part: PartRows) -> float:
 
 
 def _bin_chunks(
-    run_each: TaskRunner, rows: Any, part: PartRows, centers: Any
-) -> tuple[list[tuple[int, int]], Any]:
+    run_each: TaskRunner, rows: Floats32, part: PartRows, centers: Floats32
+) -> tuple[list[tuple[int, int]], Floats32]:
     """Return a part's chunks, and their bins: (chunks, 16, 3, 8)."""
     spans = chunks(part.begin, part.end, _CHUNK)
     tables = np.empty((len(spans), sah_bins.BINS, 3, 8), np.float32)
@@ -96,7 +96,7 @@ def _bin_chunks(
     return spans, tables
 
 
-def _halve(run_each: TaskRunner, rows: Any, part: PartRows) -> list[PartRows]:
+def _halve(run_each: TaskRunner, rows: Floats32, part: PartRows) -> list[PartRows]:
     """Return the halves of a part, split by number of boxes."""
     middle = (part.begin + part.end) // 2
     halves = [part._replace(end=middle), part._replace(begin=middle)]
@@ -105,7 +105,9 @@ def _halve(run_each: TaskRunner, rows: Any, part: PartRows) -> list[PartRows]:
     return [half._replace(bounds=b) for half, b in zip(halves, bounds, strict=True)]
 
 
-def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: PartRows, deep: bool) -> list[PartRows]:
+def _split(
+    run_each: TaskRunner, rows: tuple[Floats32, Floats32], part: PartRows, deep: bool
+) -> list[PartRows]:
     """Return the two parts of a split at the least cost."""
     here, there = rows[part.side], rows[1 - part.side]
     if deep:
@@ -138,7 +140,9 @@ def _split(run_each: TaskRunner, rows: tuple[Any, Any], part: PartRows, deep: bo
     return [PartRows(1 - part.side, *ends[k], bounds[k], centers[k]) for k in range(2)]
 
 
-def _divide(run_each: TaskRunner, rows: tuple[Any, Any], part: PartRows, deep: bool) -> list[PartRows]:
+def _divide(
+    run_each: TaskRunner, rows: tuple[Floats32, Floats32], part: PartRows, deep: bool
+) -> list[PartRows]:
     """Split a part into the parts of one node, as `raybox.bvh.sah_build` does."""
     parts = [part]
     while len(parts) < WIDTH:
@@ -161,10 +165,10 @@ class BuildTask(NamedTuple):
 
 
 def build_top(
-    run_each: TaskRunner, rows: tuple[Any, Any], whole: PartRows, least: int
-) -> tuple[Any, list[BuildTask]]:
+    run_each: TaskRunner, rows: tuple[Floats32, Floats32], whole: PartRows, least: int
+) -> tuple[Ints32, list[BuildTask]]:
     """Return the top nodes (their slots for tasks lack a child), and the tasks in order."""
-    nodes: list[Any] = []
+    nodes: list[Ints32] = []
     tasks: list[BuildTask] = []
     level = [BuildTask(whole, -1, -1, 1)]
     while level:
@@ -179,7 +183,9 @@ def build_top(
     return np.array(nodes, np.int32).reshape(-1, ROW), tasks
 
 
-def _divide_all(run_each: TaskRunner, rows: tuple[Any, Any], jobs: list[BuildTask]) -> list[list[PartRows]]:
+def _divide_all(
+    run_each: TaskRunner, rows: tuple[Floats32, Floats32], jobs: list[BuildTask]
+) -> list[list[PartRows]]:
     """Return the parts that each task of a level is split into.
 
     All threads split each part together while there are fewer parts than threads; then one thread splits
@@ -192,7 +198,7 @@ def _divide_all(run_each: TaskRunner, rows: tuple[Any, Any], jobs: list[BuildTas
     return run_each.largest_first(_divide, [(INLINE, *one) for one in arguments], sizes)
 
 
-def _node(parts: list[PartRows]) -> Any:
+def _node(parts: list[PartRows]) -> Ints32:
     """Return a node with the bounds of its parts in its slots."""
     node = np.empty(ROW, np.int32)
     rows = np.array([part.bounds for part in parts])

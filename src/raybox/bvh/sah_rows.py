@@ -7,8 +7,6 @@ number in the row of a box, the number of boxes in the row of a bin.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -20,7 +18,9 @@ from raybox.compiler.simd import (
     I1,
     I32,
     I64,
+    Builder,
     Lanes,
+    Scalar,
     constant,
     greater,
     lesser,
@@ -40,42 +40,42 @@ _UPPER_CLAMP = 2 * [CLAMP, CLAMP, CLAMP, 0.0]  # numbers in lanes 3 and 7 become
 _LOWER_CLAMP = 2 * [-CLAMP, -CLAMP, -CLAMP, 0.0]
 
 
-def flat_index(b: Any, index: Any, stride: int, offset: int = 0) -> Any:
+def flat_index(b: Builder, index: Scalar, stride: int, offset: int = 0) -> Scalar:
     """Return index * stride + offset."""
     return b.add(b.mul(index, I64(stride)), I64(offset))
 
 
-def row_at(b: Any, rows: Memory, i: Any) -> Lanes:
+def row_at(b: Builder, rows: Memory, i: Scalar) -> Lanes:
     """Return row i of an array of 4-byte items."""
     return rows.as_items(F32).load(flat_index(b, i, 8), 8)
 
 
 @vector_code(ROW_TYPE)
-def load(b: Any, rows: Memory, i: Any) -> Lanes:
+def load(b: Builder, rows: Memory, i: Scalar) -> Lanes:
     """Return row i of an array of 4-byte items."""
     return row_at(b, rows, i)
 
 
 @vector_code(types.void)
-def store(b: Any, rows: Memory, i: Any, row: Lanes) -> None:
+def store(b: Builder, rows: Memory, i: Scalar, row: Lanes) -> None:
     """Store row i of an array of 4-byte items."""
     rows.as_items(F32).store(row, flat_index(b, i, 8))
 
 
 @vector_code(ROW_TYPE)
-def nothing(b: Any) -> Lanes:
+def nothing(b: Builder) -> Lanes:
     """Return the bounds of no box."""
     return constant(b, F32, 8, -np.inf)
 
 
 @vector_code(ROW_TYPE)
-def union(_b: Any, one: Lanes, other: Lanes) -> Lanes:
+def union(_b: Builder, one: Lanes, other: Lanes) -> Lanes:
     """Return the bounds of both."""
     return greater(one, other)
 
 
 @vector_code(ROW_TYPE)
-def union_if(b: Any, one: Lanes, other: Lanes, wanted: Any) -> Any:
+def union_if(b: Builder, one: Lanes, other: Lanes, wanted: Scalar) -> Scalar:
     """Return the bounds of both where wanted is 1, of the first where it is 0."""
     return b.select(b.trunc(wanted, I1), greater(one, other).value, one.value)
 
@@ -87,34 +87,34 @@ def half_area(row: Lanes) -> Lanes:
     return size * size.permuted([1, 2, 0, 3])
 
 
-def _sum_of_three(b: Any, parts: Lanes) -> Any:
+def _sum_of_three(b: Builder, parts: Lanes) -> Scalar:
     return b.fadd(b.fadd(parts.lane(0), parts.lane(1)), parts.lane(2))
 
 
 @vector_code(types.float32)
-def area(b: Any, row: Lanes) -> Any:
+def area(b: Builder, row: Lanes) -> Scalar:
     """Return half the surface area of a row's bounds, clamped to finite sizes."""
     return _sum_of_three(b, half_area(row))
 
 
 @vector_code(types.float32)
-def area_within(b: Any, row: Lanes, limits: Lanes) -> Any:
+def area_within(b: Builder, row: Lanes, limits: Lanes) -> Scalar:
     """Return half the surface area of the intersection of two rows' bounds, clamped to finite sizes."""
     return _sum_of_three(b, half_area(lesser(row, limits)))
 
 
 @vector_code(types.int64)
-def number_of(b: Any, row: Lanes) -> Any:
+def number_of(b: Builder, row: Lanes) -> Scalar:
     """Return the box number of a row."""
     return b.sext(row.bits(I32).lane(3), I64)
 
 
 @vector_code(ROW_TYPE)
-def outward(b: Any, lower: Memory, upper: Memory, i: Any, center: Memory, scale: Any) -> Lanes:
+def outward(b: Builder, lower: Memory, upper: Memory, i: Scalar, center: Memory, scale: Scalar) -> Lanes:
     """Return box i in tree coordinates, rounded outward as `raybox.bvh.node.outward_up` does."""
     zero = [F64(0.0)]
 
-    def corner(array: Memory, at: Any) -> list[Any]:
+    def corner(array: Memory, at: Scalar) -> list[Scalar]:
         return [array.get(flat_index(b, at, 3, k)) for k in range(3)] + zero
 
     # As `raybox.bvh.node.to_tree`: numbers are scaled down before they are subtracted.
@@ -133,7 +133,7 @@ def outward(b: Any, lower: Memory, upper: Memory, i: Any, center: Memory, scale:
 
 
 @vector_code(types.void)
-def write_slot(b: Any, nodes: Memory, node: Any, slot: Any, row: Lanes, child: Any) -> None:
+def write_slot(b: Builder, nodes: Memory, node: Scalar, slot: Scalar, row: Lanes, child: Scalar) -> None:
     """Write a slot of a node: six planes, and its child."""
     planes, negated = nodes.as_items(F32), -row
     values = [negated.lane(k) for k in range(3)] + [row.lane(k) for k in range(4, 7)]
@@ -143,7 +143,7 @@ def write_slot(b: Any, nodes: Memory, node: Any, slot: Any, row: Lanes, child: A
 
 
 @vector_code(ROW_TYPE)
-def write_leaf(b: Any, nodes: Memory, node: Any, rows: Memory, keys: Memory, at: Any) -> Lanes:
+def write_leaf(b: Builder, nodes: Memory, node: Scalar, rows: Memory, keys: Memory, at: Scalar) -> Lanes:
     """Write a node of eight boxes, whose rows are the low bits of keys[at:at + 8]; return its bounds."""
     numbers = [b.and_(keys.get(b.add(at, I64(k))), I64((1 << ROW_OF) - 1)) for k in range(WIDTH)]
     boxes = [row_at(b, rows, number) for number in numbers]
@@ -157,7 +157,7 @@ def write_leaf(b: Any, nodes: Memory, node: Any, rows: Memory, keys: Memory, at:
 
 
 @vector_code(ROW_TYPE)
-def node_bounds(b: Any, nodes: Memory, node: Any) -> Lanes:
+def node_bounds(b: Builder, nodes: Memory, node: Scalar) -> Lanes:
     """Return the bounds of a node's eight slots as a row."""
     planes = []
     for k in range(6):
@@ -168,7 +168,7 @@ def node_bounds(b: Any, nodes: Memory, node: Any) -> Lanes:
 
 
 @vector_code(types.void)
-def fetch_boxes(b: Any, lower: Memory, upper: Memory, nodes: Memory, node: Any) -> None:
+def fetch_boxes(b: Builder, lower: Memory, upper: Memory, nodes: Memory, node: Scalar) -> None:
     """Prefetch the boxes in a node's slots."""
     for slot in range(WIDTH):
         child = nodes.get(flat_index(b, node, ROW, CHILD + slot))

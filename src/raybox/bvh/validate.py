@@ -1,7 +1,6 @@
 """Check a tree, and measure it, level by level in plain NumPy."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -10,25 +9,26 @@ from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH, Tree, from_tree, to_
 from raybox.bvh.refit import bulk_limits, cost_of
 from raybox.bvh.sah_rows import CLAMP
 from raybox.errors import RayboxError
+from raybox.validation import Bools, Floats, Ints, Ints32
 
 _ROWS = 1 << 13  # nodes whose bounds are checked at a time: they fit in the cache
 _LOST = 2.0**-50  # of a plane in tree coordinates: more than float64 rounds off
 _UNDERFLOW = 2.0**-1000
 
 
-def _planes(tree: Tree) -> Any:
+def _planes(tree: Tree) -> Floats:
     """Return the bounds of every slot as float64 (nodes, 6, 8)."""
     return tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH).astype(np.float64)
 
 
-def _require(condition: Any, rule: str) -> None:
+def _require(condition: bool | Bools, rule: str) -> None:
     if not np.all(condition):
         raise RayboxError(f"the tree is not sound: {rule}. Please report this; a fresh Scene repairs it.")
 
 
-def _level_sizes(children: Any) -> list[int]:
+def _level_sizes(children: Ints32) -> list[int]:
     """Return the number of nodes on each level, at most one level more than MAX_DEPTH."""
-    level, sizes = np.zeros(1, np.int64), list[int]()
+    level, sizes = np.zeros(1, np.int32), list[int]()
     while level.size and len(sizes) <= MAX_DEPTH:
         sizes.append(level.size)
         below = children[level]
@@ -62,7 +62,7 @@ def broken_rule(tree: Tree, boxes: int) -> str:
     return _broken_frame(tree)
 
 
-def _has_each_once(numbers: Any, begin: int, end: int) -> bool:
+def _has_each_once(numbers: Ints | Ints32, begin: int, end: int) -> bool:
     """Return whether numbers are those of begin:end, each once."""
     if numbers.size != max(0, end - begin):
         return False
@@ -75,7 +75,7 @@ def _has_each_once(numbers: Any, begin: int, end: int) -> bool:
     return bool(found.all())
 
 
-def _has_ordered_bounds(nodes: Any, children: Any) -> bool:
+def _has_ordered_bounds(nodes: Ints32, children: Ints32) -> bool:
     """Return whether no bound is NaN or beyond the opposite one; free slots are (+inf, -inf)."""
     for begin in range(0, len(nodes), _ROWS):
         planes = nodes[begin : begin + _ROWS, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
@@ -101,7 +101,7 @@ def _broken_frame(tree: Tree) -> str:
     return ""
 
 
-def _check_parts(tree: Tree, node: Any, slot: Any) -> None:
+def _check_parts(tree: Tree, node: Ints, slot: Ints) -> None:
     """Require children of a part's nodes in the part, those of the top in the top or roots of parts."""
     child = tree.nodes[node, CHILD + slot]
     own, below = (np.searchsorted(tree.parts, rows, side="right") for rows in (node, child))
@@ -113,7 +113,7 @@ def _check_parts(tree: Tree, node: Any, slot: Any) -> None:
     _require(np.count_nonzero(is_part_root & (own == 0)) == tree.parts.size, "a part is not below the top")
 
 
-def slots_below(tree: Tree, levels: int) -> tuple[Any, Any]:
+def slots_below(tree: Tree, levels: int) -> tuple[Floats, Floats]:
     """Return the bounds (lower, upper) of the slots at a level, as float64 rounded outward.
 
     Boxes in slots of higher levels are included.
@@ -132,7 +132,7 @@ def slots_below(tree: Tree, levels: int) -> tuple[Any, Any]:
         return np.nextafter(low, -np.inf), np.nextafter(up, np.inf)
 
 
-def _are_beyond(bounds: Any, planes: Any, center: Any, scale: float) -> Any:
+def _are_beyond(bounds: Floats, planes: Floats, center: Floats, scale: float) -> Bools:
     """Return which upper bounds, in tree coordinates, are no less than planes: exactly."""
     with np.errstate(over="ignore", invalid="ignore"):
         moved = to_tree(planes, center, scale)
@@ -144,7 +144,7 @@ def _are_beyond(bounds: Any, planes: Any, center: Any, scale: float) -> Any:
     return beyond
 
 
-def check(tree: Tree, lower: Any, upper: Any) -> None:
+def check(tree: Tree, lower: Floats, upper: Floats) -> None:
     """Raise `RayboxError` unless the tree has each box once, inside of all slots above it."""
     children = tree.nodes[:, CHILD:]
     depth_of(tree)
@@ -170,7 +170,7 @@ def check(tree: Tree, lower: Any, upper: Any) -> None:
         _require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")
 
 
-def cost(tree: Tree, lower: Any, upper: Any) -> float:
+def cost(tree: Tree, lower: Floats, upper: Floats) -> float:
     """Return the average number of nodes that a line through the bulk of the scene hits.
 
     That is the surface area of all nodes over the root's, within the cube of twice the bulk's reach (see
@@ -187,7 +187,7 @@ def cost(tree: Tree, lower: Any, upper: Any) -> float:
     return cost_of(float((x * y + y * z + z * x).sum()), tree.root, limits)
 
 
-def stats(tree: Tree, lower: Any, upper: Any) -> dict[str, float]:
+def stats(tree: Tree, lower: Floats, upper: Floats) -> dict[str, float]:
     """Return counts, depth, memory, the share of slots in use, and cost of a tree."""
     boxes = len(lower)
     used = int((tree.nodes[:, CHILD:] != EMPTY).sum())
