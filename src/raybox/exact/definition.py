@@ -46,6 +46,14 @@ class Crossing(NamedTuple):
     axis: int
 
 
+class TriangleHit(NamedTuple):
+    """The hit of a ray and a triangle, with the weights of its second and third corner."""
+
+    crossing: Crossing
+    u: float
+    v: float
+
+
 def box(ray: Ray1, lower: Vector, upper: Vector) -> Crossing | None:
     """Return the hit of a ray and a closed box, or None.
 
@@ -100,10 +108,8 @@ def plane(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> 
     return time and _single(time)
 
 
-def triangle(
-    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False
-) -> tuple[Crossing, float, float] | None:
-    """Return the hit of a ray and a closed triangle with the weights of b and c, or None.
+def triangle(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False) -> TriangleHit | None:
+    """Return the hit of a ray and a closed triangle, or None.
 
     Both sides count, unless cull_back drops rays from behind, that is, along the normal (b - a) x (c - a). A
     ray parallel to the triangle's plane and a triangle without area are misses. Moeller and Trumbore 1997,
@@ -112,10 +118,10 @@ def triangle(
     Examples
     --------
     >>> triangle(Ray1((0.25, 0.5, 1.0), (0.0, 0.0, -1.0)), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-    (Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), 0.25, 0.5)
+    TriangleHit(crossing=Crossing(t=1.0, t_enter=1.0, t_exit=1.0, axis=-1), u=0.25, v=0.5)
     """
     hit = triangle_ratios(ray, a, b, c, cull_back)
-    return hit and (_single(hit[0]), rounded(hit[1]), rounded(hit[2]))
+    return hit and TriangleHit(_single(hit.time), rounded(hit.u), rounded(hit.v))
 
 
 def triangle_normal(a: Vector, b: Vector, c: Vector) -> tuple[float, float, float]:
@@ -136,13 +142,7 @@ def box_time(ray: Ray1, lower: Vector, upper: Vector) -> Ratio | None:
     if span is None:
         return None
     start = ratio_of(ray.t_min)
-    return start if _before(span[0], start) else span[0]
-
-
-def triangle_time(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool = False) -> Ratio | None:
-    """Return the exact t of `triangle`, or None."""
-    hit = triangle_ratios(ray, a, b, c, cull_back)
-    return hit and hit[0]
+    return start if _before(span.enter, start) else span.enter
 
 
 def plane_time(ray: Ray1, normal: Vector, offset: float, cull_back: bool = False) -> Ratio | None:
@@ -166,10 +166,16 @@ def order(a: Ratio, b: Ratio) -> int:
     return a[0] * b[1] - b[0] * a[1]
 
 
-def triangle_ratios(
-    ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool
-) -> tuple[Ratio, Ratio, Ratio] | None:
-    """Return the exact t and weights of b and c, or None."""
+class TriangleRatios(NamedTuple):
+    """The exact time of a triangle's hit, and the weights of its second and third corner."""
+
+    time: Ratio
+    u: Ratio
+    v: Ratio
+
+
+def triangle_ratios(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool) -> TriangleRatios | None:
+    """Return the exact time and weights of a hit, or None."""
     if _is_empty(ray):
         return None
     points, p_scale = whole((*ray.origin, *a, *b, *c))
@@ -186,11 +192,19 @@ def triangle_ratios(
     if det == 0 or u < 0 or v < 0 or u + v > det or (cull_back and sign < 0):
         return None
     time = (sign * dot(to_c, around) * d_scale, det * p_scale)
-    return (time, (u, det), (v, det)) if _in_range(time, ray) else None
+    return TriangleRatios(time, (u, det), (v, det)) if _in_range(time, ray) else None
 
 
-def box_span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int] | None:
-    """Return the line's times of entry and exit and the axis of entry, or None."""
+class BoxSpan(NamedTuple):
+    """The exact times at which a line enters and leaves a box, and the axis of entry as in `Crossing`."""
+
+    enter: Ratio
+    leave: Ratio
+    axis: int
+
+
+def box_span(ray: Ray1, lower: Vector, upper: Vector) -> BoxSpan | None:
+    """Return where the line of a ray enters and leaves a box that the ray hits, or None."""
     if _is_empty(ray):
         return None
     enter, leave, axis = _MINUS_INFINITY, _PLUS_INFINITY, -1
@@ -208,7 +222,7 @@ def box_span(ray: Ray1, lower: Vector, upper: Vector) -> tuple[Ratio, Ratio, int
             leave = time
     if _before(leave, enter) or _before(ratio_of(ray.t_max), enter) or _before(leave, ratio_of(ray.t_min)):
         return None
-    return enter, leave, axis
+    return BoxSpan(enter, leave, axis)
 
 
 def _time(plane_at: float, o: float, d: float) -> Ratio:

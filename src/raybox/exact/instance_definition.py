@@ -8,6 +8,7 @@ integers over det(A) and powers of two. Multiplied by those, all numbers are int
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from raybox.exact.definition import Ray1, Vector, cross, dot, positive_denominator, rounded, shrunk, whole
 
@@ -34,7 +35,7 @@ def to_local(ray: Ray1, matrix: Matrix, points: Sequence[Sequence[float]]) -> tu
 
 def is_singular(matrix: Matrix) -> bool:
     """Return whether det(A) is exactly 0."""
-    return _inverted(matrix)[2] == 0
+    return _inverted(matrix).det == 0
 
 
 def inverse(matrix: Matrix) -> tuple[list[list[float]], list[list[float]]]:
@@ -87,32 +88,48 @@ def world_triangle_normal(corners: Sequence[Vector], matrix: Matrix) -> tuple[fl
     points, _ = whole([x for corner in corners for x in corner])
     edges = [[p - o for p, o in zip(points[k : k + 3], points[:3], strict=True)] for k in (3, 6)]
     one, other = ([dot(rows[k : k + 3], edge) for k in (0, 3, 6)] for edge in edges)
-    sign = 1 if _inverted(matrix)[2] > 0 else -1
+    sign = 1 if _inverted(matrix).det > 0 else -1
     return shrunk([sign * x for x in cross(one, other)])
 
 
+class _LocalRay(NamedTuple):
+    """o' and d' times a positive integer, and that integer."""
+
+    origin: Whole
+    direction: Whole
+    scale: int
+
+
 @lru_cache(maxsize=256)
-def _local(origin: Vector, direction: Vector, matrix: Matrix) -> tuple[Whole, Whole, int]:
-    """Return o' and d' times a positive integer, and that integer."""
+def _local(origin: Vector, direction: Vector, matrix: Matrix) -> _LocalRay:
+    """Return the numbers of a ray in local coordinates, as integers."""
     columns, scale, det = _inverted(matrix)
     (*o, b0, b1, b2), o_scale = whole((*origin, *(row[3] for row in matrix)))
     d, d_scale = whole(direction)
     sign = 1 if det > 0 else -1
     moved = [x - y for x, y in zip(o, (b0, b1, b2), strict=True)]
-    return (
+    return _LocalRay(
         [sign * scale * d_scale * x for x in _combined(columns, moved)],
         [sign * scale * o_scale * x for x in _combined(columns, d)],
         abs(det) * o_scale * d_scale,
     )
 
 
+class _Inverse(NamedTuple):
+    """Integers of which inv(A) has the columns scale * column / det."""
+
+    columns: list[Whole]
+    scale: int
+    det: int
+
+
 @lru_cache(maxsize=256)
-def _inverted(matrix: Matrix) -> tuple[list[Whole], int, int]:
-    """Return integers: columns c, s and det, so that inv(A) has the columns s c / det."""
+def _inverted(matrix: Matrix) -> _Inverse:
+    """Return inv(A) by Cramer's rule; det is 0 where there is none."""
     numbers, scale = whole([x for row in matrix for x in row[:3]])
     x, y, z = numbers[:3], numbers[3:6], numbers[6:]
     columns = [cross(y, z), cross(z, x), cross(x, y)]
-    return columns, scale, dot(x, columns[0])
+    return _Inverse(columns, scale, dot(x, columns[0]))
 
 
 def _combined(columns: list[Whole], factors: Whole) -> Whole:

@@ -29,7 +29,7 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.geometry import BoxRows, RayRows
-from raybox.primitives.box_simd import contact, inverse_of, lower_bound, numbers, upper_bound
+from raybox.primitives.box_simd import NearPlanes, contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.validation import Floats, Ints
@@ -111,7 +111,7 @@ def _classify(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Classified:
 
 def _time(ray: _Ray, pairs: _Classified) -> tuple[Lanes, Lanes]:
     """Return (known, first contact rounded once) of the hits."""
-    return contact((pairs.plane, ray.o, ray.d, ray.inverse), pairs.near, ray.t_min)
+    return contact(NearPlanes(pairs.plane, ray.o, ray.d, ray.inverse), pairs.near, ray.t_min)
 
 
 def _columns(memory: Memory, place: Scalar) -> list[Lanes]:
@@ -127,18 +127,32 @@ def _columns(memory: Memory, place: Scalar) -> list[Lanes]:
     return columns
 
 
-@vector_code(types.int64)
-def _decide_run(
-    b: Builder, work: Fields, fixed: list[Scalar], first: list[Scalar], index: Memory, t: Memory
-) -> Scalar:
-    """Decide a run of at least eight pairs; return how many stay undecided.
+class _Fixed(NamedTuple):
+    """What is the same in all pairs of a run, and in the tile: 1, or 0."""
 
-    `first`: numbers of the first ray, box and pair, and how many pairs. `fixed`: whether the ray, t_min,
-    t_max and the box are the same in all of them: then they are in the tile.
-    """
+    ray: int
+    t_min: int
+    t_max: int
+    box: int
+
+
+class _Run(NamedTuple):
+    """Numbers of the first ray, box and pair of a run, and how many pairs it has."""
+
+    ray: int
+    item: int
+    pair: int
+    number: int
+
+
+@vector_code(types.int64)
+def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Memory, t: Memory) -> Scalar:
+    """Decide a run of at least eight pairs; return how many stay undecided."""
     rays, boxes, tile = work.rays, work.boxes, work.tile
-    ray, item, pair, number = first
-    same_ray, same_low, same_high, same_box = (b.icmp_signed("!=", f, I64(0)) for f in fixed)
+    ray, item, pair, number = run.ray, run.item, run.pair, run.number
+    same_ray, same_low, same_high, same_box = (
+        b.icmp_signed("!=", f, I64(0)) for f in (fixed.ray, fixed.t_min, fixed.t_max, fixed.box)
+    )
     undecided = Register(b, I64(0))
     zero = I64(0)
     with loop(b, number, LANES) as step:
@@ -227,7 +241,7 @@ def decide_runs(work: Work, span: tuple[int, int], index: Ints, t: Floats) -> in
     undecided = 0
     same_ray, same_box = pairing.column == 0, pairing.step == 0
     same_low, same_high = same_ray or rays.t_min.size == 1, same_ray or rays.t_max.size == 1
-    fixed = (int(same_ray), int(same_low), int(same_high), int(same_box))
+    fixed = _Fixed(int(same_ray), int(same_low), int(same_high), int(same_box))
     k = span[0]
     while k < span[1]:
         at = k % pairing.inner
@@ -239,7 +253,7 @@ def decide_runs(work: Work, span: tuple[int, int], index: Ints, t: Floats) -> in
         else:
             ray, item = ray_of(pairing, k), at * pairing.step
             _fill(rays, boxes, ray, item, tile)
-            undecided += _decide_run(work, fixed, (ray, item, k, number), index, t)
+            undecided += _decide_run(work, fixed, _Run(ray, item, k, number), index, t)
         k += number
     return undecided
 

@@ -5,6 +5,8 @@ Entry times are computed eight at a time: one number of a box is read, not six.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 
@@ -20,7 +22,7 @@ from raybox.validation import Floats
 
 _UPPER = 3  # the first plane that is an upper one
 _WITHIN = 6  # no plane: the ray starts inside
-_T_MIN = 6  # column of a ray's row
+_DIRECTION, _T_MIN = 3, 6  # columns of a ray's row
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
 
@@ -30,33 +32,41 @@ def _entry_times(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number
     with loop(b, number, LANES) as at:
         soon = b.add(at, I64(AHEAD))
         with b.if_then(b.icmp_signed("<", soon, number)):
-            places, *_ = _planes(b, boxes, pairs, soon)
+            planes = _planes(b, boxes, pairs, soon)
             for k in range(LANES):
-                boxes.lower.prefetch(places.lane(k))
+                boxes.lower.prefetch(planes.offsets.lane(k))
                 exact.prefetch(b.mul(b.sext(pairs.ray.get(b.add(soon, I64(k))), I64), I64(LANES)))
-        places, axes, within = _planes(b, boxes, pairs, at)
+        planes = _planes(b, boxes, pairs, at)
         rows = pairs.ray.load(at, LANES).to(I64) * LANES
-        p, d = boxes.lower.pick(places), exact.pick(rows + axes + 3)
-        o = exact.pick(rows + within.choose(_T_MIN, axes))
+        p, d = boxes.lower.pick(planes.offsets), exact.pick(rows + planes.axes + _DIRECTION)
+        o = exact.pick(rows + planes.within.choose(_T_MIN, planes.axes))
         known, t = quotient(p, o, d, inverse_of(d))
-        pairs.status.store(timed_status(known | within), at)
-        pairs.low.store(within.choose(o, t), at)
+        pairs.status.store(timed_status(known | planes.within), at)
+        pairs.low.store(planes.within.choose(o, t), at)
 
 
-def _planes(b: Builder, boxes: Fields, pairs: Fields, at: Scalar) -> tuple[Lanes, Lanes, Lanes]:
-    """Return the places of eight planes, from the first lower corner on; their axes; where there is none."""
-    primitives, planes = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
-    offsets, axes, within = _plane_offsets(b, boxes, planes)
-    return primitives * 3 + offsets, axes, within
+class _Planes(NamedTuple):
+    """Planes of boxes, in vectors."""
+
+    offsets: Lanes  # from the first lower corner, or that of the box
+    axes: Lanes
+    within: Lanes  # there is none: the ray starts inside
 
 
-def _plane_offsets(b: Builder, boxes: Fields, planes: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Return how far planes of these numbers are from lower corners; their axes; which are none."""
+def _planes(b: Builder, boxes: Fields, pairs: Fields, at: Scalar) -> _Planes:
+    """Return eight planes, from the first lower corner on."""
+    primitives, numbers = (kind.load(at, LANES).to(I64) for kind in (pairs.item, pairs.status))
+    planes = _planes_of(b, boxes, numbers)
+    return planes._replace(offsets=primitives * 3 + planes.offsets)
+
+
+def _planes_of(b: Builder, boxes: Fields, planes: Lanes) -> _Planes:
+    """Return the planes of these numbers, from the lower corners of their boxes on."""
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
     apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), planes.count)
     above, within = planes >= _UPPER, planes >= _WITHIN
     axes = within.choose(0, above.choose(planes - _UPPER, planes))
-    return axes + above.choose(apart, 0), axes, within
+    return _Planes(axes + above.choose(apart, 0), axes, within)
 
 
 def plane_order(b: Builder, boxes: Fields, one: Lanes, other: Lanes, planes: Lanes) -> Lanes:
@@ -65,10 +75,10 @@ def plane_order(b: Builder, boxes: Fields, one: Lanes, other: Lanes, planes: Lan
     They enter both boxes by planes of the same number, or start inside of both (6).
     """
     planes = planes.to(I64)
-    offsets, _, within = _plane_offsets(b, boxes, planes)
-    p, q = (boxes.lower.pick(box.to(I64) * 3 + offsets) for box in (one, other))
-    earlier = (planes >= _UPPER).choose(p > q, p < q) & ~within
-    return earlier | ((p.equals(q) | within) & (one < other))
+    both = _planes_of(b, boxes, planes)
+    p, q = (boxes.lower.pick(box.to(I64) * 3 + both.offsets) for box in (one, other))
+    earlier = (planes >= _UPPER).choose(p > q, p < q) & ~both.within
+    return earlier | ((p.equals(q) | both.within) & (one < other))
 
 
 @inlined
@@ -94,7 +104,7 @@ def certain_order(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> int:
     axis = _entry_axis(boxes, exact, r, i)
     if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
         return UNKNOWN_ORDER
-    if exact[r, 3 + axis] < 0.0:
+    if exact[r, _DIRECTION + axis] < 0.0:
         return order_of(boxes.upper[j, axis], boxes.upper[i, axis])
     return order_of(boxes.lower[i, axis], boxes.lower[j, axis])
 
@@ -102,9 +112,9 @@ def certain_order(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> int:
 @device
 def _entry_axis(boxes: BoxRows, exact: Floats, r: int, i: int) -> int:
     """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
-    best, latest, others = -1, -np.inf, exact[r, 6]
+    best, latest, others = -1, -np.inf, exact[r, _T_MIN]
     for axis in range(3):
-        d = exact[r, 3 + axis]
+        d = exact[r, _DIRECTION + axis]
         if d != 0.0:
             plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
             t = (plane - exact[r, axis]) / d

@@ -166,7 +166,7 @@ def _first_contacts(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, num
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(prefetch_box, b, boxes))
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
-        known, t = contact((slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
+        known, t = contact(NearPlanes(slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
         pairs.status.store(timed_status(known), at)
         pairs.low.store(t, at)
 
@@ -193,11 +193,19 @@ def inverse_of(d: Lanes) -> Lanes:
     return zero.choose(np.inf, constant(d.b, F64, LANES, 1.0) / zero.choose(1.0, d))
 
 
-def contact(numbers: tuple[list[Lanes], ...], near: list[Lanes], t_min: Lanes) -> tuple[Lanes, Lanes]:
+class NearPlanes(NamedTuple):
+    """For each axis, the near planes of eight boxes, and the rays that cross them."""
+
+    p: list[Lanes]
+    o: list[Lanes]
+    d: list[Lanes]
+    inverse: list[Lanes]  # 1/d, +inf where d is 0
+
+
+def contact(planes: NearPlanes, near: list[Lanes], t_min: Lanes) -> tuple[Lanes, Lanes]:
     """Return (known, first contact rounded once) of rays that hit their boxes.
 
-    numbers: for each axis the near plane, the origin, the direction and 1 / direction; near: the time of that
-    plane, within three roundings.
+    near: the times of the planes, within three roundings.
     """
     b = t_min.b
     bound = greater(lower_bound(greater(greater(near[0], near[1]), near[2])), t_min)
@@ -207,7 +215,7 @@ def contact(numbers: tuple[list[Lanes], ...], near: list[Lanes], t_min: Lanes) -
     # rounding is monotone: the greatest rounded time is the greatest time, rounded; mostly one axis counts
     with while_any(b, left):
         counted, axis = left.lanes > 0, _lowest(left.lanes)
-        known, time = quotient(*(_picked(axis, each) for each in numbers))
+        known, time = quotient(*(_picked(axis, each) for each in planes))
         t.value = counted.choose(greater(time, t.lanes), t.lanes).value
         all_known.value = (all_known.lanes & (known | ~counted)).value
         left.value = (left.lanes & (left.lanes - 1)).value

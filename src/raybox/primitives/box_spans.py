@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 
@@ -11,7 +13,15 @@ from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
-from raybox.primitives.box_simd import AHEAD, LANES, contact, inverse_of, is_tame_divisor, prefetch_box
+from raybox.primitives.box_simd import (
+    AHEAD,
+    LANES,
+    NearPlanes,
+    contact,
+    inverse_of,
+    is_tame_divisor,
+    prefetch_box,
+)
 from raybox.primitives.ray import get_ray
 from raybox.validation import Floats, Ints
 
@@ -41,9 +51,9 @@ def _write_certain_spans(
         with b.if_then(b.icmp_signed("<", soon, number)):
             for box in _numbers(b, index, soon):
                 prefetch_box(b, boxes, box)
-        known, enter, leave = _spans(b, rays, boxes, _rows(b, ray_of, at), _rows(b, index, at))
-        for times, memory in zip((enter, leave), out, strict=True):
-            memory.store(known.choose(times, np.nan), at)
+        spans = _spans(b, rays, boxes, _rows(b, ray_of, at), _rows(b, index, at))
+        for times, memory in zip((spans.enter, spans.leave), out, strict=True):
+            memory.store(spans.known.choose(times, np.nan), at)
 
 
 def _numbers(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
@@ -57,10 +67,23 @@ def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
     return [b.mul(number, I64(3)) for number in _numbers(b, memory, at)]
 
 
-def _spans(
-    b: Builder, rays: Fields, boxes: Fields, ray_rows: list[Scalar], box_rows: list[Scalar]
-) -> tuple[Lanes, Lanes, Lanes]:
-    """Return whether both times are known, and where lines enter and leave boxes."""
+class _Spans(NamedTuple):
+    """Where lines enter and leave boxes, and whether both times are known."""
+
+    known: Lanes
+    enter: Lanes
+    leave: Lanes
+
+
+class _Side(NamedTuple):
+    """Planes by which lines enter boxes, and their times within three roundings."""
+
+    planes: NearPlanes
+    times: list[Lanes]
+
+
+def _spans(b: Builder, rays: Fields, boxes: Fields, ray_rows: list[Scalar], box_rows: list[Scalar]) -> _Spans:
+    """Return where lines enter and leave boxes."""
     origins, directions, lower, upper = (
         [memory.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
         for memory, rows in (
@@ -71,21 +94,19 @@ def _spans(
         )
     )
     known, endless = constant(b, I1, LANES, 1), constant(b, F64, LANES, -np.inf)
-    sides: tuple[list[list[Lanes]], list[list[Lanes]]] = ([], [])
+    enter, leave = (_Side(NearPlanes([], [], [], []), []) for _ in range(2))
     for o, d, low, up in zip(origins, directions, lower, upper, strict=True):
         inverse = inverse_of(d)
         backward = inverse < 0.0
         near, far = backward.choose(up, low), backward.choose(low, up)
         known = known & (is_tame_divisor(d) | d.equals(0.0))
         # to leave is to enter against the direction
-        for side, plane, sign in zip(sides, (near, far), (1.0, -1.0), strict=True):
+        for side, plane, sign in ((enter, near, 1.0), (leave, far, -1.0)):
             known = known & (((plane - o).magnitude() < np.inf) | plane.magnitude().equals(np.inf))
             t = (plane - o) * (inverse * sign)
-            side.append([plane, o, d * sign, inverse * sign, (t > -np.inf).choose(t, -np.inf)])
-    found = []
-    for side in sides:
-        *numbers, times = (list(column) for column in zip(*side, strict=True))
-        certain, t = contact(tuple(numbers), times, endless)
-        known = known & certain
-        found.append(t)
-    return known, found[0], found[1] * -1.0 + 0.0
+            for numbers, number in zip(side.planes, (plane, o, d * sign, inverse * sign), strict=True):
+                numbers.append(number)
+            side.times.append((t > -np.inf).choose(t, -np.inf))
+    certain, first = contact(*enter, endless)
+    also_certain, last = contact(*leave, endless)
+    return _Spans(known & certain & also_certain, first, last * -1.0 + 0.0)

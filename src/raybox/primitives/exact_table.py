@@ -101,7 +101,7 @@ def _cell_corners(rows: GridRows, i: int) -> Points:
 
 def _span_between(ray: Ray1, corners: Points) -> ExactSpan | None:
     found = definition.box_span(ray, *corners)
-    return found and ExactSpan(*found[:2])
+    return found and ExactSpan(found.enter, found.leave)
 
 
 # Planes.
@@ -125,7 +125,8 @@ def _vertices(rows: TriangleRows, i: int) -> Points:
 
 def _triangle_time(rows: TriangleRows, ray: Ray1, i: int) -> Ratio | None:
     a, b, c = _vertices(rows, i)
-    return definition.triangle_time(ray, a, b, c, rows.cull_back)
+    hit = definition.triangle_ratios(ray, a, b, c, rows.cull_back)
+    return hit and hit.time
 
 
 def _triangle_span(rows: TriangleRows, ray: Ray1, i: int) -> ExactSpan | None:
@@ -187,7 +188,8 @@ def _instance_time(rows: InstanceRows, ray: Ray1, i: int) -> Ratio | None:
     if isinstance(inner, BoxRows):
         return definition.box_time(local.ray, *local.points)
     a, b, c = local.points
-    return definition.triangle_time(local.ray, a, b, c, inner.cull_back)
+    hit = definition.triangle_ratios(local.ray, a, b, c, inner.cull_back)
+    return hit and hit.time
 
 
 def _instance_span(rows: InstanceRows, ray: Ray1, i: int) -> ExactSpan | None:
@@ -206,7 +208,7 @@ def instance_contact(rows: InstanceRows, ray: Ray1, i: int) -> FirstContact | No
         return crossing and FirstContact(crossing, _face_normal(rows, local, crossing.axis), NO_WEIGHTS)
     a, b, c = local.points
     hit = definition.triangle(local.ray, a, b, c, inner.cull_back)
-    return hit and FirstContact(hit[0], _world_triangle_normal(inner, rows, local), hit[1:])
+    return hit and FirstContact(hit.crossing, _world_triangle_normal(inner, rows, local), (hit.u, hit.v))
 
 
 def _face_normal(rows: InstanceRows, local: _Local, axis: int) -> Floats:
