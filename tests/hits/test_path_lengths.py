@@ -11,7 +11,8 @@ import raybox as rb
 from loops import loop
 from raybox.geometry import RayRows
 from raybox.hits.path_kernel import _write_usual_lengths, write_lengths
-from raybox.hits.path_lengths import path_length, path_lengths
+from raybox.hits.path_length import path_length
+from raybox.hits.path_lengths import path_lengths
 
 # Exponents: moderate, any, denormal, at both ends of float64, and around the limits of the scaling
 EXPONENTS = [(-3, 3), (-1074, 1023), (-1074, -1000), (1000, 1023), (-402, -398), (498, 502), (-600, 600)]

@@ -11,7 +11,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Ids, Rays
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
 from raybox.hits.image import Picture, of_depth, of_index, of_normals
-from raybox.hits.path_lengths import MODERATE, NORMAL
+from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 

@@ -11,12 +11,12 @@ from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, gre
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.exact.error_free_simd import halves
 from raybox.geometry import RayRows
-from raybox.hits import path_lengths
-from raybox.hits.path_lengths import HIGH, LOW, MODERATE, NEAR_OVERFLOW, NORMAL
+from raybox.hits import path_length as scalar
+from raybox.hits.path_length import HIGH, LOW, MODERATE, NEAR_OVERFLOW, NORMAL
 from raybox.validation import Floats, Ints
 
 LANES = 8
-path_length = inlined(path_lengths.path_length)
+path_length = inlined(scalar.path_length)
 
 
 @entry

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.exact.definition import Ray1
 from raybox.geometry import Boxes
 
 Vector = tuple[float, ...]
@@ -87,3 +88,13 @@ def parallel(name: str, p: float, low: float, high: float) -> str:
     """Return the step of a ray parallel to the two planes of an axis."""
     is_inside = "is" if low <= p <= high else "is not"
     return f"{name}: parallel, and {number(p)} {is_inside} between {number(low)} and {number(high)}"
+
+
+def nothing_in(ray: Ray1) -> str:
+    """Return why a ray contains no point; empty if it does.
+
+    A ray without a point may contain NaN: nothing else is computed for it.
+    """
+    if not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf):
+        return f"the ray holds no point: no t lies in {number(ray.t_min)} to {number(ray.t_max)}"
+    return ""

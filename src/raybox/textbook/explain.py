@@ -8,7 +8,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition, paths
 from raybox.exact.definition import Crossing, Ray1
-from raybox.textbook._checks import AXES, Vector, no_point, number, numbers
+from raybox.textbook._checks import AXES, Vector, no_point, nothing_in, number, numbers
 from raybox.textbook._text import WIDTH, Cell, columns, table
 from raybox.textbook._verdicts import Case, Verdict, clip_line, given_length, verdicts
 
@@ -242,16 +242,6 @@ def one_ray(ray: "Rays", dimension: int) -> Ray1:
         )
     t_min, t_max = (float(t.reshape(-1)[0]) for t in (ray.t_min, ray.t_max))
     return Ray1(tuple(origins[0]), tuple(directions[0]), t_min, t_max)
-
-
-def nothing_in(ray: Ray1) -> str:
-    """Return why a ray contains no point; empty if it does.
-
-    A ray without a point may contain NaN: nothing else is computed for it.
-    """
-    if not (ray.t_min <= ray.t_max and ray.t_min < inf and ray.t_max > -inf):
-        return f"the ray holds no point: no t lies in {number(ray.t_min)} to {number(ray.t_max)}"
-    return ""
 
 
 def _nothing_in_box(lower: Vector, upper: Vector) -> str:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from raybox.compiler.float_environment import in_default_environment
 from raybox.exact import paths
 from raybox.exact.definition import Ray1
-from raybox.textbook._checks import AXES, number
+from raybox.textbook._checks import AXES, nothing_in, number
 from raybox.textbook._text import WIDTH, Cell, table, write
-from raybox.textbook.explain import nothing_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
