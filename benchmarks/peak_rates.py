@@ -10,17 +10,17 @@ have separate units for minima and comparisons, so that the first rate does not 
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numba
 import numpy as np
 from numba import types
 
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I64, constant, multiply_add, splat
-from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.simd import F32, I64, Builder, Scalar, constant, multiply_add, splat
+from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.traversal.node_test import clip
 from raybox.traversal.slab_coefficients import coefficients_of
+from raybox.validation import Floats32
 
 LANES = 16
 CHAINS = 12
@@ -28,7 +28,7 @@ SETS = 8  # of sixteen boxes
 
 
 @vector_code(types.float32)
-def _chains(b: Any, steps: Any, seed: Any) -> Any:
+def _chains(b: Builder, steps: Scalar, seed: Scalar) -> Scalar:
     """Return the sum of all lanes after some steps, so that no chain is optimized away."""
     added = splat(b, seed, LANES)
     starts = [added]  # all different, or LLVM would merge the chains
@@ -45,18 +45,18 @@ def _chains(b: Any, steps: Any, seed: Any) -> Any:
     return result
 
 
-def make() -> Callable[[int], Any]:
+def make() -> Callable[[int], float]:
     """Return the compiled loop of fused operations; it is called with a number of steps."""
 
     @numba.njit(nogil=True)
-    def run(steps: Any, seed: Any) -> Any:
+    def run(steps: int, seed: np.float32) -> float:
         return _chains(steps, seed)
 
     run(1, np.float32(0.5))
     return lambda steps: run(steps, np.float32(0.5))
 
 
-def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float:
+def fused_per_second(run: Callable[[int], float], steps: int = 4_000_000) -> float:
     """Return fused operations on sixteen lanes a second, on one thread."""
     started = time.perf_counter()
     run(steps)
@@ -64,7 +64,7 @@ def fused_per_second(run: Callable[[int], Any], steps: int = 4_000_000) -> float
 
 
 @vector_code(types.int64)
-def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
+def _slabs(b: Builder, planes: Memory, ray: Memory, steps: Scalar) -> Scalar:
     """Return the number of hits of a ray with one set of boxes after the other."""
     lines = coefficients_of([ray.splat(k, LANES) for k in range(12)])
     count = Register(b, I64(0))
@@ -77,14 +77,14 @@ def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
     return count.value
 
 
-def make_slabs() -> Callable[[int], Any]:
+def make_slabs() -> Callable[[int], float]:
     """Return the compiled loop of slab tests; it is called with a number of steps.
 
     A step is sixteen tests.
     """
 
     @numba.njit(nogil=True)
-    def run(planes: Any, ray: Any, steps: Any) -> Any:
+    def run(planes: Floats32, ray: Floats32, steps: int) -> float:
         return _slabs(planes, ray, steps)
 
     # Near and far planes of boxes along the ray; every other box is far from it.

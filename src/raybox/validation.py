@@ -6,12 +6,12 @@ referenced.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import hypot, inf
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from raybox.errors import InvalidInput
 
@@ -20,6 +20,23 @@ Floats32: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 Ints32: TypeAlias = NDArray[np.int32]
 Bools: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = NDArray[np.generic]
+"""An array of any dtype."""
+Dtype: TypeAlias = np.dtype[np.generic]
+
+
+class SupportsDLPack(Protocol):
+    """An array of another library, in this computer's memory."""
+
+    def __dlpack__(self, *, stream: None = None) -> object: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+ArrayInput: TypeAlias = ArrayLike | SupportsDLPack
+"""What users pass as an array: anything that `numpy.asarray` or DLPack accepts."""
+MaskInput: TypeAlias = ArrayInput | Sequence[ArrayInput | None] | None
+"""Which primitives rays may hit: a mask, or a list of one or None for each geometry; None for all."""
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _MAX_EXACT = 2.0**53  # below it, every integer is a float64; above, NumPy may round lists that mix types
@@ -46,7 +63,7 @@ _KINDS = {
 } | dict.fromkeys("SUT", "text")
 
 
-def floats(value: Any, name: str) -> Floats:
+def floats(value: ArrayInput, name: str) -> Floats:
     """Return a C-ordered float64 array that shares no memory with ``value``.
 
     Raises
@@ -54,8 +71,8 @@ def floats(value: Any, name: str) -> Floats:
     InvalidInput
         If ``value`` is not a full array of real numbers, or one of them is not exact in float64.
     """
-    kind = type(value)
-    if kind is float or (kind is np.ndarray and value.dtype is _FLOAT64):
+    kind: type = type(value)
+    if kind is float or (kind is np.ndarray and value.dtype is _FLOAT64):  # type: ignore[union-attr]  # an array
         return np.array(value, order="C")
     found = array(value, name)
     is_new = found.dtype is _FLOAT64 and (kind is list or kind is tuple)
@@ -69,13 +86,13 @@ def floats(value: Any, name: str) -> Floats:
     return found
 
 
-def array(value: Any, name: str) -> NDArray[Any]:
+def array(value: ArrayInput, name: str) -> NDArray[Any]:
     """Return input as an array of any dtype, without a copy where possible."""
     try:
         if isinstance(value, (list, tuple)):
             return np.asarray(value)
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-            return np.from_dlpack(value)
+            return np.from_dlpack(value)  # type: ignore[arg-type]
         found = np.asarray(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -92,7 +109,7 @@ def array(value: Any, name: str) -> NDArray[Any]:
     return found
 
 
-def integers(value: Any, name: str) -> Ints:
+def integers(value: ArrayInput, name: str) -> Ints:
     """Return integers as a new C-ordered int64 array.
 
     An empty array may have any dtype.
@@ -110,7 +127,7 @@ def integers(value: Any, name: str) -> Ints:
     return np.array(found, dtype=np.int64, order="C")
 
 
-def points(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
+def points(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
     """Return `floats` of shape ``(..., D)`` with D among ``widths``.
 
     [] becomes (0, 3).
@@ -128,7 +145,7 @@ def points(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
     )
 
 
-def rows(value: Any, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
+def rows(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
     """Return `points` of shape ``(M, D)``; a single point is one row."""
     found = points(value, name, widths)
     if found.ndim == 1:
@@ -151,7 +168,7 @@ def halves(values: Floats) -> tuple[Floats, Floats]:
     return np.array(first, order="C"), np.array(second, order="C")
 
 
-def same_shape(found: Mapping[str, NDArray[Any]], way_out: str) -> None:
+def same_shape(found: Mapping[str, Array], way_out: str) -> None:
     """Raise `InvalidInput` unless all arrays have one shape."""
     if len({values.shape for values in found.values()}) > 1:
         shapes = ", ".join(f"{name} {values.shape}" for name, values in found.items())
@@ -174,7 +191,7 @@ def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
 
 
 def refuse_rows(
-    bad: Bools | np.bool_, rule: str, shown: Mapping[str, NDArray[Any]], noun: str, way_out: str
+    bad: Bools | np.bool_, rule: str, shown: Mapping[str, Array], noun: str, way_out: str
 ) -> NoReturn:
     """Raise `InvalidInput` with rule, count, first bad row and way out.
 
@@ -195,7 +212,7 @@ def refuse_rows(
     )
 
 
-def freeze(*arrays: NDArray[Any]) -> None:
+def freeze(*arrays: Array) -> None:
     """Set arrays read-only."""
     for values in arrays:
         values.setflags(write=False)
@@ -224,7 +241,7 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
     return cast
 
 
-def mask(where: Any, size: int, shape: tuple[int, ...] | None = None) -> Bools:
+def mask(where: MaskInput, size: int, shape: tuple[int, ...] | None = None) -> Bools:
     """Return a frozen mask over a scene's rows.
 
     An empty one, for all rows, if None. shape: that of a grid, which the mask may have too.
@@ -243,7 +260,7 @@ def mask(where: Any, size: int, shape: tuple[int, ...] | None = None) -> Bools:
     return made
 
 
-def _refuse_rounded(value: Any, found: Floats, name: str) -> None:
+def _refuse_rounded(value: ArrayInput, found: Floats, name: str) -> None:
     """Raise `InvalidInput` for a list in which NumPy rounded integers beside floats."""
     suspects = np.argwhere((np.abs(found) >= _MAX_EXACT) & (found < inf) & (found > -inf))
     if not len(suspects):
@@ -258,7 +275,7 @@ def _refuse_rounded(value: Any, found: Floats, name: str) -> None:
     _refuse_lossy(lossy, exact, name)
 
 
-def _refuse_lossy(lossy: Bools, found: NDArray[Any], name: str) -> None:
+def _refuse_lossy(lossy: Bools, found: Array, name: str) -> None:
     if lossy.any():
         refuse_rows(
             lossy,
@@ -269,7 +286,7 @@ def _refuse_lossy(lossy: Bools, found: NDArray[Any], name: str) -> None:
         )
 
 
-def _article(value: Any) -> str:
+def _article(value: ArrayInput) -> str:
     noun = type(value).__name__
     return f"{'an' if noun[0] in 'aeiouAEIOU' else 'a'} {noun}"
 

@@ -98,12 +98,12 @@ def test_sound_trees_break_no_rule():
     for boxes in (rb.Boxes(lower, lower + 0.1), rb.Boxes(np.empty((0, 3)), np.empty((0, 3))), BOXES[:1]):
         for quality in ("fast", "balanced", "best"):
             scene = rb.Scene(boxes, quality=quality)
-            assert broken_rule(state_of(scene)[0].tree, len(boxes)) == ""
+            assert broken_rule(state_of(scene).part.tree, len(boxes)) == ""
             scene.update(rb.Boxes(boxes.lower[::-1] * [1, 3, 1], boxes.lower[::-1] * [1, 3, 1] + 0.2))
-            assert broken_rule(state_of(scene)[0].tree, len(boxes)) == ""
+            assert broken_rule(state_of(scene).part.tree, len(boxes)) == ""
     infinite = rb.Boxes([[-np.inf] * 3, [np.inf] * 3, [0] * 3], [[np.inf] * 3, [np.inf] * 3, [1e300] * 3])
-    assert broken_rule(state_of(rb.Scene(infinite))[0].tree, 3) == ""
-    tree = state_of(rb.Scene(BOXES))[0].tree
+    assert broken_rule(state_of(rb.Scene(infinite)).part.tree, 3) == ""
+    tree = state_of(rb.Scene(BOXES)).part.tree
     nodes = tree.nodes.copy()
     nodes[0, CHILD + np.argmax(nodes[0, CHILD:] != EMPTY)] = EMPTY
     assert "exactly one" in broken_rule(tree._replace(nodes=nodes), len(BOXES))

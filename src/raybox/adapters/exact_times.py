@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from raybox.exact import definition
-from raybox.geometry import Rays
+from raybox.geometry import Rays, TriangleRows
 from raybox.geometry.mesh import restored
 from raybox.geometry.ray_input import INF
 from raybox.hits import AllHits
@@ -33,7 +33,7 @@ def repeats(hits: AllHits, rays: Rays, scene: Scene, where: Bools | None = None)
         repeated &= where
     (second,) = np.nonzero(repeated)
     if second.size:
-        rows, tied = state_of(scene)[0].rows, np.empty(second.size, np.bool_)
+        rows, tied = state_of(scene).part.rows, np.empty(second.size, np.bool_)
         write_ties(rays.rows(), rows, hits.ray[second], hits.index[second - 1], hits.index[second], tied)
         repeated[second] = tied
     return repeated
@@ -62,7 +62,9 @@ def weight_sides(rays: Rays, scene: Scene, index: Ints, which: Ints, weight: Flo
 
     Ray k hits triangle index[k]; which[k]: 0 for the weight of its second corner, 1 for the third's.
     """
-    rows, corners = rays.rows(), state_of(scene)[0].rows.corners[index].tolist()
+    triangles = state_of(scene).part.rows
+    assert isinstance(triangles, TriangleRows)
+    rows, corners = rays.rows(), triangles.corners[index].tolist()
     found = np.zeros(len(index), np.int64)
     for k, (number, value) in enumerate(zip(which.tolist(), weight.tolist(), strict=True)):
         a, b, c = corners[k]

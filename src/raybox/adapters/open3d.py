@@ -3,10 +3,10 @@
 Open3D itself is not imported: a tensor has ``numpy()``, and its type has ``from_numpy``.
 """
 
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlias, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from raybox import validation
 from raybox.adapters import exact_times
@@ -16,7 +16,19 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays, join_meshes
 from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
-from raybox.validation import Floats, Ints
+from raybox.validation import Array, ArrayInput, Floats, Ints
+
+
+class _Tensor(Protocol):
+    """A tensor of Open3D, in the memory of the CPU."""
+
+    def numpy(self) -> Array: ...
+
+    @staticmethod
+    def from_numpy(array: Array, /) -> "_Tensor": ...
+
+
+TensorInput: TypeAlias = ArrayInput | _Tensor
 
 INVALID_ID = 0xFFFFFFFF
 
@@ -39,16 +51,16 @@ class _Built(NamedTuple):
 class _HitNumbers(NamedTuple):
     """Exact numbers of hits, rounded once to the dtype of results."""
 
-    t: NDArray[Any]
-    uv: NDArray[Any]
+    t: NDArray[np.float32 | np.float64]
+    uv: NDArray[np.float32 | np.float64]
 
 
 class _CheckedRays(NamedTuple):
     """The rays of a call, the dtype of its results, and the type of its tensors; None for NumPy arrays."""
 
     rays: Rays
-    dtype: type[np.floating[Any]]
-    tensor: Any
+    dtype: type[np.float32 | np.float64]
+    tensor: type[_Tensor] | None
 
     def rounded(self, scene: Scene, hits: Hits | AllHits, ray: Ints) -> _HitNumbers:
         """Return t and uv of hits, which are of rays `ray`, in the dtype of results."""
@@ -66,7 +78,7 @@ class _CheckedRays(NamedTuple):
         to_float32 = exact_times.to_float32
         return _HitNumbers(to_float32(hits.t, of_times), to_float32(hits.uv, of_weights))
 
-    def result(self, values: NDArray[Any], dtype: Any = None) -> Any:
+    def result(self, values: Array, dtype: DTypeLike | None = None) -> Any:
         """Return values in the type of the call's rays."""
         own = np.array(values, dtype=self.dtype if dtype is None else dtype, order="C")
         return own if self.tensor is None else self.tensor.from_numpy(own)
@@ -114,7 +126,7 @@ class RaycastingScene:
     INVALID_ID: ClassVar[int] = INVALID_ID
     """The id of a miss."""
 
-    def __init__(self, nthreads: int = 0, device: Any = None) -> None:
+    def __init__(self, nthreads: int = 0, device: object = None) -> None:
         if device is not None and not str(device).upper().startswith("CPU"):
             raise InvalidInput(f"device must be a CPU; got {device!s}. Leave it out.")
         self._build_workers = _workers(nthreads)
@@ -123,7 +135,11 @@ class RaycastingScene:
         self._built: _Built | None = None
 
     def add_triangles(
-        self, vertex_positions: Any = None, triangle_indices: Any = None, *, mesh: Any = None
+        self,
+        vertex_positions: TensorInput | None = None,
+        triangle_indices: TensorInput | None = None,
+        *,
+        mesh: object = None,
     ) -> int:
         """Add a triangle mesh, and return its geometry id.
 
@@ -151,7 +167,7 @@ class RaycastingScene:
             self._meshes.append(made)
             return len(self._meshes) - 1
 
-    def cast_rays(self, rays: Any, nthreads: int = 0) -> dict[str, Any]:
+    def cast_rays(self, rays: TensorInput, nthreads: int = 0) -> dict[str, Any]:
         """Return the first hit of each ray.
 
         Parameters
@@ -181,7 +197,9 @@ class RaycastingScene:
             "primitive_normals": call.result(np.where(missed, 0.0, hits.normals)),
         }
 
-    def test_occlusions(self, rays: Any, tnear: float = 0.0, tfar: float = np.inf, nthreads: int = 0) -> Any:
+    def test_occlusions(
+        self, rays: TensorInput, tnear: float = 0.0, tfar: float = np.inf, nthreads: int = 0
+    ) -> Any:
         """Return whether each ray hits anything from tnear to tfar, both included: bool, shape (...).
 
         Parameters
@@ -196,7 +214,7 @@ class RaycastingScene:
         found = self._current().scene.occluded(ranged, workers=_workers(nthreads))
         return call.result(found, np.bool_)
 
-    def count_intersections(self, rays: Any, nthreads: int = 0) -> Any:
+    def count_intersections(self, rays: TensorInput, nthreads: int = 0) -> Any:
         """Return how many triangles each ray hits: int32, shape (...).
 
         Both triangles count where a ray hits their shared edge.
@@ -204,7 +222,7 @@ class RaycastingScene:
         call = _checked_rays(rays)
         return call.result(self._current().scene.count(call.rays, workers=_workers(nthreads)), np.int32)
 
-    def list_intersections(self, rays: Any, nthreads: int = 0) -> dict[str, Any]:
+    def list_intersections(self, rays: TensorInput, nthreads: int = 0) -> dict[str, Any]:
         """Return all hits of all rays, sorted by ray, then by t and by triangle.
 
         Returns
@@ -226,7 +244,7 @@ class RaycastingScene:
             "primitive_uvs": call.result(exact.uv),
         }
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name in _OUTSIDE:
             raise AttributeError(f"RaycastingScene of raybox has no {name}: {_OUTSIDE[name]}.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -250,7 +268,7 @@ def _ids(index: Ints, starts: Ints) -> tuple[Ints, Ints]:
     return np.where(missed, INVALID_ID, geometry), np.where(missed, INVALID_ID, index - first)
 
 
-def _checked_rays(rays: Any) -> _CheckedRays:
+def _checked_rays(rays: TensorInput) -> _CheckedRays:
     """Return checked rays."""
     values = validation.array(_array(rays), "rays")
     if values.ndim < 2 or values.shape[-1] != 6:
@@ -259,16 +277,18 @@ def _checked_rays(rays: Any) -> _CheckedRays:
             f"{values.shape}. A single ray is rays[None]."
         )
     made = Rays(values[..., :3], values[..., 3:])
-    tensor = type(rays) if hasattr(type(rays), "from_numpy") else None
+    tensor = cast(type[_Tensor], type(rays)) if hasattr(type(rays), "from_numpy") else None
     return _CheckedRays(made, np.float32 if values.dtype == np.float32 else np.float64, tensor)
 
 
-def _array(values: Any) -> Any:
+def _array(values: TensorInput) -> ArrayInput:
     """Return a tensor as an array; anything else unchanged."""
-    return values.numpy() if callable(getattr(values, "numpy", None)) else values
+    if callable(read := getattr(values, "numpy", None)):
+        return cast(Array, read())
+    return cast(ArrayInput, values)
 
 
-def _arrays_of(mesh: Any) -> tuple[Any, Any]:
+def _arrays_of(mesh: object) -> tuple[TensorInput, TensorInput]:
     """Return vertices and triangles of a mesh of Open3D."""
     if hasattr(mesh, "vertex") and hasattr(mesh, "triangle"):
         return mesh.vertex["positions"], mesh.triangle["indices"]

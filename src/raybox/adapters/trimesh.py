@@ -3,8 +3,9 @@
 Only `install` imports trimesh: a mesh needs vertices, faces, and optionally a hash that changes with them.
 """
 
+from collections.abc import Callable, Hashable
 from importlib import import_module
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, Protocol, Self, final
 
 import numpy as np
 
@@ -16,13 +17,23 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays
 from raybox.scene.scene import Scene
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Array, ArrayInput, Bools, Floats, Ints
+
+
+class _Trimesh(Protocol):
+    """A mesh of trimesh, as far as it is read."""
+
+    @property
+    def vertices(self) -> ArrayInput: ...
+
+    @property
+    def faces(self) -> ArrayInput: ...
 
 
 class _KeyedScene(NamedTuple):
     """A scene, and the key of the mesh that it was built from."""
 
-    key: Any
+    key: Hashable
     scene: Scene
 
 
@@ -71,7 +82,7 @@ class RayMeshIntersector:
     [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]
     """
 
-    def __init__(self, mesh: Any, scale_to_box: bool = True, *, workers: int = -1) -> None:
+    def __init__(self, mesh: _Trimesh, scale_to_box: bool = True, *, workers: int = -1) -> None:
         self.mesh = mesh
         self.workers = workers
         self._scale_to_box = scale_to_box
@@ -88,7 +99,7 @@ class RayMeshIntersector:
                 self._scene = _KeyedScene(key, Scene(mesh, workers=self.workers))
             return self._scene.scene
 
-    def intersects_any(self, ray_origins: Any, ray_directions: Any, **_: Any) -> Bools:
+    def intersects_any(self, ray_origins: ArrayInput, ray_directions: ArrayInput, **_: object) -> Bools:
         """Return whether each ray hits the mesh.
 
         Parameters
@@ -102,7 +113,7 @@ class RayMeshIntersector:
         """
         return self.scene.occluded(_rays(ray_origins, ray_directions), workers=self.workers)
 
-    def intersects_first(self, ray_origins: Any, ray_directions: Any, **_: Any) -> Ints:
+    def intersects_first(self, ray_origins: ArrayInput, ray_directions: ArrayInput, **_: object) -> Ints:
         """Return the first triangle that each ray hits, -1 for a miss.
 
         Parameters
@@ -119,12 +130,12 @@ class RayMeshIntersector:
 
     def intersects_id(
         self,
-        ray_origins: Any,
-        ray_directions: Any,
+        ray_origins: ArrayInput,
+        ray_directions: ArrayInput,
         multiple_hits: bool = True,
         max_hits: int | None = None,
         return_locations: bool = False,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Array, ...]:
         """Return the triangles that rays hit.
 
         Parameters
@@ -151,8 +162,8 @@ class RayMeshIntersector:
 
     def intersects_location(
         self,
-        ray_origins: Any,
-        ray_directions: Any,
+        ray_origins: ArrayInput,
+        ray_directions: ArrayInput,
         multiple_hits: bool = True,
         max_hits: int | None = None,
     ) -> tuple[Floats, Ints, Ints]:
@@ -161,7 +172,7 @@ class RayMeshIntersector:
         found = self._hit_points(_rays(ray_origins, ray_directions), most)
         return found.point, found.ray, found.triangle
 
-    def contains_points(self, points: Any) -> Bools:
+    def contains_points(self, points: ArrayInput) -> Bools:
         """Return which points the mesh contains; points on its surface count as inside.
 
         Exact for a watertight mesh. For any other, trimesh's own rule: a point is inside if a line through it
@@ -196,7 +207,7 @@ class RayMeshIntersector:
             index, ray, t = index[first], ray[first], t[first]
         return _points_at(rays, index, ray, t)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"mesh": self.mesh, "scale_to_box": self._scale_to_box, "workers": self.workers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -205,7 +216,7 @@ class RayMeshIntersector:
     def __copy__(self) -> Self:
         return type(self)(self.mesh, self._scale_to_box, workers=self.workers)
 
-    def __deepcopy__(self, _memo: Any) -> Self:
+    def __deepcopy__(self, _memo: object) -> Self:
         return self.__copy__()  # of the same mesh, as trimesh's own
 
 
@@ -216,19 +227,19 @@ class RayTriangleIntersector(RayMeshIntersector):
 
     def intersects_id(  # type: ignore[override]  # as in trimesh, whose two classes differ
         self,
-        ray_origins: Any,
-        ray_directions: Any,
+        ray_origins: ArrayInput,
+        ray_directions: ArrayInput,
         return_locations: bool = False,
         multiple_hits: bool = True,
         max_hits: int | None = None,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Array, ...]:
         """Return the triangles that rays hit: as `RayMeshIntersector.intersects_id`."""
         how = {"max_hits": max_hits, "return_locations": return_locations}
         return super().intersects_id(ray_origins, ray_directions, multiple_hits, **how)  # type: ignore[arg-type]
 
 
 # trimesh's own classes, by module, while raybox's are in their place.
-_replaced: dict[str, Any] = {}
+_replaced: dict[str, type] = {}
 _REPLACEMENTS = {"ray_triangle": RayTriangleIntersector, "ray_pyembree": RayMeshIntersector}
 
 
@@ -268,13 +279,13 @@ def uninstall() -> None:
     _replaced.clear()
 
 
-def _key_of(mesh: Any) -> Any:
+def _key_of(mesh: object) -> Hashable:
     """Return the mesh's hash, which changes with it; None without one."""
-    own: Any = type(mesh).__hash__
+    own: Callable[[object], int] | None = type(mesh).__hash__
     return None if own is None or own is object.__hash__ else own(mesh)
 
 
-def _rays(origins: Any, directions: Any) -> Rays:
+def _rays(origins: ArrayInput, directions: ArrayInput) -> Rays:
     """Return rays from trimesh's arrays."""
     o, d = _points(origins, "ray_origins"), _points(directions, "ray_directions")
     if o.shape != d.shape:
@@ -285,7 +296,7 @@ def _rays(origins: Any, directions: Any) -> Rays:
     return Rays(o, d)
 
 
-def _points(given: Any, name: str) -> Floats:
+def _points(given: ArrayInput, name: str) -> Floats:
     """Return rows of three numbers, (n, 3) float64; (0, 3) for anything empty."""
     found = validation.floats(given, name)
     if found.size == 0:

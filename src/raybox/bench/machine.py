@@ -5,7 +5,7 @@ import os
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from raybox.bench import peers
 from raybox.threads.pool import cores
@@ -17,7 +17,20 @@ WARNING = (
 _ALSO = ("numpy", "numba", "llvmlite")
 
 
-def describe() -> dict[str, Any]:
+class Machine(TypedDict):
+    """What the times of a measurement depend on."""
+
+    date: str
+    cpu: str
+    cores: int
+    usable_cores: int
+    memory_gb: float | None
+    system: str
+    python: str
+    versions: dict[str, str]
+
+
+def describe() -> Machine:
     """Return date, CPU, cores, memory, system, and versions of Python and packages."""
     versions = {peer.distribution: peers.version(peer) for peer in peers.table().values()}
     versions |= {name: metadata.version(name) for name in _ALSO}
@@ -68,7 +81,7 @@ def peak_gb() -> float | None:
     return round(peak * (1 if platform.system() == "Darwin" else 1024) / 1e9, 3)
 
 
-def in_words(machine: dict[str, Any]) -> str:
+def in_words(machine: Machine) -> str:
     """Return the description as two lines of text."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (

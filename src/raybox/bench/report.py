@@ -64,7 +64,7 @@ def pivot(found: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """
     reference = found[0].name if found else ""
     names = list(dict.fromkeys(row.name for row in found if row.name != reference))
-    lines: dict[tuple[Any, ...], list[str]] = {}
+    lines: dict[tuple[object, ...], list[str]] = {}
     for row in found:
         about = (row.boxes, row.size, row.threads, row.rays, row.query)
         if row.name == reference:

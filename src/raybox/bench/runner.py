@@ -119,7 +119,7 @@ def _time(
 ) -> list[dict[str, Any]]:
     """Return a record for each contestant: one query, one kind of rays, alternated."""
     kind, query = about
-    calls: dict[str, Callable[[], Any]] = {}
+    calls: dict[str, Callable[[], object]] = {}
     spread = cache(rays.spread)
     records: list[dict[str, Any]] = []
     for peer, engine in contestants:

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from statistics import median
-from typing import Any
+from typing import TypeVar
 
-Calls = Mapping[str, Callable[[], Any]]
+T = TypeVar("T")
+Calls = Mapping[str, Callable[[], object]]
 _MOST = 5  # times as many rounds, if they are short
 
 
@@ -52,7 +53,7 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def once(call: Callable[[], Any]) -> tuple[Any, float]:
+def once(call: Callable[[], T]) -> tuple[T, float]:
     """Return a call's result and its seconds."""
     started = time.perf_counter()
     return call(), time.perf_counter() - started

@@ -1,11 +1,12 @@
 """``raybox cast``: casts a file of rays into a scene, and writes the results to a file."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh
     from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
+    from raybox.validation import Array
 
 _ARRAYS = "values", "weights"
 _COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
@@ -29,16 +31,18 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 
     name = "query"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name; fail if there is no such query."""
         return self._choice().convert(value, param, ctx)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         """Return the names that begin so."""
         return self._choice().shell_complete(ctx, param, incomplete)
 
     @staticmethod
-    def _choice() -> Any:
+    def _choice() -> "click.Choice[str]":
         from raybox.queries.table import file_queries
 
         return click.Choice(file_queries())
@@ -208,7 +212,7 @@ def _cast(
         raise
 
 
-def _check_cluster(rays: Sequence[str], carry: str | None, given: dict[str, Any]) -> None:
+def _check_cluster(rays: Sequence[str], carry: str | None, given: Mapping[str, object]) -> None:
     """Raise for what casts on one machine can do, and those on a cluster cannot."""
     if any(value is not None for value in given.values()):
         raise click.UsageError("A cluster takes no --values, --weights or --per. Cast on one machine.")
@@ -218,7 +222,7 @@ def _check_cluster(rays: Sequence[str], carry: str | None, given: dict[str, Any]
         raise click.UsageError("A cluster takes no --carry. Join OUT to RAYS by the column ray, its row.")
 
 
-def _load_array(path: str | None) -> Any:
+def _load_array(path: str | None) -> "Array | None":
     """Return the array of a file, mapped; None without a file."""
     if path is None:
         return None

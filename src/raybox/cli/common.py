@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import click
 
@@ -16,6 +16,8 @@ from raybox.cli.interrupts import interruptible
 from raybox.cli.messages import in_command_words
 from raybox.cli.notices import VERBOSE, verbosity
 from raybox.errors import RayboxError, printable
+
+Cell: TypeAlias = str | float | None
 
 Vector = tuple[float, ...]
 _UNPRINTABLE = re.compile("[^ -~]")  # or beyond ASCII
@@ -49,7 +51,7 @@ class InputError(click.ClickException):
 
     exit_code = 2
 
-    def show(self, file: Any = None) -> None:
+    def show(self, file: IO[str] | None = None) -> None:
         """Print the line."""
         click.echo(f"raybox: {printable(self.message)}", err=True)
 
@@ -122,7 +124,7 @@ def _stop(ctx: click.Context) -> None:
     ctx.exit(130)
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """Return strict JSON on one line; NaN and infinity become null."""
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(_plain(value), allow_nan=False, ensure_ascii=not is_unicode)
@@ -133,7 +135,7 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -143,7 +145,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Return rows as aligned columns: numbers to the right, text, made printable, to the left."""
     texts = [
         [number(cell) if isinstance(cell, float) else printable(str(cell)) for cell in row] for row in rows

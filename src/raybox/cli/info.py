@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Facts = dict[str, Any]
+Facts = dict[str, object]
 KINDS = ("scene", "rays")
 
 
@@ -30,7 +30,9 @@ KINDS = ("scene", "rays")
 @scene_options
 @format_option
 @click.option("--json", "json_", is_flag=True, help="Print a JSON object on a line for each file.")
-def info(file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, **options: Any) -> None:
+def info(
+    file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, *, kind: str | None, json_: bool
+) -> None:
     r"""List what FILE holds: kind, number, bounds, sizes, names.
 
     Several files, or a pattern in quotes, are listed one after the other. One of them may be -, stdin.
@@ -44,9 +46,9 @@ def info(file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, **
     check_scene_options(boxes, grid)
     check_format(format_, *file)
     for number_before, path in enumerate(input_files(file, format_)):
-        facts = _of_grid(path) if grid else _of_contents(path, options["kind"], boxes)
+        facts = _of_grid(path) if grid else _of_contents(path, kind, boxes)
         facts = {"file": shown([path]), "bytes": Path(path).stat().st_size, **facts}
-        if options["json_"]:
+        if json_:
             click.echo(as_json(facts))
         else:
             click.echo(("\n" if number_before else "") + _as_table(facts))
@@ -166,7 +168,7 @@ def _spread(name: str, values: "Floats") -> Facts:
     return dict(zip((f"smallest_{name}", f"median_{name}", f"largest_{name}"), quantiles, strict=True))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{printable(name)} {count:,}" for name, count in value.items())
     if isinstance(value, list):

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, cast
+from typing import cast
 
 
 @contextmanager
@@ -54,7 +54,7 @@ class _Interrupt:
         self.raised = True
         raise KeyboardInterrupt
 
-    def unraisable(self, what: Any) -> None:
+    def unraisable(self, what: "sys.UnraisableHookArgs") -> None:
         """Send it again if a callback lost it, as Numba's do while it loads code."""
         if issubclass(what.exc_type, KeyboardInterrupt):
             _send_again()

@@ -1,8 +1,8 @@
 """What a command prints on stderr beside errors: nothing with ``-q``, more with ``-v``."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,7 +13,7 @@ QUIET, USUAL, VERBOSE = -1, 0, 1
 _KEY = "raybox.verbosity"
 
 
-def _set(level: int) -> Any:
+def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
     def store(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         if not value:
             return

@@ -1,12 +1,12 @@
 """Commands of one ray: ``raybox pick`` lists its hits, ``raybox explain`` prints each step."""
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 import click
+from click.decorators import FC
 
-from raybox.cli.common import Vector, as_json, finite_vector, number, table, vector
+from raybox.cli.common import Cell, Vector, as_json, finite_vector, number, table, vector
 from raybox.cli.inputs import check_format, format_option, input_files, shown
 from raybox.cli.notices import announce_compiling
 from raybox.cli.scenes import load_scene, scene_options
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Grid, Mesh, Rays
     from raybox.hits import AllHits
 
+Value: TypeAlias = Cell | list[int] | list[float]
 
-def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
+
+def ray_options(command: FC) -> FC:
     """Return the command with the options that describe one ray."""
     options = [
         click.option("--origin", type=finite_vector, metavar="X,Y,Z", help="Where the ray starts."),
@@ -36,6 +38,17 @@ def ray_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+class RayOptions(TypedDict):
+    """The values of `ray_options`."""
+
+    origin: Vector | None
+    direction: Vector | None
+    start: Vector | None
+    end: Vector | None
+    t_min: float | None
+    t_max: float | None
 
 
 def ray_of(
@@ -94,7 +107,7 @@ def pick(
     format_: str | None,
     exit_status: bool,
     json_: bool,
-    **options: Any,
+    **options: Unpack[RayOptions],
 ) -> None:
     r"""List everything that one ray hits in SCENE, in order along the ray.
 
@@ -128,17 +141,18 @@ def pick(
         click.get_current_context().exit(1)
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Value) -> Cell:
     return ",".join(map(number, value)) if isinstance(value, list) else value
 
 
-def _hits(ray: "Rays", geometry: "Boxes | Grid | Mesh", ids: list[str] | None) -> list[dict[str, Any]]:
+def _hits(ray: "Rays", geometry: "Boxes | Grid | Mesh", ids: list[str] | None) -> list[dict[str, Value]]:
     """Return a row for each hit, in order along the ray."""
     found = _all_hits(ray, geometry)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Value]] = []
     for index, t in zip(found.index.tolist(), found.t.tolist(), strict=True):
-        row = {"index": index, **_names(geometry, ids, index), "t": t, "point": ray.at(t).tolist()}
-        rows.append(row | _face(ray, geometry, index))
+        row: dict[str, Value] = {"index": index, **_names(geometry, ids, index)}
+        row |= {"t": t, "point": ray.at(t).tolist()}
+        rows.append({**row, **_face(ray, geometry, index)})
     return rows
 
 
@@ -155,7 +169,7 @@ def _all_hits(ray: "Rays", geometry: "Boxes | Grid | Mesh") -> "AllHits":
     return Scene(geometry, workers=1).all(ray, workers=1)
 
 
-def _names(geometry: "Boxes | Grid | Mesh", ids: list[str] | None, index: int) -> dict[str, Any]:
+def _names(geometry: "Boxes | Grid | Mesh", ids: list[str] | None, index: int) -> dict[str, Value]:
     """Return the id of a row, or the place of a cell on each axis."""
     import numpy as np
 
@@ -190,7 +204,7 @@ def _face(ray: "Rays", geometry: "Boxes | Grid | Mesh", index: int) -> dict[str,
 @click.option("--lower", type=vector, metavar="X,Y,Z", help="The box's lower corner.")
 @click.option("--upper", type=vector, metavar="X,Y,Z", help="The box's upper corner.")
 @click.option("--grid", type=click.Path(), metavar="FILE", help="A grid, in place of the box.")
-def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray: Any) -> None:
+def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray: Unpack[RayOptions]) -> None:
     r"""Show how one ray hits or misses one box.
 
     Prints the slab intervals axis by axis, the candidate faces, the verdict of each textbook algorithm, and
@@ -206,9 +220,11 @@ def explain(lower: Vector | None, upper: Vector | None, grid: str | None, **ray:
 
     if (grid is None) != (lower is not None and upper is not None) or (grid and (lower or upper)):
         raise click.UsageError("Pass --lower and --upper, or --grid.")
-    if lower and upper:
+    if lower is not None and upper is not None:
         _check_corners(lower, upper)
-    explained(ray_of(**ray), load_grid(grid) if grid else Boxes(lower, upper))
+        explained(ray_of(**ray), Boxes(lower, upper))
+    elif grid is not None:
+        explained(ray_of(**ray), load_grid(grid))
 
 
 def _check_corners(lower: Vector, upper: Vector) -> None:

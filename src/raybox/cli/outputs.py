@@ -5,7 +5,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import click
 
@@ -48,7 +48,7 @@ class _Terminal(BufferedIOBase):
     def __init__(self) -> None:
         self._decoder = getincrementaldecoder("utf-8")("replace")
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # no other buffers
         lines = self._decoder.decode(data).split("\n")
         sys.stdout.write("\n".join(map(printable, lines)))
         return len(data)

@@ -1,9 +1,10 @@
 """Scenes and rays of commands, read from the files of their arguments."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import click
+from click.decorators import FC
 
 from raybox.cli.common import Vector, finite_vector
 from raybox.cli.notices import VERBOSE, notice
@@ -29,7 +30,7 @@ invalid_option = click.option(
 )
 
 
-def scene_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def scene_options(command: FC) -> FC:
     """Return the command with the options that say how to read its scene."""
     command = click.option(
         "--grid",
@@ -79,7 +80,7 @@ def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
         raise click.UsageError(
             "A scene of several files has boxes or triangles, not both. Pass --boxes for a box of each part."
         )
-    return join_meshes(geometries), all_ids
+    return join_meshes(cast("list[Mesh]", geometries)), all_ids
 
 
 def _joined_boxes(boxes: "list[Boxes]", paths: Sequence[str]) -> "Boxes":

@@ -1,6 +1,6 @@
 """Lower and upper bounds of boxes, (M, D) each: checks and constructors."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import grid_cells, grid_edges, table_columns
 from raybox.geometry.mesh import Mesh
-from raybox.validation import Floats, Ints
+from raybox.geometry.table_columns import TableInput
+from raybox.validation import Array, ArrayInput, Floats, Ints
 
 Bounds = tuple[Floats, Floats]
 
@@ -25,7 +26,7 @@ def refuse(lower: Floats, upper: Floats) -> NoReturn:
     validation.refuse_rows(crossed, "lower must not exceed upper on any axis", shown, "box", way_out)
 
 
-def from_centers(centers: Any, sizes: Any) -> Bounds:
+def from_centers(centers: ArrayInput, sizes: ArrayInput) -> Bounds:
     """Return the bounds of boxes from centres and edge lengths."""
     c = validation.rows(centers, "centers")
     validation.require_finite(c, "centers", "box", "Drop those boxes")
@@ -46,14 +47,16 @@ def checked(lower: Floats, upper: Floats) -> Bounds:
     return lower, upper
 
 
-def from_bounds(bounds: Any) -> Bounds:
+def from_bounds(bounds: TableInput) -> Bounds:
     """Return the bounds of boxes from rows of 2 * D numbers, or from a table with these columns."""
     names = table_columns.names_of(bounds)
-    rows = bounds if names is None else table_columns.stacked(bounds, names, ("min_", "max_"), "boxes")
-    return checked(*validation.halves(validation.rows(rows, "bounds", (4, 6))))
+    if names is not None:
+        bounds = table_columns.stacked(bounds, names, ("min_", "max_"), "boxes")
+    rows = validation.rows(bounds, "bounds", (4, 6))  # type: ignore[arg-type]  # no Mapping
+    return checked(*validation.halves(rows))
 
 
-def expanded(bounds: Bounds, margin: Any) -> Bounds:
+def expanded(bounds: Bounds, margin: ArrayInput) -> Bounds:
     """Return bounds moved outwards by a margin."""
     lower, upper = bounds
     m = _like_rows(margin, "margin", lower)
@@ -88,13 +91,13 @@ def around(points: Floats, groups: Ints) -> Bounds:
     )
 
 
-def of_triangles(vertices: Any, faces: Any) -> Bounds:
+def of_triangles(vertices: ArrayInput, faces: ArrayInput) -> Bounds:
     """Return the bounds of each triangle."""
     corners = Mesh(vertices, faces).corners()
     return corners.min(axis=1), corners.max(axis=1)
 
 
-def of_voxels(occupancy: Any, origin: Any, pitch: Any) -> Bounds:
+def of_voxels(occupancy: ArrayInput, origin: ArrayInput, pitch: ArrayInput) -> Bounds:
     """Return the bounds of each occupied cell, in C order."""
     cells = _occupied(occupancy)
     start = validation.floats(origin, "origin")
@@ -124,7 +127,7 @@ def _check_groups(groups: Ints) -> None:
         )
 
 
-def _occupied(occupancy: Any) -> np.ndarray[Any, np.dtype[Any]]:
+def _occupied(occupancy: ArrayInput) -> Array:
     cells = validation.array(occupancy, "occupancy")
     if cells.dtype.kind not in "biu" and cells.size:
         raise InvalidInput(
@@ -138,7 +141,7 @@ def _occupied(occupancy: Any) -> np.ndarray[Any, np.dtype[Any]]:
     return cells
 
 
-def _like_rows(value: Any, name: str, rows: Floats) -> Floats:
+def _like_rows(value: ArrayInput, name: str, rows: Floats) -> Floats:
     """Return numbers broadcast to the shape of ``rows``."""
     found = validation.floats(value, name)
     try:

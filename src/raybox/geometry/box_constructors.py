@@ -1,11 +1,13 @@
 """Constructors of `Boxes`: centres, groups of points, triangles and voxels."""
 
-from typing import Any, Self
+from typing import Self
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import box_bounds, table_columns
-from raybox.validation import Floats
+from raybox.geometry.row_ids import IdsInput
+from raybox.geometry.table_columns import TableInput
+from raybox.validation import ArrayInput, Floats
 
 
 @guard_class()
@@ -15,12 +17,12 @@ class BoxConstructors:
     __slots__ = ()
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats, ids: Any = None) -> Self:
+    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None) -> Self:
         """Return boxes of valid, C-ordered arrays, which are frozen; ids are checked."""
         raise NotImplementedError
 
     @classmethod
-    def from_centers(cls, centers: Any, sizes: Any, *, ids: Any = None) -> Self:
+    def from_centers(cls, centers: ArrayInput, sizes: ArrayInput, *, ids: IdsInput = None) -> Self:
         """Return boxes from centres and sizes.
 
         Bounds are centre -+ size/2, each rounded to float64.
@@ -49,7 +51,7 @@ class BoxConstructors:
         return cls._of(*box_bounds.from_centers(centers, sizes), ids)
 
     @classmethod
-    def from_bounds(cls, bounds: Any, *, ids: Any = None) -> Self:
+    def from_bounds(cls, bounds: TableInput, *, ids: IdsInput = None) -> Self:
         """Return boxes from one array or table: each row is a lower corner, followed by an upper one.
 
         Parameters
@@ -80,7 +82,7 @@ class BoxConstructors:
         return cls._of(*box_bounds.from_bounds(bounds), found)
 
     @classmethod
-    def around(cls, points: Any, groups: Any) -> Self:
+    def around(cls, points: ArrayInput, groups: ArrayInput) -> Self:
         """Return the smallest box around each group of points.
 
         Parameters
@@ -113,7 +115,7 @@ class BoxConstructors:
         return cls._of(*box_bounds.around(p, g))
 
     @classmethod
-    def of_triangles(cls, vertices: Any, faces: Any) -> Self:
+    def of_triangles(cls, vertices: ArrayInput, faces: ArrayInput) -> Self:
         """Return the smallest box around each triangle.
 
         Parameters
@@ -131,7 +133,7 @@ class BoxConstructors:
         return cls._of(*box_bounds.of_triangles(vertices, faces))
 
     @classmethod
-    def of_voxels(cls, occupancy: Any, *, origin: Any, pitch: Any) -> Self:
+    def of_voxels(cls, occupancy: ArrayInput, *, origin: ArrayInput, pitch: ArrayInput) -> Self:
         """Return one box for each occupied cell of a regular grid, in C order.
 
         Cell ``(i, j, k)`` extends from origin + pitch*(i, j, k) to origin + pitch*(i+1, j+1, k+1). These

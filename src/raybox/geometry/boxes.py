@@ -1,9 +1,7 @@
 """Boxes: axis-aligned, closed, possibly flat or unbounded."""
 
-import operator
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -12,9 +10,9 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import box_bounds as bounds
 from raybox.geometry.box_constructors import BoxConstructors
-from raybox.geometry.row_ids import Ids, checked_ids, chosen_ids
+from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids, listed_rows
 from raybox.geometry.rows import BoxRows, in_space
-from raybox.validation import Bools, Floats
+from raybox.validation import ArrayInput, Bools, Floats
 
 
 @final
@@ -55,14 +53,14 @@ class Boxes(BoxConstructors):
     _upper: Floats
     _ids: Ids | None
 
-    def __init__(self, lower: Any, upper: Any, *, ids: Any = None) -> None:
+    def __init__(self, lower: ArrayInput, upper: ArrayInput, *, ids: IdsInput = None) -> None:
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
         _made(self, *bounds.checked(low, high), checked_ids(ids, len(low), "box"))
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats, ids: Any = None) -> "Boxes":
+    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None) -> "Boxes":
         return _made(object.__new__(cls), lower, upper, checked_ids(ids, len(lower), "box"))
 
     @property
@@ -131,17 +129,16 @@ class Boxes(BoxConstructors):
     def __iter__(self) -> Iterator["Boxes"]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> "Boxes":
+    def __getitem__(self, index: RowIndex) -> "Boxes":
         """Return boxes by an integer (one box), slice, mask or list of integers."""
-        with suppress(TypeError):
-            index = [operator.index(index)]
+        index = listed_rows(index)
         low, high = self._lower[index], self._upper[index]
         if isinstance(index, tuple) or low.ndim != 2:
             raise IndexError("boxes are a flat list: index by one integer, slice, mask or list of integers")
         corners = np.asarray(low, order="C"), np.asarray(high, order="C")
         return _made(object.__new__(Boxes), *corners, chosen_ids(self._ids, index))
 
-    def contains(self, points: Any) -> Bools:
+    def contains(self, points: ArrayInput) -> Bools:
         """Return which boxes contain which points; faces, edges and corners count.
 
         Parameters
@@ -168,7 +165,7 @@ class Boxes(BoxConstructors):
             inside &= (self._lower[:, axis] <= x) & (x <= self._upper[:, axis])
         return inside
 
-    def expanded(self, margin: Any) -> "Boxes":
+    def expanded(self, margin: ArrayInput) -> "Boxes":
         """Return the boxes extended by a margin on both sides of every axis.
 
         Each bound is rounded to float64.
@@ -200,7 +197,7 @@ class Boxes(BoxConstructors):
     def __repr__(self) -> str:
         return f"Boxes({len(self)}, D={self.ndim_space})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return restored, (self._lower, self._upper, self._ids)
 
 

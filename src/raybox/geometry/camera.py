@@ -2,13 +2,13 @@
 
 from math import hypot, isfinite, radians, tan
 from operator import index
-from typing import Any
+from typing import SupportsIndex
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
 
 # radians between up and the view, below which rounding would decide the direction to the right
 _PARALLEL = 1e-9
@@ -18,7 +18,9 @@ _ORTHONORMAL = 1e-4
 _AXES = {"opencv": np.array([1.0, 1.0, 1.0]), "opengl": np.array([1.0, -1.0, -1.0])}
 
 
-def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -> tuple[Floats, Floats]:
+def pinhole(
+    eye: ArrayInput, target: ArrayInput, up: ArrayInput, fov: float, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
     """Return the eye, and directions ``(height, width, 3)`` of depth 1 along the view."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     half = tan(radians(_field(fov)) / 2)
@@ -30,7 +32,9 @@ def pinhole(eye: Any, target: Any, up: Any, fov: float, size: tuple[int, int]) -
     return origin, forward + y[:, None, None] * above + x[:, None] * right
 
 
-def calibrated(K: Any, R: Any, t: Any, size: tuple[int, int], convention: str) -> tuple[Floats, Floats]:
+def calibrated(
+    K: ArrayInput, R: ArrayInput, t: ArrayInput, size: tuple[int, int], convention: str
+) -> tuple[Floats, Floats]:
     """Return a camera's centre, and directions ``(height, width, 3)`` of depth 1, for `Rays.from_camera`."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     camera_matrix = _camera_matrix(K)
@@ -49,7 +53,7 @@ def calibrated(K: Any, R: Any, t: Any, size: tuple[int, int], convention: str) -
         return origin, forward + y[..., None] * down + x[..., None] * right
 
 
-def _camera_matrix(K: Any) -> Floats:
+def _camera_matrix(K: ArrayInput) -> Floats:
     matrix = _finite(K, "K", ((3, 3),), "[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]")
     below = [matrix[1, 0], *matrix[2].tolist()]
     if below != [0, 0, 0, 1] or matrix[0, 0] <= 0 or matrix[1, 1] <= 0:
@@ -60,7 +64,7 @@ def _camera_matrix(K: Any) -> Floats:
     return matrix
 
 
-def _rotation(R: Any) -> Floats:
+def _rotation(R: ArrayInput) -> Floats:
     matrix = _finite(R, "R", ((3, 3),), "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]")
     is_orthonormal = np.abs(matrix @ matrix.T - np.eye(3)).max() <= _ORTHONORMAL
     if not is_orthonormal or np.dot(matrix[0], np.cross(matrix[1], matrix[2])) < 0:
@@ -71,11 +75,11 @@ def _rotation(R: Any) -> Floats:
     return matrix
 
 
-def _translation(t: Any) -> Floats:
+def _translation(t: ArrayInput) -> Floats:
     return _finite(t, "t", ((3,), (3, 1)), "the camera's R and t with x_camera = R x + t").reshape(3)
 
 
-def _finite(value: Any, name: str, shapes: tuple[tuple[int, ...], ...], meaning: str) -> Floats:
+def _finite(value: ArrayInput, name: str, shapes: tuple[tuple[int, ...], ...], meaning: str) -> Floats:
     found = validation.floats(value, name)
     if found.shape not in shapes or not validation.all_finite(found):
         expected = " or ".join(map(str, shapes))
@@ -92,7 +96,7 @@ def _inverse(matrix: Floats) -> Floats:
     return columns.T / float(a @ columns[0])
 
 
-def _frame(eye: Any, target: Any, up: Any) -> tuple[Floats, Floats, Floats, Floats]:
+def _frame(eye: ArrayInput, target: ArrayInput, up: ArrayInput) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the eye, and unit vectors forward, right and up."""
     origin, goal, vertical = (_vector(v, name) for v, name in ((eye, "eye"), (target, "target"), (up, "up")))
     with np.errstate(over="ignore"):
@@ -113,7 +117,7 @@ def _frame(eye: Any, target: Any, up: Any) -> tuple[Floats, Floats, Floats, Floa
     return origin, forward, right, np.cross(right, forward)
 
 
-def _vector(value: Any, name: str) -> Floats:
+def _vector(value: ArrayInput, name: str) -> Floats:
     vector = validation.points(value, name, (3,))
     if vector.shape != (3,):
         raise InvalidInput(
@@ -128,7 +132,7 @@ def _unit(vector: Floats) -> Floats:
     return vector / hypot(*vector)
 
 
-def _pixels(value: Any, name: str) -> int:
+def _pixels(value: SupportsIndex, name: str) -> int:
     try:
         count = index(value)
     except TypeError:
@@ -140,7 +144,7 @@ def _pixels(value: Any, name: str) -> int:
     return count
 
 
-def _field(fov: Any) -> float:
+def _field(fov: float) -> float:
     try:
         degrees = float(fov)
     except (TypeError, ValueError):

@@ -1,7 +1,8 @@
 """`Grid`: the cells of a rectilinear grid."""
 
+from collections.abc import Hashable, Iterable
 from math import prod
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from raybox.geometry import boxes as box_lists
 from raybox.geometry import cell_bits, grid_cells, grid_edges, grid_sources
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.cell_bits import CellBits
+from raybox.geometry.grid_cells import GridIndex
 from raybox.geometry.grid_edges import Edges
 from raybox.geometry.rows import GridRows
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import ArrayInput, Bools, Floats, Ints
 
 
 @final
@@ -58,11 +60,13 @@ class Grid:
     # Iteration by index would yield the slices of the first axis, not len(grid) cells.
     __iter__ = None
 
-    def __init__(self, *edges: Any, occupied: Any = None) -> None:
+    def __init__(self, *edges: ArrayInput, occupied: ArrayInput | None = None) -> None:
         _set(self, grid_edges.of_axes(edges), occupied)
 
     @classmethod
-    def uniform(cls, lower: Any, pitch: Any, shape: Any, occupied: Any = None) -> "Grid":
+    def uniform(
+        cls, lower: ArrayInput, pitch: ArrayInput, shape: ArrayInput, occupied: ArrayInput | None = None
+    ) -> "Grid":
         """Return a grid whose cells have one size, with the edges ``lower + pitch * arange``.
 
         Edges are rounded to float64: those of `Boxes.of_voxels`, bit for bit.
@@ -92,7 +96,7 @@ class Grid:
         return _set(object.__new__(cls), grid_edges.uniform(lower, pitch, shape), occupied)
 
     @classmethod
-    def from_pyvista(cls, mesh: Any) -> "Grid":
+    def from_pyvista(cls, mesh: object) -> "Grid":
         """Return the grid of a PyVista or VTK ImageData or RectilinearGrid.
 
         Its points are the edges; one with a single point along z becomes a grid in 2D.
@@ -124,7 +128,7 @@ class Grid:
         return _set(object.__new__(cls), grid_sources.of_pyvista(mesh), None)
 
     @classmethod
-    def from_xarray(cls, array: Any, dims: Any = None) -> "Grid":
+    def from_xarray(cls, array: object, dims: Iterable[Hashable] | None = None) -> "Grid":
         """Return the grid of cells around the coordinates of an xarray object.
 
         Edges lie halfway between the coordinates of neighbours; the first and the last are as far from their
@@ -192,7 +196,7 @@ class Grid:
         """Return the number of all cells, occupied or not."""
         return prod(self.shape)
 
-    def __getitem__(self, index: Any) -> "Grid":
+    def __getitem__(self, index: GridIndex) -> "Grid":
         """Return the grid of some cells, numbered anew: an integer or a slice of step 1 on each axis.
 
         An axis that is indexed by an integer stays, with one cell.
@@ -201,7 +205,7 @@ class Grid:
         edges = tuple(e[r.start : r.stop + 1].copy() for e, r in zip(self._edges, ranges, strict=True))
         return of_bits(edges, grid_cells.part_of(self._bits, self.shape, ranges))
 
-    def index_of(self, points: Any) -> Ints:
+    def index_of(self, points: ArrayInput) -> Ints:
         """Return the number of the cell in which each point lies, -1 outside the grid.
 
         A point on a face that cells share lies in the higher cell, one on the grid's last face in the last.
@@ -231,7 +235,7 @@ class Grid:
         validation.require_finite(found, "points", "point", "Drop those points")
         return grid_cells.index_of(self._edges, found)
 
-    def boxes(self, cells: Any = None) -> Boxes:
+    def boxes(self, cells: ArrayInput | None = None) -> Boxes:
         """Return cells as boxes.
 
         Without ``cells`` a box for each cell, occupied or not, so that a box's row is its cell's number:
@@ -277,11 +281,11 @@ class Grid:
         occupied = f", occupied={cell_bits.count(self._bits)}" if self._bits.blocks.size else ""
         return f"Grid({' x '.join(map(str, self.shape))}{occupied})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return of_bits, (self._edges, self._bits)
 
 
-def _set(grid: Grid, edges: Edges, occupied: Any) -> Grid:
+def _set(grid: Grid, edges: Edges, occupied: ArrayInput | None) -> Grid:
     """Return ``grid`` with valid edges and a mask that is checked."""
     grid._edges = edges
     grid._bits = grid_cells.bits_of(occupied, grid.shape)

@@ -2,7 +2,8 @@
 
 import operator
 from math import prod
-from typing import Any
+from types import EllipsisType
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from raybox.compiler.huge_pages import machine_bytes
 from raybox.errors import InvalidInput, OutOfMemory
 from raybox.geometry.cell_bits import FULL, CellBits, count, pack, unpack
 from raybox.geometry.grid_edges import Edges
+from raybox.geometry.row_ids import RowIndex
 from raybox.geometry.rows import GridRows
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Array, ArrayInput, Bools, Floats, Ints
 
 Shape = tuple[int, ...]
+GridIndex: TypeAlias = RowIndex | EllipsisType | tuple[RowIndex | EllipsisType, ...]
+"""Integers and slices, one for each axis; others are refused."""
 
 
-def bits_of(occupied: Any, shape: Shape) -> CellBits:
+def bits_of(occupied: ArrayInput | None, shape: Shape) -> CellBits:
     """Return the bits of a mask of the cells, of any container; None: of one in which all are occupied."""
     if occupied is None:
         return FULL
@@ -41,7 +45,7 @@ def count_occupied(rows: GridRows) -> int:
     return count(CellBits(rows.blocks, rows.words)) if rows.blocks.size else prod(rows.shape.tolist())
 
 
-def part_of(bits: CellBits, shape: Shape, ranges: tuple[slice, ...]) -> CellBits:
+def part_of(bits: CellBits, shape: Shape, ranges: tuple["slice[int, int, None]", ...]) -> CellBits:
     """Return the bits of a part of the grid, with a range of cells on each axis."""
     if not bits.blocks.size:
         return FULL
@@ -85,14 +89,14 @@ def all_bounds(edges: Edges) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def bounds_of(edges: Edges, places: tuple[NDArray[Any], ...]) -> tuple[Floats, Floats]:
+def bounds_of(edges: Edges, places: tuple[NDArray[np.intp], ...]) -> tuple[Floats, Floats]:
     """Return the bounds of the cells at these places, an index array an axis."""
     lower = np.stack([values[place] for values, place in zip(edges, places, strict=True)], axis=1)
     upper = np.stack([values[place + 1] for values, place in zip(edges, places, strict=True)], axis=1)
     return lower, upper
 
 
-def places(cells: Any, shape: Shape) -> tuple[NDArray[Any], ...]:
+def places(cells: ArrayInput, shape: Shape) -> tuple[NDArray[np.intp], ...]:
     """Return the places of cells that are given by a mask or by numbers, an index array an axis."""
     found = validation.array(cells, "cells")
     if found.dtype == np.bool_:
@@ -112,7 +116,7 @@ def places(cells: Any, shape: Shape) -> tuple[NDArray[Any], ...]:
     return np.unravel_index(numbers, shape)
 
 
-def ranges(index: Any, shape: Shape) -> tuple[slice, ...]:
+def ranges(index: GridIndex, shape: Shape) -> tuple["slice[int, int, None]", ...]:
     """Return the range of cells on each axis for an index of a grid: integers and slices."""
     parts = index if isinstance(index, tuple) else (index,)
     dots = next((k for k, part in enumerate(parts) if part is Ellipsis), len(parts))
@@ -124,7 +128,7 @@ def ranges(index: Any, shape: Shape) -> tuple[slice, ...]:
     return tuple(_range(part, axis, count) for axis, (part, count) in aligned)
 
 
-def _range(part: Any, axis: int, count: int) -> slice:
+def _range(part: object, axis: int, count: int) -> "slice[int, int, None]":
     """Return the cells of one axis that an integer or a slice is for."""
     if isinstance(part, slice):
         if part.step not in (None, 1):
@@ -140,7 +144,7 @@ def _range(part: Any, axis: int, count: int) -> slice:
             )
         return slice(start, stop)
     try:
-        place = operator.index(part)
+        place = operator.index(part)  # type: ignore[arg-type]
     except TypeError:
         place = None
     if place is None or isinstance(part, bool):
@@ -153,7 +157,7 @@ def _range(part: Any, axis: int, count: int) -> slice:
     return slice(place % count, place % count + 1)
 
 
-def _check_mask(found: NDArray[Any], shape: Shape, name: str) -> None:
+def _check_mask(found: Array, shape: Shape, name: str) -> None:
     if found.dtype == np.bool_ and found.shape in (shape, (prod(shape),)):
         return
     way_out = "Cells are in C order: transpose it, or use reshape"

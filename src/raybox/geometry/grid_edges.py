@@ -1,14 +1,14 @@
 """Edges of a grid's cells: one increasing array an axis; checked, uniform, or halfway between centres."""
 
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from raybox import validation
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.errors import InvalidInput, OutOfMemory
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
 
 MAX_CELLS = 2**62
 """Numbers of cells and their doubles fit into int64."""
@@ -17,7 +17,7 @@ Edges: TypeAlias = tuple[Floats, ...]
 """An array for each of 2 or 3 axes; cell i of an axis is from number i to number i + 1."""
 
 
-def of_axes(edges: tuple[Any, ...]) -> Edges:
+def of_axes(edges: tuple[ArrayInput, ...]) -> Edges:
     """Return checked copies of the edges of each axis."""
     if len(edges) not in (2, 3):
         raise InvalidInput(
@@ -29,7 +29,7 @@ def of_axes(edges: tuple[Any, ...]) -> Edges:
     return found
 
 
-def uniform(lower: Any, pitch: Any, shape: Any) -> Edges:
+def uniform(lower: ArrayInput, pitch: ArrayInput, shape: ArrayInput) -> Edges:
     """Return the edges ``lower + pitch * arange`` of so many cells an axis."""
     start, step = validation.floats(lower, "lower"), validation.floats(pitch, "pitch")
     counts = _shape(shape)
@@ -123,7 +123,7 @@ def between(centers: Floats, name: str) -> Floats:
     return np.concatenate([[first], middle, [last]])
 
 
-def _axis(values: Any, name: str) -> Floats:
+def _axis(values: ArrayInput, name: str) -> Floats:
     """Return a checked copy of the edges of one axis."""
     found = validation.floats(values, name)
     if found.ndim != 1:
@@ -159,7 +159,7 @@ def _require_increasing(values: Floats, name: str, way_out: str) -> None:
         )
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def _shape(shape: ArrayInput) -> tuple[int, ...]:
     """Return a checked shape of a grid."""
     found = validation.integers(shape, "shape")
     if found.ndim != 1 or found.size not in (2, 3) or (found < 1).any():

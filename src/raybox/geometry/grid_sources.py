@@ -1,6 +1,7 @@
 """Edges of grids of other libraries, PyVista and xarray, by their attributes."""
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -8,6 +9,40 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import grid_edges
 from raybox.geometry.grid_edges import Edges
+from raybox.validation import Array, ArrayInput, Floats
+
+
+class _Image(Protocol):
+    """An ImageData of PyVista or VTK."""
+
+    @property
+    def origin(self) -> Sequence[float]: ...
+
+    @property
+    def spacing(self) -> Sequence[float]: ...
+
+    @property
+    def dimensions(self) -> Sequence[int]: ...
+
+
+class _Variable(Protocol):
+    """A coordinate or a variable of xarray."""
+
+    @property
+    def dims(self) -> Sequence[Hashable]: ...
+
+    @property
+    def values(self) -> Array: ...
+
+
+class _Labelled(Protocol):
+    """A DataArray of xarray, or a Dataset, which has `data_vars`."""
+
+    @property
+    def dims(self) -> Iterable[Hashable]: ...
+
+    @property
+    def coords(self) -> Mapping[Hashable, _Variable]: ...
 
 
 class _Points(NamedTuple):
@@ -19,12 +54,12 @@ class _Points(NamedTuple):
     point_count: int
 
 
-def of_pyvista(mesh: Any) -> Edges:
+def of_pyvista(mesh: object) -> Edges:
     """Return the edges of an ImageData or a RectilinearGrid; of 2 axes if it is flat in z."""
-    if all(hasattr(mesh, name) for name in ("origin", "spacing", "dimensions")):
+    if _is_image(mesh):
         _check_directions(mesh)
         return _drop_flat([_spaced(points) for points in _image_axes(mesh)])
-    axes = [validation.array(getattr(mesh, name, None), name) for name in "xyz"]
+    axes = [validation.array(cast(ArrayInput, getattr(mesh, name, None)), name) for name in "xyz"]
     if any(values.ndim != 1 for values in axes):
         raise InvalidInput(
             f"from_pyvista needs an ImageData or a RectilinearGrid; got {type(mesh).__name__}. "
@@ -33,9 +68,9 @@ def of_pyvista(mesh: Any) -> Edges:
     return _drop_flat(axes)
 
 
-def of_xarray(array: Any, dims: Any) -> Edges:
+def of_xarray(array: object, dims: Iterable[Hashable] | None) -> Edges:
     """Return the edges around the coordinates of a DataArray or a Dataset."""
-    if not hasattr(array, "dims") or not hasattr(array, "coords"):
+    if not _is_labelled(array):
         raise InvalidInput(
             f"from_xarray needs a DataArray or a Dataset; got {type(array).__name__}. "
             f"Pass edges: Grid(x, y, z)."
@@ -49,7 +84,15 @@ def of_xarray(array: Any, dims: Any) -> Edges:
     return grid_edges.of_axes(tuple(_around(array, name) for name in names))
 
 
-def _image_axes(mesh: Any) -> list[_Points]:
+def _is_image(mesh: object) -> TypeGuard[_Image]:
+    return all(hasattr(mesh, name) for name in ("origin", "spacing", "dimensions"))
+
+
+def _is_labelled(array: object) -> TypeGuard[_Labelled]:
+    return hasattr(array, "dims") and hasattr(array, "coords")
+
+
+def _image_axes(mesh: _Image) -> list[_Points]:
     """Return the points of an image along each axis; its extent may begin at another index than 0."""
     extent = getattr(mesh, "extent", None)
     first = (0, 0, 0) if extent is None else tuple(extent)[::2]
@@ -57,13 +100,13 @@ def _image_axes(mesh: Any) -> list[_Points]:
     return [_Points(float(o), float(s), int(k), int(n)) for o, s, k, n in axes]
 
 
-def _spaced(points: _Points) -> Any:
+def _spaced(points: _Points) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.arange(points.first, points.first + points.point_count, dtype=np.int64)
         return np.float64(points.origin) + np.float64(points.spacing) * steps
 
 
-def _check_directions(mesh: Any) -> None:
+def _check_directions(mesh: _Image) -> None:
     """Raise `InvalidInput` for an image whose axes are rotated."""
     matrix = getattr(mesh, "direction_matrix", None)
     if matrix is not None and not np.array_equal(matrix, np.eye(3)):
@@ -73,12 +116,12 @@ def _check_directions(mesh: Any) -> None:
         )
 
 
-def _drop_flat(axes: list[Any]) -> Edges:
+def _drop_flat(axes: Sequence[Array]) -> Edges:
     """Return checked edges; without the axis z if there is a single point along it."""
     return grid_edges.of_axes(tuple(axes[:2] if len(axes[2]) == 1 else axes))
 
 
-def _dims_of(array: Any) -> tuple[Any, ...]:
+def _dims_of(array: _Labelled) -> tuple[Hashable, ...]:
     """Return the dimensions of a DataArray, or those that all variables of a Dataset have."""
     if not hasattr(array, "data_vars"):
         return tuple(array.dims)
@@ -91,7 +134,7 @@ def _dims_of(array: Any) -> tuple[Any, ...]:
     return found.pop()
 
 
-def _around(array: Any, name: Any) -> Any:
+def _around(array: _Labelled, name: Hashable) -> Floats:
     """Return the edges around the coordinate of one dimension."""
     if name not in array.coords:
         raise InvalidInput(

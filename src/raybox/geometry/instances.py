@@ -1,8 +1,6 @@
 """`Instances`: transformed copies of boxes or of a mesh."""
 
-import operator
-from contextlib import suppress
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -13,9 +11,12 @@ from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.grid import Grid
 from raybox.geometry.mesh import Mesh
-from raybox.geometry.rows import BoxRows, TriangleRows
+from raybox.geometry.row_ids import RowIndex, listed_rows
+from raybox.geometry.rows import BoxRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
-from raybox.validation import Bools, Floats
+from raybox.validation import ArrayInput, Bools, Floats
+
+R = TypeVar("R")
 
 
 class InstanceRows(NamedTuple):
@@ -26,7 +27,7 @@ class InstanceRows(NamedTuple):
 
     rows: BoxRows | TriangleRows
     """rows of the geometry, for kernels"""
-    tree: Any
+    tree: Rows
     """tree of the geometry"""
     size: int
     """number of rows of the geometry"""
@@ -46,11 +47,11 @@ class InstanceRows(NamedTuple):
     """(1,): whether floats left anything about the current ray undecided"""
     undecided_rays: Bools
     """(N,): the same for each ray"""
-    scratch: Any
+    scratch: Rows
     """memory of one thread for two rows of the geometry, in world coordinates"""
 
 
-def with_scratch(rows: Any, rays: int) -> Any:
+def with_scratch(rows: R, rays: int) -> R:
     """Return rows for a loop over so many rays.
 
     Rows of instances get memory to write to; other rows are returned unchanged.
@@ -99,7 +100,7 @@ class Instances:
     _geometry: Boxes | Mesh
     _placed: Floats
 
-    def __init__(self, geometry: Boxes | Mesh, transforms: Any) -> None:
+    def __init__(self, geometry: Boxes | Mesh, transforms: ArrayInput) -> None:
         if not isinstance(geometry, Boxes | Mesh):
             way_out = "A scene can hold several geometries: Scene([one, other])."
             if isinstance(geometry, Grid):
@@ -119,12 +120,12 @@ class Instances:
     def from_poses(
         cls,
         geometry: Boxes | Mesh,
-        positions: Any,
+        positions: ArrayInput,
         *,
-        rotations: Any = None,
-        quaternions: Any = None,
-        yaw: Any = None,
-        scales: Any = 1.0,
+        rotations: ArrayInput | None = None,
+        quaternions: ArrayInput | None = None,
+        yaw: ArrayInput | None = None,
+        scales: ArrayInput = 1.0,
     ) -> "Instances":
         """Return instances that are scaled, then rotated, then translated.
 
@@ -163,7 +164,13 @@ class Instances:
 
     @classmethod
     def oriented_boxes(
-        cls, centers: Any, sizes: Any, *, rotations: Any = None, quaternions: Any = None, yaw: Any = None
+        cls,
+        centers: ArrayInput,
+        sizes: ArrayInput,
+        *,
+        rotations: ArrayInput | None = None,
+        quaternions: ArrayInput | None = None,
+        yaw: ArrayInput | None = None,
     ) -> "Instances":
         """Return rotated boxes: instances of the unit cube around the origin.
 
@@ -249,10 +256,9 @@ class Instances:
     def __len__(self) -> int:
         return len(self._placed)
 
-    def __getitem__(self, index: Any) -> "Instances":
+    def __getitem__(self, index: RowIndex) -> "Instances":
         """Return instances by an integer (one instance), slice, mask or list of integers."""
-        with suppress(TypeError):
-            index = [operator.index(index)]
+        index = listed_rows(index)
         placed = self._placed[index]
         if isinstance(index, tuple) or placed.ndim != 3:
             raise IndexError(
@@ -263,7 +269,7 @@ class Instances:
     def __repr__(self) -> str:
         return f"Instances({len(self)} of {self._geometry!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _restored, (self._geometry, self._placed)
 
 

@@ -1,15 +1,15 @@
 """`Mesh`: triangles that share vertices."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry.row_ids import Ids, checked_ids
+from raybox.geometry.row_ids import Ids, IdsInput, checked_ids
 from raybox.geometry.rows import TriangleRows
-from raybox.validation import Floats, Ints
+from raybox.validation import ArrayInput, Floats, Ints
 
 
 @final
@@ -47,7 +47,7 @@ class Mesh:
     _faces: Ints
     _ids: Ids | None
 
-    def __init__(self, vertices: Any, faces: Any, *, ids: Any = None) -> None:
+    def __init__(self, vertices: ArrayInput, faces: ArrayInput, *, ids: IdsInput = None) -> None:
         v = validation.rows(vertices, "vertices", (3,))
         f = validation.integers(faces, "faces")
         if f.shape == (0,):
@@ -109,7 +109,7 @@ class Mesh:
     def __repr__(self) -> str:
         return f"Mesh({len(self)}, vertices={len(self._vertices)})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return restored, (self._vertices, self._faces, self._ids)
 
 

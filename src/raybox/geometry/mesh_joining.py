@@ -1,14 +1,26 @@
 """Several triangle meshes as one."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from raybox.geometry.mesh import Mesh
+from raybox.geometry.row_ids import IdsInput
+from raybox.validation import Floats, Ints
 
 
-def join_meshes(parts: Sequence[Any], ids: Any = None) -> Mesh:
+class _Triangles(Protocol):
+    """Vertices (V, 3) and faces (F, 3): a `Mesh`, or a part of a file."""
+
+    @property
+    def vertices(self) -> Floats: ...
+
+    @property
+    def faces(self) -> Ints: ...
+
+
+def join_meshes(parts: Sequence[_Triangles], ids: IdsInput = None) -> Mesh:
     """Return one mesh of the triangles of all parts, in their order; each part has `vertices` and `faces`."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)], dtype=np.int64)
     vertices = [np.zeros((0, 3)), *(part.vertices for part in parts)]

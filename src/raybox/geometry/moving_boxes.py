@@ -1,6 +1,6 @@
 """`MovingBoxes`: boxes with a displacement each."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.rows import MovingBoxRows, in_space
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
 
 
 @final
@@ -28,7 +28,7 @@ class MovingBoxes:
         If shapes do not fit, or a number is not finite.
     """
 
-    def __init__(self, boxes: Boxes, displacement: Any) -> None:
+    def __init__(self, boxes: Boxes, displacement: ArrayInput) -> None:
         if not isinstance(boxes, Boxes):
             raise InvalidInput(
                 f"boxes_moving must be raybox.Boxes; got {type(boxes).__name__}. "
@@ -48,7 +48,7 @@ class MovingBoxes:
         validation.require_finite(self.directions, "displacement", "box", "Drop those boxes")
         validation.freeze(self.directions)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return MovingBoxes, (self.boxes, self.directions)
 
     @property

@@ -1,6 +1,6 @@
 """`Planes`: all points p with n·p = offset."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.rows import PlaneRows, in_space
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
 
 
 @final
@@ -42,7 +42,7 @@ class Planes:
     _normals: Floats
     _offsets: Floats
 
-    def __init__(self, normals: Any, offsets: Any) -> None:
+    def __init__(self, normals: ArrayInput, offsets: ArrayInput) -> None:
         n, k = validation.points(normals, "normals"), validation.floats(offsets, "offsets")
         if n.ndim == 1 and k.ndim == 1:
             n = np.array(np.broadcast_to(n, (len(k), len(n))))
@@ -63,7 +63,7 @@ class Planes:
         _made(self, n, k)
 
     @classmethod
-    def through(cls, points: Any, normals: Any) -> "Planes":
+    def through(cls, points: ArrayInput, normals: ArrayInput) -> "Planes":
         """Return planes through points, with offsets n . p rounded to float64.
 
         Parameters
@@ -119,7 +119,7 @@ class Planes:
     def __repr__(self) -> str:
         return f"Planes({len(self)}, D={self.ndim_space})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _restored, (self._normals, self._offsets)
 
 

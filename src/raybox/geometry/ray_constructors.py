@@ -1,7 +1,7 @@
 """Constructors of `Rays`: segments, lines and cameras."""
 
 from math import inf
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import camera, ray_input, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
-from raybox.validation import Floats
+from raybox.geometry.table_columns import TableInput
+from raybox.validation import ArrayInput, Floats
 
 
 @guard_class()
@@ -24,7 +25,7 @@ class RayConstructors:
         raise NotImplementedError
 
     @classmethod
-    def segments(cls, starts: Any, ends: Any, *, invalid: Invalid = "raise") -> Self:
+    def segments(cls, starts: ArrayInput, ends: ArrayInput, *, invalid: Invalid = "raise") -> Self:
         """Return rays from start to end, with t from 0 to 1.
 
         The direction is end - start, rounded to float64.
@@ -49,7 +50,7 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def lines(cls, points: Any, directions: Any, *, invalid: Invalid = "raise") -> Self:
+    def lines(cls, points: ArrayInput, directions: ArrayInput, *, invalid: Invalid = "raise") -> Self:
         """Return whole lines: rays with t from -inf to inf.
 
         Parameters
@@ -70,7 +71,9 @@ class RayConstructors:
         return cls._of(*ray_input.validated(arrays, invalid))
 
     @classmethod
-    def from_array(cls, rays: Any, *, t_min: Any = 0.0, t_max: Any = inf, invalid: Invalid = "raise") -> Self:
+    def from_array(
+        cls, rays: TableInput, *, t_min: ArrayInput = 0.0, t_max: ArrayInput = inf, invalid: Invalid = "raise"
+    ) -> Self:
         """Return rays from one array or table: each row is an origin, followed by a direction.
 
         Parameters
@@ -102,7 +105,7 @@ class RayConstructors:
             low, high = (table_columns.column(rays, name) for name in ("t_min", "t_max"))
             t_min, t_max = t_min if low is None else low, t_max if high is None else high
             rays = table_columns.stacked(rays, names, ("origin_", "direction_"), "rays")
-        found = validation.points(rays, "rays", (4, 6))
+        found = validation.points(rays, "rays", (4, 6))  # type: ignore[arg-type]  # no Mapping
         origins, directions = validation.halves(found)
         low, high = validation.floats(t_min, "t_min"), validation.floats(t_max, "t_max")
         return cls._of(*ray_input.validated(RayArrays(origins, directions, low, high), invalid))
@@ -110,9 +113,9 @@ class RayConstructors:
     @classmethod
     def from_camera(
         cls,
-        K: Any,
-        R: Any,
-        t: Any,
+        K: ArrayInput,
+        R: ArrayInput,
+        t: ArrayInput,
         *,
         width: int,
         height: int,
@@ -163,7 +166,9 @@ class RayConstructors:
         return cls._of(*ray_input.validated(RayArrays(origins, directions, ZERO, INF), "raise"))
 
     @classmethod
-    def pinhole(cls, eye: Any, target: Any, *, up: Any, fov: float, width: int, height: int) -> Self:
+    def pinhole(
+        cls, eye: ArrayInput, target: ArrayInput, *, up: ArrayInput, fov: float, width: int, height: int
+    ) -> Self:
         """Return a camera's rays, one through the centre of each pixel.
 
         The camera is at ``eye`` and looks at ``target``.

@@ -1,8 +1,8 @@
 """`Rays`: origins and directions, each with a range of t."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf, prod
-from typing import Any, final
+from typing import SupportsIndex, final
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from raybox.exact.paths import moved
 from raybox.geometry import ray_input
 from raybox.geometry.ray_constructors import RayConstructors
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
+from raybox.geometry.row_ids import ArrayIndex
 from raybox.geometry.rows import RayRows, in_space
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
 
 _START = 0.0
 
@@ -62,11 +63,11 @@ class Rays(RayConstructors):
 
     def __init__(
         self,
-        origins: Any,
-        directions: Any,
+        origins: ArrayInput,
+        directions: ArrayInput,
         *,
-        t_min: Any = _START,
-        t_max: Any = inf,
+        t_min: ArrayInput = _START,
+        t_max: ArrayInput = inf,
         invalid: Invalid = "raise",
     ) -> None:
         o = validation.points(origins, "origins")
@@ -123,7 +124,7 @@ class Rays(RayConstructors):
     def __iter__(self) -> Iterator["Rays"]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> "Rays":
+    def __getitem__(self, index: ArrayIndex) -> "Rays":
         """Return rays by any NumPy index over `shape`."""
         key = index if isinstance(index, tuple) else (index,)
         if not any(part is Ellipsis for part in key):
@@ -138,7 +139,7 @@ class Rays(RayConstructors):
         ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
         return _made(object.__new__(Rays), *(np.asarray(values, order="C") for values in (*arrays, *ranges)))
 
-    def reshape(self, *shape: Any) -> "Rays":
+    def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> "Rays":
         """Return the same rays in another shape, as `numpy.reshape` takes it.
 
         Examples
@@ -162,7 +163,7 @@ class Rays(RayConstructors):
             ) from error
         return _made(object.__new__(Rays), *arrays, *ranges)
 
-    def at(self, t: Any) -> Floats:
+    def at(self, t: ArrayInput) -> Floats:
         """Return the points o + t*d in float64 (two roundings; one where t*d alone would overflow).
 
         NaN for infinite t.
@@ -207,7 +208,7 @@ class Rays(RayConstructors):
     def __repr__(self) -> str:
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _restored, (self._origins, self._directions, self._t_min, self._t_max)
 
 
@@ -240,5 +241,5 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: In
     return _made(object.__new__(Rays), *ray_input.validated(ranged, invalid, finite))
 
 
-def _restored(*arrays: Floats) -> Rays:
-    return _made(object.__new__(Rays), *arrays)
+def _restored(origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
+    return _made(object.__new__(Rays), origins, directions, t_min, t_max)

@@ -1,6 +1,10 @@
 """Ids of the rows of a geometry: an array of texts or whole numbers, one for each row."""
 
-from typing import Any
+import operator
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from types import EllipsisType
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +13,17 @@ from raybox.errors import InvalidInput
 from raybox.validation import freeze
 
 Ids = NDArray[np.object_]
+IdsInput: TypeAlias = Iterable[str | int] | None
+"""Ids as users pass them: a list, an array or a column of a table."""
+
+RowIndex: TypeAlias = SupportsIndex | slice | Sequence[int] | Sequence[bool] | NDArray[np.integer | np.bool_]
+"""Rows of a flat list: one integer, a slice, a mask or a list of integers."""
+
+ArrayIndex: TypeAlias = RowIndex | EllipsisType | tuple[RowIndex | EllipsisType | None, ...] | None
+"""Any index of an array."""
 
 
-def checked_ids(ids: Any, count: int, noun: str) -> Ids | None:
+def checked_ids(ids: IdsInput, count: int, noun: str) -> Ids | None:
     """Return ids as a read-only array of str or of int, shape (count,); None for None.
 
     noun: what the rows are, for errors.
@@ -28,14 +40,14 @@ def checked_ids(ids: Any, count: int, noun: str) -> Ids | None:
     return found
 
 
-def ids_of(geometry: Any) -> Ids | None:
+def ids_of(geometry: object) -> Ids | None:
     """Return the ids of a geometry's primitives, None without; of instances, those of their geometry."""
     inner = getattr(geometry, "geometry", geometry)
     ids: Ids | None = getattr(inner, "ids", None)
     return ids
 
 
-def chosen_ids(ids: Ids | None, index: Any) -> Ids | None:
+def chosen_ids(ids: Ids | None, index: RowIndex) -> Ids | None:
     """Return the ids of the rows at an index; None for None."""
     if ids is None:
         return None
@@ -44,7 +56,14 @@ def chosen_ids(ids: Ids | None, index: Any) -> Ids | None:
     return found
 
 
-def _listed(ids: Any, noun: str) -> list[Any]:
+def listed_rows(index: RowIndex) -> RowIndex:
+    """Return the index that keeps the axis of rows: of an integer, a list of it."""
+    with suppress(TypeError):
+        return [operator.index(index)]  # type: ignore[arg-type]
+    return index
+
+
+def _listed(ids: Iterable[str | int], noun: str) -> list[str | int]:
     """Return ids as a list of Python objects: of an array or a column, its elements."""
     for name in ("to_pylist", "tolist"):  # of Arrow; of NumPy and pandas
         if hasattr(ids, name):
@@ -57,7 +76,7 @@ def _listed(ids: Any, noun: str) -> list[Any]:
     return list(ids)
 
 
-def _of_one_type(values: list[Any], noun: str) -> list[Any]:
+def _of_one_type(values: list[str | int], noun: str) -> list[str | int]:
     """Return ids that are all str or all int; refuse others."""
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):

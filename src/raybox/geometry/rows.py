@@ -1,6 +1,6 @@
 """The arrays of containers as kernels read them: read-only, C-ordered, of three coordinates."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from raybox.validation import Floats, Ints, freeze
 class Rows(Protocol):
     """Arrays of any container: a `NamedTuple`, whose class chooses the kernels."""
 
-    def _asdict(self) -> dict[str, Any]: ...
+    def _asdict(self) -> dict[str, object]: ...
 
 
 class RayRows(NamedTuple):

@@ -1,16 +1,19 @@
 """Columns of tables by name: data frames, tables of Arrow, dicts of columns."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validation import Floats
+from raybox.validation import ArrayInput, Floats
+
+TableInput: TypeAlias = ArrayInput | Mapping[str, ArrayInput]
+"""Rows of numbers, or a table of columns: a data frame, a table of Arrow, a dict."""
 
 
-def names_of(table: Any) -> list[Any] | None:
+def names_of(table: object) -> list[str] | None:
     """Return the names of the columns of a table; None of anything else."""
     if isinstance(table, Mapping):
         return list(table)
@@ -23,7 +26,7 @@ def column(table: Any, name: str) -> Any:
     return table[name] if name in (names_of(table) or ()) else None
 
 
-def stacked(table: Any, names: list[Any], prefixes: tuple[str, str], noun: str) -> Floats:
+def stacked(table: Any, names: list[str], prefixes: tuple[str, str], noun: str) -> Floats:
     """Return the columns of two vectors side by side, (M, 2 * D); in 2D without columns of z.
 
     prefixes: of the names of the two vectors' columns. noun: what the rows are, for errors.

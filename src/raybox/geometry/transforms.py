@@ -4,7 +4,6 @@
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,13 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.exact.instance_definition import is_singular
 from raybox.exact.splitter import SPLITTER
-from raybox.validation import Bools, Floats
+from raybox.validation import ArrayInput, Bools, Floats
 
 _CERTAIN = 2.0**-48  # relative to the sum of absolute terms: more than a determinant's rounding error
 _TAME = 2.0**300  # products of three numbers between it and its inverse neither over- nor underflow
 
 
-def matrices(value: Any, dims: int) -> Floats:
+def matrices(value: ArrayInput, dims: int) -> Floats:
     """Return validated affine maps, (M, 3, 4).
 
     In 2D the third axis is mapped to itself.
@@ -50,7 +49,7 @@ def matrices(value: Any, dims: int) -> Floats:
     return placed
 
 
-def of_poses(positions: Any, rotation: dict[str, Any], scales: Any) -> Floats:
+def of_poses(positions: ArrayInput, rotation: dict[str, ArrayInput | None], scales: ArrayInput) -> Floats:
     """Return matrices (M, D, D + 1) that scale, then rotate, then translate.
 
     rotation: rotations, quaternions and yaw, of which one at most is not None.
@@ -73,7 +72,7 @@ def of_poses(positions: Any, rotation: dict[str, Any], scales: Any) -> Floats:
         return np.concatenate([matrix * size[:, None, :], at[:, :, None]], axis=2)
 
 
-def _rotations(rotation: dict[str, Any], count: int, dims: int) -> Floats:
+def _rotations(rotation: dict[str, ArrayInput | None], count: int, dims: int) -> Floats:
     """Return rotation matrices, one for each instance or one for all."""
     passed = {name: value for name, value in rotation.items() if value is not None}
     if not passed:
@@ -190,10 +189,11 @@ def _summed(shift: Floats, linear: Floats, corner: Floats, outward: float) -> Fl
     return np.where(lost, total + outward * (size * _SLACK + _SMALLEST), total)
 
 
-def _is_exact(a: Floats, b: Floats, product: Floats) -> Any:
+def _is_exact(a: Floats, b: Floats, product: Floats) -> Bools:
     """Return where a * b is certainly exact (Dekker 1971)."""
     c, d = SPLITTER * a, SPLITTER * b
     a_high, b_high = c - (c - a), d - (d - b)
     a_low, b_low = a - a_high, b - b_high
     error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return ((error == 0.0) & (np.abs(product) > _SMALLEST)) | (a == 0.0) | (b == 0.0)
+    exact: Bools = ((error == 0.0) & (np.abs(product) > _SMALLEST)) | (a == 0.0) | (b == 0.0)
+    return exact

@@ -1,22 +1,27 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Ids
+from raybox.geometry import Ids, Rays
+from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Floats, Ints, freeze
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 SparseValues = Literal["lengths", "t", "t_enter", "t_exit"]
 
@@ -48,12 +53,17 @@ class AllHits(HitTables):
         freeze(offsets, hit_id, t)
         self._offsets, self._hit_id, self._t, self._source = offsets, hit_id, t, source
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return restored, (AllHits, self._source, self._offsets, self._hit_id, self._t)
 
     @cached_property
     def _primitives(self) -> PrimitiveIds:
         return self._source.primitives_of(self._hit_id)
+
+    @property
+    def _rays(self) -> Rays:
+        assert isinstance(self._source.rays, Rays)  # as a sweep has one hit a box
+        return self._source.rays
 
     @cached_property
     def _numbers(self) -> Ints:
@@ -62,7 +72,7 @@ class AllHits(HitTables):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the rays."""
-        return self._source.rays.shape  # type: ignore[no-any-return]
+        return self._source.rays.shape
 
     @property
     def offsets(self) -> Ints:
@@ -133,7 +143,7 @@ class AllHits(HitTables):
         infinite, or below the normal numbers for a direction longer than 2**60, they count as they are
         before rounding, so that every finite length is returned.
         """
-        lengths, lost = path_lengths(self._source.rays.rows(), self.ray, *self._spans)
+        lengths, lost = path_lengths(self._rays.rows(), self.ray, *self._spans)
         if lost.size:
             derive_exactly(self._source, self.ray, self._hit_id, "lengths_of", lost, lengths)
         return frozen(lengths)
@@ -158,7 +168,7 @@ class AllHits(HitTables):
         rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
         return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
 
-    def to_sparse(self, values: SparseValues | NDArray[Any] | Sequence[float] = "lengths") -> Any:
+    def to_sparse(self, values: SparseValues | ArrayLike = "lengths") -> "csr_array":
         """Return a sparse matrix with a row for each ray and a column for each primitive.
 
         With lengths it is the system matrix of tomography: its product with a number for each cell is the
@@ -200,14 +210,14 @@ class AllHits(HitTables):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: ArrayIndex) -> Any:
         """Return the `RayHits` of one ray, or `AllHits` of several, by any NumPy index over `shape`."""
         ray = self._numbers[index]
         if not isinstance(ray, np.ndarray):
             return RayHits(self, int(ray))
-        return self._of_rays(ray.reshape(-1), self._source.rays[index])
+        return self._of_rays(ray.reshape(-1), self._rays[index])
 
-    def _of_rays(self, ray: Ints, rays: Any) -> "AllHits":
+    def _of_rays(self, ray: Ints, rays: Rays) -> "AllHits":
         """Return the hits of rays, given flat numbers of them and these rays in their shape."""
         first = self._offsets[ray]
         counts = self._offsets[ray + 1] - first

@@ -5,19 +5,21 @@ through those of the next. In `Instances` it counts through the first instance's
 one's. -1 is a miss.
 """
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, with_scratch
+from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, Rows, with_scratch
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact, instance_contact
-from raybox.validation import Floats, Ints, freeze
+from raybox.validation import Array, Floats, Ints, freeze
 
-A = TypeVar("A", bound=np.ndarray[Any, Any])
+H = TypeVar("H")
+A = TypeVar("A", bound=Array)
 
 
 class PrimitiveIds(NamedTuple):
@@ -33,8 +35,8 @@ class Source(NamedTuple):
     Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
     """
 
-    rays: Any  # Rays or MovingBoxes
-    parts: tuple[Any, ...]  # rows of each geometry, for kernels
+    rays: Rays | MovingBoxes
+    parts: tuple[Rows, ...]  # rows of each geometry, for kernels
     starts: tuple[int, ...] = (0,)  # first hit id of each geometry
     inner: int = 1
     row: int = 1
@@ -91,7 +93,7 @@ class Source(NamedTuple):
         return any(ids is not None for ids in self.ids)
 
 
-def _index_and_primitive(rows: Any, hit_id: Ints) -> PrimitiveIds:
+def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:
     """Return index and primitive for hit ids of one geometry: both are the id except for instances."""
     if not isinstance(rows, InstanceRows):
         return PrimitiveIds(hit_id, hit_id)
@@ -107,13 +109,13 @@ def frozen(values: A) -> A:
     return array  # type: ignore[no-any-return]
 
 
-def restored(kind: Any, source: Source, *arrays: Any) -> Any:
+def restored(kind: Callable[..., H], source: Source, *arrays: Array) -> H:
     """Return hits that were pickled or copied, read-only again."""
     _freeze_all((source.parts, source.position, source.ids))
     return kind(*arrays, source)
 
 
-def _freeze_all(values: tuple[Any, ...]) -> None:
+def _freeze_all(values: tuple[object, ...]) -> None:
     """Set all arrays in nested tuples read-only."""
     for value in values:
         if isinstance(value, tuple):
@@ -160,25 +162,28 @@ def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some:
     out[some] = part
 
 
-def _only_rays(rays: Any, ray_of: Ints) -> tuple[Any, Ints]:
+def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBoxes, Ints]:
     """Return the rays of some hits and their numbers; all rays where kernels read them without a copy."""
     if not isinstance(rays, Rays) or rays.ndim_space == 3 or ray_of.size >= prod(rays.shape):
         return rays, ray_of
     return rays.reshape(-1)[ray_of], np.arange(ray_of.size, dtype=np.int64)
 
 
-def _derive(rays: Any, rows: Any, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
+def _derive(rays: Rays | MovingBoxes, rows: Rows, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
     """Write a derived field for hits of one geometry; hits: numbers of rays and of primitives."""
-    if loop in _EXACT:
+    if isinstance(rays, Rays) and loop in _EXACT:
         _EXACT[loop](rays.rows(), rows, hits, *out)
         return
     from raybox.primitives import box_spans, pairs
 
     ray_of, number = hits
-    eight_by_eight = loop == "spans_of" and isinstance(rows, BoxRows) and not isinstance(rays, MovingBoxes)
-    write = box_spans.write_spans if eight_by_eight else getattr(pairs, loop)
-    write(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
-    if not isinstance(rows, InstanceRows) or (loop == "weights_of" and isinstance(rows.rows, BoxRows)):
+    if loop == "spans_of" and isinstance(rows, BoxRows) and isinstance(rays, Rays):
+        box_spans.write_spans(rays.rows(), rows, ray_of, number, *out)  # eight by eight
+    else:
+        getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+    if isinstance(rays, MovingBoxes) or not isinstance(rows, InstanceRows):
+        return
+    if loop == "weights_of" and isinstance(rows.rows, BoxRows):
         return
     undecided = np.isnan(np.column_stack(out)).any(axis=1)
     for k in np.flatnonzero((number >= 0) & undecided):
@@ -199,7 +204,7 @@ def _set_weights(contact: FirstContact, k: int, out: Floats) -> None:
     out[k] = contact.weights
 
 
-def _write_points(rays: RayRows, rows: Any, hits: tuple[Ints, Ints], points: Floats) -> None:
+def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Floats) -> None:
     """Write the points of first contact by exact times; those without exact times stay."""
     for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
         point = small_batch.contact_point(rows, small_batch.ray_at(rays, ray), number)
@@ -207,5 +212,8 @@ def _write_points(rays: RayRows, rows: Any, hits: tuple[Ints, Ints], points: Flo
             points[k] = point[: points.shape[1]]
 
 
-_EXACT: dict[str, Any] = {"lengths_of": write_exactly, "points_of": _write_points}
+_EXACT: dict[str, Callable[[RayRows, Rows, tuple[Ints, Ints], Floats], None]] = {
+    "lengths_of": write_exactly,
+    "points_of": _write_points,
+}
 _WRITERS: dict[str, Any] = {"spans_of": _set_span, "normals_of": _set_normal, "weights_of": _set_weights}

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids, Rays
+from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
 from raybox.hits.image import Picture, of_depth, of_index, of_normals
 from raybox.hits.path_length import MODERATE, NORMAL
@@ -48,7 +49,7 @@ class Hits(HitTables):
         freeze(hit_id, t)
         self._hit_id, self._t, self._source = hit_id, t, source
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return restored, (Hits, self._source, self._hit_id, self._t)
 
     @cached_property
@@ -115,11 +116,10 @@ class Hits(HitTables):
     def __iter__(self) -> Iterator["Hits"]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> "Hits":
+    def __getitem__(self, index: ArrayIndex) -> "Hits":
         """Return hits by any NumPy index over `shape`."""
-        hit_id, t, position = (
-            np.asarray(values[index], order="C") for values in (self._hit_id, self._t, self._positions)
-        )
+        hit_id, t = np.asarray(self._hit_id[index], order="C"), np.asarray(self._t[index], order="C")
+        position = np.asarray(self._positions[index], order="C")
         return Hits(hit_id, t, self._source._replace(position=position.reshape(-1)))
 
     def __bool__(self) -> bool:

@@ -6,7 +6,7 @@ A depth image is drawn darker, for ``raybox demo``, and written as a PNG file wi
 import struct
 import zlib
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from raybox.validation import Bools, Floats, Ints
 Bytes = NDArray[np.uint8]
 
 
-class Picture(np.ndarray[Any, np.dtype[np.uint8]]):
+class Picture(np.ndarray[tuple[int, ...], np.dtype[np.uint8]]):
     """An array of red, green and blue, (height, width, 3), which notebooks show as a picture."""
 
     def _repr_png_(self) -> bytes | None:
@@ -85,7 +85,7 @@ def ramp(share: Floats) -> Floats:
     return np.stack([np.interp(share, steps, channel) for channel in STOPS.T], axis=-1)
 
 
-def _on_white(colours: NDArray[np.number], hit: Bools) -> Bytes:
+def _on_white(colours: NDArray[np.float64 | np.uint8], hit: Bools) -> Bytes:
     return np.where(hit[..., None], colours, WHITE).astype(np.uint8)
 
 

@@ -1,17 +1,27 @@
 """`RayHits`, all hits of one ray."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Ids
+from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import frozen
 from raybox.validation import Floats, Ints
 
-if TYPE_CHECKING:
-    from raybox.hits.all_hits import AllHits
+
+class _HitsOfRays(Protocol):
+    """`AllHits`, as far as the hits of one ray need them."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def offsets(self) -> Ints: ...
+
+    def __getitem__(self, index: ArrayIndex) -> "_HitsOfRays": ...
 
 
 @final
@@ -32,11 +42,13 @@ class RayHits:
 
     __slots__ = ("_all_hits", "_ray", "_rows")
 
-    def __init__(self, all_hits: "AllHits", ray: int, rows: Any = slice(None)) -> None:
+    def __init__(
+        self, all_hits: _HitsOfRays, ray: int, rows: "Ints | slice[None, None, None]" = slice(None)
+    ) -> None:
         # rows: a slice or array of numbers among the hits of the ray
         self._all_hits, self._ray, self._rows = all_hits, ray, rows
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         place = np.unravel_index(self._ray, self._all_hits.shape)
         return RayHits, (self._all_hits[(None, *place)], 0, self._rows)  # without the hits of other rays
 
@@ -101,7 +113,7 @@ class RayHits:
     def __iter__(self) -> Iterator["RayHits"]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, index: Any) -> "RayHits":
+    def __getitem__(self, index: ArrayIndex) -> "RayHits":
         """Return hits by any NumPy index over the hits of the ray."""
         first, last = self._all_hits.offsets[self._ray : self._ray + 2]
         rows = np.arange(last - first)[self._rows][index]

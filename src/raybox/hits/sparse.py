@@ -3,17 +3,38 @@
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raybox.errors import InvalidInput, RayboxError
-from raybox.validation import Floats
+from raybox.validation import Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 FIELDS = ("lengths", "t", "t_enter", "t_exit")
 
 
-def sparse_matrix(hits: Any, values: Any, sizes: tuple[int, ...]) -> Any:
+class _SparseRows(Protocol):
+    """`AllHits`, as far as a matrix needs them."""
+
+    @property
+    def offsets(self) -> Ints: ...
+
+    @property
+    def index(self) -> Ints: ...
+
+    @property
+    def geometry(self) -> Ints: ...
+
+    @property
+    def t(self) -> Floats: ...
+
+
+def sparse_matrix(hits: _SparseRows, values: ArrayLike, sizes: tuple[int, ...]) -> "csr_array":
     """Return a `csr_array` of hits; see `AllHits.to_sparse`.
 
     sizes: how many columns each geometry has.
@@ -31,7 +52,7 @@ def sparse_matrix(hits: Any, values: Any, sizes: tuple[int, ...]) -> Any:
     return matrix
 
 
-def _entries(hits: Any, values: Any) -> Floats:
+def _entries(hits: _SparseRows, values: ArrayLike) -> Floats:
     """Return a new array of one number for each hit; raise `InvalidInput` if there is none."""
     if isinstance(values, str):
         if values not in FIELDS:

@@ -1,18 +1,25 @@
 """Hits as columns: dicts of arrays, tables of Arrow, frames of pandas, and HTML."""
 
+from collections.abc import Iterable
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
-from raybox.geometry import InstanceRows
+from raybox.geometry import Ids, InstanceRows
 from raybox.hits.hit_ids import Source, frozen
+from raybox.validation import Array, Ints
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 HTML_ROWS = 8  # that a notebook shows
 Columns = dict[str, NDArray[Any]]
@@ -52,7 +59,7 @@ class HitTables:
         """
         return self._columns
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> "pyarrow.Table":
         """Return the hits as a table of Arrow, with the columns of `to_dict`; nulls in place of NaN and None.
 
         Returns
@@ -83,7 +90,7 @@ class HitTables:
             }
         )
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> "pandas.DataFrame":
         """Return the hits as a data frame, with the columns of `to_dict`.
 
         Returns
@@ -117,9 +124,25 @@ class HitTables:
         return f"<div><p>{escape(repr(self))}</p>{table}{more}</div>"
 
 
-def number_columns(source: Source, hits: Any, ray: NDArray[Any]) -> Columns:
+class _NumberedHits(Protocol):
+    """`Hits` or `AllHits`: the numbers of what was hit."""
+
+    @property
+    def index(self) -> Ints: ...
+
+    @property
+    def geometry(self) -> Ints: ...
+
+    @property
+    def primitive(self) -> Ints: ...
+
+    @property
+    def ids(self) -> Ids: ...
+
+
+def number_columns(source: Source, hits: _NumberedHits, ray: Ints) -> Columns:
     """Return ray and index of hits; geometry, primitive and id where there are any."""
-    columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
+    columns: Columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
     if len(source.parts) > 1:
         columns["geometry"] = hits.geometry.reshape(-1)
     if any(isinstance(rows, InstanceRows) for rows in source.parts):
@@ -129,14 +152,14 @@ def number_columns(source: Source, hits: Any, ray: NDArray[Any]) -> Columns:
     return columns
 
 
-def first_indices(shape: tuple[int, ...], count: int) -> Any:
+def first_indices(shape: tuple[int, ...], count: int) -> tuple[NDArray[np.intp], ...] | None:
     """Return an index over a shape that gives its first `count` elements, flat."""
     if not shape:
         return None
     return np.unravel_index(np.arange(min(count, prod(shape))), shape)
 
 
-def _required(module: str, extra: str, method: str) -> Any:
+def _required(module: str, extra: str, method: str) -> ModuleType:
     """Return an optional package; raise `RayboxError` with the command that installs it."""
     if find_spec(module) is None:
         raise RayboxError(
@@ -145,7 +168,7 @@ def _required(module: str, extra: str, method: str) -> Any:
     return import_module(module)
 
 
-def _arrow_ids(arrow: Any, ids: NDArray[Any]) -> Any:
+def _arrow_ids(arrow: ModuleType, ids: Array) -> "pyarrow.Array":
     """Return ids as a column of numbers if they are only such, else as one of texts."""
     values = ids.tolist()
     if {type(value) for value in values if value is not None} == {int}:
@@ -159,5 +182,5 @@ def _text(value: float | str | None) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _row(cells: Any, tag: str) -> str:
+def _row(cells: Iterable[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -26,7 +26,7 @@ def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
     return FileFormatError(f"{path}: {problem}; check its permissions, or write the folder again")
 
 
-def write(path: Path, content: Any) -> str:
+def write(path: Path, content: object) -> str:
     """Write a value; return its checksum."""
     text = json.dumps(content).encode()
     checksum = blake2b_of(text)

@@ -2,22 +2,27 @@
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from raybox.validation import Array
+
+Bytes: TypeAlias = "bytes | bytearray | memoryview | Array"
+"""Objects with the buffer protocol."""
 
 _END_BYTES = 1 << 16  # read at each end of a file
 _blake2b = partial(blake2b, digest_size=16)
 
-Facts = dict[str, Any]
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
+Facts: TypeAlias = dict[str, Json]
 
 
-def of_arrays(*arrays: NDArray[Any]) -> str:
+def of_arrays(*arrays: Array) -> str:
     """Return the checksum of arrays."""
     state = _blake2b()
     for array in arrays:
@@ -39,14 +44,14 @@ def of_text(*texts: str) -> str:
     return state.hexdigest()
 
 
-def of_facts(facts: dict[str, Any]) -> str:
+def of_facts(facts: Facts) -> str:
     """Return the checksum of facts as JSON stores them."""
     return of_text(json.dumps(facts, sort_keys=True))
 
 
-def of_bytes(data: Any, checksum: int = 0) -> int:
+def of_bytes(data: Bytes, checksum: int = 0) -> int:
     """Return the checksum of bytes, after others of which this is the checksum."""
-    return zlib.crc32(data, checksum)
+    return zlib.crc32(data.data if isinstance(data, np.ndarray) else data, checksum)
 
 
 def fingerprint(path: Path) -> Facts:

@@ -8,13 +8,17 @@ import os
 from collections.abc import Callable, Iterable
 from math import prod
 from pathlib import Path, PurePath, PureWindowsPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypedDict, TypeVar, cast
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
+from raybox.bvh.build import Quality
 from raybox.io import checked_json
 from raybox.io.checked_json import folder_error, unreadable
+
+T = TypeVar("T")
 
 _BLOCK = 1 << 20  # bytes that are read at a time
 
@@ -35,10 +39,25 @@ class FileFacts(NamedTuple):
         return self.size - prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
+class SceneFacts(TypedDict, total=False):
+    """Facts about a scene, or about one in parts; those who read them check which there are."""
+
+    format: int
+    kind: str
+    size: int
+    quality: Quality
+    axes: int
+    scale: float
+    exponent: int
+    dimension: int
+    digest: str
+    parts: list[str]
+
+
 class Layout(NamedTuple):
     """The type of an array: its dtype, and its number of axes."""
 
-    dtype: Any
+    dtype: type[np.float64 | np.int64 | np.int32 | np.uint8]
     axes: int
 
 
@@ -46,7 +65,7 @@ class Manifest(NamedTuple):
     """The files of a folder, and facts about their content."""
 
     folder: Path
-    facts: dict[str, Any]
+    facts: SceneFacts
     files: dict[str, FileFacts]
     checksum: str
 
@@ -66,7 +85,7 @@ class Manifest(NamedTuple):
             self._read(name, lambda file, facts: _identity(os.fstat(file.fileno()))) for name in self.files
         )
 
-    def map(self, name: str, layout: Layout, *, check: bool) -> Any:
+    def map(self, name: str, layout: Layout, *, check: bool) -> NDArray[Any]:
         """Return the array of a file, mapped into memory; check: also its data."""
         facts = self.files.get(name)
         if facts is None or facts.dtype != np.dtype(layout.dtype).str or len(facts.shape) != layout.axes:
@@ -80,7 +99,7 @@ class Manifest(NamedTuple):
         if self._read(name, lambda file, facts: _checksum(file)) != self.files[name].data_checksum:
             raise folder_error(self.folder / name, "is damaged: its checksum differs")
 
-    def _read(self, name: str, read: Callable[[BinaryIO, FileFacts], Any]) -> Any:
+    def _read(self, name: str, read: Callable[[BinaryIO, FileFacts], T]) -> T:
         """Return what a function reads from a file, at the position of its data."""
         path, facts = self.folder / name, self.files[name]
         try:
@@ -97,7 +116,7 @@ class Manifest(NamedTuple):
             raise unreadable(path, error) from error
 
 
-def _map(file: BinaryIO, facts: FileFacts) -> Any:
+def _map(file: BinaryIO, facts: FileFacts) -> NDArray[Any]:
     if not prod(facts.shape):  # nothing to map
         array = np.empty(facts.shape, facts.dtype)
         array.flags.writeable = False
@@ -117,7 +136,7 @@ def _checksum(file: BinaryIO) -> int:
     return checksum
 
 
-def write(path: Path, facts: dict[str, Any], names: Iterable[str]) -> str:
+def write(path: Path, facts: SceneFacts, names: Iterable[str]) -> str:
     """Write the manifest of files that are beside it; return its checksum."""
     files = {name: _facts_of(path.parent / name) for name in names}
     return checked_json.write(path, {"facts": facts, "files": files})
@@ -128,7 +147,7 @@ def _facts_of(path: Path) -> FileFacts:
     size = path.stat().st_size
     shape, dtype = (size,), np.dtype(np.uint8)
     if path.suffix == ".npy":
-        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
         shape, dtype = array.shape, array.dtype
     facts = FileFacts(size, shape, dtype.str, 0, 0)
     with path.open("rb") as file:
@@ -141,7 +160,7 @@ def read(path: Path) -> Manifest:
     content, checksum = checked_json.read(path)
     try:
         files = {_beside(str(name)): _listed(*facts) for name, facts in content["files"].items()}
-        return Manifest(path.parent, dict(content["facts"]), files, checksum)
+        return Manifest(path.parent, cast(SceneFacts, dict(content["facts"])), files, checksum)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise folder_error(path, "is no manifest of raybox") from error
 
@@ -153,7 +172,7 @@ def _beside(name: str) -> str:
     return name
 
 
-def _listed(size: Any, shape: Any, dtype: Any, header_checksum: Any, data_checksum: Any) -> FileFacts:
+def _listed(size: int, shape: list[int], dtype: str, header_checksum: int, data_checksum: int) -> FileFacts:
     """Return the facts of a file as a manifest lists them; raise `ValueError` for impossible ones."""
     numbers = [int(size), *map(int, shape), int(header_checksum), int(data_checksum)]
     facts = FileFacts(numbers[0], tuple(numbers[1:-2]), np.dtype(str(dtype)).str, *numbers[-2:])

@@ -5,11 +5,12 @@ folder (see `raybox.io.manifest`). Arrays that are checked have the checksums of
 a tree whose indices compiled code may follow.
 """
 
+import os
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import ROW, Tree
@@ -24,9 +25,9 @@ from raybox.geometry.mesh import restored as mesh_of
 from raybox.io import manifest
 from raybox.io.checked_json import folder_error
 from raybox.io.formats.common import path_of
-from raybox.io.manifest import Layout, Manifest
+from raybox.io.manifest import Layout, Manifest, SceneFacts
 from raybox.scene.scene import Scene, restore, state_of
-from raybox.validation import NO_MASK
+from raybox.validation import NO_MASK, Array, Floats
 
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
 FORMAT = 2  # of these files, the layout of the tree's nodes included
@@ -46,7 +47,7 @@ _LAYOUTS = {
 }
 
 
-def new_folder(folder: Any, way_out: str = "give another folder") -> Path:
+def new_folder(folder: str | os.PathLike[str], way_out: str = "give another folder") -> Path:
     """Return a folder that is new, or empty."""
     place = path_of(folder)
     try:
@@ -80,21 +81,34 @@ def write_tree(folder: Path, scene: Scene) -> str:
     `scene.json` lists all arrays of the folder.
     """
     part, quality = state_of(scene)
+    tree = part.tree
+    assert isinstance(tree, Tree)  # that of a grid is not written
     for name in _TREE:
-        np.save(folder / f"{name}.npy", getattr(part.tree, name))
-    facts = {"format": FORMAT, "kind": _kind(scene.geometry), "size": len(scene), "quality": quality}
-    facts |= {"scale": part.tree.scale, "exponent": part.tree.exponent}
+        np.save(folder / f"{name}.npy", getattr(tree, name))
+    facts: SceneFacts = {
+        "format": FORMAT,
+        "kind": _kind(scene.geometry),
+        "size": len(scene),
+        "quality": quality,
+    }
+    facts |= {"scale": tree.scale, "exponent": tree.exponent}
     return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.npy")))
 
 
 def _write_grid(folder: Path, scene: Scene) -> None:
     """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
-    grid, quality = scene.geometry, state_of(scene)[1]
+    grid, quality = scene.geometry, state_of(scene).quality
     edges = dict(zip(_EDGES, grid.edges, strict=False))
     mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
     for name, array in (edges | {_MASK: mask.view(np.uint8)}).items():
         np.save(folder / f"{name}.npy", array)
-    facts = {"format": FORMAT, "kind": "grid", "size": len(scene), "quality": quality, "axes": len(edges)}
+    facts: SceneFacts = {
+        "format": FORMAT,
+        "kind": "grid",
+        "size": len(scene),
+        "quality": quality,
+        "axes": len(edges),
+    }
     manifest.write(folder / FACTS, facts, [f"{name}.npy" for name in (*edges, _MASK)])
 
 
@@ -163,7 +177,7 @@ def _map_grid(opened: Manifest, *, check: bool) -> Scene:
     return Scene(of_bits(tuple(edges), pack(occupied)), quality=facts["quality"])
 
 
-def _broken_grid(edges: list[Any], mask: Any, size: Any) -> str:
+def _broken_grid(edges: list[Floats], mask: NDArray[np.uint8], size: int) -> str:
     """Return what is wrong with the arrays of a grid; an empty text if nothing is."""
     if any(len(one) < 2 or not np.isfinite(one).all() or (np.diff(one) <= 0).any() for one in edges):
         return "edges do not increase"
@@ -172,7 +186,9 @@ def _broken_grid(edges: list[Any], mask: Any, size: Any) -> str:
     return "a cell is neither occupied nor empty" if mask.max(initial=0) > 1 else ""
 
 
-def _broken_shape(kind: str, size: Any, geometry: tuple[Any, Any], tree: tuple[Any, Any, Any]) -> str:
+def _broken_shape(
+    kind: str, size: int, geometry: tuple[Array, Array], tree: tuple[Array, Array, Array]
+) -> str:
     """Return what is wrong with the shapes of a scene's arrays; an empty text if nothing is."""
     first, second = geometry
     widths = (first.shape[1], second.shape[1])
@@ -186,7 +202,7 @@ def _broken_shape(kind: str, size: Any, geometry: tuple[Any, Any], tree: tuple[A
     return ""
 
 
-def _broken_values(kind: str, first: Any, second: Any) -> str:
+def _broken_values(kind: str, first: Floats, second: NDArray[np.float64 | np.int64]) -> str:
     """Return what is wrong with the numbers of a geometry; an empty text if nothing is."""
     if kind == "boxes":
         return "" if (first <= second).all() else "a box ends before it begins"
@@ -198,10 +214,10 @@ def _broken_values(kind: str, first: Any, second: Any) -> str:
 
 def read_geometry(folder: Path, kind: str) -> Boxes | Mesh:
     """Return the geometry that was just written to a folder, mapped."""
-    arrays: list[Any] = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS[kind]]
+    arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS[kind]]
     first, second = map(np.asarray, arrays)
     return boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
 
 
-def _kind(geometry: Any) -> str:
+def _kind(geometry: Boxes | Mesh) -> str:
     return "boxes" if isinstance(geometry, Boxes) else "mesh"

@@ -2,10 +2,15 @@
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from raybox.errors import InvalidInput, RayboxError
 from raybox.validation import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from mpl_toolkits.mplot3d import Axes3D
 
 # Of Tol's vibrant and high-contrast schemes, distinct for colour-blind people; misses are dashed besides.
 HIT, MISS, BOX_HIT, NORMAL = "#CC3311", "#0077BB", "#DDAA33", "#009988"
@@ -19,7 +24,7 @@ OVER = 2  # boxes hit, over the others
 PATHS, MARKS = 5, 6
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Return matplotlib's pyplot; raise with the command that installs it."""
     if find_spec("matplotlib") is None:
         command = 'pip install "raybox[plot]"'
@@ -27,7 +32,7 @@ def pyplot() -> Any:
     return import_module("matplotlib.pyplot")
 
 
-def axes_for(dims: int, ax: Any) -> Any:
+def axes_for(dims: int, ax: "Axes | None") -> "Axes":
     """Return the axes to draw on: `ax`, if of the right dimension, or new ones."""
     plt = pyplot()
     if ax is None:
@@ -40,11 +45,12 @@ def axes_for(dims: int, ax: Any) -> Any:
             f"Create them with figure.{way_out}."
         )
     if dims == 3 and not ax.has_data():
-        ax.computed_zorder = False
+        solid: Axes3D = ax
+        solid.computed_zorder = False
     return ax
 
 
-def fit(ax: Any, view: Floats) -> None:
+def fit(ax: "Axes", view: Floats) -> None:
     """Extend the limits of axes by the box ``view``, with one scale on all axes."""
     fresh = not ax.has_data()
     for axis, (low, high) in zip("xyz", view.T.tolist(), strict=False):
@@ -56,30 +62,31 @@ def fit(ax: Any, view: Floats) -> None:
         ax.set_aspect("equal", adjustable="box")
     else:
         # The zoom leaves room for labels, which matplotlib's layouts ignore in 3D.
-        spans = [high - low for low, high in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
-        ax.set_box_aspect(spans, zoom=0.88)
+        solid: Axes3D = ax
+        spans = [high - low for low, high in (solid.get_xlim(), solid.get_ylim(), solid.get_zlim())]
+        solid.set_box_aspect(spans, zoom=0.88)
     if fresh:
         ax.locator_params(nbins=6 if view.shape[1] == 3 else 8)
 
 
-def add_lines(ax: Any, segments: Floats, **style: Any) -> Any:
-    """Draw segments ``(N, 2, D)`` as one collection, and return it."""
+def add_lines(ax: "Axes3D", segments: Floats, **style: Any) -> None:
+    """Draw segments ``(N, 2, D)`` as one collection."""
     if segments.shape[-1] == 2:
-        return ax.add_collection(import_module("matplotlib.collections").LineCollection(segments, **style))
+        ax.add_collection(import_module("matplotlib.collections").LineCollection(segments, **style))
     lines = import_module("mpl_toolkits.mplot3d.art3d").Line3DCollection(segments, **style)
-    return ax.add_collection3d(lines)
+    ax.add_collection3d(lines)
 
 
-def add_polygons(ax: Any, corners: Floats, **style: Any) -> Any:
-    """Fill polygons ``(N, K, D)`` as one collection, and return it."""
+def add_polygons(ax: "Axes3D", corners: Floats, **style: Any) -> None:
+    """Fill polygons ``(N, K, D)`` as one collection."""
     if corners.shape[-1] == 2:
-        return ax.add_collection(import_module("matplotlib.collections").PolyCollection(corners, **style))
+        ax.add_collection(import_module("matplotlib.collections").PolyCollection(corners, **style))
     faces = import_module("mpl_toolkits.mplot3d.art3d").Poly3DCollection(corners, **style)
-    return ax.add_collection3d(faces)
+    ax.add_collection3d(faces)
 
 
-def add_dots(ax: Any, points: Floats, lw: float = 0.8, **style: Any) -> Any:
-    """Mark points ``(N, D)``, and return the collection."""
+def add_dots(ax: "Axes", points: Floats, lw: float = 0.8, **style: Any) -> None:
+    """Mark points ``(N, D)``."""
     if points.shape[-1] == 3:
         style["depthshade"] = False
-    return ax.scatter(*points.T, linewidths=lw, zorder=MARKS, **style)
+    ax.scatter(*points.T, linewidths=lw, zorder=MARKS, **style)

@@ -1,6 +1,6 @@
 """`plot`: draws boxes or triangles, and rays that hit or miss them."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from raybox.hits import Hits
 from raybox.plotting import canvas
 from raybox.plotting.shapes import Paths, outlines, paths_of, solid, view_of
 from raybox.validation import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from raybox.scene.scene import Scene
 
 MANY_CELLS, MANY_OF_FULL = 10_000, 2_000  # cells drawn, at most; the second of a grid that is full
 MANY_FACES = 300  # boxes with translucent faces, at most: more of them hide each other
@@ -27,7 +32,7 @@ class Style(NamedTuple):
     over: int
 
 
-def draw_boxes(ax: Any, geometry: Bounded, hit_rows: Ints, view: Floats) -> None:
+def draw_boxes(ax: "Axes", geometry: Bounded, hit_rows: Ints, view: Floats) -> None:
     """Draw edges, thinner the more there are, and faces up to `MANY_FACES`; tint rows hit.
 
     All edges are one collection: 120,000 edges draw within seconds.
@@ -43,7 +48,7 @@ def draw_boxes(ax: Any, geometry: Bounded, hit_rows: Ints, view: Floats) -> None
             _draw_outlines(ax, *outlines(_rows(geometry, part), view), style)
 
 
-def _draw_outlines(ax: Any, edges: Floats, faces: Floats, style: Style) -> None:
+def _draw_outlines(ax: "Axes", edges: Floats, faces: Floats, style: Style) -> None:
     dims = edges.shape[-1]
     if style.alpha:
         flat = faces.reshape(-1, faces.shape[-2], dims)
@@ -57,7 +62,7 @@ def _rows(geometry: Bounded, rows: Ints) -> Bounded:
     return geometry[rows] if isinstance(geometry, Boxes) else Mesh(geometry.vertices, geometry.faces[rows])
 
 
-def draw_rays(ax: Any, paths: Paths) -> None:
+def draw_rays(ax: "Axes", paths: Paths) -> None:
     """Draw hits and misses, then starts and hit points; thinner the more there are."""
     if not len(paths.hit):
         return
@@ -73,14 +78,14 @@ def draw_rays(ax: Any, paths: Paths) -> None:
     _draw_legend(ax)
 
 
-def _draw_lines(ax: Any, paths: Paths, chosen: Bools, label: str, **style: Any) -> None:
+def _draw_lines(ax: "Axes", paths: Paths, chosen: Bools, label: str, **style: Any) -> None:
     if chosen.any():
         lines = np.stack([paths.starts[chosen], paths.ends[chosen]], axis=1)
         label = f"{label} ({np.count_nonzero(chosen):,})"
         canvas.add_lines(ax, lines, label=label, zorder=canvas.PATHS, **style)
 
 
-def _draw_legend(ax: Any) -> None:
+def _draw_legend(ax: "Axes") -> None:
     # In 2D beside the axes, where no ray crosses it.
     place = {"ncols": 2} if hasattr(ax, "get_zlim") else {"bbox_to_anchor": (1, 1)}
     legend = ax.legend(loc="upper left", frameon=False, **place)
@@ -88,12 +93,12 @@ def _draw_legend(ax: Any) -> None:
         line.set_linewidth(1.6)
 
 
-def draw_normals(ax: Any, paths: Paths, view: Floats) -> None:
+def draw_normals(ax: "Axes", paths: Paths, view: Floats) -> None:
     """Draw an arrow for each normal; rays that start inside a box have none."""
     entering = paths.hit & (np.nan_to_num(paths.normals) != 0.0).any(axis=1)
     length = 0.08 * float((view[1] - view[0]).max())
     arrows = length * paths.normals[entering]
-    style = {"color": canvas.NORMAL, "zorder": canvas.MARKS}
+    style: dict[str, Any] = {"color": canvas.NORMAL, "zorder": canvas.MARKS}
     if arrows.shape[1] == 2:
         style |= {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
     else:
@@ -103,8 +108,13 @@ def draw_normals(ax: Any, paths: Paths, view: Floats) -> None:
 
 @in_default_environment
 def plot(
-    scene: Any, rays: Rays | None = None, hits: Hits | None = None, *, ax: Any = None, normals: bool = False
-) -> Any:
+    scene: "Scene | Bounded | Grid",
+    rays: Rays | None = None,
+    hits: Hits | None = None,
+    *,
+    ax: "Axes | None" = None,
+    normals: bool = False,
+) -> "Axes":
     """Draw boxes, cells or triangles, in 2D or 3D, and rays that hit or miss them.
 
     A ray that hits is red and ends at the hit point; one that misses is blue, dashed, and ends just past the
@@ -178,7 +188,7 @@ def _cells(grid: Grid, hit_cells: Ints) -> tuple[Boxes, Ints]:
     return boxes, np.arange(1, len(boxes))
 
 
-def _geometry(scene: Any) -> Bounded | Grid:
+def _geometry(scene: "Scene | Bounded | Grid") -> Bounded | Grid:
     if isinstance(scene, (Boxes, Grid, Mesh)):
         return scene
     from raybox.scene.scene import Scene
@@ -193,7 +203,7 @@ def _geometry(scene: Any) -> Bounded | Grid:
     return found
 
 
-def _check(geometry: Bounded | Grid, rays: Any, hits: Any) -> None:
+def _check(geometry: Bounded | Grid, rays: object, hits: object) -> None:
     """Raise if rays and hits do not match each other or the scene."""
     if rays is None:
         if hits is not None:
@@ -220,7 +230,7 @@ def _check(geometry: Bounded | Grid, rays: Any, hits: Any) -> None:
         raise InvalidInput(f"hits must be of this scene ({len(geometry)} rows); got a hit of row {row}.")
 
 
-def _as_scene(scene: Any) -> Any:
+def _as_scene(scene: "Scene | Bounded | Grid") -> "Scene":
     """Return a scene; compiled code is loaded only here."""
     from raybox.scene.scene import Scene
 

@@ -93,7 +93,7 @@ def _to_world(inner: Rows, rows: InstanceRows, instance: int, i: int, place: int
 @device
 def _box_to_world(inner: BoxRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
-    lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]
+    lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]  # type: ignore[attr-defined]
     if not (
         _keeps_axes(rows, instance)
         and _write_image(rows, instance, (low[i, 0], low[i, 1], low[i, 2]), lower)
@@ -111,7 +111,7 @@ def _triangle_to_world(inner: TriangleRows, rows: InstanceRows, instance: int, i
     for k in range(3):
         to = k if orientation > 0 or k == 0 else 3 - k  # a reflection swaps two corners
         point = corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
-        if not _write_image(rows, instance, point, rows.scratch.corners[place, to]):
+        if not _write_image(rows, instance, point, rows.scratch.corners[place, to]):  # type: ignore[attr-defined]
             return False
     return orientation != 0
 

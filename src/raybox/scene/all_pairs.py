@@ -7,12 +7,13 @@ blocks, which fits a core's cache, before the next tile.
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import lowest_bit
+from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
@@ -31,6 +32,7 @@ from raybox.traversal.ray_setup import (
     Frame,
     octant_of,
 )
+from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _TILE = 64  # blocks: 24 KiB
 _GROUP = 1024  # rays that are set up by one call
@@ -41,13 +43,13 @@ _PAIRS = 2048  # pairs that float64 decides by one call
 class AllPairsTask(NamedTuple):
     """Rays, and boxes as given and in blocks."""
 
-    rays: Any
-    boxes: Any
+    rays: RayRows
+    boxes: BoxRows
     blocks: Blocks
     frame: Frame
 
 
-def make_task(rays: Any, boxes: Any) -> AllPairsTask:
+def make_task(rays: RayRows, boxes: BoxRows) -> AllPairsTask:
     """Return the task of rays against boxes, given as rows of three."""
     blocks = make_blocks(*boxes)
     return AllPairsTask(rays, boxes, blocks, blocks.frame)
@@ -59,14 +61,14 @@ class AllPairsResults(NamedTuple):
     Where these arrays are empty, hits are counted.
     """
 
-    index: Any  # int64 (pairs,): the box, MISS_INDEX or UNDECIDED_INDEX
-    t: Any
-    counts: Any  # int64 (rays,)
-    single_rays: Any  # int64 (rays,): rays that cannot be packed, for another kernel
-    state: Any  # int64 (3,): undecided pairs, length of single_rays, packed rays
+    index: Ints  # type: ignore[assignment]  # (pairs,): the box, MISS_INDEX or UNDECIDED_INDEX
+    t: Floats
+    counts: Ints  # (rays,)
+    single_rays: Ints  # (rays,): rays that cannot be packed, for another kernel
+    state: Ints  # (3,): undecided pairs, length of single_rays, packed rays
 
 
-def make_results(rays: int, index: Any, t: Any) -> AllPairsResults:
+def make_results(rays: int, index: Ints, t: Floats) -> AllPairsResults:
     """Return the results of `rays` rays; index and t: of pairs, or empty."""
     counts = np.zeros(rays if index.size == 0 else 0, np.int64)
     return AllPairsResults(index, t, counts, np.empty(rays, np.int64), np.zeros(3, np.int64))
@@ -75,16 +77,16 @@ def make_results(rays: int, index: Any, t: Any) -> AllPairsResults:
 class AllPairsWorkspace(NamedTuple):
     """Scratch memory of one thread."""
 
-    keys: Any  # int32 (rays + 16,)
-    order: Any  # int32 (rays + 16,)
-    rows: Any  # float64 (rays + 16, 8)
-    starts: Any  # int64 (11,)
-    packed_rays: Any  # float32 (rays + 16, 8)
-    state: Any  # int32 (rays + 16, 2), not used here
-    rays64: Any  # float64 (rays + 16, 8)
-    power: Any  # int32 (rays + 16,)
-    shift: Any  # float32 (rays + 16,)
-    found: Any  # int64 (_CANDIDATE_WORDS, 3): `raybox.scene.box_blocks.list_candidates`
+    keys: Ints32  # (rays + 16,)
+    order: Ints32  # (rays + 16,)
+    rows: Floats  # (rays + 16, 8)
+    starts: Ints  # (11,)
+    packed_rays: Floats32  # (rays + 16, 8)
+    state: Ints32  # (rays + 16, 2), not used here
+    rays64: Floats  # (rays + 16, 8)
+    power: Ints32  # (rays + 16,)
+    shift: Floats32  # (rays + 16,)
+    found: Ints  # (_CANDIDATE_WORDS, 3): `raybox.scene.box_blocks.list_candidates`
     pairs: Pairs
 
 
@@ -197,7 +199,7 @@ def _intersect_octant(
 
 @entry
 def intersect_all_pairs(
-    task: AllPairsTask, span: Any, workspace: AllPairsWorkspace, out: AllPairsResults
+    task: AllPairsTask, span: tuple[int, int], workspace: AllPairsWorkspace, out: AllPairsResults
 ) -> None:
     """Decide rays span[0]:span[1] against every box; list the rays that cannot be packed."""
     for base in range(span[0], span[1], _GROUP):
@@ -210,7 +212,7 @@ def intersect_all_pairs(
             _list_single_ray(out, base + workspace.order[k])
 
 
-def measure_rate(rays: Any, boxes: Any, seconds: float = 1.0) -> float:
+def measure_rate(rays: RayRows, boxes: BoxRows, seconds: float = 1.0) -> float:
     """Return the number of ray-box tests a second of one thread, measured.
 
     Rays and boxes are rows of three, as from `Rays.rows` and `Boxes.rows`. Hits are counted, undecided pairs

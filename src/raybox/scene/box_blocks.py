@@ -7,7 +7,7 @@ multiply-adds, 6 minima and maxima and a compare for 16 boxes, and a branch for 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -16,11 +16,12 @@ from raybox.bvh.frame import choose_frame
 from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
 from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import I64, Lanes
-from raybox.compiler.simd_arrays import Register
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar
+from raybox.compiler.simd_arrays import Memory, Register
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts
+from raybox.validation import Floats, Floats32
 
 BLOCK = 16
 _WORDS = 6 * BLOCK
@@ -29,12 +30,12 @@ _WORDS = 6 * BLOCK
 class Blocks(NamedTuple):
     """Boxes in blocks of sixteen."""
 
-    planes: Any  # float32 (blocks, 96)
+    planes: Floats32  # (blocks, 96)
     frame: Frame
     box_count: int
 
 
-def make_blocks(lower: Any, upper: Any) -> Blocks:
+def make_blocks(lower: Floats, upper: Floats) -> Blocks:
     """Return blocks of boxes, given as float64 rows of three."""
     center, exponent, _ = choose_frame(lower, upper)
     count = len(lower)
@@ -48,7 +49,7 @@ def make_blocks(lower: Any, upper: Any) -> Blocks:
     return Blocks(planes, make_frame(center, exponent, root), count)
 
 
-def _outward(planes: Any, center: Any, scale: float) -> Any:
+def _outward(planes: Floats, center: Floats, scale: float) -> Floats:
     """Return upper planes in tree coordinates, rounded up as by `raybox.bvh.node.outward_up`."""
     with np.errstate(over="ignore", invalid="ignore"):
         shifted = to_tree(planes, center, scale)
@@ -57,7 +58,9 @@ def _outward(planes: Any, center: Any, scale: float) -> Any:
 
 
 @vector_code(types.int64)
-def list_candidates(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used: Any) -> Any:
+def list_candidates(
+    b: Builder, memory: list[Memory], span: list[Scalar], octant: Scalar, ray: Scalar, used: Scalar
+) -> Scalar:
     """Append the candidates of a ray in blocks span[0]:span[1]; return the new length of the list.
 
     memory: the planes of the blocks, the packed rays, and the list. A row of the list is the ray, the first
@@ -70,7 +73,7 @@ def list_candidates(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used:
     sides = [sides_of(b, I64(0), octant, axis, BLOCK) for axis in range(3)]
     end = Register(b, used)
 
-    def test(block: Any) -> Lanes:
+    def test(block: Scalar) -> Lanes:
         start = b.mul(block, I64(_WORDS))
 
         def planes_of(axis: int) -> list[Lanes]:
@@ -79,7 +82,7 @@ def list_candidates(b: Any, memory: Any, span: Any, octant: Any, ray: Any, used:
         near, far = clip(planes_of, slabs, words[STOP])
         return near <= far
 
-    def test_blocks(begin: Any, stop: Any, blocks_per_branch: int) -> None:
+    def test_blocks(begin: Scalar, stop: Scalar, blocks_per_branch: int) -> None:
         at = Register(b, begin)
         head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
         b.branch(head)

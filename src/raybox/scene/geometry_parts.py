@@ -1,5 +1,6 @@
 """The geometries of a scene, each with rows for the kernels and a tree of its own."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from raybox.geometry import (
     InstanceRows,
     Instances,
     Rays,
+    Rows,
     around,
     facing,
     with_scratch,
@@ -29,7 +31,7 @@ from raybox.primitives.table import bounds, has_simd, own_tree
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
-from raybox.validation import Bools, Floats, freeze
+from raybox.validation import Bools, Floats, MaskInput, freeze
 
 _MAX_IDS = 2**62
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
@@ -39,12 +41,12 @@ class Part(NamedTuple):
     """One geometry of a scene, and what is built from it."""
 
     geometry: Geometry
-    rows: Any
-    tree: Any  # a `Tree`, or that of `own_tree`
+    rows: Rows
+    tree: Rows  # a `Tree`, or that of `own_tree`
     box_rows: tuple[Floats, Floats]
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
-    inner: Any = None  # of instances: the part of the inner geometry
+    inner: "Part | None" = None  # of instances: the part of the inner geometry
 
     @property
     def size(self) -> int:
@@ -52,7 +54,7 @@ class Part(NamedTuple):
         return len(self.geometry) * (self.rows.size if isinstance(self.rows, InstanceRows) else 1)
 
 
-def listed(geometry: Any) -> list[Any]:
+def listed(geometry: Geometry | list[Geometry]) -> list[Geometry]:
     """Return the geometries of a scene, of one D."""
     made = list(geometry) if isinstance(geometry, list | tuple) else [geometry]
     if not made:
@@ -68,7 +70,7 @@ def listed(geometry: Any) -> list[Any]:
     return made
 
 
-def alike(given: list[Any], old: tuple[Any, ...]) -> bool:
+def alike(given: list[Geometry], old: tuple[Geometry, ...]) -> bool:
     """Return whether geometries have the same types, D and numbers of rows."""
     return len(given) == len(old) and all(
         type(one) is type(other) and one.ndim_space == other.ndim_space and len(one) == len(other)
@@ -76,7 +78,7 @@ def alike(given: list[Any], old: tuple[Any, ...]) -> bool:
     )
 
 
-def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
+def make_all(geometry: Geometry | list[Geometry], quality: str, workers: int) -> tuple[Part, ...]:
     """Build the parts of a scene."""
     parts = tuple(make(one, quality, workers) for one in listed(geometry))
     for part in parts:
@@ -94,7 +96,7 @@ def make_all(geometry: Any, quality: str, workers: int) -> tuple[Part, ...]:
     return parts
 
 
-def _check_kind(geometry: Any) -> Any:
+def _check_kind(geometry: object) -> Any:
     """Return the rows of a container of primitives, None for instances; refuse anything else."""
     rows = exact_table.rows_of(geometry)
     if rows is None and not isinstance(geometry, Instances):
@@ -105,7 +107,7 @@ def _check_kind(geometry: Any) -> Any:
     return rows
 
 
-def make(geometry: Any, quality: str, workers: int) -> Part:
+def make(geometry: Geometry, quality: str, workers: int) -> Part:
     """Build a geometry's part of a scene."""
     rows = _check_kind(geometry)
     own = own_tree(rows)
@@ -132,13 +134,16 @@ def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
 
 def moved(part: Part, geometry: Geometry) -> Part:
     """Return the part of a geometry that has moved, with its tree refitted."""
-    if own_tree(part.rows) is not None:
+    if not isinstance(part.tree, Tree):
         name = type(geometry).__name__
         raise InvalidInput(f"update moves boxes and vertices; a {name} stays. Build a new Scene instead.")
     inner = part.inner
-    if isinstance(geometry, Instances) and geometry.geometry is not inner.geometry:
-        inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
-    rows = _instance_rows(geometry, inner) if isinstance(geometry, Instances) else geometry.rows()
+    if isinstance(geometry, Instances):
+        if inner is None or geometry.geometry is not inner.geometry:
+            inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
+        rows: Rows = _instance_rows(geometry, inner)
+    else:
+        rows = geometry.rows()
     box_rows = bounds(rows)
     tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
     return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
@@ -150,7 +155,7 @@ def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     return Job(part.tree, rows, rays.rows(), allowed, part.frame)
 
 
-def masks(where: Any, made: tuple[Part, ...]) -> list[Bools]:
+def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
     """Return a mask for each geometry."""
     if where is None:
         return [validation.NO_MASK] * len(made)
@@ -177,17 +182,16 @@ def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
     return sides
 
 
-def _has_sides(rows: Any) -> bool:
+def _has_sides(rows: Rows) -> bool:
     return hasattr(rows.rows if isinstance(rows, InstanceRows) else rows, "cull_back")
 
 
 def check(part: Part) -> None:
     """Raise `RayboxError` unless the tree of a part is valid."""
-    own = own_tree(part.rows)
-    if own is None:
+    if isinstance(part.tree, Tree):
         check_tree(part.tree, *part.box_rows)
     else:
-        own.check(part.tree, part.rows)
+        own_tree(part.rows).check(part.tree, part.rows)
     if part.inner:
         check(part.inner)
 
@@ -206,20 +210,19 @@ def measured(parts: tuple[Part, ...]) -> dict[str, float]:
 
 
 def _measured(part: Part) -> dict[str, float]:
-    own = own_tree(part.rows)
-    measures: dict[str, float] = (
-        stats(part.tree, *part.box_rows) if own is None else own.stats(part.tree, part.rows)
-    )
+    if isinstance(part.tree, Tree):
+        return stats(part.tree, *part.box_rows)
+    measures: dict[str, float] = own_tree(part.rows).stats(part.tree, part.rows)
     return measures
 
 
 def _made(
     geometry: Geometry,
-    rows: Any,
+    rows: Rows,
     tree: Tree,
     box_rows: tuple[Floats, Floats],
     refit_policy: RefitPolicy,
-    inner: Any,
+    inner: Part | None,
 ) -> Part:
     frame = frame_of(tree) if has_simd(rows) else None
     return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner)
@@ -238,10 +241,10 @@ def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
     tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
     lower, upper = around(placed, *_pieces(inner, len(geometry)))
     freeze(high, low, tame, lower, upper)
-    none = np.zeros(0, np.bool_), np.zeros(0, np.bool_), None
-    made = InstanceRows(inner.rows, inner.tree, size, placed, high, low, tame, lower, upper, *none)
-    rows: InstanceRows = with_scratch(made, 0)
-    return rows
+    none = np.zeros(0, np.bool_)
+    rows = inner.rows
+    made = InstanceRows(rows, inner.tree, size, placed, high, low, tame, lower, upper, none, none, rows)
+    return with_scratch(made, 0)
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:
@@ -266,6 +269,7 @@ def _pieces(part: Part, instances: int) -> tuple[Floats, Floats]:
     if not len(lower):
         return np.zeros((1, 3)), np.zeros((1, 3))  # a point stands for an empty geometry
     whole = lower.min(axis=0, keepdims=True), upper.max(axis=0, keepdims=True)
+    assert isinstance(part.tree, Tree)  # as instances are of boxes or of a mesh
     for levels in (2, 1):
         low, up = slots_below(part.tree, levels)
         if len(low) * instances <= _MAX_PIECES:

@@ -1,13 +1,13 @@
 """`intersect`: rays against primitives row by row, no tree."""
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, facing, ids_of
+from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, Rows, facing, ids_of
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.exact_table import rows_of
@@ -24,14 +24,27 @@ _MIN_SPLIT = 1024  # with more boxes, even a thousand rays are split among threa
 _PARTS = 16  # a ray then counts as so many units of a chunk
 
 
+class _How(NamedTuple):
+    """How chunks of pairs are run."""
+
+    workers: int
+    progress: bool
+
+
 class _PairTask(NamedTuple):
     """Pairs; pair k is ray ``k // inner * row + k % inner * column``, row ``k % inner * step``."""
 
     rays: RayRows
-    rows: Any
+    rows: Rows
     pairing: tuple[int, int, int, int]  # inner, row, column, step
     index: Ints  # type: ignore[assignment]  # not the method of tuples
     t: Floats
+
+    @property
+    def boxes(self) -> BoxRows:
+        """The rows of a geometry of boxes."""
+        assert isinstance(self.rows, BoxRows)
+        return self.rows
 
 
 @in_default_environment
@@ -92,17 +105,17 @@ def intersect(
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     task = _PairTask(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
-    _run_kernels(task, workers=workers, progress=progress)
+    _run_kernels(task, _How(workers, progress))
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
-def _check(rays: Any, geometry: Any) -> Any:
+def _check(rays: object, geometry: Geometry) -> Rows:
     """Return the rows of a geometry; refuse arguments of wrong types or dimensions."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )
-    rows = rows_of(geometry)
+    rows: Rows | None = rows_of(geometry)
     if rows is None:
         raise InvalidInput(
             f"geometry must be Boxes, Planes or Mesh; got {type(geometry).__name__}. "
@@ -129,44 +142,44 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
         ) from error
 
 
-def _run_kernels(task: _PairTask, **how: Any) -> None:
+def _run_kernels(task: _PairTask, how: _How) -> None:
     """Write the results of pairs by compiled loops."""
     from raybox.primitives import pairs
 
     if isinstance(task.rows, BoxRows) and task.index.size >= _LANES:
-        _run_box_kernels(task, **how)
+        _run_box_kernels(task, how)
         return
     pairing = pairs.Pairing(*task.pairing)
 
     def work(begin: int, end: int) -> None:
         pairs.intersect_pairs(task.rays, task.rows, pairing, (begin, end), task.index, task.t)
 
-    run_chunks(work, task.index.size, **how)
+    run_chunks(work, task.index.size, **how._asdict())
 
 
-def _run_box_kernels(task: _PairTask, **how: Any) -> None:
+def _run_box_kernels(task: _PairTask, how: _How) -> None:
     """Write the results of many pairs with boxes: in runs, or in blocks for every ray with every box."""
     inner, row, column, step = task.pairing
     total = task.index.size
     if step == 0:
         task = task._replace(pairing=(total, 0, 1, 0))
     elif row and not column and total >= (_MIN_ALL_PAIRS if inner >= _LANES else _MIN_ALL_PAIRS_SHORT):
-        _run_all_pairs(task, **how)
+        _run_all_pairs(task, how)
         return
     elif row and column and inner < _MIN_RUN:
-        _run_repeated(task, **how)
+        _run_repeated(task, how)
         return
     if total < _MIN_SHARED:
         _decide_span(task, 0, total)
         return
-    run_chunks(lambda begin, end: _decide_span(task, begin, end), total, **how)
+    run_chunks(lambda begin, end: _decide_span(task, begin, end), total, **how._asdict())
 
 
 def _decide_span(task: _PairTask, begin: int, end: int) -> None:
     """Write the results of a span of pairs, in runs of one ray, one box, or neighbours in both."""
     from raybox.primitives import box_pairs
 
-    work = box_pairs.make_work(task.rays, task.rows, task.pairing)
+    work = box_pairs.make_work(task.rays, task.boxes, task.pairing)
     if box_pairs.decide_runs(work, (begin, end), task.index, task.t):
         _decide_undecided(task, begin, end)
 
@@ -176,15 +189,15 @@ def _decide_undecided(task: _PairTask, begin: int, end: int) -> None:
     from raybox.primitives import box_pairs
 
     which = begin + np.flatnonzero(task.index[begin:end] == UNDECIDED_INDEX)
-    work = box_pairs.make_work(task.rays, task.rows, task.pairing)
+    work = box_pairs.make_work(task.rays, task.boxes, task.pairing)
     box_pairs.decide_undecided(work, which, task.index, task.t)
 
 
-def _run_repeated(task: _PairTask, **how: Any) -> None:
+def _run_repeated(task: _PairTask, how: _How) -> None:
     """Write the results of rays, row against row with boxes that are repeated for longer runs."""
     box_count = task.pairing[0]
     times = _MIN_RUN // box_count
-    repeated = BoxRows(*(np.tile(corner, (times, 1)) for corner in task.rows))
+    repeated = BoxRows(*(np.tile(corner, (times, 1)) for corner in task.boxes))
     freeze(*repeated)
     task = task._replace(rows=repeated, pairing=(times * box_count, times * box_count, 1, 1))
 
@@ -193,15 +206,15 @@ def _run_repeated(task: _PairTask, **how: Any) -> None:
         part = task.index[begin:end]
         np.remainder(part, box_count, out=part, where=part >= 0)
 
-    run_chunks(work, task.index.size, **how)
+    run_chunks(work, task.index.size, **how._asdict())
 
 
-def _run_all_pairs(task: _PairTask, **how: Any) -> None:
+def _run_all_pairs(task: _PairTask, how: _How) -> None:
     """Write the results of every ray with every box."""
     from raybox.scene import all_pairs
 
-    rays, rows, (box_count, *_), index, t = task
-    boxes = all_pairs.make_task(rays, rows)
+    rays, index, t, box_count = task.rays, task.index, task.t, task.pairing[0]
+    boxes = all_pairs.make_task(rays, task.boxes)
     parts = _PARTS if box_count > _MIN_SPLIT else 1
 
     def work(begin: int, end: int) -> None:
@@ -216,4 +229,4 @@ def _run_all_pairs(task: _PairTask, **how: Any) -> None:
         for ray in out.single_rays[: out.state[1]].tolist():
             _decide_span(task, ray * box_count, (ray + 1) * box_count)
 
-    run_chunks(work, len(rays.origins) * parts, **how)
+    run_chunks(work, len(rays.origins) * parts, **how._asdict())

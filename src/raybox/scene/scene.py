@@ -1,9 +1,10 @@
 """`Scene`: boxes, grids, triangles, planes and instances in trees, and the queries of rays."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from math import prod
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from raybox.queries.query import Query, Request, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
-from raybox.validation import Floats
+from raybox.validation import Floats, MaskInput
 
 
 @final
@@ -92,7 +93,7 @@ class Scene(QueryMethods):
         made = self.geometry
         return f"Scene({list(made) if self._is_list else made!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         made = self.geometry
         return partial(Scene, quality=self._quality), (list(made) if self._is_list else made,)
 
@@ -156,13 +157,14 @@ class Scene(QueryMethods):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Any:
         """Return the public results of a query for all rays."""
         if not is_default():
-            how = {"workers": workers, "progress": progress, "where": where, "cull": cull}
-            return in_default_environment(self._run)(query, rays, options, **how)
+            return in_default_environment(self._run)(
+                query, rays, options, workers=workers, progress=progress, where=where, cull=cull
+            )
         try:
             request, source = self._request(rays, where, cull)
             if query.prepare:
@@ -178,11 +180,14 @@ class Scene(QueryMethods):
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
 
-    def _request(self, rays: Rays, where: Any, cull: Cull) -> tuple[Request, Source]:
+    def _request(self, rays: Rays, where: MaskInput, cull: Cull) -> tuple[Request, Source]:
         """Return the checked arguments of a query for the kernels, all of one state of the scene."""
         made = self._parts
         check_rays(rays, made[0].geometry.ndim_space)
-        masks = geometry_parts.masks(where if self._is_list or where is None else [where], made)
+        given: MaskInput | Sequence[MaskInput] = where
+        if not self._is_list and where is not None:
+            given = [where]
+        masks = geometry_parts.masks(given, made)
         chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
         jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
         starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
@@ -191,7 +196,7 @@ class Scene(QueryMethods):
         return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes, ids=ids)
 
 
-def check_rays(rays: Any, dimension: int) -> None:
+def check_rays(rays: object, dimension: int) -> None:
     """Raise `InvalidInput` unless rays are `Rays` of the scene's D."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
@@ -204,10 +209,17 @@ def check_rays(rays: Any, dimension: int) -> None:
         )
 
 
-def state_of(scene: Scene) -> tuple[Part, str]:
-    """Return the part of a scene of one geometry, and its quality."""
+class SceneState(NamedTuple):
+    """The part of a scene of one geometry, and its quality."""
+
+    part: Part
+    quality: Quality
+
+
+def state_of(scene: Scene) -> SceneState:
+    """Return the state of a scene of one geometry."""
     (part,) = scene._parts
-    return part, scene._quality
+    return SceneState(part, scene._quality)
 
 
 def restore(geometry: Bounded, tree: Tree, quality: Quality) -> Scene:

@@ -5,8 +5,6 @@ corner crosses the lower planes, its lower corner the upper ones. The enlarged b
 would round: every decision is one exact comparison of two times (p - o)/d, as for rays.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox import validation
@@ -17,17 +15,18 @@ from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
 from raybox.threads.chunks import run_chunks
+from raybox.validation import ArrayInput
 
 
 @in_default_environment
 def sweep(
     boxes_moving: Boxes,
-    displacement: Any,
+    displacement: ArrayInput,
     scene: Scene,
     *,
     workers: int = -1,
     progress: bool = False,
-    where: Any = None,
+    where: ArrayInput | None = None,
 ) -> Hits:
     """Return the first contact of each moving box with a scene of boxes.
 
@@ -90,13 +89,15 @@ def sweep(
     return _sweep(movers, scene, where, workers=workers, progress=progress)
 
 
-def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
+def _sweep(
+    movers: MovingBoxes, scene: Scene, where: ArrayInput | None, *, workers: int, progress: bool
+) -> Hits:
     """Return the first contact of each moving box; see `sweep`."""
     from raybox.queries.nearest.query import ExactNearest
     from raybox.traversal.job import Job
     from raybox.traversal.single import make_scratch, traverse_rays
 
-    part, _ = state_of(scene)
+    part = state_of(scene).part
     allowed = validation.mask(where, len(part.geometry))
     job = Job(part.tree, part.rows, movers.rows(), allowed)
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
@@ -104,5 +105,5 @@ def _sweep(movers: MovingBoxes, scene: Scene, where: Any, **how: Any) -> Hits:
     def work(begin: int, end: int) -> None:
         traverse_rays(job, (begin, end), make_scratch(), ExactNearest(index, t))
 
-    run_chunks(work, index.size, **how)
+    run_chunks(work, index.size, workers=workers, progress=progress)
     return Hits(index, t, Source(movers, (part.rows,), ids=(ids_of(part.geometry),)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from math import ceil
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
@@ -17,7 +17,7 @@ from raybox.threads.pool import ThreadPool, acquire, cores
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]
-Advance = Callable[[int], Any]
+Advance = Callable[[int], object]
 Done = list[tuple[int, T]]  # first rays of chunks, and their results
 
 _FIRST = 1024  # rays of the first chunks, before their speed is measured
@@ -52,7 +52,7 @@ class Run(Protocol):
     ) -> list[T]: ...
 
 
-def check_workers(workers: Any) -> int:
+def check_workers(workers: int) -> int:
     """Return the number of threads that ``workers`` stands for."""
     if isinstance(workers, bool) or not hasattr(workers, "__index__") or (workers := int(workers)) == 0:
         raise InvalidInput(
@@ -137,7 +137,7 @@ def _thread_pool(workers: int) -> Iterator[ThreadPool]:
         pool.release()
 
 
-def uncounted(_result: Any) -> int:
+def uncounted(_result: object) -> int:
     """Return 0, as ``done`` of a `Run` whose rays are counted elsewhere."""
     return 0
 
@@ -147,7 +147,7 @@ class InlineRun(NamedTuple):
 
     threads: int = 1
 
-    def __call__(self, work: Work[T], total: int, **_options: Any) -> list[T]:  # noqa: D102
+    def __call__(self, work: Work[T], total: int, **_options: object) -> list[T]:  # noqa: D102
         return [work(0, total)] if total else []
 
 

@@ -15,16 +15,18 @@ from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from functools import cache
 from threading import Condition, Thread
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.errors import RayboxError
 from raybox.threads.control_group import cpu_limit
 
+T = TypeVar("T")
 _SWITCH = "RAYBOX_PIN_THREADS"
 
 
@@ -58,13 +60,13 @@ def pin(threads: Iterable[int], cores: Set[int]) -> None:
 
 
 @cache
-def _current_core() -> Any:
+def _current_core() -> Callable[[], int] | None:
     """Return the C function for the number of the current core, or None."""
     return getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
 
 
 # runs chunks as thread number k until none are left; returns their results
-Drain = Callable[[int], list[Any]]
+Drain = Callable[[int], list[T]]
 
 _LOOP, _BUSY = 0, 1  # indices in the signal array: number of the current loop, and of workers running it
 _WORKER_READS = 8192  # reads of a signal before a worker sleeps, 20 to 50 ns each
@@ -85,7 +87,7 @@ def _nothing() -> None:
     pass
 
 
-def _spin(signal: Any, index: int, span: tuple[int, int], reads: int) -> None:
+def _spin(signal: NDArray[np.int64], index: int, span: tuple[int, int], reads: int) -> None:
     """Wait while signal[index] is within the span, for at most so many reads."""
     # imported late: queries of one or two pairs need no compiled code
     from raybox.compiler.runtime import spin_while
@@ -105,7 +107,7 @@ class ThreadPool:
         self._reset()
         _ALL.add(self)
 
-    def run(self, drain: Drain, threads: int, stop: Callable[[], None]) -> list[Any]:
+    def run(self, drain: Drain[T], threads: int, stop: Callable[[], None]) -> list[T]:
         """Run one loop of chunks on so many threads; return the results of all.
 
         The calling thread is number 0. It does not wait for workers that have not started by its end.
@@ -137,7 +139,7 @@ class ThreadPool:
         self._signal[_BUSY], self._threads, self._ready = 0, None, False
 
     def _reset(self) -> None:
-        self._drain: Drain | None = None
+        self._drain: Drain[Any] | None = None
         self._wanted, self._stop = 0, _nothing
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
@@ -162,7 +164,7 @@ class ThreadPool:
             return None
         return thread
 
-    def _wake(self, drain: Drain, threads: int, stop: Callable[[], None]) -> None:
+    def _wake(self, drain: Drain[T], threads: int, stop: Callable[[], None]) -> None:
         """Wake the workers for a loop."""
         with self._change:
             self._reset()

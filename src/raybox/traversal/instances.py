@@ -84,7 +84,7 @@ def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorde
     # numbers of an unbounded ray may have overflowed: one that stands still, as wide as space, hits every box
     origin, direction = (ray.local_origin, ray.local_direction) if ray.bounded else (SHARP, SHARP)
     local = Ray(origin, direction, begin, end)
-    hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))
+    hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))  # type: ignore[arg-type]
     if not hit:
         return np.inf
     job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)

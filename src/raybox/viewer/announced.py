@@ -99,7 +99,7 @@ def _glb(file: BinaryIO) -> Announced:
     document = json.loads(file.read(int.from_bytes(head[12:16], "little")))
     counts: list[int] = [accessor["count"] for accessor in document.get("accessors", [])]
 
-    def corners(primitive: Any) -> int:
+    def corners(primitive: "dict[str, Any]") -> int:
         used: list[int] = [primitive["attributes"]["POSITION"]]
         used += [primitive["indices"]] if "indices" in primitive else []
         return max(counts[k] for k in used)

@@ -1,6 +1,6 @@
 """Draws a stage, rays and results of clicks into the page's 3D scene."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from raybox.validation import Bools, Floats
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineStart, Picked
 from raybox.viewer.stage import Stage, boxes_of, boxes_to_draw
+
+if TYPE_CHECKING:
+    import viser
 
 OPAQUE_FROM = 5_000  # boxes: more of them are drawn opaque and without edges, to remain readable
 MAX_RAYS = 20_000  # drawn at most
@@ -37,7 +40,7 @@ class RaySegments(NamedTuple):
     total: int
 
 
-def light(page: Any) -> None:
+def light(page: "viser.SceneApi") -> None:
     """Light the scene so that three faces of a box differ, without shadows.
 
     viser's default shadows and reflections make a browser without a GPU more than ten times slower, and
@@ -49,14 +52,14 @@ def light(page: Any) -> None:
     page.add_light_directional("/light/sun", intensity=1.4, position=(2.0, -4.0, 3.0))
 
 
-def draw_stage(page: Any, stage: Stage) -> Any:
+def draw_stage(page: "viser.SceneApi", stage: Stage) -> "viser.MeshHandle":
     """Draw the scene, and edges of up to `OPAQUE_FROM` boxes; return the faces' handle."""
     if isinstance(stage.solid, Mesh):
         return _draw_mesh(page, stage)
     return _draw_boxes(page, stage, boxes_to_draw(stage.solid))
 
 
-def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
+def _draw_boxes(page: "viser.SceneApi", stage: Stage, boxes: Boxes) -> "viser.MeshHandle":
     lower, upper, visible = appearance.drawable(boxes)
     low, high = (stage.page_frame.to_page(end[visible]) for end in (lower, upper))
     hues = appearance.colors(stage, lower / 2 + upper / 2)[visible]
@@ -79,7 +82,7 @@ def _draw_boxes(page: Any, stage: Stage, boxes: Boxes) -> Any:
     )
 
 
-def _draw_mesh(page: Any, stage: Stage) -> Any:
+def _draw_mesh(page: "viser.SceneApi", stage: Stage) -> "viser.MeshHandle":
     points = stage.page_frame.to_page(stage.solid.vertices)  # type: ignore[union-attr]
     faces = stage.solid.faces  # type: ignore[union-attr]
     return page.add_mesh_simple(
@@ -111,7 +114,7 @@ def ray_segments(stage: Stage, rays: Rays) -> RaySegments:
     return RaySegments(ends[0][drawable], ends[1][drawable], hits.hit[drawable], len(rows.origins))
 
 
-def draw_rays(page: Any, segments: RaySegments) -> None:
+def draw_rays(page: "viser.SceneApi", segments: RaySegments) -> None:
     """Draw hits in red and misses in grey."""
     tints = np.where(segments.hit[:, None, None], np.array(_RED), np.array(_GREY)).astype(np.uint8)
     points = np.stack([segments.starts, segments.ends], axis=1)
@@ -121,7 +124,7 @@ def draw_rays(page: Any, segments: RaySegments) -> None:
         )
 
 
-def draw_result(page: Any, stage: Stage, result: ClickResult | None) -> None:
+def draw_result(page: "viser.SceneApi", stage: Stage, result: ClickResult | None) -> None:
     """Draw the result of a click in place of the previous one; None removes it."""
     page.remove_by_name("/answer")
     if result is None:
@@ -140,7 +143,7 @@ def draw_result(page: Any, stage: Stage, result: ClickResult | None) -> None:
     return None
 
 
-def _draw_picked(page: Any, stage: Stage, result: Picked) -> None:
+def _draw_picked(page: "viser.SceneApi", stage: Stage, result: Picked) -> None:
     """Highlight the nearest box, outline the others, and mark each hit point."""
     last = max((c.t for c in result.contacts), default=0.0)
     beyond = 4 * stage.radius + float(np.linalg.norm(result.ray.origins - stage.page_frame.shift))
@@ -159,7 +162,7 @@ def _draw_picked(page: Any, stage: Stage, result: Picked) -> None:
     page.add_label("/answer/label", name[:60], position=position, anchor="bottom-left")
 
 
-def _draw_frame(page: Any, stage: Stage, result: Picked) -> float:
+def _draw_frame(page: "viser.SceneApi", stage: Stage, result: Picked) -> float:
     """Draw a cube round a box too small to notice; return the lift of its label.
 
     The lift places the label above the cube; 0 without one.
@@ -176,7 +179,7 @@ def _draw_frame(page: Any, stage: Stage, result: Picked) -> float:
     return 0.0
 
 
-def _draw_solid(page: Any, stage: Stage, index: int) -> None:
+def _draw_solid(page: "viser.SceneApi", stage: Stage, index: int) -> None:
     """Draw a box or triangle again, in orange; a box a little larger."""
     if isinstance(stage.solid, Mesh):
         corners = stage.page_frame.to_page(stage.solid.corners()[index])
@@ -194,7 +197,9 @@ def _draw_solid(page: Any, stage: Stage, index: int) -> None:
     )
 
 
-def _draw_outlines(page: Any, stage: Stage, rows: list[int], name: str, tint: tuple[int, int, int]) -> None:
+def _draw_outlines(
+    page: "viser.SceneApi", stage: Stage, rows: list[int], name: str, tint: tuple[int, int, int]
+) -> None:
     """Draw the edges of boxes or triangles."""
     if not rows:
         return
@@ -213,12 +218,16 @@ def _edges(low: Floats, high: Floats, stretch: float = 1.0) -> Floats:
     return np.asarray(corners[:, _EDGES].reshape(-1, 2, 3), np.float32)
 
 
-def _draw_line(page: Any, stage: Stage, ray: Rays, stop: float, tint: tuple[int, int, int]) -> None:
+def _draw_line(
+    page: "viser.SceneApi", stage: Stage, ray: Rays, stop: float, tint: tuple[int, int, int]
+) -> None:
     ends = stage.page_frame.to_page(np.array([ray.at(float(ray.t_min)), ray.at(stop)]))
     page.add_line_segments("/answer/ray", ends[None], tint, thickness=3.0, thickness_units="screen")
 
 
-def _draw_points(page: Any, stage: Stage, contacts: tuple[Contact, ...], tint: tuple[int, int, int]) -> None:
+def _draw_points(
+    page: "viser.SceneApi", stage: Stage, contacts: tuple[Contact, ...], tint: tuple[int, int, int]
+) -> None:
     points = stage.page_frame.to_page([c.point for c in contacts])
     low, high = _bounds(stage, [contacts[0].index])
     size = min(max(0.12 * float((high - low).max()), 0.002), 0.05)  # smaller than the box or triangle

@@ -12,6 +12,7 @@ import numpy as np
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Mesh
 from raybox.geometry.grid_cells import count_occupied
+from raybox.validation import Floats
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineOfSight, LineStart, Picked
 from raybox.viewer.stage import Stage
@@ -42,7 +43,7 @@ def point(name: str, text: str) -> list[float]:
     return numbers
 
 
-def written(values: np.ndarray) -> str:
+def written(values: Floats) -> str:
     """Return the text of a point, which reads back bit for bit.
 
     >>> written(np.array([0.1, 2.0, -3.0]))
@@ -150,7 +151,7 @@ def numbers(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.9g}" for value in values)
 
 
-def _exact(values: np.ndarray) -> str:
+def _exact(values: Floats) -> str:
     """Return the text of a point for an attribute, which reads back bit for bit."""
     return ",".join(repr(value) for value in values.tolist())
 

@@ -1,13 +1,14 @@
 """The state of the viewer and the results of clicks, without a browser, in scene coordinates."""
 
 import math
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Mesh, Rays
 from raybox.hits import AllHits
+from raybox.validation import ArrayInput
 from raybox.viewer.stage import Stage
 
 MAX_LISTED = 200  # contacts in a result, at most
@@ -120,10 +121,10 @@ class PageState:
     def forget(self) -> None:
         """Reset the clicks."""
         self.result: ClickResult | None = None
-        self._ray: tuple[Any, Any] | None = None
+        self._ray: tuple[ArrayInput, ArrayInput] | None = None
         self._start: Contact | None = None
 
-    def click(self, origin: Any, direction: Any) -> ClickResult:
+    def click(self, origin: ArrayInput, direction: ArrayInput) -> ClickResult:
         """Return the result of a click, whose ray goes from the eye through the pixel."""
         picked = self._pick(origin, direction)
         if self.setting_line:
@@ -146,7 +147,7 @@ class PageState:
             self.result = self._pick(*self._ray)
         return self.result
 
-    def _pick(self, origin: Any, direction: Any) -> Picked:
+    def _pick(self, origin: ArrayInput, direction: ArrayInput) -> Picked:
         ray = Rays(origin, direction, t_min=self.range[0], t_max=self.range[1])
         if ray.shape or ray.ndim_space != 3:
             raise InvalidInput(

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
 
@@ -14,11 +14,17 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
 from raybox.scene.scene import Scene
+from raybox.validation import ArrayInput
 from raybox.viewer import appearance, draw, open_file, server
 from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
 from raybox.viewer.model import ClickResult, PageState, Picked
 from raybox.viewer.stage import Solid, Stage, rays_in_3d, warm_up
+
+if TYPE_CHECKING:
+    import viser
+
+E = TypeVar("E")
 
 PICTURE_TIMEOUT = 120.0  # seconds for a browser without a GPU to draw a large scene
 
@@ -60,7 +66,7 @@ class Viewer:
         """The scene shown."""
         return self._state.stage
 
-    def click(self, origin: Any, direction: Any) -> ClickResult:
+    def click(self, origin: ArrayInput, direction: ArrayInput) -> ClickResult:
         """Return and show the result of a ray in scene coordinates, as of a click."""
         with self._lock:
             result = self._state.click(origin, direction)
@@ -139,10 +145,10 @@ class Viewer:
         save.on_click(self._handler(self._save_pressed))
         forget.on_click(self._handler(self._clicks_cleared))
 
-    def _handler(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _handler(self, act: Callable[[E], None]) -> Callable[[E], None]:
         """Return a handler that shows errors on the page and lets the server run on."""
 
-        def handle(event: Any) -> None:
+        def handle(event: E) -> None:
             try:
                 self._show_message("")
                 act(event)
@@ -153,42 +159,42 @@ class Viewer:
 
         return handle
 
-    def _clicked(self, event: Any) -> None:
+    def _clicked(self, event: "viser.SceneClickEvent") -> None:
         self._handler(self._picked)(event)
 
-    def _picked(self, event: Any) -> None:
+    def _picked(self, event: "viser.SceneClickEvent") -> None:
         page_frame = self._state.stage.page_frame
         self.click(page_frame.to_scene(event.ray_origin), event.ray_direction)
 
-    def _uploaded(self, event: Any) -> None:
+    def _uploaded(self, event: "viser.GuiEvent") -> None:
         file = event.target.value
         self._show_message(f"reading {file.name[-80:]} ...")
         self.open(file.name, file.content)
         self._show_message("")
 
-    def _opacity_changed(self, _: Any) -> None:
+    def _opacity_changed(self, _: object) -> None:
         self._drawn.opacity = None if self._opacity.value >= 1.0 else self._opacity.value
 
-    def _line_of_sight_toggled(self, _: Any) -> None:
+    def _line_of_sight_toggled(self, _: object) -> None:
         with self._lock:
             self._state.set_mode(bool(self._line_of_sight_box.value))
             self._show_result(None)
 
-    def _range_changed(self, _: Any) -> None:
+    def _range_changed(self, _: object) -> None:
         low, high = (float(slider.value) for slider in (self._low, self._high))
         with self._lock:
             self._show_result(self._state.limit(low, math.inf if high >= self._high.max else high))
 
-    def _ray_entered(self, _: Any) -> None:
+    def _ray_entered(self, _: object) -> None:
         fields = ("origin", self._origin.value), ("direction", self._direction.value)
         self.click(*(point(name, text) for name, text in fields))
 
-    def _clicks_cleared(self, _: Any) -> None:
+    def _clicks_cleared(self, _: object) -> None:
         with self._lock:
             self._state.forget()
             self._show_result(None)
 
-    def _save_pressed(self, event: Any) -> None:
+    def _save_pressed(self, event: "viser.GuiEvent") -> None:
         kind = event.target.value.lower()
         content = self.html().encode() if kind == "html" else _picture(event.client)
         event.client.send_file_download(f"raybox.{kind}", content, save_immediately=True)
@@ -233,7 +239,7 @@ class Viewer:
         self._low.value, self._high.value = 0.0, top
 
 
-def _picture(client: Any) -> bytes:
+def _picture(client: "viser.ClientHandle") -> bytes:
     """Return a browser's view as a PNG on white."""
     import imageio.v3 as iio
 

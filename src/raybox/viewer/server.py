@@ -12,11 +12,16 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from raybox.errors import InvalidInput, RayboxError
 from raybox.viewer.open_file import MAX_BYTES, too_large
+
+if TYPE_CHECKING:
+    import viser
+    import viser._messages
+    import viser.infra
 
 PORTS_TRIED = 100  # from the requested port on
 MAX_UPLOADS = 4  # at a time
@@ -24,7 +29,7 @@ UPLOAD_SECONDS = 30.0  # without a part of an upload, after which another may ta
 UPLOAD_TOTAL = 1800.0  # seconds from the start of an upload, after which another may
 
 
-def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
+def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> "viser.ViserServer":
     """Start a viser server at one address that accepts only its own page.
 
     allowed_hosts: names, besides IP addresses and localhost, under which the page may be requested.
@@ -44,7 +49,7 @@ def serve(host: str, port: int, allowed_hosts: Iterable[str] = ()) -> Any:
     return server
 
 
-def stop(server: Any) -> None:
+def stop(server: "viser.ViserServer") -> None:
     """Stop the server, and suppress its message."""
     with _silent_viser():
         server.stop()
@@ -92,7 +97,7 @@ def _free_port(host: str, port: int) -> int:
     raise RayboxError(f"cannot listen at {host} from port {port} on: {problem}; pass another host or port")
 
 
-def _close_tunnel(server: Any) -> None:
+def _close_tunnel(server: "viser.ViserServer") -> None:
     """Remove viser's tunnel to the internet, which any page could request."""
     from viser import _messages
 
@@ -100,14 +105,14 @@ def _close_tunnel(server: Any) -> None:
         server._websock_server.unregister_handler(kind)
 
 
-def _answer_own_page_only(server: Any, host: str, names: Collection[str]) -> None:
+def _answer_own_page_only(server: "viser.ViserServer", host: str, names: Collection[str]) -> None:
     """Close connections from other sites' pages before any data is sent.
 
     Any page in the user's browser can open a socket to 127.0.0.1; the browser sends the page's origin.
     """
     sockets = server._websock_server
 
-    async def check(connection: Any) -> None:
+    async def check(connection: "viser.infra.ClientConnection") -> None:
         number = connection.client_id
         line = sockets._live_connections[number]
         headers = line.request.headers
@@ -159,26 +164,29 @@ class _GuiOfClient:
     viser stores them for all pages: one opened later would wait for the rest of an upload that has ended.
     """
 
-    def __init__(self, server: Any, client_id: Any) -> None:
+    def __init__(self, server: "viser.ViserServer", client_id: int) -> None:
         self._gui, self._clients, self._client_id = server.gui, server._connected_clients, client_id
         self._websock_interface = self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._gui, name)
 
-    def queue_message(self, message: Any) -> None:
+    def queue_message(self, message: "viser.infra.Message") -> None:
         """Send a message to the page, if it is still open."""
         client = self._clients.get(self._client_id)
         if client is not None:
             client._websock_connection.queue_message(message)
 
-    def handle(self, handler: str, message: Any) -> None:
+    def handle(self, handler: str, message: "viser.infra.Message") -> None:
         """Call a handler of viser's class with this GUI."""
         getattr(type(self._gui), handler)(self, self._client_id, message)
 
 
 def bound_uploads(
-    server: Any, refuse: Callable[[str], None], seconds: float = UPLOAD_SECONDS, total: float = UPLOAD_TOTAL
+    server: "viser.ViserServer",
+    refuse: Callable[[str], None],
+    seconds: float = UPLOAD_SECONDS,
+    total: float = UPLOAD_TOTAL,
 ) -> None:
     """Refuse uploads that announce too much or send more than they announced.
 
@@ -197,12 +205,12 @@ def bound_uploads(
                 page = _GuiOfClient(server, state["client_id"])
                 acknowledge_all(page, state["message"], state["total_bytes"])
 
-    def acknowledge_all(page: _GuiOfClient, message: Any, size: int) -> None:
+    def acknowledge_all(page: _GuiOfClient, message: "viser.infra.Message", size: int) -> None:
         """Remove the page's progress bar, and enable its button."""
         uuids = message.source_component_uuid, message.transfer_uuid
         page.queue_message(_messages.FileTransferPartAck(*uuids, size, size))
 
-    def begin(client_id: Any, start: Any) -> None:
+    def begin(client_id: int, start: "viser._messages.FileTransferStartUpload") -> None:
         page = _GuiOfClient(server, client_id)
         drop_late()
         if not 0 <= start.size_bytes <= MAX_BYTES or not 0 <= start.part_count <= max(start.size_bytes, 1):
@@ -217,7 +225,7 @@ def bound_uploads(
             return
         acknowledge_all(page, start, start.size_bytes)
 
-    def append(client_id: Any, part: Any) -> None:
+    def append(client_id: int, part: "viser._messages.FileTransferPart") -> None:
         page, state = _GuiOfClient(server, client_id), running.get(part.transfer_uuid)
         if state is not None and state["transferred_bytes"] + len(part.content) > state["total_bytes"]:
             running.pop(part.transfer_uuid, None)

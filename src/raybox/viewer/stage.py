@@ -1,9 +1,10 @@
 """The scene that the viewer shows: exact coordinates, and their map to the page's coordinates."""
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Mesh, Rays, ids_of
@@ -28,11 +29,11 @@ class PageFrame(NamedTuple):
     shift: Floats
     scale: float
 
-    def to_page(self, points: Any) -> Floats:
+    def to_page(self, points: ArrayLike) -> Floats:
         """Return points of the scene in page coordinates."""
         return np.asarray((np.asarray(points, np.float64) - self.shift) / self.scale)
 
-    def to_scene(self, points: Any) -> Floats:
+    def to_scene(self, points: ArrayLike) -> Floats:
         """Return points of the page in scene coordinates."""
         return np.asarray(self.shift + self.scale * np.asarray(points, np.float64))
 

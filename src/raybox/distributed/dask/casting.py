@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from raybox.compiler.float_environment import in_default_environment
@@ -40,6 +40,10 @@ from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 
+if TYPE_CHECKING:
+    import distributed
+    from raybox.distributed.dask.cluster import ClusterInput
+
 
 @in_default_environment
 def cast(  # noqa: PLR0913
@@ -47,7 +51,7 @@ def cast(  # noqa: PLR0913
     rays: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    cluster: Any,
+    cluster: "ClusterInput",
     query: FileQuery = "nearest",
     ids: Sequence[str] | None = None,
     origin: Sequence[float] | None = None,
@@ -154,7 +158,7 @@ class _Call(NamedTuple):
     progress: bool
 
 
-def _cast(call: _Call, client: Any, folder: PartFolder) -> CastTotals:
+def _cast(call: _Call, client: "distributed.Client", folder: PartFolder) -> CastTotals:
     """Cast the missing parts on the workers, and move the output to its place."""
     split = [call.scene.folder.resolve()] if isinstance(call.scene, SplitScene) else []
     dask_cluster.check_folders(client, folder.path, call.source.path, *split)

@@ -2,17 +2,26 @@
 
 import pydoc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 from uuid import uuid4
 
 from raybox.distributed.dask import worker
 from raybox.errors import InvalidInput, RayboxError
 from raybox.io.chunked.result_columns import QUERIES, rows_of
+
+if TYPE_CHECKING:
+    import distributed
+
+    ClusterInput: TypeAlias = str | distributed.Client | distributed.deploy.Cluster
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SECONDS = 10.0  # to wait for a scheduler, for its first worker, and for others in place of lost ones
 _PAUSE = 0.1  # seconds
@@ -27,7 +36,7 @@ def check_query(query: str) -> None:
         )
 
 
-def import_distributed() -> Any:
+def import_distributed() -> ModuleType:
     """Return dask.distributed; raise `RayboxError` with the command that installs it."""
     if find_spec("distributed") is None:
         raise RayboxError(
@@ -37,7 +46,7 @@ def import_distributed() -> Any:
 
 
 @contextmanager
-def connect(cluster: Any) -> Iterator[Any]:
+def connect(cluster: "ClusterInput") -> "Iterator[distributed.Client]":
     """Yield a client of a cluster, given as an address, a client or a Dask cluster."""
     client_class = import_distributed().Client
     if isinstance(cluster, client_class):
@@ -60,7 +69,9 @@ def connect(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def run_on_workers(client: Any, function: Any, *args: Any) -> dict[str, Any]:
+def run_on_workers(
+    client: "distributed.Client", function: Callable[P, T], *args: P.args, **options: P.kwargs
+) -> dict[str, T | Exception]:
     """Return what a function returns, or the error that it raises, on every worker.
 
     It runs again while workers are lost, for they or others may join; after SECONDS only those left count.
@@ -81,10 +92,12 @@ def run_on_workers(client: Any, function: Any, *args: Any) -> dict[str, Any]:
         time.sleep(_PAUSE)
 
 
-def _run_once(client: Any, function: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+def _run_once(
+    client: "distributed.Client", function: Callable[..., T], args: tuple[object, ...]
+) -> dict[str, T | Exception]:
     """Return the results, or errors, of all workers; wait for one if there are none."""
     try:
-        results: dict[str, Any] = client.run(function, *args, on_error="return")
+        results: dict[str, T | Exception] = client.run(function, *args, on_error="return")
         if not results:
             client.wait_for_workers(1, timeout=SECONDS)
     except TimeoutError as error:
@@ -98,12 +111,12 @@ def _run_once(client: Any, function: Any, args: tuple[Any, ...]) -> dict[str, An
     return results
 
 
-def _is_lost(result: Any) -> bool:
+def _is_lost(result: object) -> bool:
     """Return whether a worker ended before it returned: no function that runs here raises `OSError`."""
     return isinstance(result, OSError)
 
 
-def check_workers(client: Any) -> None:
+def check_workers(client: "distributed.Client") -> None:
     """Raise `RayboxError` unless there are workers, all with this version of raybox."""
     here = worker.code_version()
     for address, version in run_on_workers(client, pydoc.locate, "raybox.__version__").items():
@@ -124,7 +137,7 @@ def check_workers(client: Any) -> None:
             )
 
 
-def check_folders(client: Any, folder: Path, *others: Path) -> None:
+def check_folders(client: "distributed.Client", folder: Path, *others: Path) -> None:
     """Raise `RayboxError` unless workers share the folder for parts and see the other paths."""
     mark = folder / f"work-{uuid4().hex[:12]}"
     mark.mkdir()
@@ -142,7 +155,7 @@ def check_folders(client: Any, folder: Path, *others: Path) -> None:
         mark.rmdir()
 
 
-def register(client: Any, plugin: Any) -> None:
+def register(client: "distributed.Client", plugin: "distributed.WorkerPlugin") -> None:
     """Register a plugin with all workers, and those that join later.
 
     Raise if one fails. One that is lost does not: the scheduler has the plugin by then, for those that join.
@@ -157,7 +170,7 @@ def register(client: Any, plugin: Any) -> None:
         raise RayboxError(f"a worker cannot load the scene ({type(error).__name__}: {error})") from error
 
 
-def unregister(client: Any, plugin: Any) -> None:
+def unregister(client: "distributed.Client", plugin: "distributed.WorkerPlugin") -> None:
     """Remove a plugin from all workers.
 
     A cluster that has ended is no error.

@@ -1,15 +1,17 @@
 """Dask collections: arrays and data frames of rays in, the same of results out, partition by partition."""
 
 import atexit
+import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import only_here
@@ -20,11 +22,19 @@ from raybox.geometry import Invalid, Rays
 from raybox.io import checked_json, scene_files
 from raybox.io.chunked.cast_checks import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
-from raybox.io.chunked.result_columns import as_array, column_dtypes, rows_of, run_query
+from raybox.io.chunked.result_columns import Dtypes, as_array, column_dtypes, rows_of, run_query
 from raybox.io.formats.assembly import RANGES, assemble, column_names
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
+from raybox.validation import Array, Floats
+
+if TYPE_CHECKING:
+    import dask.array
+    import dask.dataframe
+    import pandas
+
+    Collection: TypeAlias = dask.dataframe.DataFrame | dask.array.Array
 
 _IDS = "ids.json"
 _WIDTHS = {4: 2, 6: 3, 8: 3}  # of tables of rays: their D
@@ -47,14 +57,14 @@ class _PartitionQuery(NamedTuple):
 @in_default_environment
 def ask(
     scene: Scene | SplitScene,
-    rays: Any,
+    rays: "Collection",
     *,
     query: FileQuery = "nearest",
     ids: Sequence[str] | None = None,
     invalid: Invalid = "raise",
     workers: int = 1,
-    folder: Any = None,
-) -> Any:
+    folder: str | os.PathLike[str] | None = None,
+) -> "Collection":
     """Return a Dask collection of the results of a query for all rays of one.
 
     Nothing is computed here: the result is a lazy collection with the same partitions. The scene is not in
@@ -126,7 +136,7 @@ def ask(
 
 
 def _write_scene(
-    scene: Scene | SplitScene, ids: Sequence[str] | None, folder: Any
+    scene: Scene | SplitScene, ids: Sequence[str] | None, folder: str | os.PathLike[str] | None
 ) -> tuple[str, int | None, str]:
     """Write a scene and ids for the tasks.
 
@@ -142,7 +152,7 @@ def _write_scene(
     return str(place), None, named
 
 
-def _scene_folder(folder: Any) -> Path:
+def _scene_folder(folder: str | os.PathLike[str] | None) -> Path:
     """Return a folder that is new, or empty.
 
     A temporary one is removed when this process ends.
@@ -154,7 +164,7 @@ def _scene_folder(folder: Any) -> Path:
     return scene_files.new_folder(Path(folder).resolve())
 
 
-def _dimension_of_frame(columns: list[Any]) -> int:
+def _dimension_of_frame(columns: list[str]) -> int:
     wanted = [*column_names("origins"), *column_names("directions")]
     dimension = 3 if any(name in columns for name in (wanted[2], wanted[5])) else 2
     needed = [*column_names("origins", dimension), *column_names("directions", dimension)]
@@ -167,7 +177,7 @@ def _dimension_of_frame(columns: list[Any]) -> int:
     return dimension
 
 
-def _dimension_of_array(rays: Any) -> int:
+def _dimension_of_array(rays: "dask.array.Array") -> int:
     if rays.ndim != 2 or rays.shape[1] not in _WIDTHS:
         raise InvalidInput(
             f"an array of rays has shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D; got {rays.shape}."
@@ -179,7 +189,9 @@ def _dimension_of_array(rays: Any) -> int:
     return _WIDTHS[rays.shape[1]]
 
 
-def _map_frame(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any]]) -> Any:
+def _map_frame(
+    rays: "dask.dataframe.DataFrame", spec: _PartitionQuery, columns: Dtypes
+) -> "dask.dataframe.DataFrame":
     """Return the lazy results of a data frame, partition by partition."""
     names = [name for name in columns if name != "ray"]
     blank = {name: np.empty(0, columns[name]) for name in names}
@@ -188,7 +200,7 @@ def _map_frame(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any
 
 
 @in_default_environment
-def _query_frame(part: Any, spec: _PartitionQuery, names: list[str]) -> Any:
+def _query_frame(part: "pandas.DataFrame", spec: _PartitionQuery, names: list[str]) -> "pandas.DataFrame":
     """Return the results of a partition."""
     dimension = _dimension_of_frame(list(part.columns))
     wanted = [*column_names("origins", dimension), *column_names("directions", dimension)]
@@ -199,7 +211,7 @@ def _query_frame(part: Any, spec: _PartitionQuery, names: list[str]) -> Any:
     return type(part)({name: results[name] for name in names}, index=index)
 
 
-def _map_array(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any]]) -> Any:
+def _map_array(rays: "dask.array.Array", spec: _PartitionQuery, columns: Dtypes) -> "dask.array.Array":
     """Return the lazy results of an array, block by block."""
     kind = np.dtype(list(columns.items()))
     lengths = rays.chunks[0] if rows_of(spec.query) == "rays" else (np.nan,) * len(rays.chunks[0])
@@ -208,7 +220,9 @@ def _map_array(rays: Any, spec: _PartitionQuery, columns: dict[str, np.dtype[Any
 
 
 @in_default_environment
-def _query_block(table: Any, spec: _PartitionQuery, kind: np.dtype[Any], block_info: Any = None) -> Any:
+def _query_block(
+    table: Floats, spec: _PartitionQuery, kind: np.dtype[np.void], block_info: Any = None
+) -> NDArray[np.void]:
     """Return the results of a block."""
     first = block_info[0]["array-location"][0][0]
     table = np.ascontiguousarray(table, np.float64)
@@ -222,7 +236,7 @@ def _query_block(table: Any, spec: _PartitionQuery, kind: np.dtype[Any], block_i
     return rows
 
 
-def _results(spec: _PartitionQuery, arrays: Any, first: int) -> dict[str, Any]:
+def _results(spec: _PartitionQuery, arrays: Mapping[str, Floats], first: int) -> dict[str, Array]:
     """Return the columns of the results of rays."""
     scene = _load_scene(spec.scene, spec.memory)
     ids = _load_ids(spec.ids) if spec.ids else None
@@ -239,7 +253,7 @@ def _results(spec: _PartitionQuery, arrays: Any, first: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _load_scene(folder: str, memory: int | None) -> Any:
+def _load_scene(folder: str, memory: int | None) -> Scene | SplitScene:
     """Return a scene, mapped once in a process."""
     return (
         scene_files.read_scene(Path(folder))
@@ -249,5 +263,5 @@ def _load_scene(folder: str, memory: int | None) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _load_ids(path: str) -> Any:
+def _load_ids(path: str) -> NDArray[np.str_]:
     return np.array([*checked_json.read(Path(path))[0], ""], dtype=str)

@@ -21,9 +21,10 @@ from raybox.distributed.dask.part_folder import (
     checksum_of_file,
     joined_line,
 )
+from raybox.io.chunked.parquet import ParquetWriter
 from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import SLICE_ROWS, OutputSpec
-from raybox.io.chunked.writers import WRITERS
+from raybox.io.chunked.writers import WRITERS, CsvWriter, NpyWriter, Writer
 from raybox.io.formats import parquet_footer as footer
 
 
@@ -32,7 +33,7 @@ class Joiner:
 
     def __init__(self, log: Path, spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> None:
         self.joined = joined = _undamaged(spec, suffix, joined)
-        self._writer: Any = _open(spec, suffix, joined)
+        self._writer = _open(spec, suffix, joined)
         self._append = _APPEND.get(suffix, _append_rows)
         self._log = PartFile(log, sum(len(joined_line(*numbered)) for numbered in enumerate(joined)))
         self._number = len(joined)
@@ -80,7 +81,7 @@ class Joiner:
         self._log.close()
 
 
-def _open(spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> Any:
+def _open(spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> Writer:
     """Return the writer of an output, after the parts that are joined."""
     return WRITERS[suffix](spec, joined[-1].lengths if joined else {})
 
@@ -104,13 +105,13 @@ def _undamaged(spec: OutputSpec, suffix: str, joined: list[JoinedPart]) -> list[
     return joined
 
 
-def _append_after_header(writer: Any, path: Path, info: PartInfo) -> None:
+def _append_after_header(writer: NpyWriter | CsvWriter, path: Path, info: PartInfo) -> None:
     """Append a `.npy` or `.csv` part, less its header."""
     length = info.length - writer.header_length
     writer.files["results"].append_from(path, writer.header_length, length)
 
 
-def _append_row_groups(writer: Any, path: Path, info: PartInfo) -> None:
+def _append_row_groups(writer: ParquetWriter, path: Path, info: PartInfo) -> None:
     """Append the row groups of a `.parquet` part, with offsets shifted in their footers."""
     with path.open("rb") as part:
         body_length, end = footer.read_footer(part, info.length)
@@ -119,14 +120,14 @@ def _append_row_groups(writer: Any, path: Path, info: PartInfo) -> None:
     output.append_from(path, len(footer.MAGIC), body_length)
 
 
-def _append_rows(writer: Any, path: Path, info: PartInfo) -> None:
+def _append_rows(writer: Writer, path: Path, info: PartInfo) -> None:
     """Append the rows of a `.npy` part to an output that stores columns apart."""
     with path.open("rb") as part:
         np.lib.format.read_magic(part)
         dtype = np.lib.format.read_array_header_1_0(part)[2]
         for begin in range(0, info.rows, SLICE_ROWS):
-            rows: Any = np.fromfile(part, dtype, min(SLICE_ROWS, info.rows - begin))
-            writer.add({name: rows[name] for name in rows.dtype.names})
+            rows = np.fromfile(part, dtype, min(SLICE_ROWS, info.rows - begin))
+            writer.add({name: rows[name] for name in dtype.names or ()})
 
 
 _APPEND: dict[str, Callable[[Any, Path, PartInfo], None]] = {

@@ -23,8 +23,8 @@ import numpy as np
 
 from raybox.errors import FileFormatError, RayboxError
 from raybox.io import checked_json, checksums, own_files
+from raybox.io.checksums import Facts
 from raybox.io.chunked import column_kernels, output_folder
-from raybox.io.chunked.output_folder import Facts
 from raybox.io.chunked.output_lock import is_lock, locked
 from raybox.io.formats.common import file_error
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from raybox.distributed.dask import worker
 from raybox.distributed.dask.cluster import import_distributed
@@ -24,6 +24,9 @@ from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.writer_stage import Advance
 from raybox.io.formats.common import require
+
+if TYPE_CHECKING:
+    import distributed
 
 BlockOf = Callable[[int], tuple[int, int]]
 """row -> `row` and `offset` of the block that holds it"""
@@ -95,7 +98,7 @@ _RETRIES = 3  # of a task that failed
 class ClusterJob(NamedTuple):
     """A cast on a cluster."""
 
-    client: Any
+    client: "distributed.Client"
     worker_job: WorkerJob
     folder: PartFolder
     positions: Iterator[Position]
@@ -156,7 +159,7 @@ class _TaskQueue:
         before = [part.info for part in joiner.joined]
         self._next_to_join = len(before)
         self._numbered = islice(enumerate(job.positions), self._next_to_join, None)
-        self.submitted: dict[Any, list[PartTask]] = {}
+        self.submitted: dict[distributed.Future, list[PartTask]] = {}
         self._collected: dict[int, PartInfo] = {}  # parts that wait for those before them
         rays = sum(info.rays for info in before)
         rows, hit_count = sum(info.rows for info in before), sum(info.hit_count for info in before)
@@ -182,7 +185,7 @@ class _TaskQueue:
         if failure:
             raise failure
 
-    def _submit_more(self, completed: Any) -> RayboxError | None:
+    def _submit_more(self, completed: "distributed.as_completed") -> RayboxError | None:
         """Submit as many tasks as allowed.
 
         Return what is wrong with the next rays, if anything.
@@ -224,7 +227,7 @@ class _TaskQueue:
         """
         return min(_PARTS_PER_TASK, ((self._job.part_count or 0) - first) // (_FULL_TASKS * most))
 
-    def _submit(self, parts: list[PartTask]) -> Any:
+    def _submit(self, parts: list[PartTask]) -> "distributed.Future":
         worker_job = self._job.worker_job
         key = f"raybox-{worker_job.token}-{parts[0].number}:{len(parts)}"
         options = {"key": key, "pure": False, "retries": _RETRIES}
@@ -232,7 +235,7 @@ class _TaskQueue:
         self.submitted[future] = parts
         return future
 
-    def _results(self, future: Any, parts: list[PartTask]) -> Iterator[PartInfo]:
+    def _results(self, future: "distributed.Future", parts: list[PartTask]) -> Iterator[PartInfo]:
         """Yield the parts of a task; raise what went wrong."""
         try:
             results = future.result()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import BoundedSemaphore
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from raybox._version import __version__
 from raybox.compiler.code_origin import source_stamp
@@ -34,6 +34,7 @@ from raybox.geometry import Rays
 from raybox.io import checksums, scene_files
 from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_query
 from raybox.io.chunked.writers import WRITERS
@@ -117,7 +118,7 @@ class LoadedJob:
         self.job = job
         self.threads = worker_threads if job.threads == -1 else job.threads
         folder = job.folder / SCENE
-        self.scene: Any = (
+        self.scene: AnyScene = (
             job_files.open_split(job.split) if job.split else scene_files.read_scene(folder, large_pages=True)
         )
         self.ids = job_files.read_ids(folder)

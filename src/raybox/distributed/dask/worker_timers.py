@@ -4,15 +4,27 @@ By default, Dask samples the stacks of a worker's threads a hundred times a seco
 measures the delay of its event loop fifty times.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import distributed
 
 _TIMERS = "profile", "tick"
 _MILLISECONDS = 500.0
-_SLOWED = WeakKeyDictionary[Any, tuple[int, float]]()  # how often a timer was slowed, and its first interval
 
 
-def slow_down(worker: Any) -> None:
+class _Timer(Protocol):
+    """A `PeriodicCallback` of Tornado."""
+
+    callback_time: float
+
+
+# how often a timer was slowed, and its first interval
+_SLOWED = WeakKeyDictionary[_Timer, tuple[int, float]]()
+
+
+def slow_down(worker: "distributed.Worker") -> None:
     """Run the timers of a worker twice a second."""
     for timer in _timers(worker):
         times, before = _SLOWED.get(timer, (0, timer.callback_time))
@@ -20,7 +32,7 @@ def slow_down(worker: Any) -> None:
         timer.callback_time = max(before, _MILLISECONDS)
 
 
-def restore(worker: Any) -> None:
+def restore(worker: "distributed.Worker") -> None:
     """Undo one call of `slow_down`; the last one restores the intervals."""
     for timer in _timers(worker):
         times, before = _SLOWED.pop(timer, (0, timer.callback_time))
@@ -30,6 +42,6 @@ def restore(worker: Any) -> None:
             timer.callback_time = before
 
 
-def _timers(worker: Any) -> list[Any]:
+def _timers(worker: "distributed.Worker") -> list[_Timer]:
     timers = getattr(worker, "periodic_callbacks", {})
     return [timers[name] for name in _TIMERS if name in timers]

@@ -3,18 +3,21 @@
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
 from raybox.errors import InvalidInput
+from raybox.geometry import Rows
 from raybox.hits import AllHits
 from raybox.io import manifest, scene_files
 from raybox.io.checked_json import folder_error
-from raybox.io.manifest import Layout, Manifest
+from raybox.io.manifest import Layout, Manifest, SceneFacts
 from raybox.scene.scene import Scene, state_of
+from raybox.threads.chunks import Advance
 from raybox.validation import Floats, Ints
 
 
@@ -28,9 +31,9 @@ class OpenPart(NamedTuple):
     numbers: Ints
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> Rows:
         """The rows of its primitives, as kernels read them."""
-        return state_of(self.scene)[0].rows
+        return state_of(self.scene).part.rows
 
 
 class OpenParts:
@@ -49,7 +52,8 @@ class OpenParts:
         if sum(part.facts["size"] for part in self._manifests) != self.facts["size"]:
             raise folder_error(folder, "has parts of another number of rows than its manifest lists")
         self.bytes = [part.bytes for part in self._manifests]
-        self._checked: dict[int, Any] = {}  # the identity of the files of a part when its data was checked
+        # the identity of the files of a part when its data was checked
+        self._checked: dict[int, tuple[tuple[int, ...], ...]] = {}
         self.open: OrderedDict[int, OpenPart] = OrderedDict()
         self.opened = 0  # number of times a part was opened
         self.most_bytes = 0  # largest total of parts that were open together
@@ -97,13 +101,13 @@ class OpenParts:
         return sum(self.bytes[part] for part in self.open)
 
 
-def check_memory(memory: Any) -> None:
+def check_memory(memory: int | None) -> None:
     """Raise `InvalidInput` unless memory is a number of bytes, or None."""
     if isinstance(memory, bool) or not (memory is None or hasattr(memory, "__index__")):
         raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
 
 
-def _read_facts(folder: Path) -> tuple[dict[str, Any], Floats]:
+def _read_facts(folder: Path) -> tuple[SceneFacts, Floats]:
     """Return the facts of a folder, and the bounds of its parts, (parts, 2, D)."""
     opened = manifest.read(folder / FACTS)
     scene_files.check_format(opened, FACTS)
@@ -118,7 +122,7 @@ def _read_facts(folder: Path) -> tuple[dict[str, Any], Floats]:
     return facts, corners
 
 
-def _open_part(folder: Path, part: int, facts: dict[str, Any], checksum: Any) -> Manifest:
+def _open_part(folder: Path, part: int, facts: SceneFacts, checksum: str) -> Manifest:
     """Return the manifest of a part; raise `FileFormatError` unless it belongs to the folder."""
     opened = scene_files.open_folder(part_folder(folder, part))
     if opened.checksum != checksum or opened.facts["kind"] != facts["kind"]:
@@ -132,8 +136,8 @@ def _are_ascending(numbers: Ints, size: int) -> bool:
     return bool(inside and (np.diff(numbers) > 0).all())
 
 
+Lock = AbstractContextManager[object]
 Visit = Callable[[OpenPart, Ints], None]
-Advance = Callable[[int], Any]
 
 
 class Routes:
@@ -145,7 +149,7 @@ class Routes:
         self._waiting: dict[int, list[Ints]] = {}
         self.visits = np.zeros(len(entered), np.int64)
 
-    def visit_all(self, parts: OpenParts, lock: Any, visit: Visit, limit: Floats, advance: Advance) -> None:
+    def visit_all(self, parts: OpenParts, lock: Lock, visit: Visit, limit: Floats, advance: Advance) -> None:
         """Visit the parts of all rays.
 
         A ray is done if it enters its next part after its limit.
@@ -180,7 +184,7 @@ class Routes:
         return len(rays) - len(more)
 
 
-def remove_folder(folder: Path, attributes: dict[str, Any]) -> None:
+def remove_folder(folder: Path, attributes: dict[str, object]) -> None:
     """Close the parts of a scene that is no longer used, and remove their folder."""
     attributes.clear()
     shutil.rmtree(folder, ignore_errors=True)

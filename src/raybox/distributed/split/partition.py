@@ -5,18 +5,19 @@ them. A box's rank along the curve (within a cell, its number) decides its part.
 the order of their numbers, so that ties resolve as in the whole scene.
 """
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh
+from raybox.geometry import Bounded, Boxes, Grid, Mesh
 from raybox.geometry.boxes import restored
 from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
@@ -41,7 +42,7 @@ class Partition(NamedTuple):
     """
 
     curve: Curve
-    shift: Any
+    shift: np.uint64
     ends: Ints
     """The number of boxes in each cell and all before it."""
     size: int
@@ -52,7 +53,9 @@ def part_folder(folder: Path, part: int) -> Path:
     return folder / f"part-{part:05}"
 
 
-def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: BuildScene) -> None:
+def divide(
+    geometry: Bounded | Iterable[Boxes], folder: Path, size: Callable[[int], int], build: BuildScene
+) -> None:
     """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
     if isinstance(geometry, Mesh):
         total, lower, upper = len(geometry), *bounds(geometry.rows())
@@ -81,7 +84,8 @@ def divide(geometry: Any, folder: Path, size: Callable[[int], int], build: Build
     np.save(folder / BOUNDS, corners)
     for spool in folder.glob("spool-*"):
         spool.unlink()
-    facts = {"format": scene_files.FORMAT, "kind": kind, "size": total, "parts": checksums}
+    facts: manifest.SceneFacts = {"format": scene_files.FORMAT, "kind": kind}
+    facts |= {"size": total, "parts": checksums}
     facts |= {"dimension": dimension, "digest": digest.hexdigest()}
     manifest.write(folder / FACTS, facts, [BOUNDS])
 
@@ -178,7 +182,7 @@ def _write_mesh(folder: Path, mesh: Mesh, assigned: Assigned, parts: int) -> Non
         np.save(place / NUMBERS, numbers)
 
 
-def _build(place: Path, kind: str, build: BuildScene, digest: Any) -> tuple[Floats, str]:
+def _build(place: Path, kind: str, build: BuildScene, digest: blake2b) -> tuple[Floats, str]:
     """Build the tree of a part, and update the digest; return its bounds, and its manifest's checksum."""
     scene = build(scene_files.read_geometry(place, kind))
     checksum = scene_files.write_tree(place, scene)
@@ -189,7 +193,7 @@ def _build(place: Path, kind: str, build: BuildScene, digest: Any) -> tuple[Floa
     return scene.bounds, checksum
 
 
-def part_size(parts: Any, max_boxes: Any) -> Callable[[int], int]:
+def part_size(parts: int | None, max_boxes: int | None) -> Callable[[int], int]:
     """Return a function from the number of boxes to that of a part."""
     if parts is not None and max_boxes is not None:
         raise InvalidInput(f"give parts or max_boxes, not both; got {parts!r} and {max_boxes!r}.")
@@ -200,7 +204,7 @@ def part_size(parts: Any, max_boxes: Any) -> Callable[[int], int]:
     return (lambda total: -(-total // int(value))) if name == "parts" else (lambda _: int(value))
 
 
-def make_folder(folder: Any) -> Path:
+def make_folder(folder: str | os.PathLike[str] | None) -> Path:
     """Return a folder that is new, or empty.
 
     A temporary one if none is given.
@@ -210,7 +214,7 @@ def make_folder(folder: Any) -> Path:
     return scene_files.new_folder(folder, "give another folder, or open what is there: SplitScene.open")
 
 
-def check_kind(geometry: Any) -> None:
+def check_kind(geometry: object) -> None:
     """Raise `InvalidInput` for a geometry that is not split."""
     if isinstance(geometry, Boxes | Mesh | Iterable):
         return

@@ -1,5 +1,6 @@
 """`SplitScene`: a scene in parts on disk, and its queries."""
 
+import os
 import shutil
 import traceback
 import weakref
@@ -25,7 +26,7 @@ from raybox.queries.query import FileQuery, PartMerger, Query, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
-from raybox.validation import Floats, Ints
+from raybox.validation import ArrayInput, Floats, Ints
 
 _EMPTY: dict[str, Bounded] = {
     "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
@@ -90,7 +91,7 @@ class SplitScene(QueryMethods):
         *,
         parts: int | None = None,
         max_boxes: int | None = None,
-        folder: Any = None,
+        folder: str | os.PathLike[str] | None = None,
         memory: int | None = None,
         quality: Quality = "balanced",
         workers: int = -1,
@@ -116,7 +117,7 @@ class SplitScene(QueryMethods):
         self._open_folder(path, memory, ids_of(geometry))
 
     @classmethod
-    def open(cls, folder: Any, *, memory: int | None = None) -> "SplitScene":
+    def open(cls, folder: str | os.PathLike[str], *, memory: int | None = None) -> "SplitScene":
         """Return the scene in a folder that an earlier `SplitScene` has written; its results have no `ids`.
 
         Parameters
@@ -252,19 +253,20 @@ class SplitScene(QueryMethods):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: ArrayInput | None = None,
         cull: Cull = None,
     ) -> Any:
         """Return the public results of a query for all rays."""
-        arguments = {"workers": workers, "progress": progress, "where": where, "cull": cull}
         options = self._prepared(query, rays, options, workers)
-        merger, _ = self._visit_parts(query, rays, options, **arguments)
+        merger, _ = self._visit_parts(
+            query, rays, options, workers=workers, progress=progress, where=where, cull=cull
+        )
         results, rows = merger.results()
         ids = () if self._ids is None else (self._ids,)
         source = Source(rays, (rows,), picked=True, sizes=(len(self),), ids=ids)
         return query.present(results, rays.shape, source, options)
 
-    def _prepared(self, query: Query, rays: Any, options: Any, workers: int) -> Any:
+    def _prepared(self, query: Query, rays: Rays, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
         target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False, workers=workers)
@@ -273,12 +275,12 @@ class SplitScene(QueryMethods):
     def _visit_parts(
         self,
         query: Query,
-        rays: Any,
+        rays: Rays,
         options: Any,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: ArrayInput | None = None,
         cull: Cull = None,
     ) -> tuple[PartMerger, Ints]:
         """Visit parts until every ray has its result; return the results, and each ray's number of visits."""

@@ -6,7 +6,7 @@ They are read by the thread that writes, in the order of the rays, so only those
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from raybox.io.chunked.joined_files import join
 from raybox.io.chunked.result_columns import as_array, rows_of
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.queries.columns import Columns
+from raybox.validation import Ints
+
+if TYPE_CHECKING:
+    import pyarrow
 
 ALL = "all"
 SUFFIXES = (".csv", ".parquet")
@@ -33,7 +37,7 @@ class CarriedColumns(NamedTuple):
 
     source: RayFile
     """Its blocks hold the columns, by their names in the output."""
-    arrow_types: dict[str, Any]
+    arrow_types: "dict[str, pyarrow.DataType]"
     """For Parquet; empty for text."""
     names: list[str]
 
@@ -77,7 +81,7 @@ def _end(block: RowBlock) -> int:
     return block.row + block.rows
 
 
-def _joined(parts: Sequence[Any], rows: Any) -> Any:
+def _joined(parts: Sequence[Any], rows: Ints) -> Any:
     """Return some rows of arrays that follow each other: of NumPy, or of Arrow."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)[rows]

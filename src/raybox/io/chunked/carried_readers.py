@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from raybox.io.formats.assembly import choose_columns
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.csv_table import row_error
 from raybox.io.formats.parquet import BATCH_ROWS, batches, group_starts
+
+if TYPE_CHECKING:
+    import pyarrow
 
 TEXT = np.dtype(object)
 _RESULTS = ("ray", "index", "id", "t", "x", "y", "z", "t_enter", "t_exit", "length", "occluded", "count")
@@ -107,12 +110,12 @@ def _parquet(path: Path, names: list[str], options: ReadOptions, as_text: bool) 
     return RayFile(path, options, {}, starts[-1], blocks, lambda _name, _index: "")
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: "pyarrow.Array") -> "pyarrow.Array":
     """Return an Arrow array without dictionary."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
-def _as_text(column: Any, name: str, path: Path) -> Any:
+def _as_text(column: "pyarrow.Array", name: str, path: Path) -> Any:
     """Return an Arrow array as text; "" for null."""
     arrow = require("pyarrow", "io", ".parquet")
     try:
@@ -123,7 +126,7 @@ def _as_text(column: Any, name: str, path: Path) -> Any:
     return texts.fill_null("").to_numpy(zero_copy_only=False).astype(TEXT)
 
 
-def arrow_types(path: Path, names: list[str]) -> dict[str, Any]:
+def arrow_types(path: Path, names: list[str]) -> "dict[str, pyarrow.DataType]":
     """Return the types of columns in a Parquet output: of CSV, text."""
     arrow = require("pyarrow", "io", ".parquet")
     if path.suffix.lower() == ".csv":
@@ -136,7 +139,7 @@ def arrow_types(path: Path, names: list[str]) -> dict[str, Any]:
     }
 
 
-def check_types(paths: Sequence[Path], types: Sequence[dict[str, Any]]) -> None:
+def check_types(paths: Sequence[Path], types: "Sequence[dict[str, pyarrow.DataType]]") -> None:
     """Raise if a column has another type in another file."""
     for path, found in zip(paths, types, strict=False):
         for name, kind in found.items():

@@ -1,7 +1,7 @@
 """What a cast passes to its query beside rays: values of primitives, weights of rays, options."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,28 +10,36 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Grid
 from raybox.io import checksums
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.queries import table
 from raybox.queries.query import Argument
+from raybox.validation import Array, ArrayInput
+
+Value: TypeAlias = Array | str
+"""An array, or an option."""
+Arguments = dict[str, Value]
 
 _ROWS = 1 << 20  # rows of an array that are checked at once: arrays may be mapped, and larger than memory
 
 
-def checked(scene: Any, query: str, rays: int | None, **given: Any) -> dict[str, Any]:
+def checked(scene: AnyScene, query: str, rays: int | None, **given: ArrayInput | None) -> Arguments:
     """Return the arguments that were given, of those that a cast of the query takes.
 
     rays: how many the file has, if that is known.
     """
-    kinds, arguments = table.columns_of(query).arguments, dict[str, Any]()
+    kinds, arguments = table.columns_of(query).arguments, Arguments()
     for name, value in given.items():
         if value is None:
             continue
         if name not in kinds:
             raise _unused(name, query)
-        arguments[name] = value if kinds[name] is Argument.OPTION else validation.array(value, name)
-        if kinds[name] is Argument.PER_PRIMITIVE:
-            arguments[name] = _by_rows(scene, arguments[name])
+        if kinds[name] is Argument.OPTION:
+            arguments[name] = value  # type: ignore[assignment]  # a text
+            continue
+        array = validation.array(value, name)
+        arguments[name] = _by_rows(scene, array) if kinds[name] is Argument.PER_PRIMITIVE else array
         if kinds[name] is Argument.PER_RAY:
-            _check_per_ray(arguments[name], name, rays)
+            _check_per_ray(array, name, rays)
     return arguments
 
 
@@ -42,7 +50,7 @@ def _unused(name: str, query: str) -> InvalidInput:
     )
 
 
-def _by_rows(scene: Any, array: NDArray[Any]) -> NDArray[Any]:
+def _by_rows(scene: AnyScene, array: Array) -> Array:
     """Return an array in the shape of a grid, with or without channels, as one row for each cell."""
     shape = getattr(scene, "geometry", None)
     shape = shape.shape if isinstance(shape, Grid) else ()
@@ -68,35 +76,35 @@ def _check_per_ray(array: NDArray[Any], name: str, rays: int | None) -> None:
             )
 
 
-def per_ray(query: str, arguments: dict[str, Any]) -> list[str]:
-    """Return the names of arguments that have a row for each ray."""
+def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
+    """Return the arguments that have a row for each ray."""
     kinds = table.columns_of(query).arguments
-    return [name for name in arguments if kinds[name] is Argument.PER_RAY]
+    per_ray = [name for name in arguments if kinds[name] is Argument.PER_RAY]
+    return {name: array for name in per_ray if isinstance(array := arguments[name], np.ndarray)}
 
 
-def of_chunk(array: NDArray[Any], name: str, first: int, rays: int) -> NDArray[Any]:
+def of_chunk(array: Array, name: str, first: int, rays: int) -> Array:
     """Return the rows of a chunk of rays."""
     if first + rays > len(array):
         raise _wrong_count(array, name, f"{first + rays:,} rays or more")
     return array[first : first + rays]
 
 
-def check_end(query: str, arguments: dict[str, Any], rays: int) -> None:
+def check_end(query: str, arguments: Arguments, rays: int) -> None:
     """Raise `InvalidInput` if arrays go on after the last ray of a file."""
-    for name in per_ray(query, arguments):
-        if len(arguments[name]) != rays:
-            raise _wrong_count(arguments[name], name, f"{rays:,} rays")
+    for name, array in per_ray(query, arguments).items():
+        if len(array) != rays:
+            raise _wrong_count(array, name, f"{rays:,} rays")
 
 
-def _wrong_count(array: NDArray[Any], name: str, rays: str) -> InvalidInput:
+def _wrong_count(array: Array, name: str, rays: str) -> InvalidInput:
     return InvalidInput(
         f"{name} must have a row for each ray of the file; got {len(array):,} rows for {rays}. "
         "Use those that belong to it."
     )
 
 
-def facts(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def facts(arguments: Arguments) -> Iterator[tuple[str, str]]:
     """Yield what identifies each argument: casts of equal arguments resume each other."""
     for name, value in arguments.items():
-        is_array = isinstance(value, np.ndarray)
-        yield name, f"checksum {checksums.of_arrays(value)[:16]}" if is_array else value
+        yield name, f"checksum {checksums.of_arrays(value)[:16]}" if isinstance(value, np.ndarray) else value

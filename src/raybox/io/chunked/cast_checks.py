@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from raybox._version import __version__
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Bounded, Grid, Invalid
 from raybox.io import checksums
+from raybox.io.checksums import Facts
 from raybox.io.chunked import pipeline
 from raybox.io.chunked.chunks import RayFile
 from raybox.io.chunked.journal import folder_of
@@ -22,7 +22,7 @@ from raybox.io.formats.loading import check_options
 from raybox.scene.scene import Scene
 
 
-def check_arguments(scene: Any, query: str, ids: Sequence[str] | None, chunk: Any) -> None:
+def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
     if not isinstance(scene, Scene | PartitionedScene):
         raise InvalidInput(
@@ -58,7 +58,7 @@ def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOption
     )
 
 
-def check_target(target: Path, rays: Sequence[Path], scene: AnyScene, *arrays: Any) -> None:
+def check_target(target: Path, rays: Sequence[Path], scene: AnyScene, *arrays: object) -> None:
     """Raise, before any work, for an output that cannot be written, or that is also an input.
 
     arrays: of which those that are mapped from files are inputs, too.
@@ -84,7 +84,7 @@ def overwrites(target: Path, source: Path) -> bool:
     return given in (out, *out.parents) or not {given, *given.parents}.isdisjoint(own)
 
 
-def _file_of(array: Any) -> Path | None:
+def _file_of(array: object) -> Path | None:
     """Return the file that an array is mapped from; None if it is in memory."""
     while array is not None:
         if isinstance(array, np.memmap) and array.filename:
@@ -95,7 +95,7 @@ def _file_of(array: Any) -> Path | None:
 
 def job_facts(
     scene: AnyScene, query: str, ids: Sequence[str] | None, options: ReadOptions, size: int
-) -> dict[str, Any]:
+) -> Facts:
     """Return what determines an output, but for the rays.
 
     Calls with equal facts resume each other.

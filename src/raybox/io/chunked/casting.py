@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 from typing import cast as typed
 
 from raybox.compiler.float_environment import in_default_environment
@@ -36,6 +36,7 @@ from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
+from raybox.validation import ArrayInput
 
 
 class Summary(NamedTuple):
@@ -60,8 +61,8 @@ def cast(  # noqa: PLR0913
     out: str | os.PathLike[str] | BinaryIO,
     *,
     query: FileQuery = "nearest",
-    values: Any = None,
-    weights: Any = None,
+    values: ArrayInput | None = None,
+    weights: ArrayInput | None = None,
     per: Per | None = None,
     ids: Sequence[str] | None = None,
     carry: Sequence[str] = (),

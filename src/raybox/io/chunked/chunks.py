@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,13 +175,15 @@ def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers
         yield chunk_to(last)
 
 
-def _checksums_at(position: Position, source: RayFile) -> dict[str, Any]:
+def _checksums_at(position: Position, source: RayFile) -> dict[str, int]:
     """Return the checksum of each array up to a position."""
     totals = [int(total, 16) for total in position.checksum.split()] or [0] * len(source.widths)
     return dict(zip(source.widths, totals, strict=True))
 
 
-def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: slice, checksums: dict[str, Any]) -> bool:
+def _copy_rows(
+    buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]", checksums: dict[str, int]
+) -> bool:
     """Copy rows of a block into buffers, and update the checksums.
 
     Return whether they are finite.
@@ -192,7 +194,8 @@ def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: slice, check
         columns = np.atleast_2d(given.T) if isinstance(given, np.ndarray) else given
         words = _words(array[start:end].reshape(end - start, -1))
         fixed = tuple(_read_only_words(column[rows]) for column in columns)
-        finite, checksums[name] = column_kernels.interleave(fixed, words, np.uint64(checksums[name]))
+        finite, checksum = column_kernels.interleave(fixed, words, np.uint64(checksums[name]))
+        checksums[name] = int(checksum)
         all_finite &= finite or name in RANGES
     return all_finite
 

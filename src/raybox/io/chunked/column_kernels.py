@@ -1,19 +1,20 @@
 """Loops over columns of rays and results: one pass over memory each, the GIL released."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.decorators import entry, inlined
 from raybox.compiler.intrinsics import put_past
+from raybox.validation import Bools, Floats
 
+Words = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no change of a word is lost
 _LEFT, _RIGHT = np.uint64(31), np.uint64(33)
 _EXPONENT = np.uint64(0x7FF0000000000000)  # all ones in NaN and infinities
 
 
 @entry
-def interleave(columns: Any, rows: Any, checksum: Any) -> Any:
+def interleave(columns: tuple[Words, ...], rows: Words, checksum: np.uint64) -> tuple[bool, np.uint64]:
     """Write columns as rows.
 
     Return whether all is finite, and the checksum with the rows added.
@@ -34,13 +35,13 @@ def interleave(columns: Any, rows: Any, checksum: Any) -> Any:
 
 
 @inlined
-def _mix(checksum: Any, word: Any) -> Any:
+def _mix(checksum: np.uint64, word: np.uint64) -> np.uint64:
     mixed = checksum ^ word
     return ((mixed << _LEFT) | (mixed >> _RIGHT)) * _PRIME
 
 
 @entry
-def expand_sparse(there: Any, numbers: Any, out: Any) -> None:
+def expand_sparse(there: Bools, numbers: Floats, out: Floats) -> None:
     """Write the numbers of a sparse column to `out`, NaN where there is none."""
     at, last = 0, numbers.size - 1
     for i in range(there.size):
@@ -50,7 +51,7 @@ def expand_sparse(there: Any, numbers: Any, out: Any) -> None:
 
 
 @entry
-def add_to_checksums(words: Any, checksums: Any) -> None:
+def add_to_checksums(words: Words, checksums: Words) -> None:
     """Add words to checksums side by side, which do not wait for each other.
 
     Every bit of the words and their order change the checksums.

@@ -2,7 +2,7 @@
 
 import errno
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 _NOT_OFFERED = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -38,7 +38,7 @@ def _lock(descriptor: int) -> None:
         raise NoLocks
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType | None:
     try:
         return import_module(name)
     except ImportError:

@@ -1,8 +1,8 @@
 """Several files of rays as one: rays are numbered on from file to file."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def _missing_ranges(sources: Sequence[RayFile], block: RowBlock) -> dict[str, Fl
     return {name: np.full(block.rows, _DEFAULTS[name]) for name in some - set(block.arrays)}
 
 
-def paths_of(rays: Any) -> list[Path]:
+def paths_of(rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Return the paths of one file, or of several; raise `InvalidInput` for none."""
     if isinstance(rays, str | Path) or hasattr(rays, "__fspath__"):
         return [path_of(rays)]

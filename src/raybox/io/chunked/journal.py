@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raybox.io import checksums, own_files
+from raybox.io.checksums import Facts
 from raybox.io.chunked import output_folder
 from raybox.io.chunked.chunks import Position
-from raybox.io.chunked.output_folder import Facts
 from raybox.io.chunked.output_lock import is_lock, locked
 
 _SUFFIX = ".raybox-part"

@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 from raybox.errors import RayboxError
 from raybox.io import own_files
+from raybox.io.checksums import Facts
 from raybox.io.chunked.output_lock import is_lock
 from raybox.io.chunked.part_files import sync_file
 from raybox.io.formats.common import file_error
 
 _SYNC_SECONDS = 0.5
-
-Facts = dict[str, Any]
 
 
 def folder_of(target: Path, suffix: str) -> Path:
@@ -59,7 +57,7 @@ def check_same_job(given: Path, folder: Path, before: Facts, now: Facts) -> None
         )
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return "none" if value is None else str(value)
 
 

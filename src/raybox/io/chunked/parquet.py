@@ -7,7 +7,8 @@ resumed cast is byte-identical to that of an uninterrupted one. Arrow encodes th
 import io
 import struct
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from raybox.io.chunked.result_columns import OutputSpec, as_array
 from raybox.io.formats import parquet_footer as footer
 from raybox.io.formats.common import require
 from raybox.queries.columns import Column, Columns, Sparse, row_count
+from raybox.validation import Dtype
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _LENGTH = struct.Struct("<Q")
 _PAGE = 1 << 17  # rows: a megabyte of floats
@@ -62,10 +67,10 @@ class ParquetWriter:
         footers = self._footers() or [self._encode(self._schema.empty_table(), lambda _: None)]
         self.files["results"].write(footer.with_tail(footer.merge(footers)))
 
-    def _array(self, columns: Columns, name: str) -> Any:
+    def _array(self, columns: Columns, name: str) -> "pyarrow.Array":
         """Return a column as an Arrow array."""
         if name in self._spec.arrow_types:
-            column: Any = columns[name]
+            column = columns[name]
             text = isinstance(column, np.ndarray)
             return self._arrow.array(column, self._arrow.string()) if text else column
         if name != "id":
@@ -74,7 +79,7 @@ class ParquetWriter:
         index = as_array(columns["index"])
         return self._ids.take(self._arrow.array(np.where(index < 0, len(self._ids) - 1, index)))
 
-    def _encode(self, table: Any, write: Callable[[Any], None]) -> bytes:
+    def _encode(self, table: "pyarrow.Table", write: Callable[[bytes | memoryview], None]) -> bytes:
         """Write a table as a row group that is not compressed.
 
         Return its footer.
@@ -113,12 +118,12 @@ class _RowGroup:
 
     closed = False
 
-    def __init__(self, write: Callable[[Any], None]) -> None:
+    def __init__(self, write: Callable[[bytes | memoryview], None]) -> None:
         self._write, self._length, self._tail = write, 0, bytearray()
         self.at_footer = False
         """Whether all that follows is the footer."""
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         """Pass data on, or store it if it is of the footer."""
         if self.at_footer:
             self._tail += data
@@ -143,11 +148,11 @@ class _RowGroup:
     close = flush
 
 
-def _arrow_type(arrow: Any, dtype: np.dtype[Any]) -> Any:
+def _arrow_type(arrow: ModuleType, dtype: Dtype) -> "pyarrow.DataType":
     return arrow.string() if dtype.kind == "U" else arrow.from_numpy_dtype(dtype)
 
 
-def _arrow_array(arrow: Any, column: Column) -> Any:
+def _arrow_array(arrow: ModuleType, column: Column) -> "pyarrow.Array":
     """Return a column as an Arrow array, with null where a sparse one has no number."""
     if not isinstance(column, Sparse):
         return arrow.array(as_array(column))

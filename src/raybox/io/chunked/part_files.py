@@ -8,12 +8,13 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from raybox.errors import RayboxError
 from raybox.io import checksums, own_files
+from raybox.io.checksums import Bytes
 from raybox.io.formats.common import file_error
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
@@ -62,9 +63,9 @@ class PartFile:
         """Return the error for bytes that are not those of the journal."""
         return _damaged(self.path, "is damaged: its checksum is not the one in its journal")
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Bytes) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
-        raw: Any = data.view(np.uint8) if isinstance(data, np.ndarray) else data
+        raw = data.view(np.uint8).data if isinstance(data, np.ndarray) else data
         left = memoryview(raw).cast("B")
         if self.checksum is not None:
             self.checksum = checksums.of_bytes(left, self.checksum)

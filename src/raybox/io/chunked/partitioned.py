@@ -1,11 +1,12 @@
 """The interface of a scene in parts on disk, as casts of files use it."""
 
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from raybox.geometry import Boxes, Grid
+from raybox.geometry import Bounded, Boxes, Grid
 from raybox.io import checksums
 from raybox.scene.scene import Scene
+from raybox.validation import Array
 
 
 @runtime_checkable
@@ -61,7 +62,7 @@ def kind_of(scene: AnyScene) -> str:
     return scene.kind
 
 
-def content_of(geometry: Any) -> tuple[str, tuple[Any, ...]]:
+def content_of(geometry: Bounded | Grid) -> tuple[str, tuple[Array, ...]]:
     """Return what a geometry is made of, and the arrays that define it."""
     if isinstance(geometry, Grid):
         rows = geometry.rows()

@@ -5,10 +5,11 @@ import os
 import queue
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from raybox.io.chunked import chunks
 from raybox.io.chunked.carried_columns import CarriedColumns
+from raybox.io.chunked.cast_arguments import Arguments
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.journal import CastProgress
 from raybox.io.chunked.partitioned import AnyScene
@@ -35,7 +36,7 @@ class CastJob(NamedTuple):
     threads: StageThreads
     progress: bool
     buffers: ChunkBuffers
-    arguments: dict[str, Any] = {}  # noqa: RUF012
+    arguments: Arguments = {}  # noqa: RUF012
     """What the query takes beside rays."""
     carried: CarriedColumns | None = None
     """Columns of the file that the output gets, too."""

@@ -2,24 +2,31 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Rays
 from raybox.io.chunked import cast_arguments, column_kernels
+from raybox.io.chunked.cast_arguments import Value
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.queries import table
 from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_count
 from raybox.queries.query import Rows
+from raybox.validation import Array, Dtype
+
+Dtypes: TypeAlias = dict[str, Dtype]
+"""The columns of an output, and their dtypes."""
+
+if TYPE_CHECKING:
+    import pyarrow
 
 QUERIES = table.file_queries()
 SLICE_ROWS = 1 << 16  # rows that are laid out at once, where that needs memory
 
 
-def column_dtypes(
-    query: str, dimension: int, ids: Sequence[str] | None, **arguments: Any
-) -> dict[str, np.dtype[Any]]:
+def column_dtypes(query: str, dimension: int, ids: Sequence[str] | None, **arguments: Value) -> Dtypes:
     """Return the columns of a query's results, and their dtypes."""
     return table.columns_of(query).dtypes(dimension, ids, **arguments)
 
@@ -30,22 +37,22 @@ def rows_of(query: str) -> Rows:
 
 
 def run_query(
-    scene: Any, query: str, rays: Rays, first: int, workers: int, **arguments: Any
+    scene: AnyScene, query: str, rays: Rays, first: int, workers: int, **arguments: Value
 ) -> Iterator[ChunkResults]:
     """Yield the results of a chunk of rays, in their order.
 
     First: the number of its first ray.
     """
-    for name in cast_arguments.per_ray(query, arguments):
-        arguments[name] = cast_arguments.of_chunk(arguments[name], name, first, len(rays))
+    for name, array in cast_arguments.per_ray(query, arguments).items():
+        arguments[name] = cast_arguments.of_chunk(array, name, first, len(rays))
     return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
-def run_one_ray(scene: Any, query: str, dimension: int, **arguments: Any) -> None:
+def run_one_ray(scene: AnyScene, query: str, dimension: int, **arguments: Value) -> None:
     """Run a query for one ray, and lay out its results: checks arguments, before any work."""
     origins, directions = np.random.default_rng(0).random((2, 1, dimension))
-    for name in cast_arguments.per_ray(query, arguments):
-        arguments[name] = np.ones((1, *arguments[name].shape[1:]))
+    for name, array in cast_arguments.per_ray(query, arguments).items():
+        arguments[name] = np.ones((1, *array.shape[1:]))
     for results in run_query(scene, query, Rays(origins, directions), 0, 1, **arguments):
         for column in results.columns({}).values():
             as_array(column)
@@ -60,18 +67,28 @@ def as_array(column: Column) -> NDArray[Any]:
     return np.arange(column.start, column.stop, dtype=np.int64) if isinstance(column, range) else column
 
 
+class _Carried(Protocol):
+    """Columns that are carried from the file of rays."""
+
+    @property
+    def names(self) -> list[str]: ...
+
+    @property
+    def arrow_types(self) -> "dict[str, pyarrow.DataType]": ...
+
+
 class OutputSpec(NamedTuple):
     """Where a writer writes, and what."""
 
     folder: Path
-    dtypes: dict[str, np.dtype[Any]]
+    dtypes: Dtypes
     ids: list[str] | None
     check: Callable[[], None] = lambda: None
     """Raises if the writer is to stop."""
-    arrow_types: dict[str, Any] = {}  # noqa: RUF012 - a default that is never written to
+    arrow_types: "dict[str, pyarrow.DataType]" = {}  # noqa: RUF012 - a default that is never written to
     """Of columns that come as Arrow arrays, or as text to write as such."""
 
-    def with_columns(self, carried: Any) -> "OutputSpec":
+    def with_columns(self, carried: "_Carried | None") -> "OutputSpec":
         """Return the same with columns carried from the file of rays; None: none."""
         if carried is None:
             return self
@@ -79,9 +96,7 @@ class OutputSpec(NamedTuple):
         return self._replace(dtypes={**self.dtypes, **added}, arrow_types=carried.arrow_types)
 
 
-def row_slices(
-    columns: Columns, spec: OutputSpec, ids: NDArray[Any] | None
-) -> Iterator[dict[str, NDArray[Any]]]:
+def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterator[dict[str, Array]]:
     """Yield columns some rows at a time, in the order of the output, with the column ``id``."""
     full = {
         name: as_array(column) if isinstance(column, Sparse) else column for name, column in columns.items()
@@ -94,7 +109,7 @@ def row_slices(
         yield {name: part[name] for name in spec.dtypes}
 
 
-def id_array(spec: OutputSpec) -> NDArray[Any] | None:
+def id_array(spec: OutputSpec) -> Array | None:
     """Return the ids of the boxes, and last that of a miss.
 
     None if there are none.

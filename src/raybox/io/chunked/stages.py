@@ -3,12 +3,16 @@
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from threading import Condition, Event, Lock, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
+from raybox.io.chunked.cast_arguments import Arguments
 from raybox.io.chunked.chunks import Chunk
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.result_columns import rows_of, run_query
 from raybox.queries.columns import ChunkResults
 from raybox.scene.scene import Scene
+
+P = ParamSpec("P")
 
 WAIT = 0.1  # seconds between checks for a stop while a thread waits
 
@@ -27,12 +31,12 @@ class StageThreads:
         self.failure: BaseException | None = None
         self._threads: list[Thread] = []
 
-    def start(self, work: Callable[..., None], *arguments: Any) -> Thread:
+    def start(self, work: Callable[P, None], *arguments: P.args, **options: P.kwargs) -> Thread:
         """Run a function in a new thread; its failure stops all threads."""
 
         def guarded() -> None:
             try:
-                work(*arguments)
+                work(*arguments, **options)
             except Stopped:
                 pass
             except BaseException as error:
@@ -86,7 +90,7 @@ class ResultItem(NamedTuple):
     chunk: Chunk | None
 
 
-def split_workers(scene: Any, query: str, workers: int) -> list[int]:
+def split_workers(scene: AnyScene, query: str, workers: int) -> list[int]:
     """Return the workers of each chunk that is queried at the same time: two chunks, half the workers each.
 
     While the workers of one chunk wait for each other, between the steps of a query, those of the other run.
@@ -117,7 +121,7 @@ class OrderedQueries:
         self.error: BaseException | None = None
         """The error of the first chunk that failed; all before it is passed on, and nothing after it."""
 
-    def run(self, scene: Any, query: str, workers: int, arguments: dict[str, Any]) -> None:
+    def run(self, scene: AnyScene, query: str, workers: int, arguments: Arguments) -> None:
         """Query chunks until there are no more; called by each thread."""
         while (started := self._next()) is not None:
             turn, chunk = started

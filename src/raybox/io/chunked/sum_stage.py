@@ -8,7 +8,6 @@ import os
 import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from raybox.io.chunked import output_folder, writer_stage
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers
 from raybox.io.chunked.journal import CastProgress, Journal
 from raybox.io.chunked.part_files import PartFile, PartFiles, sync_file
+from raybox.io.chunked.result_columns import Dtypes
 from raybox.io.chunked.writer_stage import WriterStage
 from raybox.io.chunked.writers import Writer
 from raybox.queries.columns import Columns
@@ -30,7 +30,7 @@ _SUMS = "sums"
 class Sums:
     """The sums of all primitives over the chunks so far, a column for each channel."""
 
-    def __init__(self, dtypes: dict[str, np.dtype[Any]], primitives: int) -> None:
+    def __init__(self, dtypes: Dtypes, primitives: int) -> None:
         names = [name for name in dtypes if name not in ("index", "id")]
         self._sums: Floats = np.zeros((len(names), primitives))
         self._names = names
@@ -51,8 +51,7 @@ class Sums:
     def store(self, path: Path) -> int:
         """Write the sums to a file, so that they survive a crash of the machine; return its checksum."""
         with own_files.open_new(path) as file:
-            raw: Any = self._sums.reshape(-1).view(np.uint8)
-            file.write(raw)
+            file.write(self._sums.reshape(-1).view(np.uint8).data)
             file.flush()
             sync_file(file.fileno())
         return checksums.of_bytes(self._sums)

@@ -6,12 +6,11 @@ reading is as fast.
 
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.io.chunked.chunks import BLOCK_ROWS, RayFile, RowBlock
 from raybox.io.formats import numpy_arrays
@@ -24,6 +23,7 @@ from raybox.io.formats.parquet import (
     floats,
     group_starts,
 )
+from raybox.validation import Array, Dtype
 
 _BATCH = BATCH_ROWS
 _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
@@ -38,7 +38,7 @@ class _ArrayPlace(NamedTuple):
     header: numpy_arrays.Header
 
 
-def _rows(file: BinaryIO, place: _ArrayPlace, begin: int, end: int) -> NDArray[Any]:
+def _rows(file: BinaryIO, place: _ArrayPlace, begin: int, end: int) -> Array:
     """Return some rows of an array."""
     (length, *width), fortran, dtype = place.header
     columns = width[0] if width else 1
@@ -48,7 +48,7 @@ def _rows(file: BinaryIO, place: _ArrayPlace, begin: int, end: int) -> NDArray[A
     return np.stack([_numbers(file, dtype, start, (end - begin,)) for start in starts], axis=-1)
 
 
-def _numbers(file: BinaryIO, dtype: np.dtype[Any], start: int, shape: tuple[int, ...]) -> NDArray[Any]:
+def _numbers(file: BinaryIO, dtype: Dtype, start: int, shape: tuple[int, ...]) -> Array:
     file.seek(start)
     return np.fromfile(file, dtype, math.prod(shape)).reshape(shape)
 
@@ -96,7 +96,7 @@ def npz(path: Path, options: ReadOptions) -> RayFile | None:
             return None  # loaded whole, it raises an error that names the damaged member
     length = places[next(iter(places))].header.shape[0]
 
-    def read(name: str, begin: int, end: int) -> NDArray[Any]:
+    def read(name: str, begin: int, end: int) -> Array:
         with path.open("rb") as file:
             return _rows(file, places[name], begin, end)
 
@@ -148,7 +148,7 @@ def zarr(path: Path, options: ReadOptions) -> RayFile:
     )
 
 
-def _kinds(members: Any) -> list[str]:
+def _kinds(members: Iterable[str]) -> list[str]:
     return [kind for kind, needed in KINDS.items() if set(needed) <= set(members)]
 
 
@@ -168,7 +168,7 @@ def _from_arrays(
     path: Path,
     options: ReadOptions,
     shapes: dict[str, tuple[int, ...]],
-    read: Callable[[str, int, int], NDArray[Any]],
+    read: Callable[[str, int, int], Array],
     step: int,
 ) -> RayFile:
     """Return the rows of arrays that have a row for each ray.
@@ -180,7 +180,7 @@ def _from_arrays(
     def blocks(row: int, offset: int) -> Iterator[RowBlock]:
         for start in range(offset, total, step):
             end = min(total, start + step)
-            some: dict[str, Any] = {
+            some: dict[str, Floats] = {
                 name: read(name, start, end).astype(np.float64, copy=False) for name in shapes
             }
             yield RowBlock(start, start, end - start, some)

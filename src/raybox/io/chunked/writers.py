@@ -10,10 +10,9 @@ import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.io import own_files
 from raybox.io.chunked.journal import folder_of
@@ -25,6 +24,7 @@ from raybox.io.formats.csv_table import plain_rows
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
 from raybox.queries.columns import Columns, row_count
+from raybox.validation import Array, Dtype
 
 
 class NpyWriter:
@@ -114,7 +114,7 @@ def _csv_header(spec: OutputSpec) -> bytes:
     return (",".join(spec.dtypes) + "\n").encode()
 
 
-def _csv_lines(columns: dict[str, NDArray[Any]]) -> bytes:
+def _csv_lines(columns: dict[str, Array]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(plain_rows(columns))
     return text.getvalue().encode()
@@ -142,7 +142,7 @@ class _ColumnFiles:
         """Open the file of a column."""
         return Path(self.spec.folder / f"column.{name}").open("rb")
 
-    def read(self, name: str, file: BinaryIO, rows: int) -> Any:
+    def read(self, name: str, file: BinaryIO, rows: int) -> Array:
         """Return the next rows of a column."""
         self.spec.check()
         return np.fromfile(file, self.spec.dtypes[name], rows)
@@ -198,7 +198,7 @@ class ZarrWriter:
                     array[start : start + len(some)] = some.astype(_zarr_dtype(dtype), copy=False)
 
 
-def _zarr_dtype(dtype: np.dtype[Any]) -> Any:
+def _zarr_dtype(dtype: Dtype) -> type[str] | Dtype:
     """Return the dtype of an array.
 
     Zarr's stable type for text has no fixed length.
@@ -206,7 +206,7 @@ def _zarr_dtype(dtype: np.dtype[Any]) -> Any:
     return str if dtype.kind == "U" else dtype
 
 
-def _array_header(dtype: np.dtype[Any], rows: int) -> bytes:
+def _array_header(dtype: Dtype, rows: int) -> bytes:
     """Return the header of a `.npy` array."""
     out = io.BytesIO()
     fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows,)}

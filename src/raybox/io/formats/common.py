@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +149,7 @@ def reason(error: BaseException) -> str:
     return f" ({text})" if is_sentence and text else ""
 
 
-def require(module: str, extra: str, suffix: str) -> Any:
+def require(module: str, extra: str, suffix: str) -> ModuleType:
     """Return an optional package; raise `RayboxError` with the command that installs it."""
     package = module.partition(".")[0]
     if find_spec(package) is None:

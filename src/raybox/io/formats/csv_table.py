@@ -6,16 +6,16 @@ import io
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.io.formats import csv_blocks
 from raybox.io.formats.assembly import assemble, choose_columns, column_name
 from raybox.io.formats.common import FileArrays, Labels, ReadOptions, file_error, quoted
 from raybox.io.formats.csv_header import read_header
+from raybox.validation import Array
 
 BLOCK_ROWS = 65_536
 
@@ -139,7 +139,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and "_" not in text  # Python parses 1_000, NumPy does not
 
 
-def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
+def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
     """Write columns of one length; floats with as many digits as round-trip."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     table = csv.writer(text, lineterminator="\n")
@@ -152,7 +152,7 @@ def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
     text.detach()
 
 
-def plain_rows(columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+def plain_rows(columns: Mapping[str, Array]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of columns; 1 and 0 for bool."""
     arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
     return zip(*(array.tolist() for array in arrays), strict=True)

@@ -33,10 +33,13 @@ from raybox.io.formats.common import (
 )
 from raybox.io.formats.numpy_arrays import as_floats, check_numbers, load_array, load_members
 from raybox.io.formats.table import format_of
+from raybox.validation import ArrayInput
 
 
 @in_default_environment
-def load_grid(path: str | os.PathLike[str], *, origin: Any = None, pitch: Any = None) -> Grid:
+def load_grid(
+    path: str | os.PathLike[str], *, origin: ArrayInput | None = None, pitch: ArrayInput | None = None
+) -> Grid:
     """Return the grid in a file, with its occupied cells.
 
     Cell (i, j, k) extends from origin + pitch * (i, j, k) to origin + pitch * (i+1, j+1, k+1). `load` returns
@@ -114,7 +117,7 @@ def _cells(array: NDArray[Any], path: Path, name: str) -> GridCells:
     return GridCells(array.astype(np.bool_, copy=False), (0,) * array.ndim)
 
 
-def _arguments(origin: Any, pitch: Any) -> dict[str, Floats]:
+def _arguments(origin: ArrayInput | None, pitch: ArrayInput | None) -> dict[str, Floats]:
     """Return the arguments that are given, checked but for their shapes."""
     found = {"origin": origin, "pitch": pitch}
     given = {name: validation.floats(value, name) for name, value in found.items() if value is not None}

@@ -12,13 +12,13 @@ import math
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.io.formats.assembly import KINDS, RANGES
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
+from raybox.validation import Array, Dtype
 
 NAMES = ("lower", "upper", "origins", "directions", *RANGES, "points")
 WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2)}
@@ -35,7 +35,7 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
 
 
-def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, NDArray[Any]]]:
+def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, Array]]:
     """Return the names of all arrays of an `.npz` file, and those arrays of the given names that it has."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -44,7 +44,7 @@ def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str,
         return list(members), {n: _member(archive, members[n], path) for n in names if n in members}
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> Array:
     """Return one array of an archive, after a check of its header against its size."""
     with archive.open(info) as file:
         header(file, info.file_size, path, info.filename)
@@ -64,7 +64,7 @@ def read_npy(path: Path, options: ReadOptions) -> FileArrays:
     return FileArrays(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
 
 
-def load_array(path: Path) -> NDArray[Any]:
+def load_array(path: Path) -> Array:
     """Return the array of an `.npy` file, after a check of its header against its size."""
     with path.open("rb") as file:
         header(file, path.stat().st_size, path, "")
@@ -72,7 +72,7 @@ def load_array(path: Path) -> NDArray[Any]:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def map_array(path: Path) -> NDArray[Any]:
+def map_array(path: Path) -> Array:
     """Return the numbers of an `.npy` file, mapped, after a check of its header."""
     with path.open("rb") as file:
         if file.read(6) != np.lib.format.MAGIC_PREFIX:
@@ -125,10 +125,10 @@ class Header(NamedTuple):
 
     shape: tuple[int, ...]
     fortran: bool
-    dtype: np.dtype[Any]
+    dtype: Dtype
 
 
-def header(file: Any, size: int, path: Path, name: str) -> Header:
+def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
     """Return an array's header, checked against the bytes that follow before memory is allocated."""
     (version, minor), start = np.lib.format.read_magic(file), file.tell()
     length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
@@ -151,20 +151,20 @@ def header(file: Any, size: int, path: Path, name: str) -> Header:
     return Header(shape, fortran, dtype)
 
 
-def check_numbers(dtype: np.dtype[Any], path: Path, name: str) -> None:
+def check_numbers(dtype: Dtype, path: Path, name: str) -> None:
     """Raise `FileFormatError` unless a dtype is one of real numbers."""
     if dtype.kind not in "fiub":
         found = "text" if dtype.kind in "SU" else dtype
         raise file_error(path, f"holds {found}, not real numbers", "save it as float64", name)
 
 
-def as_floats(array: NDArray[Any], path: Path, name: str) -> Floats:
+def as_floats(array: Array, path: Path, name: str) -> Floats:
     """Return an array of real numbers as float64."""
     check_numbers(array.dtype, path, name)
     return array.astype(np.float64, copy=False)
 
 
-def _labels(ids: NDArray[Any] | None, arrays: Mapping[str, Floats], path: Path) -> Labels:
+def _labels(ids: Array | None, arrays: Mapping[str, Floats], path: Path) -> Labels:
     if ids is None or "lower" not in arrays:
         return {}
     if ids.shape != arrays["lower"].shape[:1]:
@@ -182,7 +182,7 @@ def member(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(f"{name}.npy")
 
 
-def write_npz(out: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_npz(out: BinaryIO, arrays: Mapping[str, Array]) -> None:
     """Write named arrays, not compressed: floats hardly shrink."""
     with zipfile.ZipFile(out, "w") as archive:
         for name, array in arrays.items():
@@ -190,6 +190,6 @@ def write_npz(out: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
-def write_npy(file: BinaryIO, table: NDArray[Any]) -> None:
+def write_npy(file: BinaryIO, table: Array) -> None:
     """Write one table of numbers."""
     np.save(file, table, allow_pickle=False)

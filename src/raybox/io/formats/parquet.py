@@ -3,15 +3,20 @@
 from collections.abc import Container, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.io.formats import parquet_footer
 from raybox.io.formats.assembly import RANGES, assemble, choose_columns, column_name
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
+from raybox.validation import Array
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.parquet
 
 _OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
 BATCH_ROWS = 1 << 17  # a megabyte of each column
@@ -54,7 +59,7 @@ def check_optional_columns(names: Container[str], kind: str, path: Path) -> None
             raise file_error(path, problem, "copy or write it again", "footer")
 
 
-def group_starts(metadata: Any, path: Path) -> list[int]:
+def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
     """Return the first row of each row group, and the number of rows of all.
 
     Raise `FileFormatError` unless the file's count is the sum of those of its row groups. Not used is
@@ -68,14 +73,14 @@ def group_starts(metadata: Any, path: Path) -> list[int]:
 
 
 def batches(
-    file: Any,
+    file: "pyarrow.parquet.ParquetFile",
     group: int,
     names: list[str],
     source: tuple[Path, list[int]],
     size: int,
     *,
     threads: bool = False,
-) -> Iterator[Any]:
+) -> "Iterator[pyarrow.RecordBatch]":
     """Yield columns of a row group, `size` rows at a time.
 
     source: the path, and what `group_starts` returns. Raise `FileFormatError` unless every row is read.
@@ -104,7 +109,7 @@ def _damaged(path: Path, group: int, problem: str) -> FileFormatError:
     return file_error(path, problem, "copy or write it again", f"row group {group}")
 
 
-def floats(column: Any, name: str, path: Path, options: ReadOptions, first: int = 0) -> Floats:
+def floats(column: "pyarrow.Array", name: str, path: Path, options: ReadOptions, first: int = 0) -> Floats:
     """Return a column as float64; nulls become NaN with invalid="miss", else raise.
 
     first: the row in the file of the column's first number, for errors.
@@ -124,7 +129,7 @@ def floats(column: Any, name: str, path: Path, options: ReadOptions, first: int 
     return np.asarray(column, dtype=np.float64)
 
 
-def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
+def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
     """Write columns of one length; masked values as null."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
     arrow = require("pyarrow", "io", ".parquet")
@@ -133,7 +138,7 @@ def write(file: BinaryIO, columns: Mapping[str, NDArray[Any]]) -> None:
     parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=named)
 
 
-def _array(arrow: Any, column: Any) -> Any:
+def _array(arrow: ModuleType, column: Array) -> "pyarrow.Array":
     """Return a column as an Arrow array.
 
     The type of text is given, because it may be empty.

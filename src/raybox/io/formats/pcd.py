@@ -7,7 +7,7 @@ Compressed fields are stored one after another, each for all points.
 import struct
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
         raise file_error(path, problem, "correct the header", f"point {header.rows}")
     points = np.zeros((header.rows, 3))
     for k, line in enumerate(lines):
-        words: list[Any] = line.split()
+        words = line.split()
         try:
             points[k] = [float(words[column]) for column in columns]
         except (ValueError, IndexError) as error:

@@ -230,7 +230,7 @@ def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Con
     return content
 
 
-def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype | None:
+def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np.void] | None:
     """Return the dtype of the first row, lengths of lists as ``#name``.
 
     None if the file is too short.

@@ -18,8 +18,9 @@ from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.assembly import KINDS, RANGES, column_names
 from raybox.io.formats.common import extension_problem, file_error, path_of, require
+from raybox.validation import Array
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, Array]
 Saveable: TypeAlias = Boxes | Rays | Hits | AllHits | Columns
 
 
@@ -113,10 +114,10 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
     match content:
         case Boxes() | Rays():
             parts = arrays_of(content, ids)
-            columns: dict[str, NDArray[Any]] = {}
+            flat: dict[str, Array] = {}
             for name, array in parts.items():
-                columns |= _flat_columns(name, array)
-            return columns
+                flat |= _flat_columns(name, array)
+            return flat
         case Hits() | AllHits():
             columns = content.to_dict()
             own = columns.pop("id", None)
@@ -157,7 +158,7 @@ def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
     return columns_of(content, ids)
 
 
-def table_of(content: Saveable, ids: Sequence[str] | None) -> NDArray[Any]:
+def table_of(content: Saveable, ids: Sequence[str] | None) -> Array:
     """Return content as one table.
 
     Of numbers for geometry, with named columns for results.
@@ -179,16 +180,14 @@ def table_of(content: Saveable, ids: Sequence[str] | None) -> NDArray[Any]:
     return table
 
 
-def _flat_columns(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _flat_columns(name: str, array: Array) -> dict[str, Array]:
     if not any(name in arrays for arrays in KINDS.values()):
         return {name: array.reshape(-1)}
     flat = array.reshape(-1, array.shape[-1])
     return dict(zip(column_names(name, flat.shape[1]), flat.T, strict=True))
 
 
-def _id_column(
-    index: NDArray[np.int64], ids: Sequence[str] | None, own: NDArray[Any] | None
-) -> dict[str, NDArray[Any]]:
+def _id_column(index: NDArray[np.int64], ids: Sequence[str] | None, own: Array | None) -> dict[str, Array]:
     """Return the column of the ids of the boxes hit, of ids or else of the hits' own.
 
     "" for a miss; no column without ids.
