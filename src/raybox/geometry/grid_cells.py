@@ -49,7 +49,7 @@ def part_of(bits: CellBits, shape: Shape, ranges: tuple["slice[int, int, None]",
     """Return the bits of a part of the grid, with a range of cells on each axis."""
     if not bits.blocks.size:
         return FULL
-    first, *others = ranges
+    first, others = ranges[0], ranges[1:]
     stride = prod(shape[1:])
     rows = unpack(bits, first.start * stride, first.stop * stride).reshape(-1, *shape[1:])
     return pack(rows[:, *others])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.geometry import BoxRows, RayRows, Rows
-from raybox.hits.path_length import MODERATE, NORMAL, path_length
+from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.primitives import small_batch
 from raybox.validation import Bools, Floats, Ints
 

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from raybox.errors import FileFormatError
 from raybox.io import own_files
@@ -35,8 +35,15 @@ def write(path: Path, content: object) -> str:
     return checksum
 
 
-def read(path: Path) -> tuple[Any, str]:
-    """Return a value and its checksum; raise `FileFormatError` unless it is what was written."""
+class Checked(NamedTuple):
+    """The value in a file, and its checksum."""
+
+    content: Any
+    checksum: str
+
+
+def read(path: Path) -> Checked:
+    """Return the value in a file; raise `FileFormatError` unless it is what was written."""
     try:
         if not path.is_file():
             raise folder_error(path, "is missing, or no regular file")
@@ -48,4 +55,4 @@ def read(path: Path) -> tuple[Any, str]:
     parts = _FILE.fullmatch(data)
     if parts is None or blake2b_of(parts[2]) != parts[1].decode():
         raise folder_error(path, "is damaged: its checksum differs")
-    return json.loads(parts[2]), parts[1].decode()
+    return Checked(json.loads(parts[2]), parts[1].decode())

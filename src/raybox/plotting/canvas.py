@@ -73,6 +73,7 @@ def add_lines(ax: "Axes3D", segments: Floats, **style: Any) -> None:
     """Draw segments ``(N, 2, D)`` as one collection."""
     if segments.shape[-1] == 2:
         ax.add_collection(import_module("matplotlib.collections").LineCollection(segments, **style))
+        return
     lines = import_module("mpl_toolkits.mplot3d.art3d").Line3DCollection(segments, **style)
     ax.add_collection3d(lines)
 
@@ -81,6 +82,7 @@ def add_polygons(ax: "Axes3D", corners: Floats, **style: Any) -> None:
     """Fill polygons ``(N, K, D)`` as one collection."""
     if corners.shape[-1] == 2:
         ax.add_collection(import_module("matplotlib.collections").PolyCollection(corners, **style))
+        return
     faces = import_module("mpl_toolkits.mplot3d.art3d").Poly3DCollection(corners, **style)
     ax.add_collection3d(faces)
 

@@ -1,7 +1,7 @@
 """The geometries of a scene, each with rows for the kernels and a tree of its own."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
 from raybox.geometry import (
     Bounded,
+    BoxRows,
     Cull,
     Geometry,
     InstanceRows,
     Instances,
     Rays,
     Rows,
+    TriangleRows,
     around,
     facing,
     with_scratch,
@@ -242,7 +244,7 @@ def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
     lower, upper = around(placed, *_pieces(inner, len(geometry)))
     freeze(high, low, tame, lower, upper)
     none = np.zeros(0, np.bool_)
-    rows = inner.rows
+    rows = cast("BoxRows | TriangleRows", inner.rows)
     made = InstanceRows(rows, inner.tree, size, placed, high, low, tame, lower, upper, none, none, rows)
     return with_scratch(made, 0)
 

@@ -92,7 +92,7 @@ def _is_hit(case: Case, t_max: float) -> bool:
 
 def _slab_verdict(case: Case) -> Verdict:
     name, convention = "slab", "t in 0 to t_max; inside: t = 0"
-    ray, lower, upper, *_ = case
+    ray, lower, upper = case[:3]
     if ray.t_max < 0.0:
         return Verdict(name, None, "the ray ends before t = 0", convention, None)
     found = slab(ray.origin, ray.direction, lower, upper, t_max=ray.t_max)
@@ -108,7 +108,7 @@ def _cyrus_beck_verdict(case: Case) -> Verdict:
 
 def _candidate_planes_verdict(case: Case) -> Verdict:
     name, convention = "candidate_planes", "t in 0 to length; inside: at once"
-    ray, lower, upper, *_ = case
+    ray, lower, upper = case[:3]
     if ray.t_max < 0.0:
         return Verdict(name, None, "the ray ends before t = 0", convention, None)
     found = candidate_planes(ray.origin, ray.direction, lower, upper, length=ray.t_max)
@@ -124,7 +124,7 @@ def _candidate_planes_verdict(case: Case) -> Verdict:
 
 
 def _near_far_verdict(case: Case) -> Verdict:
-    ray, lower, upper, *_ = case
+    ray, lower, upper = case[:3]
     found = near_far(ray.origin, ray.direction, lower, upper)
     says = f"distance {number(found.distance)}"
     convention = "far >= 0; miss: inf; inside: < 0"

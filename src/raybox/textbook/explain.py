@@ -98,7 +98,7 @@ def _verdicts(case: Case, verdicts: Sequence[Verdict]) -> list[str]:
 
 def _exact(case: Case, exact: Crossing | None) -> list[str]:
     """Return the exact hit, or the reason of the exact miss."""
-    ray, lower, upper, *_ = case
+    ray, lower, upper = case[:3]
     if exact is None:
         line = definition.box(ray._replace(t_min=-inf, t_max=inf), lower, upper)
         if line is None:
@@ -214,20 +214,21 @@ def examine(ray: "Rays", box: "Boxes") -> Explanation:
     >>> examine(rb.Rays([0, 0], [2, 1]), rb.Boxes([[1, 0]], [[4, 1]])).exact
     Crossing(t=0.5, t_enter=0.5, t_exit=1.0, axis=0)
     """
-    one, lower, upper = _one_of_each(ray, box)
-    nothing = nothing_in(one) or _nothing_in_box(lower, upper)
+    case = _one_of_each(ray, box)
+    nothing = nothing_in(case.ray) or _nothing_in_box(case.lower, case.upper)
     if nothing:
-        return Explanation(Case(one, lower, upper, (), ()), (), None, nothing)
-    case = clip_line(one, lower, upper)
-    return Explanation(case, verdicts(case), definition.box(one, lower, upper))
+        return Explanation(case, (), None, nothing)
+    case = clip_line(*case[:3])
+    return Explanation(case, verdicts(case), definition.box(*case[:3]))
 
 
-def _one_of_each(ray: "Rays", box: "Boxes") -> tuple[Ray1, Vector, Vector]:
+def _one_of_each(ray: "Rays", box: "Boxes") -> Case:
+    """Return the one ray and the one box, without slabs; raise if there are more, or none."""
     lowers, uppers = box.lower.tolist(), box.upper.tolist()
     one = one_ray(ray, box.ndim_space)
     if len(lowers) != 1:
         raise InvalidInput(f"explain takes one box; got {len(lowers)}. Pick one with boxes[i].")
-    return one, tuple(lowers[0]), tuple(uppers[0])
+    return Case(one, tuple(lowers[0]), tuple(uppers[0]), (), ())
 
 
 def one_ray(ray: "Rays", dimension: int) -> Ray1:

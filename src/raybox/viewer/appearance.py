@@ -1,6 +1,7 @@
 """Which boxes the viewer draws, their colours, and the first camera position."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +93,16 @@ def camera_position(low: Floats, high: Floats) -> Floats:
     return np.asarray((low + high) / 2 + distance * towards)
 
 
-def drawable(boxes: Boxes) -> tuple[Floats, Floats, Bools]:
-    """Return finite lower and upper corners of each box, and which boxes to draw.
+class DrawnBoxes(NamedTuple):
+    """Finite corners of all boxes, and which of these to draw."""
+
+    lower: Floats
+    upper: Floats
+    visible: Bools
+
+
+def drawable(boxes: Boxes) -> DrawnBoxes:
+    """Return finite corners of each box, and which boxes to draw.
 
     Unbounded sides are cut a little outside all finite bounds. Boxes without any point are not drawn, nor are
     voxels (equal boxes on a grid) that are hidden behind six neighbours.
@@ -102,7 +111,7 @@ def drawable(boxes: Boxes) -> tuple[Floats, Floats, Bools]:
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
     lower, upper = np.maximum(boxes.lower, low - pad), np.minimum(boxes.upper, high + pad)
     there = ((boxes.lower < np.inf) & (boxes.upper > -np.inf)).all(axis=1)
-    return lower, upper, there & ~_buried(boxes)
+    return DrawnBoxes(lower, upper, there & ~_buried(boxes))
 
 
 def _buried(boxes: Boxes) -> Bools:

@@ -40,6 +40,14 @@ _IDS = "ids.json"
 _WIDTHS = {4: 2, 6: 3, 8: 3}  # of tables of rays: their D
 
 
+class _SceneFiles(NamedTuple):
+    """The first fields of `_PartitionQuery`."""
+
+    scene: str
+    memory: int | None
+    ids: str
+
+
 class _PartitionQuery(NamedTuple):
     """A query of a partition, as its task carries it."""
 
@@ -137,19 +145,16 @@ def ask(
 
 def _write_scene(
     scene: Scene | SplitScene, ids: Sequence[str] | None, folder: str | os.PathLike[str] | None
-) -> tuple[str, int | None, str]:
-    """Write a scene and ids for the tasks.
-
-    Return `scene`, `memory` and `ids` of `_PartitionQuery`.
-    """
+) -> _SceneFiles:
+    """Write a scene and ids for the tasks; return where they are."""
     place = _scene_folder(folder)
     if ids is not None:
         checked_json.write(place / _IDS, [str(name) for name in ids])
     named = "" if ids is None else str(place / _IDS)
     if isinstance(scene, SplitScene):
-        return str(scene.folder.resolve()), scene.memory or 0, named
+        return _SceneFiles(str(scene.folder.resolve()), scene.memory or 0, named)
     scene_files.write_scene(place, scene)
-    return str(place), None, named
+    return _SceneFiles(str(place), None, named)
 
 
 def _scene_folder(folder: str | os.PathLike[str] | None) -> Path:

@@ -47,7 +47,7 @@ def read_ids(folder: Path) -> list[str] | None:
     complete = manifest.read(folder / _READY)
     for name in complete.files:
         complete.check_data(name)
-    ids: list[str] | None = checked_json.read(folder / IDS)[0]
+    ids: list[str] | None = checked_json.read(folder / IDS).content
     return ids
 
 

@@ -194,7 +194,7 @@ class PartFolder:
                 raise output_folder.foreign_folder(self.path, f"exists, but has no {MANIFEST}")
         else:
             try:
-                stored = checked_json.read(path)[0]
+                stored = checked_json.read(path).content
                 job, fingerprint, self.job_id = dict(stored["job"]), stored["input"], str(stored["id"])
             except (FileFormatError, ValueError, KeyError, TypeError) as error:
                 problem = f"has a {MANIFEST} that cannot be read, or is damaged"

@@ -58,11 +58,12 @@ def divide(
 ) -> None:
     """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
     if isinstance(geometry, Mesh):
-        total, lower, upper = len(geometry), *bounds(geometry.rows())
+        lower, upper = bounds(geometry.rows())
     elif isinstance(geometry, Boxes):
-        total, lower, upper = len(geometry), geometry.lower, geometry.upper
+        lower, upper = geometry.lower, geometry.upper
     else:
-        total, lower, upper = _spool(geometry, folder)
+        lower, upper = _spool(geometry, folder)
+    total = len(lower)
     partition = _plan(lower, upper, max(1, size(total)))
     starts = list(range(0, total, partition.size))
     lengths = [min(partition.size, total - start) for start in starts]
@@ -90,11 +91,8 @@ def divide(
     manifest.write(folder / FACTS, facts, [BOUNDS])
 
 
-def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
-    """Write boxes to disk one behind the other.
-
-    Return their number, and the bounds, mapped.
-    """
+def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[Floats, Floats]:
+    """Write boxes to disk one behind the other; return their bounds, mapped."""
     total, dimension = 0, 0
     names = [folder / f"spool-{side}" for side in ("lower", "upper")]
     with names[0].open("wb") as low, names[1].open("wb") as high:
@@ -109,9 +107,9 @@ def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[int, Floats, Floats]:
             total, dimension = total + len(block), block.ndim_space
     shape = (total, dimension or 3)
     if not total:
-        return 0, np.empty(shape), np.empty(shape)
+        return np.empty(shape), np.empty(shape)
     lower, upper = (np.asarray(np.memmap(name, np.float64, "r", shape=shape)) for name in names)
-    return total, lower, upper
+    return lower, upper
 
 
 def _blocks(lower: Floats, upper: Floats) -> Iterator[tuple[int, Floats, Floats]]:
