@@ -15,16 +15,17 @@ from raybox.bench import raybox_scene
 from raybox.bench.peers import Engine
 from raybox.bvh.build import build as build_tree
 from raybox.bvh.node import CHILD
-from raybox.compiler.decorators import device
+from raybox.compiler.decorators import device, yes
 from raybox.compiler.simd import Lanes, Scalar
 from raybox.queries.nearest.certain import CertainNearest
 from raybox.queries.nearest.query import PER_RAY, NearestResults
 from raybox.queries.per_ray import never
 from raybox.queries.scheduler import run
+from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import Hooks, StreamHooks, register
+from raybox.traversal.protocol import StreamHooks, register
 from raybox.traversal.ray_setup import RESULT, STOP, frame_of
-from raybox.traversal.workspace import Order, Span, Workspace
+from raybox.traversal.workspace import LeafSlot, Order, Span, Workspace
 from raybox.validation import Floats, Ints
 
 
@@ -50,12 +51,11 @@ class _FirstCandidate(CertainNearest):
 
 @device
 def _record_certain(
-    _recorder: CandidateRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
+    _recorder: CandidateRecorder, job: Job, workspace: Workspace, slot: LeafSlot, r: int
 ) -> bool:
-    node, _, slot = spot
-    if workspace.slots[slot] <= workspace.packed_rays[r, STOP]:
-        workspace.state[r, RESULT] = ~job.tree.nodes[node, CHILD + slot]
-        workspace.packed_rays[r, STOP] = workspace.slots[slot]
+    if workspace.slots[slot.slot] <= workspace.packed_rays[r, STOP]:
+        workspace.state[r, RESULT] = ~job.tree.nodes[slot.node, CHILD + slot.slot]
+        workspace.packed_rays[r, STOP] = workspace.slots[slot.slot]
     return True
 
 
@@ -82,13 +82,14 @@ def _write_results(
 
 
 _HOOKS = StreamHooks(
+    CandidateRecorder,
     record=_record,
     write_results=_write_results,
-    certain_hits=_FirstCandidate,
+    intersect_lists=record_hits(_FirstCandidate),
     record_certain=_record_certain,
-    defers_float64=True,
+    defers_float64=yes,
 )
-register(Hooks({CandidateRecorder: _HOOKS}, {}, {}))
+register(_HOOKS)
 _PER_RAY = PER_RAY._replace(
     recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=never
 )

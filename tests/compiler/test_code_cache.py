@@ -15,7 +15,8 @@ from numba.core.registry import cpu_target
 
 from raybox.compiler import code_files, code_origin
 from raybox.compiler.code_files import cache_folder, load, prune, save
-from raybox.traversal import packet, protocol
+from raybox.traversal import packet_box, protocol
+from raybox.traversal.certain_hits import CertainHits, record_hits
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 
@@ -283,11 +284,12 @@ def test_hooks_of_traversals_identify_code(tmp_path, monkeypatch):
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         chosen = {hook: eval(expression, vars(module)) for hook, expression in hooks.items()}
-        box = chosen.get("box", packet.add_undecided)
-        packet_hooks = protocol.PacketHooks(box, None, None, store_rays=chosen.get("rays"))
-        stream_hooks = protocol.StreamHooks(None, None, certain_hits=chosen.get("hits"))
-        monkeypatch.setitem(protocol.REGISTERED.packet, recorder, packet_hooks)
-        monkeypatch.setitem(protocol.REGISTERED.stream, recorder, stream_hooks)
+        box = chosen.get("box", packet_box.add_undecided)
+        packet_hooks = protocol.PacketHooks(recorder, box, None, None, store_rays=chosen.get("rays"))
+        lists = record_hits(chosen.get("hits", CertainHits))
+        stream_hooks = protocol.StreamHooks(recorder, None, None, intersect_lists=lists)
+        monkeypatch.setitem(protocol.PACKET, recorder, packet_hooks)
+        monkeypatch.setitem(protocol.STREAM, recorder, stream_hooks)
         found = code_origin.find_origin(code_files.reduce, (kind,))
         code_origin._read.cache_clear()
         del sys.modules[name]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.decorators import device, inlined, no, whole
 from raybox.compiler.intrinsics import larger, smaller
 from raybox.compiler.simd import Lanes
 from raybox.compiler.struct_ref import struct
@@ -34,9 +34,9 @@ from raybox.queries.merge import (
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run
 from raybox.queries.scheduler import run
-from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
-from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
+from raybox.traversal.packet_box import PacketAtBox, add_undecided
+from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT
 from raybox.traversal.ray_state import both_at_range_start, mark_undecided
 from raybox.traversal.workspace import (
@@ -260,10 +260,10 @@ def _present(results: FarthestResults, shape: tuple[int, ...], source: Source, _
 
 QUERY = Query(
     name="farthest",
-    hooks=Hooks(
-        stream={FarthestRecorder: StreamHooks(_record, _write_results, ends_rays=False)},
-        packet={FarthestRecorder: PacketHooks(_intersect_box, _write_packets, _write_misses)},
-        exact={ExactFarthest: ExactHooks(_resolve, _start)},
+    hooks=(
+        StreamHooks(FarthestRecorder, _record, _write_results, ends_rays=no),
+        PacketHooks(FarthestRecorder, _intersect_box, _write_packets, _write_misses),
+        ExactHooks(ExactFarthest, _resolve, _start),
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from raybox.compiler.decorators import device
-from raybox.traversal.protocol import REGISTERED, SegmentHooks
+from raybox.compiler.decorators import device, yes
+from raybox.traversal.protocol import SegmentHooks, register
 
 
 class Rounded(NamedTuple):
@@ -41,5 +41,7 @@ def _end(_recorder: Any, _state: int, _k: int) -> bool:
     return True
 
 
-REGISTERED.segments[Rounded] = SegmentHooks(_begin, _record, _end)
-REGISTERED.segments[RoundedOnce] = SegmentHooks(_begin, _record, _end, has_exact_times=True)
+register(
+    SegmentHooks(Rounded, _begin, _record, _end),
+    SegmentHooks(RoundedOnce, _begin, _record, _end, has_exact_times=yes),
+)

@@ -12,7 +12,7 @@ from raybox.bvh.build import build
 from raybox.queries.all_hits.run import ExactAllHits
 from raybox.queries.hit_sorting import HitArrays
 from raybox.traversal.job import Job
-from raybox.traversal.single import make_scratch, traverse_rays
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from scenes import random_scene
 
 MAX = 1.7976931348623157e308
@@ -35,7 +35,7 @@ def test_nothing_is_written_past_the_end_of_the_arrays(room):
     while begin < 50:
         needed, used = np.zeros(1, np.int64), np.zeros(1, np.int64)
         recorder = ExactAllHits(parts, needed, used, counts)
-        stop = traverse_rays(job, (begin, 50), make_scratch(), recorder)
+        stop = traverse_rays(job, RaySpan(begin, 50), make_scratch(), recorder)
         assert all((x[:, room:] == -7).all() for x in memory)
         assert used[0] == sum(count[begin:stop]) <= room
         assert stop == 50 or needed[0] == count[stop] > room - used[0]

@@ -16,7 +16,7 @@ from raybox.queries import occluded
 from raybox.queries.nearest.query import ExactNearest
 from raybox.queries.per_ray import select_rays
 from raybox.scene import geometry_parts
-from raybox.traversal.single import make_scratch, traverse_rays
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from test_scene_mesh import CUBE, TETRAHEDRON
 
 UNIT = rb.Boxes([-0.5] * 3, [0.5] * 3)
@@ -356,7 +356,7 @@ def test_ordinary_rays_are_decided(kind):
         geometry_parts.job(part, aimed(rng, 2000), *geometry_parts.masks(None, (part,)), None), slice(None)
     )
     index, t = np.full(2000, -1), np.full(2000, np.inf)
-    traverse_rays(job, (0, 2000), make_scratch(), ExactNearest(index, t))
+    traverse_rays(job, RaySpan(0, 2000), make_scratch(), ExactNearest(index, t))
     assert (index >= 0).sum() > 1000
     assert job.rows.undecided_rays.sum() == 0
 

@@ -18,14 +18,13 @@ from raybox.primitives.table import certain_order
 from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.nearest.certain import BY, WITHIN
 from raybox.queries.table import QUERIES
-from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots
-from raybox.traversal.protocol import add_candidate, record_certain
+from raybox.traversal.protocol import StreamHooks, add_candidate, intersect_lists, record_certain
 from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of, margins
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
-from raybox.traversal.workspace import make_workspace
+from raybox.traversal.workspace import LeafSlot, ListSpan, NodeSlots, make_workspace
 from scenes import random_scene
 
 ROOM = 4096
@@ -33,7 +32,7 @@ ROOM = 4096
 
 def recorder_of(query):
     """Return the recorder of a query without arrays of results."""
-    recorder_class = next(iter(QUERIES[query].hooks.stream))
+    recorder_class = next(one.recorder for one in QUERIES[query].hooks if isinstance(one, StreamHooks))
     return recorder_class(*((),) * len(recorder_class._fields))
 
 
@@ -54,7 +53,7 @@ def as_list(recorder, job, workspace, node, number):
     row, octant = node[0] * ROW, node[1]
     pad(workspace.lists, workspace.lists[0], number)
     open_lists(workspace, number + 16, number + 16)
-    intersect_lists(recorder, job, workspace, (row, octant, node[2], 0), (0, number))
+    intersect_lists(recorder, job, workspace, NodeSlots(row, octant, node[2], 0), ListSpan(0, number))
 
 
 @loop
@@ -69,7 +68,9 @@ def one_by_one(recorder, job, workspace, node, number):
         for slot in range(WIDTH):
             if (bits & node[2]) >> slot & 1:
                 certain = bits >> (WIDTH + slot) & 1
-                if not certain or not record_certain(recorder, job, workspace, (node[0], octant, slot), r):
+                if not certain or not record_certain(
+                    recorder, job, workspace, LeafSlot(node[0], octant, slot), r
+                ):
                     workspace.lists[workspace.starts[slot] + workspace.lengths[slot]] = r
                     workspace.lengths[slot] += 1
 

@@ -17,7 +17,7 @@ from raybox.queries.nearest.query import ExactNearest
 from raybox.scene import geometry_parts
 from raybox.traversal.grid_nodes import hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import KIND, NEAR, OCTANT, STARTS, TAME, make_grid_scratch, put_ray
-from raybox.traversal.single import make_scratch, traverse_rays
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.validation import NO_MASK
 
 
@@ -96,7 +96,9 @@ def test_nearest_visits_what_is_before_the_hit_alone():
     origins *= 300.0 / np.linalg.norm(origins, axis=1)[:, None]
     rays = rb.Rays(origins + 32.0, rng.uniform(-6, 6, (2000, 3)) - origins)
     scratch, index, t = make_scratch(), np.full(2000, -1), np.full(2000, np.inf)
-    traverse_rays(geometry_parts.job(part, rays, NO_MASK, None), (0, 2000), scratch, ExactNearest(index, t))
+    traverse_rays(
+        geometry_parts.job(part, rays, NO_MASK, None), RaySpan(0, 2000), scratch, ExactNearest(index, t)
+    )
     nodes, resolved = scratch.visited / 2000
     assert (index >= 0).mean() > 0.9
     assert nodes < 5.0

@@ -15,7 +15,7 @@ from raybox.primitives.ray import get_ray
 from raybox.traversal.grid_axes import axes_of
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, UNDECIDED, course_of, scale_of
 from raybox.traversal.plane_merge import is_certain, make_memory, merge
-from raybox.traversal.protocol import REGISTERED, SegmentHooks
+from raybox.traversal.protocol import SegmentHooks, register
 from raybox.traversal.time_keys import get, key_of, time_of
 
 UNIT, TINY = Fraction(2) ** -50, Fraction(2) ** -1070
@@ -42,7 +42,7 @@ def _end(_recorder: Nothing, _state: int, _k: int) -> bool:
     return True
 
 
-REGISTERED.segments[Nothing] = SegmentHooks(_begin, _record, _end)
+register(SegmentHooks(Nothing, _begin, _record, _end))
 
 
 @exact_entry

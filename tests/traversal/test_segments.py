@@ -13,6 +13,7 @@ from exact import rounded
 from grids import KINDS, random_grid, random_rays
 from raybox.traversal.job import Job
 from raybox.traversal.segments import cut_rays
+from raybox.traversal.single import RaySpan
 from raybox.validation import NO_MASK
 from strategies import coordinates, grid, related, spans
 from stretches import Rounded
@@ -54,7 +55,7 @@ def check_rounded(cells: rb.Grid, rays: rb.Rays, segments: rb.AllHits, times, wh
     found = Rounded(np.empty((count + 1, 2), np.int64), np.empty((count + 1, 2)), np.zeros(1, np.int64))
     mask = NO_MASK if where is None else np.ravel(where)
     job = Job(None, cells.rows(), rays.rows(), mask)
-    assert cut_rays(job, (0, len(rays)), found) == len(rays)
+    assert cut_rays(job, RaySpan(0, len(rays)), found) == len(rays)
     assert found.used[0] == count
     np.testing.assert_array_equal(found.numbers[:count, 0], segments.ray)
     np.testing.assert_array_equal(found.numbers[:count, 1], segments.index)

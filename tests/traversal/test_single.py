@@ -16,8 +16,10 @@ from raybox.bvh.refit import refit
 from raybox.primitives.ray import get_ray
 from raybox.queries.table import QUERIES
 from raybox.traversal.job import Job
-from raybox.traversal.single import intersect_slots, make_scratch, traverse_rays
+from raybox.traversal.protocol import ExactHooks
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
+from raybox.traversal.tree import intersect_slots
 from scenes import as_rays, random_scene
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
@@ -228,8 +230,8 @@ def run_query(query, pairs):
         "count": (np.zeros(n, np.int64),),
         "first": (np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
     }
-    (recorder_class,) = QUERIES[query].hooks.exact
-    assert traverse_rays(job, (0, n), scratch, recorder_class(*fields[query])) == n
+    (recorder_class,) = (one.recorder for one in QUERIES[query].hooks if isinstance(one, ExactHooks))
+    assert traverse_rays(job, RaySpan(0, n), scratch, recorder_class(*fields[query])) == n
     return tuple(scratch.visited.tolist())
 
 

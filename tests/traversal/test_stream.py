@@ -30,9 +30,9 @@ from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first.stream import FirstRecorder
-from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots, used
+from raybox.traversal.protocol import intersect_lists
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
 from raybox.traversal.ray_setup import (
     CELLS,
@@ -47,7 +47,7 @@ from raybox.traversal.ray_setup import (
 from raybox.traversal.ray_state import latest_for
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
-from raybox.traversal.workspace import make_workspace
+from raybox.traversal.workspace import ListSpan, NodeSlots, make_workspace
 
 
 @loop
@@ -369,8 +369,8 @@ def intersect_node(recorder, job, node, workspace, number, single):
         recorder,
         job,
         workspace,
-        (row, octant, used(nodes, row) & leaves, used(nodes, row) & ~leaves),
-        (0, number),
+        NodeSlots(row, octant, used(nodes, row) & leaves, used(nodes, row) & ~leaves),
+        ListSpan(0, number),
     )
     for k in range(number):
         load_single_ray(recorder, workspace, np.int64(workspace.lists[k]))

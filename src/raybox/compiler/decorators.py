@@ -3,10 +3,10 @@
 No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every rounding.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Never, Protocol, TypeVar, cast
 
 import llvmlite.binding
 import numba
@@ -106,13 +106,13 @@ def whole(_b: Builder, x: Scalar) -> Scalar:
 
 
 @device
-def yes(_first: Any) -> bool:
+def yes(_first: object) -> bool:
     """Return True: a constant kernel for `dispatch`."""
     return True
 
 
 @device
-def no(_first: Any) -> bool:
+def no(_first: object) -> bool:
     """Return False: a constant kernel for `dispatch`."""
     return False
 
@@ -165,6 +165,25 @@ def _refusing(*_args: Any) -> Any:
     )
 
 
+class Stub(Protocol):
+    """A function of any signature that only compiled code can call."""
+
+    __name__: str
+
+    def __call__(self, *args: object) -> Never: ...  # noqa: D102
+
+
+def declare(name: str, kernels: Callable[[type], object], *, inline: bool = False) -> Stub:
+    """Return a function whose compiled calls are redirected as `dispatch` says."""
+
+    def stub(*_args: object) -> Never:
+        raise NotImplementedError(f"{name} is called by compiled code alone")
+
+    stub.__name__ = stub.__qualname__ = name
+    dispatch(stub, kernels, inline=inline)
+    return stub
+
+
 def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline: bool = False) -> None:
     """Redirect compiled calls of `stub` by the class of the first argument, a NamedTuple.
 
@@ -188,17 +207,19 @@ def add_overload(stub: Callable[..., Any], pick: Callable[..., Any], flags: dict
         backend()
 
 
-def dispatch_named(stubs: Iterable[Callable[..., Any]], table: Mapping[type, Any]) -> None:
-    """Redirect compiled calls of stubs to namesakes in the table's modules.
+class Namesakes:
+    """Functions whose compiled calls are redirected to their namesakes in a table's modules, or tuples."""
 
-    A leading underscore of a stub's name is dropped. table: maps the class of the first argument to a module.
-    """
+    def __init__(self, table: Mapping[type, object], *, inline: bool = False) -> None:
+        self._table, self._inline = table, inline
 
-    def find(name: str) -> Callable[[type], Any]:
-        return lambda kind: getattr(table.get(kind), name, None)
+    def __getattr__(self, name: str) -> Stub:
+        return declare(name, namesakes(self._table, name), inline=self._inline)
 
-    for stub in stubs:
-        dispatch(stub, find(stub.__name__.lstrip("_")))
+
+def namesakes(table: Mapping[type, object], name: str, default: object = None) -> Callable[[type], object]:
+    """Return what picks the function of this name in the module that a table has for a class."""
+    return lambda kind: getattr(table[kind], name, default) if kind in table else None
 
 
 def apart(signature: Any) -> Callable[[F], F]:

@@ -20,25 +20,42 @@ from __future__ import annotations
 
 from functools import partial
 from math import sqrt
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64, Lanes, constant, greater, lesser, square_root
-from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.simd import F64, I64, Builder, Lanes, constant, greater, lesser, square_root
+from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.primitives.box_simd import LANES, look_ahead, numbers, prefetch_box
+from raybox.geometry import BoxRows
+from raybox.primitives.box_simd import LANES, Numbers, look_ahead, numbers, prefetch_box
+from raybox.validation import Floats
 
 CROSSING_WORDS = 8
 _LEAST, _MOST = 2.0**-400, 2.0**60
 _SCALE = 2.0**-600
 
 
+class CrossingRays(NamedTuple):
+    """Crossing rows of rays, and the lengths of their directions."""
+
+    rows: Floats  # (rays, CROSSING_WORDS)
+    speeds: Floats
+
+
+class PairSpan(NamedTuple):
+    """The pairs begin <= p < end, of `count` pairs."""
+
+    begin: int
+    end: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
+
+
 @device
-def write_crossing(row: Any, which: int, crossings: Any, speeds: Any, r: int) -> bool:
+def write_crossing(row: Floats, which: int, crossings: Floats, speeds: Floats, r: int) -> bool:
     """Write crossing row and speed r of the ray in a row of eight numbers; return whether they are in range.
 
     row: rays in rows, as in `raybox.traversal.workspace.Order`; which: the ray's row.
@@ -87,19 +104,20 @@ def times_inside(rows: list[Lanes], planes: list[tuple[Lanes, Lanes]], scale: fl
 
 
 @vector_code(types.void)
-def _write_lengths(b: Any, boxes: Any, rays: Any, pairs: Any, span: Any, lengths: Any) -> None:
-    crossings, speeds = rays
-    with loop(b, b.sub(span[1], span[0]), LANES) as at:
-        place = b.add(span[0], at)
-        look_ahead(b, pairs, place, span[2], partial(prefetch_box, b, boxes))
+def _write_lengths(
+    b: Builder, boxes: Fields, rays: Fields, pairs: Fields, span: Fields, lengths: Memory
+) -> None:
+    with loop(b, b.sub(span.end, span.begin), LANES) as at:
+        place = b.add(span.begin, at)
+        look_ahead(b, pairs, place, span.count, partial(prefetch_box, b, boxes))
         which, items = numbers(b, pairs.ray, place), numbers(b, pairs.item, place)
-        rows = transposed([crossings.load(b.mul(r, I64(CROSSING_WORDS)), CROSSING_WORDS) for r in which])
+        rows = transposed([rays.rows.load(b.mul(r, I64(CROSSING_WORDS)), CROSSING_WORDS) for r in which])
         planes = []
         for k in range(3):
             places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
             backward, low, up = rows[3 + k] < 0.0, boxes.lower.gather(places), boxes.upper.gather(places)
             planes.append((backward.choose(up, low), backward.choose(low, up)))
-        speed = speeds.gather(which)
+        speed = rays.speeds.gather(which)
         length = Register(b, (times_inside(rows, planes) * speed).value)
         finite = length.lanes.magnitude() < np.inf
         with b.if_then((~finite).any(), likely=False):
@@ -110,10 +128,11 @@ def _write_lengths(b: Any, boxes: Any, rays: Any, pairs: Any, span: Any, lengths
 
 
 @inlined
-def write_lengths(boxes: Any, rays: Any, pairs: Any, span: tuple[int, int, int], lengths: Any) -> None:
-    """Write the lengths of the pairs span[0] <= p < span[1], of rays and boxes that they hit.
+def write_lengths(
+    boxes: BoxRows, rays: CrossingRays, pairs: Numbers, span: PairSpan, lengths: Floats
+) -> None:
+    """Write the lengths of a span of pairs, of rays and boxes that they hit.
 
-    rays: crossing rows, and speeds; span[2]: how many pairs there are, with eight more to read behind them.
-    `lengths` has room for eight more, too.
+    `pairs` and `lengths` have room for eight more.
     """
     _write_lengths(boxes, rays, pairs, span, lengths)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
@@ -43,6 +43,20 @@ _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: thr
 _TAME = 2.0**300
 _FAR = 2.0**500
 AHEAD = 24  # a box is prefetched so many pairs before: halves the time of a pair
+
+
+class Numbers(Protocol):
+    """Pairs of a ray and a primitive, of any class: with room for 8 more."""
+
+    @property
+    def ray(self) -> Ints32:
+        """The rows of the rays."""
+        ...
+
+    @property
+    def item(self) -> Ints32:
+        """The primitives."""
+        ...
 
 
 class Pairs(NamedTuple):

@@ -3,14 +3,16 @@
 A cell is found by its number in C order, up to 2^62. Cells are closed here, as all boxes are.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.bvh import cell_tree
 from raybox.compiler.decorators import device, inlined
+from raybox.exact.double_double import Vector3
+from raybox.geometry import GridRows
 from raybox.primitives import box
 from raybox.primitives.box import contact_order, entry, entry_normal, intersect_corners, span_corners
+from raybox.primitives.ray import Ray
+from raybox.validation import Floats
 
 __all__ = ["TREE", "bounds", "intersect", "normal", "span", "tie", "weights"]
 
@@ -18,7 +20,7 @@ TREE = cell_tree
 weights = box.weights
 
 
-def bounds(grid: Any) -> tuple[Any, Any]:
+def bounds(grid: GridRows) -> tuple[Floats, Floats]:
     """Return the bounds of the whole grid, as those of one box; of none if it has no cells."""
     if not grid.shape.all():
         return np.empty((0, 3)), np.empty((0, 3))
@@ -27,7 +29,7 @@ def bounds(grid: Any) -> tuple[Any, Any]:
 
 
 @inlined
-def _corners(grid: Any, i: int) -> tuple[Any, Any]:
+def _corners(grid: GridRows, i: int) -> tuple[Vector3, Vector3]:
     """Return the lower and the upper corner of cell i."""
     rest = i // grid.shape[2]
     c = i - rest * grid.shape[2]
@@ -41,14 +43,14 @@ def _corners(grid: Any, i: int) -> tuple[Any, Any]:
 
 
 @device
-def intersect(grid: Any, ray: Any, i: int) -> tuple[bool, float]:
+def intersect(grid: GridRows, ray: Ray, i: int) -> tuple[bool, float]:
     """Return (hit, first contact rounded once) of cell i; the ray's range is not empty."""
     lower, upper = _corners(grid, i)
     return intersect_corners(lower, upper, ray)
 
 
 @device
-def tie(grid: Any, ray: Any, i: int, j: int) -> int:
+def tie(grid: GridRows, ray: Ray, i: int, j: int) -> int:
     """Compare first contacts with cells i and j, both hit, exactly: -1, 0 or 1."""
     lower, upper = _corners(grid, i)
     one = entry(lower, upper, ray)
@@ -57,14 +59,14 @@ def tie(grid: Any, ray: Any, i: int, j: int) -> int:
 
 
 @device
-def span(grid: Any, ray: Any, i: int) -> tuple[float, float]:
+def span(grid: GridRows, ray: Ray, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves cell i, which it hits: each rounded once."""
     lower, upper = _corners(grid, i)
     return span_corners(lower, upper, ray)
 
 
 @device
-def normal(grid: Any, ray: Any, i: int) -> tuple[float, float, float]:
+def normal(grid: GridRows, ray: Ray, i: int) -> Vector3:
     """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
     lower, upper = _corners(grid, i)
     axis, plane = entry(lower, upper, ray)

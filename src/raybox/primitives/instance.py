@@ -5,11 +5,11 @@ decided in world coordinates (`raybox.primitives.instance_world`). If not, `inte
 ``rows.undecided``, and `raybox.queries.exact_fallback` decides the ray; the other kernels return NaN.
 """
 
-from types import ModuleType
+from typing import Protocol, cast
 
 import numpy as np
 
-from raybox.compiler.decorators import device, dispatch_named, inlined
+from raybox.compiler.decorators import Namesakes, device, inlined
 from raybox.exact import double_double
 from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
@@ -20,37 +20,37 @@ from raybox.primitives.status import HIT, UNDECIDED
 from raybox.validation import Floats
 
 FILLS_BOXES = False
-_TABLE: dict[type, ModuleType] = {BoxRows: instance_box, TriangleRows: instance_triangle}
 
 
-def _decide(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[int, float]:
-    """Return (status, first contact rounded once) for row i of the inner geometry."""
-    raise NotImplementedError("compiled code only")
+class InnerPrimitive(Protocol):
+    """The kernels of a primitive that can be instanced; i, j: rows of the inner geometry."""
+
+    def decide(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[int, float]:
+        """Return (status, first contact rounded once)."""
+        ...
+
+    def tie(
+        self, inner: Rows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int, /
+    ) -> tuple[bool, int]:
+        """Return (certain, order of the first contacts with i and j, both hit: -1, 0 or 1)."""
+        ...
+
+    def span(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[float, float]:
+        """Return where the whole line enters and leaves row i, which it hits."""
+        ...
+
+    def normal(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> Vector3:
+        """Return the normal at the first contact, in the instance's coordinates."""
+        ...
+
+    def weights(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[float, float]:
+        """Return the barycentric weights at the first contact."""
+        ...
 
 
-def _tie(
-    inner: Rows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int
-) -> tuple[bool, int]:
-    """Return (certain, order of the first contacts with rows i and j, both hit: -1, 0 or 1)."""
-    raise NotImplementedError("compiled code only")
-
-
-def _span(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves row i, which it hits."""
-    raise NotImplementedError("compiled code only")
-
-
-def _normal(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> Vector3:
-    """Return the normal at the first contact, in the instance's coordinates."""
-    raise NotImplementedError("compiled code only")
-
-
-def _weights(inner: Rows, rows: InstanceRows, local: InstanceRay, i: int) -> tuple[float, float]:
-    """Return the barycentric weights at the first contact."""
-    raise NotImplementedError("compiled code only")
-
-
-dispatch_named((_decide, _tie, _span, _normal, _weights), _TABLE)
+_INNER = cast(InnerPrimitive, Namesakes({BoxRows: instance_box, TriangleRows: instance_triangle}))
+_decide, _tie, _span = _INNER.decide, _INNER.tie, _INNER.span
+_normal, _weights = _INNER.normal, _INNER.weights
 
 
 def bounds(rows: InstanceRows) -> tuple[Floats, Floats]:

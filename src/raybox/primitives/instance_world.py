@@ -6,21 +6,20 @@ are exactly floats. Then `raybox.primitives.box` and `triangle` decide the image
 must be a box, too: each axis maps to an axis.
 """
 
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 
-from raybox.compiler.decorators import device, dispatch, dispatch_named
+from raybox.compiler.decorators import Namesakes, declare, device
 from raybox.exact import double_double
 from raybox.exact.double_double import Vector3, is_moderate
 from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
 from raybox.primitives import box, triangle
 from raybox.primitives.instance_ray import InstanceRay, world_ray
+from raybox.primitives.protocol import Primitive
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 from raybox.validation import Floats
-
-_MODULES = {BoxRows: box, TriangleRows: triangle}
 
 
 @device
@@ -85,11 +84,6 @@ def _orientation(rows: InstanceRows, instance: int) -> int:
     return 1 if det.head > 0.0 else -1
 
 
-def _to_world(inner: Rows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
-    """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
-    raise NotImplementedError("compiled code only")
-
-
 @device
 def _box_to_world(inner: BoxRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
     low, up = inner.lower, inner.upper
@@ -116,27 +110,16 @@ def _triangle_to_world(inner: TriangleRows, rows: InstanceRows, instance: int, i
     return orientation != 0
 
 
-_TO_WORLD: dict[type, Any] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
-dispatch(_to_world, _TO_WORLD.get)
+class _ToWorld(Protocol):
+    """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
+
+    def __call__(self, inner: Rows, rows: InstanceRows, instance: int, i: int, place: int, /) -> bool: ...
 
 
-def _intersect(room: Rows, ray: Ray, i: int) -> tuple[bool, float]:
-    raise NotImplementedError("compiled code only")
-
-
-def _tie(room: Rows, ray: Ray, i: int, j: int) -> int:
-    raise NotImplementedError("compiled code only")
-
-
-def _span(room: Rows, ray: Ray, i: int) -> tuple[float, float]:
-    raise NotImplementedError("compiled code only")
-
-
-def _normal(room: Rows, ray: Ray, i: int) -> Vector3:
-    raise NotImplementedError("compiled code only")
-
-
-dispatch_named((_intersect, _tie, _span, _normal), _MODULES)
+_TO_WORLD: dict[type, object] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
+_to_world: _ToWorld = declare("to_world", _TO_WORLD.get)
+_SCRATCH = cast("Primitive[Rows, Ray]", Namesakes({BoxRows: box, TriangleRows: triangle}))
+_intersect, _tie, _span, _normal = _SCRATCH.intersect, _SCRATCH.tie, _SCRATCH.span, _SCRATCH.normal
 
 
 @device

@@ -5,11 +5,11 @@ lower planes, and `low` for its upper ones. So kernels of boxes use the `extent`
 origin twice.
 """
 
-from typing import NamedTuple, overload
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 
-from raybox.compiler.decorators import device, dispatch
+from raybox.compiler.decorators import declare, device
 from raybox.exact.double_double import Vector3
 from raybox.geometry import MovingBoxRows, RayRows
 
@@ -57,17 +57,17 @@ def _get_mover(movers: MovingBoxRows, i: int) -> Mover:
     )
 
 
-@overload
-def get_ray(rays: RayRows, i: int) -> Ray: ...
-
-
-@overload
-def get_ray(rays: MovingBoxRows, i: int) -> Mover: ...
-
-
-def get_ray(rays: RayRows | MovingBoxRows, i: int) -> Ray | Mover:
+class GetRay(Protocol):
     """Return ray (or moving box) i of its rows; a range of one row is that of every ray."""
-    raise NotImplementedError("compiled code only")
+
+    @overload
+    def __call__(self, rays: RayRows, i: int, /) -> Ray: ...
+
+    @overload
+    def __call__(self, rays: MovingBoxRows, i: int, /) -> Mover: ...
+
+
+get_ray: GetRay = declare("get_ray", {RayRows: _get_ray, MovingBoxRows: _get_mover}.get)
 
 
 @device
@@ -80,13 +80,13 @@ def _of_mover(mover: Mover) -> tuple[Vector3, Vector3]:
     return mover.low, mover.high
 
 
-def extent(ray: Ray | Mover) -> tuple[Vector3, Vector3]:
+class Extent(Protocol):
     """Return the lower and the upper corner of a ray (its origin twice) or moving box."""
-    raise NotImplementedError("compiled code only")
+
+    def __call__(self, ray: Ray | Mover, /) -> tuple[Vector3, Vector3]: ...  # noqa: D102
 
 
-dispatch(get_ray, {RayRows: _get_ray, MovingBoxRows: _get_mover}.get)
-dispatch(extent, {Ray: _of_ray, Mover: _of_mover}.get)
+extent: Extent = declare("extent", {Ray: _of_ray, Mover: _of_mover}.get)
 
 
 @device

@@ -4,36 +4,40 @@ The tree and the loops call ``intersect(rows, ray, i)``; Numba picks the kernel 
 primitive is a module with kernels, and a line here or a call of `add`.
 """
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from raybox.compiler.decorators import device, dispatch, dispatch_named, no, yes
+from raybox.compiler.decorators import Namesakes, declare, device, dispatch, namesakes, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import Builder, Lanes
-from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
 from raybox.primitives import box, exact_table, grid, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
+from raybox.primitives.protocol import LongPrimitive, Primitive, VectorPrimitive
 from raybox.validation import Floats
 
-TABLE: dict[type, ModuleType] = {
-    BoxRows: box,
-    GridRows: grid,
-    PlaneRows: plane,
-    TriangleRows: triangle,
-    InstanceRows: instance,
-}
+F = TypeVar("F", bound=Callable[..., object])
+R = TypeVar("R")
+TABLE: dict[type, ModuleType] = {}
 
 
-def add(rows_class: type, module: ModuleType) -> None:
+def add(rows_class: type[R], module: Primitive[R, Any]) -> None:
     """Register a primitive: the class of its rows, and the module of its kernels.
 
     Scenes then hold its containers. ``module.EXACT``, if there is one, decides the order of hits of
     several geometries (`raybox.primitives.exact_table.ExactFunctions`).
     """
-    TABLE[rows_class] = module
-    exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)
+    TABLE[rows_class] = cast(ModuleType, module)
+    exact_table.TABLE[rows_class] = getattr(module, "EXACT", exact_table.TABLE.get(rows_class))
+
+
+add(BoxRows, box)
+add(GridRows, grid)
+add(PlaneRows, plane)
+add(TriangleRows, triangle)
+add(InstanceRows, instance)
 
 
 def bounds(rows: Rows) -> tuple[Floats, Floats]:
@@ -46,7 +50,7 @@ def own_tree(rows: Rows) -> Any:
     """Return the module of the tree that a primitive has instead of a tree of boxes, or None.
 
     It has the functions ``build(rows)``, ``check(tree, rows)`` and ``stats(tree, rows)``, and
-    `raybox.traversal.single.RAY_TRAVERSALS` the traversal.
+    `raybox.traversal.tree.RAY_TRAVERSALS` the traversal.
     """
     return getattr(TABLE.get(type(rows)), "TREE", None)
 
@@ -77,119 +81,50 @@ def has_planes(rows: Fields) -> bool:
     return hasattr(TABLE[rows.__class__], "plane_order")
 
 
-def intersect(rows: Rows, ray: AnyRay, i: int) -> tuple[bool, float]:
-    """Return (hit, first contact rounded once) of primitive i; the ray's range is not empty.
+_KERNELS = cast("Primitive[Rows, AnyRay]", Namesakes(TABLE))
+intersect = _KERNELS.intersect
+tie = _KERNELS.tie
+span = _KERNELS.span
+normal = _KERNELS.normal
+weights = _KERNELS.weights
 
-    ray: a `Ray`; for instances, a `raybox.primitives.instance_ray.InstanceRay`.
-    """
-    raise NotImplementedError("compiled code only")
+_VECTOR_KERNELS = cast("VectorPrimitive[Rows]", Namesakes(TABLE))
+prefetch_rows = _VECTOR_KERNELS.prefetch_rows
+classify = _VECTOR_KERNELS.classify
+first_contacts = _VECTOR_KERNELS.first_contacts
+certain_order = _VECTOR_KERNELS.certain_order
+
+write_lengths = cast("LongPrimitive[Rows]", Namesakes(TABLE)).write_lengths
 
 
+def _optional(kernel: F) -> F:
+    """Return a function whose compiled calls are redirected to a namesake in a primitive's module, if any."""
+    return cast(F, declare(kernel.__name__, namesakes(TABLE, kernel.__name__, kernel)))
+
+
+@_optional
+@device
 def hits(rows: Rows, ray: AnyRay, i: int) -> bool:
     """Return whether a ray hits primitive i; the ray's range is not empty."""
-    raise NotImplementedError("compiled code only")
-
-
-def prefetch_rows(rows: Rows, i: int) -> None:
-    """Prefetch the numbers of primitive i."""
-    raise NotImplementedError("compiled code only")
-
-
-def classify(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
-    """Write the status of pairs, and bounds of their first contacts to `low` and `high`.
-
-    exact: rows of rays, see `raybox.traversal.ray_setup`.
-    """
-    raise NotImplementedError("compiled code only")
-
-
-def first_contacts(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
-    """Write first contacts of hits, rounded once, to `low`, and the status: `HIT` or `UNDECIDED`."""
-    raise NotImplementedError("compiled code only")
-
-
-def entry_times(rows: Rows, exact: Floats, pairs: Pairs, number: int) -> None:
-    """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
-    raise NotImplementedError("compiled code only")
-
-
-def write_lengths(rows: Rows, rays: Any, pairs: Any, span: Any, lengths: Floats) -> None:
-    """Write how long rays are inside of primitives that they hit: see `raybox.primitives.box_lengths`."""
-    raise NotImplementedError("compiled code only")
-
-
-def certain_order(rows: Rows, exact: Floats, r: int, i: int, j: int) -> int:
-    """Return the order of first contacts with primitives i and j, both hit, or `UNKNOWN_ORDER`."""
-    raise NotImplementedError("compiled code only")
-
-
-def tie(rows: Rows, ray: AnyRay, i: int, j: int) -> int:
-    """Compare first contacts with primitives i and j, both hit, exactly: -1, 0 or 1."""
-    raise NotImplementedError("compiled code only")
-
-
-def span(rows: Rows, ray: AnyRay, i: int) -> tuple[float, float]:
-    """Return where the whole line enters and leaves primitive i, which it hits."""
-    raise NotImplementedError("compiled code only")
-
-
-def normal(rows: Rows, ray: AnyRay, i: int) -> Vector3:
-    """Return the unit normal at the first contact."""
-    raise NotImplementedError("compiled code only")
-
-
-def weights(rows: Rows, ray: AnyRay, i: int) -> tuple[float, float]:
-    """Return the barycentric weights at the first contact."""
-    raise NotImplementedError("compiled code only")
-
-
-def finish_ray(rows: Rows, k: int) -> None:
-    """Finish ray k: instances write whether it is undecided, other rows write nothing."""
-    raise NotImplementedError("compiled code only")
-
-
-@device
-def _nothing(_rows: Rows, _k: int) -> None:
-    pass
-
-
-@device
-def _hits(rows: Rows, ray: AnyRay, i: int) -> bool:
     return intersect(rows, ray, i)[0]
 
 
+@_optional
 @device
-def _no_times(_rows: Rows, _exact: Floats, _pairs: Pairs, _number: int) -> None:
-    pass
+def finish_ray(_rows: Rows, _k: int) -> None:
+    """Finish ray k: instances write whether it is undecided, other rows write nothing."""
+
+
+@_optional
+@device
+def entry_times(rows: Rows, exact: Floats, pairs: Pairs, count: int) -> None:
+    """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
+    if fills_boxes(rows):
+        first_contacts(rows, exact, pairs, count)
 
 
 def _fills_boxes(module: ModuleType) -> bool:
     return getattr(module, "FILLS_BOXES", False)
 
 
-def _entry_times(module: ModuleType) -> Any:
-    """Return the kernel that times hits by known planes: by default, the one for any hits."""
-    if not _fills_boxes(module):
-        return _no_times
-    return getattr(module, "entry_times", getattr(module, "first_contacts", None))
-
-
-dispatch(entry_times, lambda kind: _entry_times(TABLE[kind]) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)
-dispatch(hits, lambda kind: getattr(TABLE[kind], "hits", _hits) if kind in TABLE else None)
-dispatch_named(
-    (
-        intersect,
-        prefetch_rows,
-        classify,
-        first_contacts,
-        write_lengths,
-        certain_order,
-        tie,
-        span,
-        normal,
-        weights,
-    ),
-    TABLE,
-)
-dispatch(finish_ray, lambda kind: getattr(TABLE[kind], "finish_ray", _nothing) if kind in TABLE else None)

@@ -24,7 +24,6 @@ from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints
 
 _GROUP_WIDTHS = 4, 4, 4, 4
@@ -73,20 +72,20 @@ class _Deposit:
             shape = (*shape, 2)
         self.copies = Copies(shape, np.float64 if self._fixed is None else np.int64, threads)
 
-    def sums(self, memory: Any, given: Floats, rays: int) -> Any:
+    def sums(self, memory: Any, given: Floats, rays: int) -> ItemSums | FixedItemSums:
         """Return what paths of groups of up to so many rays are added to. given: the weights of all."""
         weights, shared = np.empty((rays, self.options.width)), self.copies.shared
-        if self._fixed is None:
+        if self._fixed is None or self._scales is None:
             return ItemSums(weights, given, memory, self.options.per_hit, shared)
         unit = 2.0**self._fixed.bits
         return FixedItemSums(weights, given, memory, self._scales, unit, unit, self.options.per_hit, shared)
 
-    def recorder(self, size: int) -> stream.PathRecorder:
+    def recorder(self, size: int) -> stream.PathRecorder[ItemSums | FixedItemSums]:
         """Return the recorder of groups of up to so many rays."""
         sums = self.sums(self.copies.take(), self.options.weights, size)
         return stream.make_recorder(size, sums, ordered=False)
 
-    def release(self, recorder: stream.PathRecorder) -> None:
+    def release(self, recorder: stream.PathRecorder[ItemSums | FixedItemSums]) -> None:
         """Store the memory of a recorder for the next one."""
         sums = recorder.sums
         self.copies.put_back(sums.sums if isinstance(sums, ItemSums) else sums.words)
@@ -209,7 +208,7 @@ def _chunks(
 
 QUERY = Query(
     name="deposit",
-    hooks=Hooks({stream.PathRecorder: stream.HOOKS}, {}, {}, {cells.CellRecorder: cells.HOOKS}),
+    hooks=(stream.HOOKS, cells.HOOKS),
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import entry, inlined
+from raybox.compiler.decorators import inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
 from raybox.geometry import InstanceRows, Rows
 from raybox.primitives import small_batch
 from raybox.primitives.instance_ray import AnyRay
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import REGISTERED, ExactHooks
-from raybox.traversal.single import Scratch, make_scratch, traverse
+from raybox.traversal.protocol import ExactHooks, register
+from raybox.traversal.single import make_scratch, traverse_ray
 from raybox.validation import Floats, Ints
 
 _ROOM = 256
@@ -52,14 +52,7 @@ class OrderedHits(NamedTuple):
     """of each hit's exact time among those of the ray, from 0: hits that tie have the same"""
 
 
-REGISTERED.exact[Candidates] = ExactHooks(resolve=_add, start=None, finish=None)
-
-
-@entry
-def list_candidates(job: Job, k: int, scratch: Scratch, recorder: Candidates) -> None:
-    """List the primitives that ray k may hit, undecided."""
-    recorder.count[0] = 0
-    traverse(job, k, recorder, scratch)
+register(ExactHooks(Candidates, _add))
 
 
 def undecided_hits(job: Job) -> Iterator[OrderedHits]:
@@ -86,7 +79,8 @@ def _candidates(job: Job, k: int) -> Ints:
     """Return the primitives that ray k may hit."""
     recorder = Candidates(np.empty(_ROOM, np.int64), np.zeros(1, np.int64))
     while True:
-        list_candidates(job, k, make_scratch(), recorder)
+        recorder.count[0] = 0
+        traverse_ray(job, k, make_scratch(), recorder)
         if recorder.count[0] <= recorder.index.size:
             return recorder.index[: recorder.count[0]]
         recorder = Candidates(np.empty(recorder.count[0], np.int64), recorder.count)

@@ -7,19 +7,22 @@ traversed again with more (`raybox.queries.batches.Plan.grow`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from raybox.bvh.node import CHILD
-from raybox.compiler.decorators import device, dispatch
-from raybox.compiler.simd import I64, Lanes, splat
+from raybox.compiler.decorators import declare, device
+from raybox.compiler.simd import I64, Lanes, Scalar, splat
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED
 from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.ray_state import mark_undecided
+from raybox.traversal.workspace import LeafSlot, Workspace
+from raybox.validation import Ints, Ints32
 
 PAIRS = 0  # place in the `size` of a recorder
 
@@ -27,8 +30,8 @@ PAIRS = 0  # place in the `size` of a recorder
 class HitPairs(NamedTuple):
     """Pairs without times; with room for 16 more."""
 
-    ray: Any  # int32
-    item: Any  # int32
+    ray: Ints32
+    item: Ints32
 
 
 def make_hit_pairs(number: int) -> HitPairs:
@@ -41,11 +44,6 @@ def room_for(needed: int) -> int:
     return 2 * needed + LANES
 
 
-def write_bound(pairs: Any, place: int, high: float) -> None:
-    """Write the upper bound of a hit's first contact, if the pairs have such bounds."""
-    raise NotImplementedError("compiled code only")
-
-
 @device
 def _write_high(pairs: Pairs, place: int, high: float) -> None:
     pairs.high[place] = high
@@ -56,11 +54,32 @@ def _write_nothing(_pairs: HitPairs, _place: int, _high: float) -> None:
     pass
 
 
-dispatch(write_bound, {Pairs: _write_high, HitPairs: _write_nothing}.get)
+class _WriteBound(Protocol):
+    """Write the upper bound of a hit's first contact, if the pairs have such bounds."""
+
+    def __call__(self, pairs: Pairs | HitPairs, place: int, high: float, /) -> None: ...
+
+
+_WRITERS: dict[type, object] = {Pairs: _write_high, HitPairs: _write_nothing}
+write_bound: _WriteBound = declare("write_bound", _WRITERS.get)
+
+
+class PairRecorder(Recorder, Protocol):
+    """A recorder that lists pairs."""
+
+    @property
+    def pairs(self) -> Pairs | HitPairs:
+        """The pairs."""
+        ...
+
+    @property
+    def size(self) -> Ints:
+        """How many there are: `PAIRS`."""
+        ...
 
 
 @device
-def record(recorder: Any, _job: Any, workspace: Any, count: int) -> None:
+def record(recorder: PairRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     """Add the hits among resolved candidates to the pairs."""
     found, pairs = workspace.pairs, recorder.pairs
     size = recorder.size[PAIRS]
@@ -81,7 +100,7 @@ class CertainPairs(CertainHits):
     timed = False
     records_most = True
 
-    def record(self, slot: Any, near: Lanes, far: Lanes) -> Lanes:
+    def record(self, slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Add certain hits to the pairs."""
         b, pairs = self.b, self.recorder.pairs
         certain = self.certain(near, far)
@@ -98,22 +117,21 @@ class CertainPairs(CertainHits):
         """Return which rays hit a slot's box for certain."""
         return is_certain(near, far, self.rays.room)
 
-    def write_more(self, _size: Any) -> None:
+    def write_more(self, _size: Scalar) -> None:
         """Write what pairs have beside ray and box, from this place on."""
 
 
 @device
-def add_certain(recorder: Any, job: Any, spot: Any, r: int, high: float) -> None:
-    """Add a certain hit of one ray to the pairs. spot: node, octant, slot; high: see `write_bound`."""
-    node, _, slot = spot
+def add_certain(recorder: PairRecorder, job: Job, slot: LeafSlot, r: int, high: float) -> None:
+    """Add a certain hit of one ray to the pairs. high: see `write_bound`."""
     pairs, size = recorder.pairs, recorder.size[PAIRS]
     if size + LANES <= pairs.ray.size:
-        pairs.ray[size], pairs.item[size] = r, ~job.tree.nodes[node, CHILD + slot]
+        pairs.ray[size], pairs.item[size] = r, ~job.tree.nodes[slot.node, CHILD + slot.slot]
         write_bound(pairs, size, high)
     recorder.size[PAIRS] = size + 1
 
 
 @device
-def has_unwritten(recorder: Any) -> bool:
+def has_unwritten(recorder: PairRecorder) -> bool:
     """Return whether a group was traversed whose hits had no room."""
     return recorder.size[PAIRS] > 0

@@ -1,16 +1,20 @@
 """Sort a ray's hits, by time or exactly, then by index: insertion in short runs, then merging."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from raybox.compiler.decorators import device, dispatch
+from raybox.compiler.decorators import declare, device
 from raybox.geometry import Rows
-from raybox.primitives.ray import Ray
+from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.table import tie
 from raybox.validation import Floats, Ints
 
 _RUN = 8  # shorter runs are sorted by insertion
+
+
+Contact: TypeAlias = tuple[int, float]
+"""The index and the time of a hit."""
 
 
 class HitArrays(NamedTuple):
@@ -37,23 +41,24 @@ class Exactly(NamedTuple):
     """Order one ray's hits by exact time, then by index."""
 
     rows: Rows
-    ray: Ray
+    ray: AnyRay
 
 
 @device
-def _before_by_time(_how: ByTime, one: tuple[int, float], other: tuple[int, float]) -> bool:
+def _before_by_time(_how: ByTime, one: Contact, other: Contact) -> bool:
     return one[1] < other[1] or (one[1] == other[1] and one[0] < other[0])
 
 
-ORDERS: dict[type, Any] = {ByTime: _before_by_time}
+ORDERS: dict[type, object] = {ByTime: _before_by_time}
 
 
-def before(how: ByTime | Exactly, one: tuple[int, float], other: tuple[int, float]) -> bool:
-    """Return whether one hit (index, t) comes before another, by the order that `how` stands for."""
-    raise NotImplementedError("compiled code only")
+class _Before(Protocol):
+    """Return whether one hit comes before another, by the order that `how` stands for."""
+
+    def __call__(self, how: ByTime | Exactly, one: Contact, other: Contact, /) -> bool: ...
 
 
-dispatch(before, ORDERS.get)
+before: _Before = declare("before", ORDERS.get)
 
 
 @device
@@ -98,7 +103,7 @@ def _merge(how: ByTime | Exactly, hits: HitArrays, bounds: tuple[int, int, int])
 
 
 @device
-def is_before(rows: Rows, ray: Ray, one: tuple[int, float], other: tuple[int, float]) -> bool:
+def is_before(rows: Rows, ray: AnyRay, one: Contact, other: Contact) -> bool:
     """Return whether the first of two hits (index, t) comes first: exactly, by index where they tie."""
     i, t_i = one
     j, t_j = other
@@ -109,7 +114,7 @@ def is_before(rows: Rows, ray: Ray, one: tuple[int, float], other: tuple[int, fl
 
 
 @device
-def _is_before_exactly(how: Exactly, one: tuple[int, float], other: tuple[int, float]) -> bool:
+def _is_before_exactly(how: Exactly, one: Contact, other: Contact) -> bool:
     return is_before(how.rows, how.ray, one, other)
 
 

@@ -19,7 +19,6 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints
 
 
@@ -64,7 +63,9 @@ class _Integrate(PerRay):
         return IntegrateResults(*results)
 
 
-def _recorder(results: IntegrateResults, size: int, options: IntegrateOptions) -> stream.PathRecorder:
+def _recorder(
+    results: IntegrateResults, size: int, options: IntegrateOptions
+) -> stream.PathRecorder[RaySums]:
     memory = np.empty((size, options.width))
     sums = RaySums(memory, options.values[0], results.sums)
     return stream.make_recorder(size, sums, options.reproducible)
@@ -142,9 +143,7 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None
 
 QUERY = Query(
     name="integrate",
-    hooks=Hooks(
-        {stream.PathRecorder: stream.HOOKS}, {stream.PathRecorder: packet.HOOKS}, {}, cells.ALL_HOOKS
-    ),
+    hooks=(stream.HOOKS, packet.HOOKS, cells.HOOKS, cells.RAY_SUM_HOOKS),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,

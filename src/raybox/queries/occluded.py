@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.decorators import device, inlined, whole, yes
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
-from raybox.primitives.ray import Ray
+from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
@@ -22,15 +22,16 @@ from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
-from raybox.traversal.certain_hits import CertainHits
+from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import write_packet_results
-from raybox.traversal.protocol import ExactHooks, Hooks, PacketHooks, StreamHooks
+from raybox.traversal.packet_box import PacketAtBox, add_undecided
+from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
 from raybox.traversal.workspace import (
     DEFERRED,
+    LeafSlot,
     Order,
     PacketGroup,
     PacketRecorder,
@@ -100,7 +101,7 @@ class _CertainOccluded(CertainHits):
 
 @device
 def _record_certain(
-    _recorder: OccludedRecorder, _job: Job, workspace: Workspace, _spot: tuple[int, int, int], r: int
+    _recorder: OccludedRecorder, _job: Job, workspace: Workspace, _slot: LeafSlot, r: int
 ) -> bool:
     workspace.state[r, RESULT] = 1
     workspace.packed_rays[r, STOP] = PASSES
@@ -158,7 +159,7 @@ def _start(recorder: ExactOccluded, k: int) -> ExactOccluded:
 
 
 @inlined
-def _resolve(recorder: ExactOccluded, rows: Rows, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactOccluded, rows: Rows, ray: AnyRay, i: int) -> float:
     if hits(rows, ray, i):
         recorder.hit[0] = True
         return np.nan
@@ -215,23 +216,18 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkR
 
 QUERY = Query(
     name="occluded",
-    hooks=Hooks(
-        stream={
-            OccludedRecorder: StreamHooks(
-                record=_record,
-                write_results=_write_results,
-                certain_hits=_CertainOccluded,
-                record_certain=_record_certain,
-                longest_first=True,
-                defers_float64=True,
-            )
-        },
-        packet={
-            OccludedRecorder: PacketHooks(
-                intersect_box=_intersect_box, write_packets=_write_packets, write_misses=_write_misses
-            )
-        },
-        exact={ExactOccluded: ExactHooks(_resolve, _start, takes_turns=True, first_only=True)},
+    hooks=(
+        StreamHooks(
+            OccludedRecorder,
+            record=_record,
+            write_results=_write_results,
+            intersect_lists=record_hits(_CertainOccluded),
+            record_certain=_record_certain,
+            longest_first=yes,
+            defers_float64=yes,
+        ),
+        PacketHooks(OccludedRecorder, _intersect_box, _write_packets, _write_misses),
+        ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,

@@ -10,7 +10,7 @@ from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job
-from raybox.traversal.single import make_scratch, traverse_rays
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.validation import Ints
 
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
@@ -79,7 +79,7 @@ class PerRay(NamedTuple):
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
         results = self.allocate(len(job.rays.origins), options)
         self.write_misses(results, 0, len(job.rays.origins))
-        traverse_rays(job, (0, len(job.rays.origins)), make_scratch(), self.exact_recorder(results))
+        traverse_rays(job, RaySpan(0, len(job.rays.origins)), make_scratch(), self.exact_recorder(results))
         for hits in undecided_hits(job):
             self.write_hits(results, hits)
         return results

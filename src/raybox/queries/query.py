@@ -106,7 +106,7 @@ class Query(NamedTuple):
 
     name: str
     """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
-    hooks: Hooks
+    hooks: tuple[Hooks, ...]
     run: RunQuery
     merge_geometries: Callable[[Request, Run, Options], Results]
     """results of several geometries; the `Run` returns those of one"""

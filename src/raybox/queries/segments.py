@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined
+from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, Rays
 from raybox.hits import AllHits
@@ -17,8 +17,9 @@ from raybox.queries.query import Query, RunsQueries
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import Hooks, SegmentHooks
+from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
+from raybox.traversal.tree import RaySpan
 
 
 class SegmentRecorder(NamedTuple):
@@ -74,7 +75,7 @@ def cut(job: Job) -> AllResults:
     size = EXACT_ROOM
     while begin < end:
         recorder = SegmentRecorder(np.empty(size, np.int64), np.empty(size), np.zeros(1, np.int64), counts)
-        begin = cut_rays(job, (begin, end), recorder)
+        begin = cut_rays(job, RaySpan(begin, end), recorder)
         used = recorder.used[0]
         indices.append(recorder.index[:used].copy())
         times.append(recorder.t[:used].copy())
@@ -103,12 +104,7 @@ def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _opti
 
 QUERY = Query(
     name="segments",
-    hooks=Hooks(
-        stream={},
-        packet={},
-        exact={},
-        segments={SegmentRecorder: SegmentHooks(_begin, _record, _end, has_exact_times=True)},
-    ),
+    hooks=(SegmentHooks(SegmentRecorder, _begin, _record, _end, has_exact_times=yes),),
     run=_run,
     merge_geometries=_refuse,
     present=_present,

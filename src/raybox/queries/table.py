@@ -31,7 +31,7 @@ QUERIES: dict[str, Query] = {}
 
 def add(query: Query) -> None:
     """Add a query: from now on compiled code calls its hooks."""
-    register(query.hooks)
+    register(*query.hooks)
     QUERIES[query.name] = query
 
 

@@ -95,7 +95,7 @@ def _sweep(
     """Return the first contact of each moving box; see `sweep`."""
     from raybox.queries.nearest.query import ExactNearest
     from raybox.traversal.job import Job
-    from raybox.traversal.single import make_scratch, traverse_rays
+    from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 
     part = state_of(scene).part
     allowed = validation.mask(where, len(part.geometry))
@@ -103,7 +103,7 @@ def _sweep(
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:
-        traverse_rays(job, (begin, end), make_scratch(), ExactNearest(index, t))
+        traverse_rays(job, RaySpan(begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, workers=workers, progress=progress)
     return Hits(index, t, Source(movers, (part.rows,), ids=(ids_of(part.geometry),)))

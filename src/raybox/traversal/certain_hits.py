@@ -1,25 +1,26 @@
 """Boxes that rays hit for certain by float32 alone: recorded sixteen rays at a time, without float64.
 
-A query that records such hits derives a class from `CertainHits` (`StreamHooks.certain_hits`). What it does
-not record stays in the lists, as candidates. See `raybox.traversal.node_test` for what certain means.
+A query that records such hits derives a class from `CertainHits`, for `StreamHooks.intersect_lists`. What it
+does not record stays in the lists, as candidates. See `raybox.traversal.node_test` for what certain means.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import NamedTuple
 
 from numba import types
 
-from raybox.compiler.decorators import closing_over, device, dispatch
+from raybox.compiler.decorators import closing_over, device
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
+from raybox.compiler.simd_arrays import bits, loop
 from raybox.primitives.table import fills_boxes
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.node_test import RayVector, Slots, intersect_lists_with
-from raybox.traversal.protocol import REGISTERED
-from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STATE_WORDS, STOP
-from raybox.traversal.workspace import Workspace
+from raybox.traversal.node_test import RayVector, Slots
+from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STATE_WORDS, STOP, at_a_time
+from raybox.traversal.workspace import ListSpan, NodeSlots, Workspace
 
 
 class CertainHits:
@@ -55,42 +56,56 @@ class CertainHits:
         return self.b.add(self.b.mul(ray, I64(STATE_WORDS)), I64(word))
 
 
-@cache
-def _intersection(certain_hits: type[CertainHits]) -> Any:
-    """Return the compiled function that tests lists and records hits by this class."""
+class _ListAtNode(NamedTuple):
+    """A list of rays at the slots of a node."""
+
+    node: Fields  # `NodeSlots`
+    rays: Fields  # `ListSpan`
+
+
+def _intersect_lists(
+    chosen: type[CertainHits], b: Builder, recorder: Fields, job: Fields, workspace: Fields, at: _ListAtNode
+) -> None:
+    """Write to the lists of a node's slots the rays of a list that may hit them, and when."""
+    node, rays = at
+    slots = Slots(b, job.tree.nodes, workspace, node.row, node.octant)
+    number = b.sub(rays.end, rays.begin)
+    with loop(b, number, at_a_time()) as step:
+        vector = RayVector(b, recorder, workspace, rays.begin, step, number)
+        hits = chosen(b, recorder, job.rows, workspace, vector, slots)
+        with bits(b, node.boxes) as slot:
+            near, far = vector.intersect_slots(slots, slot)
+            left = hits.record(slot, near, far)
+            with b.if_then(left.any()) if hits.records_most else nullcontext():
+                vector.enlist(workspace, slots, slot, near if hits.timed else None, left)
+        hits.finish()
+        with bits(b, node.inner) as slot:
+            near, far = vector.intersect_slots(slots, slot)
+            vector.enlist(workspace, slots, slot, near if hits.timed else None, near <= far)
+    slots.close(workspace)
+
+
+def record_hits(
+    certain_hits: type[CertainHits],
+) -> Callable[[Recorder, Job, Workspace, NodeSlots, ListSpan], None]:
+    """Return the `intersect_lists` of a query that records hits by this class."""
 
     @vector_code(types.void)
     def write(
-        b: Builder, recorder: Fields, job: Fields, workspace: Fields, node: list[Scalar], span: list[Scalar]
+        b: Builder, recorder: Fields, job: Fields, workspace: Fields, node: Fields, rays: Fields
     ) -> None:
         # a ray that hits the box of another primitive may miss the primitive
-        chosen = certain_hits if certain_hits is CertainHits or fills_boxes(job.rows) else CertainHits
-        make = partial(chosen, b, recorder, job.rows, workspace)
-        intersect_lists_with(make, b, (recorder, job.tree.nodes), workspace, node, span)
+        chosen = certain_hits if fills_boxes(job.rows) else CertainHits
+        _intersect_lists(chosen, b, recorder, job, workspace, _ListAtNode(node, rays))
 
     @device
     def intersect(
-        recorder: Recorder,
-        job: Job,
-        workspace: Workspace,
-        node: tuple[int, int, int, int],
-        span: tuple[int, int],
+        recorder: Recorder, job: Job, workspace: Workspace, node: NodeSlots, rays: ListSpan
     ) -> None:
-        write(recorder, job, workspace, node, span)
+        write(recorder, job, workspace, node, rays)
 
     return closing_over(intersect, certain_hits)
 
 
-def intersect_lists(
-    recorder: Recorder, job: Job, workspace: Workspace, node: tuple[int, int, int, int], span: tuple[int, int]
-) -> None:
-    """Write to the lists of a node's slots the rays of a list that may hit them, less certain hits."""
-    raise NotImplementedError("compiled code only")
-
-
-def _intersection_of(kind: type) -> Any:
-    hooks = REGISTERED.stream.get(kind)
-    return hooks and _intersection(hooks.certain_hits or CertainHits)
-
-
-dispatch(intersect_lists, _intersection_of)
+intersect_all = record_hits(CertainHits)
+"""Every box that a ray may hit becomes a candidate."""

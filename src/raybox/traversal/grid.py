@@ -15,7 +15,6 @@ still on some axis, children may begin in another order: only X is dropped.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -48,16 +47,18 @@ from raybox.traversal.grid_rays import (
     put_ray,
 )
 from raybox.traversal.grid_steps import place_of, step, upward
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, Recorder, grid_of
 from raybox.traversal.protocol import first_only, resolve, start, takes_turns
-from raybox.traversal.single import RAY_TRAVERSALS, SPAN_TRAVERSALS, Scratch, is_allowed, traverse_one_by_one
+from raybox.traversal.tree import RaySpan, Scratch, is_allowed, traverse_one_by_one
 
 _MUCH = 2.0**-20
 _TINY = 2.0**-140  # more than float32 loses where it underflows
 
 
 @inlined
-def _begins_late(tree: CellTree, grid: GridScratch, turn: int, level: int, place: Any) -> bool:
+def _begins_late(
+    tree: CellTree, grid: GridScratch, turn: int, level: int, place: tuple[int, int, int]
+) -> bool:
     """Return whether a child begins so late that neither it nor what is behind it matters."""
     numbers, marks, near = grid.numbers[turn], grid.marks[turn], -np.inf
     if marks[KIND] == WILD:
@@ -97,12 +98,12 @@ def _drop_late(tree: CellTree, grid: GridScratch, turn: int) -> None:
 
 
 @inlined
-def _resolve_cells(job: Job, ray: Ray, recorder: Any, scratch: Scratch, turn: int, found: int) -> None:
+def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, turn: int, found: int) -> None:
     """Resolve the allowed cells of the node entered last, nearest first, until none matters.
 
     found: the bits of those that the ray may hit.
     """
-    rows: Any = job.rows
+    rows = grid_of(job)
     grid, tree = scratch.grid, job.tree
     numbers, marks = grid.numbers[turn], grid.marks[turn]
     before, first_place = numbers[LIMIT], (marks[PLACE], marks[PLACE + 1], marks[PLACE + 2])
@@ -128,7 +129,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Any, scratch: Scratch, turn: in
 
 
 @inlined
-def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch) -> None:
+def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
     put_ray(scratch.grid, 0, rows, job.tree.starts.shape[0], ray)
     while scratch.grid.marks[0, DEPTH] != 0:
@@ -139,7 +140,7 @@ def traverse_grid(rows: Any, job: Job, ray: Ray, recorder: Any, scratch: Scratch
 
 
 @inlined
-def _resolve_first(job: Job, ray: Ray, recorder: Any, k: int, grid: FullGrid) -> bool:
+def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, grid: FullGrid) -> bool:
     """Resolve the first cell of ray k alone, if no other matters; return whether that is certain."""
     if not (first_only(recorder) and grid.is_direct):
         return False
@@ -152,29 +153,29 @@ def _resolve_first(job: Job, ray: Ray, recorder: Any, k: int, grid: FullGrid) ->
 
 @inlined
 def _begin_next(
-    job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any, turn: int, grid: FullGrid
+    job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder, turn: int, grid: FullGrid
 ) -> int:
     """Begin with the first ray of a span that must be traversed, if any; return where the others begin."""
-    for k in range(span[0], span[1]):
+    for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
         if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, grid):
             scratch.grid.marks[turn, RAY] = k
             put_ray(scratch.grid, turn, job.rows, job.tree.starts.shape[0], ray)
             return k + 1
-    return span[1]
+    return span.end
 
 
 @inlined
-def _take_turns(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any) -> None:
+def _take_turns(job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> None:
     """Write the results of rays that take turns, a step each (three quarters of the time)."""
-    grid, begin, full = scratch.grid, span[0], full_grid(job.rows)
+    grid, begin, full = scratch.grid, span.begin, full_grid(job.rows)
     grid.marks[:, DEPTH] = 0
     active = True
     while active:
         active = False
         for turn in range(TURNS):
-            if grid.marks[turn, DEPTH] == 0 and begin < span[1]:
-                begin = _begin_next(job, (begin, span[1]), scratch, recorder, turn, full)
+            if grid.marks[turn, DEPTH] == 0 and begin < span.end:
+                begin = _begin_next(job, RaySpan(begin, span.end), scratch, recorder, turn, full)
             if grid.marks[turn, DEPTH] == 0:
                 continue
             active = True
@@ -186,13 +187,9 @@ def _take_turns(job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any
 
 
 @inlined
-def traverse_grid_rays(rows: Any, job: Job, span: tuple[int, int], scratch: Scratch, recorder: Any) -> int:
-    """Write the results of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+def traverse_grid_rays(rows: GridRows, job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> int:
+    """Write the results of a span of rays; return the first without room, or its end."""
     if takes_turns(recorder):
         _take_turns(job, span, scratch, recorder)
-        return span[1]
+        return span.end
     return traverse_one_by_one(rows, job, span, scratch, recorder)
-
-
-RAY_TRAVERSALS[GridRows] = traverse_grid
-SPAN_TRAVERSALS[GridRows] = traverse_grid_rays

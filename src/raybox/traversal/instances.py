@@ -19,8 +19,8 @@ from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.protocol import resolve
-from raybox.traversal.single import (
-    TRAVERSALS,
+from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
+from raybox.traversal.tree import (
     Scratch,
     earlier,
     intersect_node,
@@ -29,7 +29,6 @@ from raybox.traversal.single import (
     push_root,
     traverse_tree,
 )
-from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -124,6 +123,3 @@ def traverse_instances(
             if child >= 0 or (child != EMPTY and is_allowed(allowed, child)):
                 top = push(scratch, base, top, child, scratch.slots[slot])
     return limit
-
-
-TRAVERSALS[InstanceRows] = traverse_instances

@@ -2,8 +2,9 @@
 
 from typing import Any, NamedTuple, Protocol
 
+from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import Rows
+from raybox.geometry import GridRows, Rows
 from raybox.validation import Bools
 
 
@@ -17,6 +18,13 @@ class Job(NamedTuple):
     allowed: Bools  # for each primitive, or empty: all
     frame: Any = None  # the `Frame` of the tree, for primitives with vector code
     base: int = 0  # the index of row 0
+
+
+@inlined
+def grid_of(job: Job) -> GridRows:
+    """Return the rows of a job on a grid."""
+    rows: Any = job.rows
+    return rows
 
 
 class Recorder(Protocol):

@@ -12,9 +12,7 @@ side in place of one, and 1 + 32u.) All but one in a thousand boxes that rays hi
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -35,7 +33,7 @@ from raybox.compiler.simd import (
     splat,
     steps,
 )
-from raybox.compiler.simd_arrays import Memory, Register, bits, loop, on_stack
+from raybox.compiler.simd_arrays import Memory, Register, on_stack
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
@@ -52,7 +50,9 @@ def sides_of(b: Builder, row: Scalar, octant: Scalar, axis: int, width: int = WI
     return near_and_far(b, row, _backward(b, octant, axis), axis, width)
 
 
-def near_and_far(b: Any, row: Any, backward: Any, axis: int, width: int = WIDTH) -> tuple[Any, Any]:
+def near_and_far(
+    b: Builder, row: Scalar, backward: Scalar, axis: int, width: int = WIDTH
+) -> tuple[Scalar, Scalar]:
     """Return the same places for rays that run backward, 1, or forward, 0, on that axis."""
     up = b.mul(backward, I64(3 * width))
     near = b.add(row, b.add(I64(axis * width), up))
@@ -168,38 +168,6 @@ class Slots:
     def close(self, workspace: Fields) -> None:
         """Write how long the lists are now."""
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
-
-
-def intersect_lists_with(
-    make_hits: Callable[[RayVector, Slots], Any],
-    b: Builder,
-    job: tuple[Fields, Memory],
-    workspace: Fields,
-    node: list[Scalar],
-    span: list[Scalar],
-) -> None:
-    """Write to the lists of a node's slots the rays of a list that may hit them, and when.
-
-    job: (recorder, nodes); node: (its row, octant, a bit for each slot that is a box, and for each that is a
-    node); span: where the list begins and ends. `make_hits` returns a `CertainHits` for rays that are tested
-    together, which records the boxes that they hit for certain.
-    """
-    (recorder, nodes), (row, octant, boxes, inner) = job, node
-    begin, number = span[0], b.sub(span[1], span[0])
-    slots = Slots(b, nodes, workspace, row, octant)
-    with loop(b, number, at_a_time()) as at:
-        rays = RayVector(b, recorder, workspace, begin, at, number)
-        hits = make_hits(rays, slots)
-        with bits(b, boxes) as slot:
-            near, far = rays.intersect_slots(slots, slot)
-            left = hits.record(slot, near, far)
-            with b.if_then(left.any()) if hits.records_most else nullcontext():
-                rays.enlist(workspace, slots, slot, near if hits.timed else None, left)
-        hits.finish()
-        with bits(b, inner) as slot:
-            near, far = rays.intersect_slots(slots, slot)
-            rays.enlist(workspace, slots, slot, near if hits.timed else None, near <= far)
-    slots.close(workspace)
 
 
 @vector_code(types.int64)

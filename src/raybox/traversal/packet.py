@@ -18,85 +18,49 @@ Source: Wald et al. 2007, "Ray tracing deformable scenes using dynamic bounding 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Protocol
 
 from numba import types
 
 from raybox.bvh.node import CHILD, ROW
-from raybox.compiler.decorators import closing_over, device, dispatch, whole
+from raybox.compiler.decorators import closing_over, declare, device, dispatch, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code
-from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, splat, steps
-from raybox.compiler.simd_arrays import Register
+from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
 from raybox.primitives.table import prefetch_rows
+from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import clip, sides_of
+from raybox.traversal.packet_box import BLOCK, PacketAtBox
 from raybox.traversal.packet_setup import end_packet
-from raybox.traversal.protocol import REGISTERED, StreamHooks, ends_rays, prefetches_boxes
+from raybox.traversal.protocol import (
+    PACKET,
+    IntersectBox,
+    StoreRays,
+    ends_rays,
+    intersect_lists,
+    longest_first,
+    prefetches_boxes,
+)
 from raybox.traversal.ray_setup import LANES, STOP
 from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
-from raybox.traversal.workspace import (
-    COLUMNS,
-    MAX_PACKET_HITS,
-    MAX_UNDECIDED,
-    RESULTS,
-    UNDECIDED_BOXES,
-    PacketRecorder,
-    Workspace,
-)
-
-_BLOCK = COLUMNS * LANES
-
-
-class PacketAtBox(NamedTuple):
-    """Sixteen rays at a box that one of them may hit."""
-
-    near: Lanes
-    far: Lanes
-    margin: Lanes
-    stop: Lanes
-    result: Lanes  # of each ray, so far
-    item: Scalar  # the box
-    octant: Scalar  # that the rays run into
-    rows: Fields  # of the job
-    packets: Fields  # of the `PacketRecorder`
-    packet: Scalar
-
-    def add_to_lists(self, b: Builder, some: Lanes, last: Lanes) -> None:
-        """Add the box to the lists of some of the rays, as number `last` of each."""
-        ray = steps(b, b.mul(self.packet, I64(LANES)), LANES)
-        places = ray * MAX_PACKET_HITS + last.to(I64)
-        self.packets.item.scatter(splat(b, self.item, LANES), some, places)
-
-
-def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
-    """Keep a box undecided for some of the rays; return those that keep enough already."""
-    left = Register(b, constant(b, I32, LANES, 0).value)
-    with b.if_then(undecided.any()):
-        place = b.add(b.mul(at.packet, I64(_BLOCK)), I64(LANES * UNDECIDED_BOXES))
-        last = at.packets.state.load(place, LANES)
-        some = undecided & (last < MAX_UNDECIDED - 1)
-        last = last + some.to(I32)
-        at.add_to_lists(b, some, last)
-        at.packets.state.store(last, place)
-        at.packets.undecided.put(I32(1), at.packet)
-        left.value = (undecided & ~some).to(I32).value
-    return left.lanes > 0
+from raybox.traversal.workspace import RESULTS, LeafSlot, LeafSlots, PacketRecorder, Workspace
 
 
 @cache
-def _intersection(decide: Any, *others: Any) -> Any:
+def _intersection(decide: IntersectBox, store_rays: StoreRays | None) -> _IntersectBox:
     """Return the compiled function that tests a packet against a box, and records by `decide`.
 
-    others: hooks that `set_up_packet` is made from; here they identify stored code, too.
+    store_rays: what `set_up_packet` is made from; here it identifies stored code, too.
     """
 
     @vector_code(types.void)
     def write(
-        b: Builder, packets: Fields, job: Fields, workspace: Fields, spot: list[Scalar], packet: Scalar
+        b: Builder, packets: Fields, job: Fields, workspace: Fields, at: Fields, packet: Scalar
     ) -> None:
-        row, octant, slot = spot
-        planes, base = job.tree.nodes.as_items(F32), b.mul(packet, I64(_BLOCK))
+        row, octant, slot = b.mul(at.node, I64(ROW)), at.octant, at.slot
+        planes, base = job.tree.nodes.as_items(F32), b.mul(packet, I64(BLOCK))
 
         def word(k: int) -> Lanes:
             return packets.words.load(b.add(base, I64(LANES * k)), LANES)
@@ -125,41 +89,35 @@ def _intersection(decide: Any, *others: Any) -> Any:
         packets: PacketRecorder,
         job: Job,
         workspace: Workspace,
-        spot: tuple[int, int, int],
+        slot: LeafSlot,
         packet: int,
     ) -> None:
-        write(packets, job, workspace, spot, packet)
+        write(packets, job, workspace, slot, packet)
 
-    return closing_over(intersect, decide, *others)
-
-
-def intersect_box(
-    recorder: Recorder,
-    packets: PacketRecorder,
-    job: Job,
-    workspace: Workspace,
-    spot: tuple[int, int, int],
-    packet: int,
-) -> None:
-    """Test a packet's rays against a box. spot: the row of its node, octant, slot; recorder: the inner."""
-    raise NotImplementedError("compiled code only")
+    return closing_over(intersect, decide, *filter(None, [store_rays]))
 
 
-def _intersection_of(kind: type) -> Any:
-    hooks = REGISTERED.packet.get(kind)
-    return hooks and _intersection(*filter(None, (hooks.intersect_box, hooks.store_rays)))
+class _IntersectBox(Protocol):
+    """Test a packet's rays against a box; recorder: that inside of `packets`."""
+
+    def __call__(
+        self,
+        recorder: Recorder,
+        packets: PacketRecorder,
+        job: Job,
+        workspace: Workspace,
+        slot: LeafSlot,
+        packet: int,
+        /,
+    ) -> None: ...
 
 
-dispatch(intersect_box, _intersection_of)
+def _intersection_of(kind: type) -> _IntersectBox | None:
+    hooks = PACKET.get(kind)
+    return _intersection(hooks.intersect_box, hooks.store_rays) if hooks else None
 
 
-class LeafSlots(NamedTuple):
-    """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
-
-    node: int
-    octant: int
-    possible: int
-    certain: int
+_intersect_box: _IntersectBox = declare("intersect_box", _intersection_of)
 
 
 @device
@@ -172,9 +130,9 @@ def intersect_packet_lists(
         mask &= mask - 1
         if prefetches_boxes(recorder.inner):
             prefetch_rows(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
-        spot = node * ROW, octant, slot
+        at = LeafSlot(node, octant, slot)
         for k in range(workspace.starts[slot], workspace.starts[slot] + workspace.lengths[slot]):
-            intersect_box(recorder.inner, recorder, job, workspace, spot, whole(workspace.lists[k]))
+            _intersect_box(recorder.inner, recorder, job, workspace, at, whole(workspace.lists[k]))
 
 
 @device
@@ -188,7 +146,7 @@ def intersect_single_packet(
         mask &= mask - 1
         if prefetches_boxes(recorder.inner):
             prefetch_rows(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
-        intersect_box(recorder.inner, recorder, job, workspace, (node * ROW, octant, slot), packet)
+        _intersect_box(recorder.inner, recorder, job, workspace, LeafSlot(node, octant, slot), packet)
 
 
 @device
@@ -196,5 +154,16 @@ def _ends_rays(recorder: PacketRecorder) -> bool:
     return ends_rays(recorder.inner)
 
 
+@device
+def _longest_first(recorder: PacketRecorder) -> bool:
+    return longest_first(recorder.inner)
+
+
+def _for_packets(kernel: object) -> Callable[[type], object]:
+    return lambda kind: kernel if kind is PacketRecorder else None
+
+
 # Packets go through the stream traversal in place of rays; candidates and results are `PacketHooks`.
-REGISTERED.stream[PacketRecorder] = StreamHooks(record=None, write_results=None, ends_rays=_ends_rays)
+dispatch(ends_rays, _for_packets(_ends_rays))
+dispatch(longest_first, _for_packets(_longest_first))
+dispatch(intersect_lists, _for_packets(intersect_all))

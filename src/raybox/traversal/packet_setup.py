@@ -39,12 +39,13 @@ from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays
-from raybox.traversal.protocol import REGISTERED
+from raybox.traversal.packet_box import BLOCK
+from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, Float64Rays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
 from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP
 from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, SlabCoefficients, expand
-from raybox.traversal.workspace import COLUMNS, NO_OCTANT, SLAB_WORDS, UNFIT
+from raybox.traversal.workspace import NO_OCTANT, SLAB_WORDS, UNFIT
 
 _AXES = (0, 1, 2, 2)  # the fourth lane is not used
 _ROUGH = 2.0**-21
@@ -153,7 +154,6 @@ def _least(vectors: list[Lanes]) -> Lanes:
     return vectors[0]
 
 
-_BLOCK = COLUMNS * LANES
 _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 
@@ -181,10 +181,10 @@ def _set_up(
     clipped, given = rays
     words = pack_rays(clipped)
     results = [words.result, constant(b, I32, LANES, MISS_INDEX)]
-    base = b.mul(packet, I64(_BLOCK))
+    base = b.mul(packet, I64(BLOCK))
     for k, column in enumerate([*words.columns(), *(column.bits(F32) for column in results)]):
         recorder.words.store(column, b.add(base, I64(LANES * k)))
-    store = REGISTERED.packet[recorder.inner.__class__].store_rays
+    store = PACKET[recorder.inner.__class__].store_rays
     if store:
         store(b, recorder.inner, workspace, given, packet)
     alive = clipped.alive & clipped.tame

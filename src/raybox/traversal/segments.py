@@ -41,10 +41,11 @@ from raybox.traversal.grid_axes import (
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, course_of, scale_of
 from raybox.traversal.grid_mask import is_occupied
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, grid_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
 from raybox.traversal.protocol import begin_segments, end_segments, record_ray, record_segment
 from raybox.traversal.time_keys import get, time_of
+from raybox.traversal.tree import RaySpan
 
 
 class CutJob(NamedTuple):
@@ -89,7 +90,7 @@ class Limits(NamedTuple):
 @inlined
 def _is_recorded(job: Job, cell: int) -> bool:
     """Return whether a cell is occupied and allowed."""
-    rows: Any = job.rows
+    rows = grid_of(job)
     allowed = job.allowed
     return (rows.blocks.size == 0 or is_occupied(rows, cell)) and (allowed.size == 0 or allowed[cell])
 
@@ -207,7 +208,7 @@ def _cut_exact(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
     at = GridPosition(i, j, k, cell, now, next_x, next_y, next_z)
 
     # Cross plane after plane.
-    rows: Any = job.rows
+    rows = grid_of(job)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
     cut, limits = CutJob(job, ray, recorder), Limits(end, end.computed - slack, slack, masked)
     while True:
@@ -256,22 +257,22 @@ def _cut_ray(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> 
 
 
 @exact_entry
-def _cut_rays(job: Job, span: Any, recorder: Any, memory: MergeMemory) -> int:
+def _cut_rays(job: Job, span: RaySpan, recorder: Any, memory: MergeMemory) -> int:
     """Record the stretches of rays; see `cut_rays`."""
-    rows: Any = job.rows
+    rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
     grid = GridSetup(scales, is_tame_grid(rows), masked, memory)
-    for k in range(span[0], span[1]):
+    for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
         state = begin_segments(recorder, k)
         if not is_empty(ray):
             state = _cut_ray(job, ray, recorder, state, grid)
         if not end_segments(recorder, state, k):
             return whole(k)
-    return whole(span[1])
+    return whole(span.end)
 
 
-def cut_rays(job: Job, span: tuple[int, int], recorder: Any) -> int:
-    """Record the stretches of rays span[0] <= k < span[1]; return the first without room, or span[1]."""
+def cut_rays(job: Job, span: RaySpan, recorder: Any) -> int:
+    """Record the stretches of a span of rays; return the first without room, or its end."""
     return _cut_rays(job, span, recorder, make_memory(job.rows))

@@ -8,29 +8,40 @@ slots become candidates; inner nodes wait with their lists, near ones first (or 
 Source: Barringer and Akenine-Moeller 2014, "Dynamic Ray Stream Traversal".
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
-from raybox.compiler.decorators import device, dispatch, inlined, whole
+from raybox.compiler.decorators import declare, device, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, prefetch
 from raybox.primitives.table import classify, fills_boxes, prefetch_rows
-from raybox.traversal.certain_hits import intersect_lists
 from raybox.traversal.child_order import drop_ended, intersect_slots, is_pruned, rank_slots
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import boxes, used
 from raybox.traversal.packed_rays import load_float64
-from raybox.traversal.packet import LeafSlots, intersect_packet_lists, intersect_single_packet
-from raybox.traversal.protocol import add_candidate, defers_float64, ends_rays, record, record_certain
+from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet
+from raybox.traversal.protocol import (
+    add_candidate,
+    defers_float64,
+    ends_rays,
+    intersect_lists,
+    record,
+    record_certain,
+)
 from raybox.traversal.ray_setup import LANES
-from raybox.traversal.single import push
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
+from raybox.traversal.tree import push
 from raybox.traversal.workspace import (
     LIST_TESTS,
     NODE_TESTS,
     PAIRS,
     SINGLE_TESTS,
     WAITING,
+    LeafSlot,
+    LeafSlots,
+    ListSpan,
+    NodeSlots,
     PacketRecorder,
     Workspace,
 )
@@ -104,13 +115,13 @@ def _make_room(job: Job, recorder: Recorder, workspace: Workspace, count: int) -
 
 
 @device
-def _add_boxes(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
+def _add_ray(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
     nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
     while certain != 0:
         slot = lowest_bit(certain)
         certain &= certain - 1
-        if record_certain(recorder, job, workspace, (slots.node, slots.octant, slot), ray):
+        if record_certain(recorder, job, workspace, LeafSlot(slots.node, slots.octant, slot), ray):
             left &= ~(1 << slot)
     count = _make_room(job, recorder, workspace, 2 * WIDTH)
     while left != 0:
@@ -157,11 +168,11 @@ def _traverse_single(
         leaves = _allowed(job, node, leaves & possible)
         if leaves != 0:
             certain = leaves & possible >> WIDTH if fills_boxes(job.rows) else 0
-            add_boxes(recorder, job, workspace, LeafSlots(node, octant, leaves, certain), ray)
+            _add_boxes(recorder, job, workspace, LeafSlots(node, octant, leaves, certain), ray)
 
 
 @device
-def _add_box_lists(
+def _add_ray_lists(
     recorder: Recorder, job: Job, workspace: Workspace, node: int, _octant: int, mask: int
 ) -> None:
     """Make the boxes in some slots of a node candidates of the rays of their lists."""
@@ -184,25 +195,31 @@ def _add_box_lists(
     _resolve_full(job, recorder, workspace, count)
 
 
-def add_box_lists(
-    recorder: Recorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int
-) -> None:
+class _AddBoxLists(Protocol):
     """Test the rays of the lists of some slots of a node against the boxes in these slots."""
-    raise NotImplementedError("compiled code only")
+
+    def __call__(
+        self, recorder: Recorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int, /
+    ) -> None: ...
 
 
-def add_boxes(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
+class _AddBoxes(Protocol):
     """Test one ray against the boxes in some slots of a node."""
-    raise NotImplementedError("compiled code only")
+
+    def __call__(
+        self, recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int, /
+    ) -> None: ...
 
 
-def _chosen(packet: Any, stream: Any) -> Any:
+def _chosen(packet: object, stream: object) -> Callable[[type], object]:
     """Return what picks the kernel for packets or the one for rays."""
     return lambda kind: packet if kind is PacketRecorder else stream
 
 
-dispatch(add_box_lists, _chosen(intersect_packet_lists, _add_box_lists), inline=True)
-dispatch(add_boxes, _chosen(intersect_single_packet, _add_boxes), inline=True)
+_add_box_lists: _AddBoxLists = declare(
+    "add_box_lists", _chosen(intersect_packet_lists, _add_ray_lists), inline=True
+)
+_add_boxes: _AddBoxes = declare("add_boxes", _chosen(intersect_single_packet, _add_ray), inline=True)
 
 
 @inlined
@@ -231,8 +248,8 @@ def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: 
         leaves = boxes(nodes, node * ROW)
         filled = used(nodes, node * ROW)
         open_lists(workspace, free, room)
-        slots = node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves
-        intersect_lists(recorder, job, workspace, slots, (begin, end))
+        slots = NodeSlots(node * ROW, octant, _allowed(job, node, filled & leaves), filled & ~leaves)
+        intersect_lists(recorder, job, workspace, slots, ListSpan(begin, end))
         if ends_rays(recorder):
             rank_slots(recorder, nodes, workspace, node * ROW, octant)
         workspace.work[LIST_TESTS] += end - begin
@@ -241,6 +258,6 @@ def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: 
         # Add the boxes; the inner nodes wait with their lists.
         filled = occupied(workspace.lengths)
         if filled & leaves != 0:
-            add_box_lists(recorder, job, workspace, node, octant, filled & leaves)
+            _add_box_lists(recorder, job, workspace, node, octant, filled & leaves)
         above = (top, free + WIDTH * room, filled & ~leaves)
         top = push_lists(nodes, workspace, node, above, ends_rays(recorder))

@@ -42,6 +42,39 @@ class Span(NamedTuple):
     end: int
 
 
+class ListSpan(NamedTuple):
+    """A list of rays in `Workspace.lists`."""
+
+    begin: int
+    end: int
+
+
+class NodeSlots(NamedTuple):
+    """The slots of a node for rays that run into an octant: a bit for each box, and for each inner node."""
+
+    row: int
+    octant: int
+    boxes: int
+    inner: int
+
+
+class LeafSlots(NamedTuple):
+    """Boxes among the slots of a node: bits for those that a ray may hit, and hits for certain."""
+
+    node: int
+    octant: int
+    possible: int
+    certain: int
+
+
+class LeafSlot(NamedTuple):
+    """The slot of a box, for rays that run into an octant."""
+
+    node: int
+    octant: int
+    slot: int
+
+
 class PacketGroup(NamedTuple):
     """The first ray of the batch, and how many packets there are."""
 

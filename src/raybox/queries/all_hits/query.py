@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from raybox.compiler.decorators import no
 from raybox.geometry import Cull, RayRows, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
@@ -11,7 +12,7 @@ from raybox.queries import hit_pairs
 from raybox.queries.all_hits import hit_rows, recorder
 from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.recorder import AllHitsRecorder
-from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, ExactAllHits, run
+from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, run
 from raybox.queries.merge import (
     FlatHits,
     PartHits,
@@ -23,8 +24,9 @@ from raybox.queries.merge import (
     pick_rows,
 )
 from raybox.queries.query import Query, Request, Run, RunsQueries
+from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
-from raybox.traversal.protocol import Hooks, PacketHooks, StreamHooks
+from raybox.traversal.protocol import PacketHooks, StreamHooks
 from raybox.validation import Ints
 
 
@@ -65,27 +67,25 @@ def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _opti
 
 QUERY = Query(
     name="all",
-    hooks=Hooks(
-        stream={
-            AllHitsRecorder: StreamHooks(
-                record=hit_pairs.record,
-                write_results=hit_rows.write_results,
-                certain_hits=recorder.CertainAllHits,
-                record_certain=recorder.record_certain,
-                ends_rays=False,
-                has_unwritten=hit_pairs.has_unwritten,
-            )
-        },
-        packet={
-            AllHitsRecorder: PacketHooks(
-                intersect_box=recorder.intersect_box,
-                write_packets=hit_rows.write_packets,
-                write_misses=recorder.write_misses,
-                has_room=recorder.has_room,
-                store_rays=store_rows,
-            )
-        },
-        exact={ExactAllHits: EXACT_HOOKS},
+    hooks=(
+        StreamHooks(
+            AllHitsRecorder,
+            record=hit_pairs.record,
+            write_results=hit_rows.write_results,
+            intersect_lists=record_hits(recorder.CertainAllHits),
+            record_certain=recorder.record_certain,
+            ends_rays=no,
+            has_unwritten=hit_pairs.has_unwritten,
+        ),
+        PacketHooks(
+            AllHitsRecorder,
+            intersect_box=recorder.intersect_box,
+            write_packets=hit_rows.write_packets,
+            write_misses=recorder.write_misses,
+            has_room=recorder.has_room,
+            store_rays=store_rows,
+        ),
+        EXACT_HOOKS,
     ),
     run=run,
     merge_geometries=_merge_geometries,

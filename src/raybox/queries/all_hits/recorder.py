@@ -14,10 +14,10 @@ from raybox.queries.hit_pairs import CertainPairs, add_certain
 from raybox.queries.hit_sorting import HitArrays
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet import PacketAtBox
+from raybox.traversal.packet_box import PacketAtBox
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.slab_coefficients import MARGIN
-from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS, Workspace
+from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS, LeafSlot, Workspace
 from raybox.validation import Ints
 
 
@@ -51,13 +51,11 @@ class CertainAllHits(CertainPairs):
 
 
 @device
-def record_certain(
-    recorder: AllHitsRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
-) -> bool:
+def record_certain(recorder: AllHitsRecorder, job: Job, workspace: Workspace, slot: LeafSlot, r: int) -> bool:
     """Add a certain hit of one ray to the pairs."""
-    if not workspace.slots[spot[2]] > workspace.single[MARGIN]:
+    if not workspace.slots[slot.slot] > workspace.single[MARGIN]:
         return False
-    add_certain(recorder, job, spot, r, np.inf)
+    add_certain(recorder, job, slot, r, np.inf)
     return True
 
 

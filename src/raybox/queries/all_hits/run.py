@@ -9,7 +9,8 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs, make_pairs
-from raybox.primitives.ray import Ray, get_ray
+from raybox.primitives.instance_ray import AnyRay
+from raybox.primitives.ray import get_ray
 from raybox.primitives.table import intersect
 from raybox.queries.all_hits import hit_rows
 from raybox.queries.all_hits.recorder import SORTED, AllHitsRecorder
@@ -23,7 +24,7 @@ from raybox.threads.chunks import Run, chunk_runner, uncounted
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.ray_setup import LANES
-from raybox.traversal.single import make_scratch, traverse_rays
+from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
@@ -68,7 +69,7 @@ def _start(recorder: ExactAllHits, _k: int) -> ExactAllHits:
 
 
 @inlined
-def _resolve(recorder: ExactAllHits, rows: Rows, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactAllHits, rows: Rows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     if hit:
         place = recorder.used[0] + recorder.count[0]
@@ -91,7 +92,7 @@ def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Job, k: int) -> b
     return True
 
 
-EXACT_HOOKS = ExactHooks(_resolve, _start, _finish)
+EXACT_HOOKS = ExactHooks(ExactAllHits, _resolve, _start, _finish)
 
 
 def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
@@ -179,7 +180,7 @@ def run_exact(job: Job) -> ExactRows:
     size = EXACT_ROOM
     while begin < end:
         recorder = ExactAllHits(make_hit_arrays(size), count, np.zeros(1, np.int64), counts)
-        begin = traverse_rays(job, (begin, end), make_scratch(), recorder)
+        begin = traverse_rays(job, RaySpan(begin, end), make_scratch(), recorder)
         used = recorder.used[0]
         indices.append(recorder.hits.index[:used].copy())
         times.append(recorder.hits.t[:used].copy())

@@ -13,7 +13,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
-from raybox.primitives.ray import Ray
+from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.table import intersect
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.first import stream
@@ -33,7 +33,7 @@ from raybox.queries.merge import (
 from raybox.queries.per_ray import PerRay, ResultArray, never
 from raybox.queries.query import Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
-from raybox.traversal.protocol import ExactHooks, Hooks
+from raybox.traversal.protocol import ExactHooks
 from raybox.validation import Floats, Ints
 
 _LEAST_RAYS = 64  # that a recorder has room for, however short a query is
@@ -70,7 +70,7 @@ def _start(recorder: ExactFirst, k: int) -> ExactFirst:
 
 
 @inlined
-def _resolve(recorder: ExactFirst, rows: Rows, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactFirst, rows: Rows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     size = recorder.index.size
     if hit:
@@ -183,11 +183,7 @@ def _present(results: FirstResults, shape: tuple[int, ...], source: Source, opti
 
 QUERY = Query(
     name="first",
-    hooks=Hooks(
-        stream={FirstRecorder: stream.HOOKS},
-        packet={},
-        exact={ExactFirst: ExactHooks(_resolve, _start)},
-    ),
+    hooks=(stream.HOOKS, ExactHooks(ExactFirst, _resolve, _start)),
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,

@@ -112,4 +112,4 @@ def _write_results(
     return True
 
 
-HOOKS = StreamHooks(record=_record, write_results=_write_results)
+HOOKS = StreamHooks(FirstRecorder, record=_record, write_results=_write_results)

@@ -21,6 +21,7 @@ from typing import Any
 
 from numba import types
 
+from raybox.bvh.node import ROW
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F32,
@@ -77,12 +78,12 @@ def _entered_by_one(
 
 
 @vector_code(types.int32)
-def plane_entered(b: Builder, nodes: Memory, workspace: Fields, spot: list[Scalar], ray: Scalar) -> Scalar:
-    """Return `entered_by` of a slot and a ray; spot: row of the node, octant, slot."""
-    row, octant, slot = spot
+def plane_entered(b: Builder, nodes: Memory, workspace: Fields, at: Fields, ray: Scalar) -> Scalar:
+    """Return `entered_by` of a `LeafSlot` and a ray."""
+    row = b.mul(at.node, I64(ROW))
     planes = nodes.as_items(F32)
-    near = [planes.get(b.add(sides_of(b, row, octant, axis)[0], slot)) for axis in range(3)]
-    return _entered_by_one(b, workspace.packed_rays, ray, near, octant)
+    near = [planes.get(b.add(sides_of(b, row, at.octant, axis)[0], at.slot)) for axis in range(3)]
+    return _entered_by_one(b, workspace.packed_rays, ray, near, at.octant)
 
 
 class CertainNearest(CertainHits):

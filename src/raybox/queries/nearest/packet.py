@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from raybox.compiler.decorators import device
+from raybox.compiler.decorators import device, yes
 from raybox.compiler.simd import Builder, Lanes, splat
 from raybox.primitives.status import MISS_INDEX
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided
 from raybox.traversal.packed_rays import store_rows
-from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
+from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.workspace import DEFERRED, RESULTS, Order, PacketGroup, PacketRecorder, Workspace
@@ -51,9 +51,10 @@ def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
 
 
 HOOKS = PacketHooks(
+    NearestRecorder,
     intersect_box=_intersect_box,
     write_packets=_write_packets,
     write_misses=_write_misses,
-    prefetches_boxes=True,
+    prefetches_boxes=yes,
     store_rays=store_rows,
 )

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry, inlined
+from raybox.compiler.decorators import device, entry, inlined, yes
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
-from raybox.primitives.ray import Ray
+from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.table import intersect
 from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_dtypes
 from raybox.queries.exact_fallback import OrderedHits
@@ -29,7 +29,7 @@ from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
 from raybox.queries.scheduler import run
-from raybox.traversal.protocol import ExactHooks, Hooks
+from raybox.traversal.protocol import ExactHooks
 from raybox.validation import Bools, Floats, Ints
 
 
@@ -71,7 +71,7 @@ def _start(recorder: ExactNearest, k: int) -> ExactNearest:
 
 
 @inlined
-def _resolve(recorder: ExactNearest, rows: Rows, ray: Ray, i: int) -> float:
+def _resolve(recorder: ExactNearest, rows: Rows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     j = recorder.index[0]
     if hit and (j < 0 or is_before(rows, ray, (i, t), (j, recorder.t[0]))):
@@ -175,10 +175,10 @@ def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
 
 QUERY = Query(
     name="nearest",
-    hooks=Hooks(
-        stream={NearestRecorder: stream.HOOKS},
-        packet={NearestRecorder: packet.HOOKS},
-        exact={ExactNearest: ExactHooks(_resolve, _start, takes_turns=True, first_only=True)},
+    hooks=(
+        stream.HOOKS,
+        packet.HOOKS,
+        ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
     merge_geometries=merge_geometries,

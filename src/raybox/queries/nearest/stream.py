@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from raybox.bvh.node import CHILD, ROW
-from raybox.compiler.decorators import device, whole
+from raybox.bvh.node import CHILD
+from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller, vector_code
 from raybox.compiler.simd import F32
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, entry_times, first_contacts
 from raybox.queries.nearest.certain import BY, CertainNearest, plane_entered
+from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import RESULT, STOP, TIMED, margins
 from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
-from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
+from raybox.traversal.workspace import LeafSlot, Order, Span, Workspace, list_undecided
 from raybox.validation import Floats, Ints
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before (3 % of `nearest`)
@@ -115,14 +116,13 @@ def _reach(near: np.float32, margin: np.float32) -> np.float32:
 
 @device
 def _record_certain(
-    _recorder: NearestRecorder, job: Job, workspace: Workspace, spot: tuple[int, int, int], r: int
+    _recorder: NearestRecorder, job: Job, workspace: Workspace, slot: LeafSlot, r: int
 ) -> bool:
-    node, octant, slot = spot
-    near, stop, margin = workspace.slots[slot], workspace.packed_rays[r, STOP], workspace.single[MARGIN]
+    near, stop, margin = workspace.slots[slot.slot], workspace.packed_rays[r, STOP], workspace.single[MARGIN]
     late = _reach(near, margin)
     if _reach(late, margin) <= stop:
-        workspace.state[r, RESULT] = ~job.tree.nodes[node, CHILD + slot]
-        workspace.state[r, TIMED] = plane_entered(job.tree.nodes, workspace, (node * ROW, octant, slot), r)
+        workspace.state[r, RESULT] = ~job.tree.nodes[slot.node, CHILD + slot.slot]
+        workspace.state[r, TIMED] = plane_entered(job.tree.nodes, workspace, slot, r)
         workspace.packed_rays[r, STOP] = late
         return True
     return near > stop
@@ -189,10 +189,11 @@ def _write_timed(
 
 
 HOOKS = StreamHooks(
+    NearestRecorder,
     record=_record,
     write_results=_write_results,
     add_candidate=_add_candidate,
-    certain_hits=CertainNearest,
+    intersect_lists=record_hits(CertainNearest),
     record_certain=_record_certain,
-    defers_float64=True,
+    defers_float64=yes,
 )

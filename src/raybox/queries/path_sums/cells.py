@@ -22,6 +22,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
 from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
+from raybox.traversal.tree import RaySpan
 from raybox.validation import Floats, Ints
 
 
@@ -72,7 +73,7 @@ def _prefetch(recorder: CellRecorder, cell: int) -> None:
     prefetch_item(recorder.sums, cell)
 
 
-HOOKS = SegmentHooks(_begin, _record, _end, prefetch_cell=_prefetch)
+HOOKS = SegmentHooks(CellRecorder, _begin, _record, _end, prefetch_cell=_prefetch)
 
 
 @inlined
@@ -124,9 +125,7 @@ def _prefetch_value(recorder: RaySumRecorder, cell: int) -> None:
         prefetch(recorder.values, cell)
 
 
-RAY_SUM_HOOKS = SegmentHooks(_begin_sum, _add_cell, _write_sum, _add_cells, _prefetch_value)
-
-ALL_HOOKS = {CellRecorder: HOOKS, RaySumRecorder: RAY_SUM_HOOKS}
+RAY_SUM_HOOKS = SegmentHooks(RaySumRecorder, _begin_sum, _add_cell, _write_sum, _add_cells, _prefetch_value)
 
 
 def add_cells(job: Job, sums: Any) -> None:
@@ -136,7 +135,7 @@ def add_cells(job: Job, sums: Any) -> None:
     recorder: Any = CellRecorder(sums, speeds)
     if isinstance(sums, RaySums) and sums.results.shape[1] == 1:
         recorder = RaySumRecorder(sums.values, sums.results, speeds)
-    cut_rays(job._replace(rays=rays), (0, len(speeds)), recorder)
+    cut_rays(job._replace(rays=rays), RaySpan(0, len(speeds)), recorder)
     if lost.size:
         _add_exactly(job, lost, sums)
 

@@ -14,7 +14,7 @@ from raybox.geometry import BoxRows, InstanceRows, RayRows, with_scratch
 from raybox.hits.path_lengths import path_lengths, write_exactly
 from raybox.primitives import pairs as pair_loops
 from raybox.primitives import small_batch
-from raybox.primitives.box_lengths import CROSSING_WORDS
+from raybox.primitives.box_lengths import CROSSING_WORDS, CrossingRays
 from raybox.primitives.box_simd import LANES
 from raybox.primitives.exact_table import instance_contact
 from raybox.queries.all_hits.run import run_exact
@@ -61,7 +61,7 @@ def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
         return _timed_lengths(job, ray, index)
     lengths = np.empty(len(ray) + LANES)
     rays = len(job.rays.origins)
-    memory = np.empty((rays, CROSSING_WORDS)), np.empty(rays)
+    memory = CrossingRays(np.empty((rays, CROSSING_WORDS)), np.empty(rays))
     write_listed_lengths(job.rows, _numbers(job.rays), _pairs(ray, index), memory, lengths)
     lengths = lengths[: len(ray)]
     left = np.flatnonzero(np.isnan(lengths))

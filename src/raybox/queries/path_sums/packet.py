@@ -10,7 +10,7 @@ Lengths are added after the traversal, when what is next can be prefetched: as t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
@@ -29,16 +29,24 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.primitives.box_lengths import crossing_columns, times_inside, write_crossing
+from raybox.geometry import Rows
+from raybox.primitives.box_lengths import (
+    CrossingRays,
+    PairSpan,
+    crossing_columns,
+    times_inside,
+    write_crossing,
+)
 from raybox.primitives.box_simd import fill_up, prefetch_box
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import write_lengths
 from raybox.queries.hit_pairs import PAIRS
 from raybox.queries.path_sums.stream import BLOCK, PACKET_HITS, PATH_COLUMNS, PathRecorder
+from raybox.queries.path_sums.sums import RaySums
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet import PacketAtBox, add_undecided
 from raybox.traversal.packet_batches import resolve_undecided
+from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_bounds import Float64Rays
 from raybox.traversal.ray_setup import LANES, PASSES
@@ -166,7 +174,7 @@ def _planes_of(b: Builder, rows: Fields, at: _PacketHit) -> list[tuple[Scalar, S
 
 
 @device
-def _add_resolved(recorder: PathRecorder, rows: Any, workspace: Workspace) -> None:
+def _add_resolved(recorder: PathRecorder[RaySums], rows: Rows, workspace: Workspace) -> None:
     """Add the lengths inside of boxes that were undecided, and turned out to be hit."""
     memory, pairs, count = recorder.memory, recorder.pairs, recorder.size[PAIRS]
     values = recorder.sums.values
@@ -176,8 +184,8 @@ def _add_resolved(recorder: PathRecorder, rows: Any, workspace: Workspace) -> No
         write_crossing(workspace.rays64, r, memory.crossings, memory.speeds, r)
     for begin in range(0, count, BLOCK):
         end = smaller(begin + BLOCK, count)
-        rays = memory.crossings, memory.speeds
-        write_lengths(rows, rays, pairs, (whole(begin), end, count), memory.lengths)
+        rays = CrossingRays(memory.crossings, memory.speeds)
+        write_lengths(rows, rays, pairs, PairSpan(whole(begin), end, count), memory.lengths)
         for p in range(begin, end):
             value = values[pairs.item[p], 0] if values.shape[0] > 0 else 1.0
             if value != 0.0:
@@ -188,7 +196,7 @@ def _add_resolved(recorder: PathRecorder, rows: Any, workspace: Workspace) -> No
 
 @device
 def _write_packets(
-    recorder: PathRecorder,
+    recorder: PathRecorder[RaySums],
     packets: PacketRecorder,
     job: Job,
     order: Order,
@@ -218,11 +226,12 @@ def _write_sums(b: Builder, recorder: Fields, packets: Fields, base: Scalar, pac
 
 
 @device
-def _write_misses(recorder: PathRecorder, begin: int, end: int) -> None:
+def _write_misses(recorder: PathRecorder[RaySums], begin: int, end: int) -> None:
     recorder.sums.results[begin:end, 0] = 0.0
 
 
 HOOKS = PacketHooks(
+    PathRecorder,
     intersect_box=_intersect_box,
     write_packets=_write_packets,
     write_misses=_write_misses,

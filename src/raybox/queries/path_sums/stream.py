@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.decorators import device, entry, no, whole, yes
 from raybox.compiler.intrinsics import prefetch, smaller
 from raybox.compiler.struct_ref import struct
-from raybox.primitives.box_lengths import CROSSING_WORDS, write_crossing
+from raybox.geometry import BoxRows, Rows
+from raybox.primitives.box_lengths import CROSSING_WORDS, CrossingRays, PairSpan, write_crossing
 from raybox.primitives.box_simd import fill_up
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import write_lengths
 from raybox.queries import hit_pairs
 from raybox.queries.hit_pairs import PAIRS, CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
 from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
-from raybox.queries.path_sums.sums import add_length, finish_ray, prefetch_item, prefetch_ray, start_ray
+from raybox.queries.path_sums.sums import (
+    PathSums,
+    add_length,
+    finish_ray,
+    prefetch_item,
+    prefetch_ray,
+    start_ray,
+)
+from raybox.traversal.certain_hits import record_hits
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import LANES, NUMBERS, RESULT
-from raybox.traversal.workspace import Order, Span, list_undecided
+from raybox.traversal.workspace import LeafSlot, Order, Span, Workspace, list_undecided
+from raybox.validation import Floats, Ints, Ints32
 
+S = TypeVar("S")
 BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
 _EIGHT = 8
 _AHEAD = 24  # what pairs and rays read and write is prefetched so many before
@@ -36,29 +48,29 @@ class PathMemory(NamedTuple):
     """Memory for the hits of groups of up to so many rays."""
 
     pairs: HitPairs
-    size: Any  # int64 (2,): `PAIRS` and `PACKET_HITS`
-    crossings: Any  # float64 (rays, 8): see `raybox.primitives.box_lengths`
-    speeds: Any  # float64 (rays,)
-    lengths: Any  # float64 (BLOCK + 8,)
-    packets: Any  # float64 (rays / 16 + 1, 10, 16): see `raybox.queries.path_sums.packet`
-    packet_hits: Any  # int32 (_, 3): likewise
+    size: Ints  # (2,): `PAIRS` and `PACKET_HITS`
+    crossings: Floats  # (rays, 8): see `raybox.primitives.box_lengths`
+    speeds: Floats  # (rays,)
+    lengths: Floats  # (BLOCK + 8,)
+    packets: Floats  # (rays / 16 + 1, 10, 16): see `raybox.queries.path_sums.packet`
+    packet_hits: Ints32  # (_, 3): likewise
 
 
 @struct
-class PathRecorder(NamedTuple):
+class PathRecorder(NamedTuple, Generic[S]):
     """The hits of a group, and what their lengths are added to."""
 
     pairs: HitPairs
-    size: Any
+    size: Ints
     memory: PathMemory
     order: PairOrder  # with room for all pairs, if those of a ray are added in the order of their primitives
-    sums: Any
+    sums: S
 
 
 _FREE: list[PathMemory] = []
 
 
-def make_recorder(rays: int, sums: Any, ordered: bool) -> PathRecorder:
+def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
     """Return the recorder of groups of up to so many rays.
 
     ordered: whether the lengths of each ray are added in the order of the primitives' numbers.
@@ -88,7 +100,7 @@ def _take_memory(rays: int) -> PathMemory:
     return PathMemory(make_hit_pairs(8 * rays), size, crossings, speeds, lengths, packets, packet_hits)
 
 
-def grown(recorder: PathRecorder, _factor: float) -> PathRecorder:
+def grown(recorder: PathRecorder[S], _factor: float) -> PathRecorder[S]:
     """Return a recorder with room for the pairs of its last group."""
     pairs = make_hit_pairs(room_for(recorder.size[PAIRS]))
     recorder.size[PAIRS] = 0
@@ -96,7 +108,7 @@ def grown(recorder: PathRecorder, _factor: float) -> PathRecorder:
     return recorder._replace(pairs=pairs, memory=recorder.memory._replace(pairs=pairs), order=order)
 
 
-def released(recorder: PathRecorder) -> None:
+def released(recorder: PathRecorder[S]) -> None:
     """Store the memory for the hits of a group for the next query."""
     if recorder.pairs.ray.size <= _MOST:
         _FREE.append(recorder.memory)
@@ -104,13 +116,15 @@ def released(recorder: PathRecorder) -> None:
 
 
 @device
-def _record_certain(recorder: PathRecorder, job: Any, _workspace: Any, spot: Any, r: int) -> bool:
-    add_certain(recorder, job, spot, r, np.inf)
+def _record_certain(
+    recorder: PathRecorder[PathSums], job: Job, _workspace: Workspace, slot: LeafSlot, r: int
+) -> bool:
+    add_certain(recorder, job, slot, r, np.inf)
     return True
 
 
 @device
-def _start_rays(recorder: PathRecorder, order: Order, workspace: Any, group: Span) -> None:
+def _start_rays(recorder: PathRecorder[PathSums], order: Order, workspace: Workspace, group: Span) -> None:
     """Begin the sums of a group's rays; list and mark those whose lengths are computed elsewhere."""
     base, begin, end = group
     for r in range(end - begin):
@@ -128,21 +142,23 @@ def _start_rays(recorder: PathRecorder, order: Order, workspace: Any, group: Spa
 
 
 @device
-def _add_pairs(recorder: PathRecorder, rows: Any, count: int) -> None:
+def _add_pairs(recorder: PathRecorder[PathSums], rows: Rows, count: int) -> None:
     """Add the lengths of so many pairs."""
     pairs, lengths = recorder.pairs, recorder.memory.lengths
-    rays = recorder.memory.crossings, recorder.memory.speeds
+    rays = CrossingRays(recorder.memory.crossings, recorder.memory.speeds)
     fill_up(pairs, count)
     for begin in range(0, count, BLOCK):
         end = smaller(begin + BLOCK, count)
-        write_lengths(rows, rays, pairs, (whole(begin), end, count), lengths)
+        write_lengths(rows, rays, pairs, PairSpan(whole(begin), end, count), lengths)
         for p in range(begin, end):
             prefetch_item(recorder.sums, whole(pairs.item[smaller(p + _AHEAD, count - 1)]))
             add_length(recorder.sums, whole(pairs.ray[p]), whole(pairs.item[p]), lengths[p - begin])
 
 
 @device
-def _write_results(recorder: PathRecorder, job: Any, order: Order, workspace: Any, group: Span) -> bool:
+def _write_results(
+    recorder: PathRecorder[PathSums], job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
     base, begin, end = group
     count = recorder.size[PAIRS]
     if count + LANES > recorder.pairs.ray.size:
@@ -160,35 +176,38 @@ def _write_results(recorder: PathRecorder, job: Any, order: Order, workspace: An
 
 
 HOOKS = StreamHooks(
+    PathRecorder,
     record=hit_pairs.record,
     write_results=_write_results,
-    certain_hits=CertainPairs,
+    intersect_lists=record_hits(CertainPairs),
     record_certain=_record_certain,
-    ends_rays=False,
-    defers_float64=True,
+    ends_rays=no,
+    defers_float64=yes,
     has_unwritten=hit_pairs.has_unwritten,
 )
 
 
 @entry
-def write_listed_lengths(rows: Any, numbers: Any, pairs: HitPairs, rays: Any, lengths: Any) -> None:
+def write_listed_lengths(
+    rows: BoxRows, numbers: Floats, pairs: HitPairs, rays: CrossingRays, lengths: Floats
+) -> None:
     """Write the lengths of listed pairs; NaN where the numbers of the ray are out of range.
 
-    numbers: float64 (rays, 8), origin, direction, t_min and t_max; rays: memory for crossing rows and speeds.
+    numbers: (rays, 8), origin, direction, t_min and t_max; rays: memory.
     """
     count = lengths.size - _EIGHT
     fill_up(pairs, count)
     for r in range(numbers.shape[0]):
-        if not write_crossing(numbers, whole(r), rays[0], rays[1], r):
-            rays[1][r] = np.nan
-    write_lengths(rows, rays, pairs, (whole(0), whole(count), whole(count)), lengths)
+        if not write_crossing(numbers, whole(r), rays.rows, rays.speeds, r):
+            rays.speeds[r] = np.nan
+    write_lengths(rows, rays, pairs, PairSpan(whole(0), whole(count), whole(count)), lengths)
     for p in range(count):
-        if np.isnan(rays[1][pairs.ray[p]]):
+        if np.isnan(rays.speeds[pairs.ray[p]]):
             lengths[p] = np.nan
 
 
 @entry
-def add_listed(sums: Any, rays: Any, counts: Any, items: Any, lengths: Any) -> None:
+def add_listed(sums: PathSums, rays: Ints, counts: Ints, items: Ints | Ints32, lengths: Floats) -> None:
     """Add the lengths of listed hits, ray after ray. counts: how many hits each of these rays has."""
     begin = 0
     for r in range(counts.size):

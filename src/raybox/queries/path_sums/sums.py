@@ -8,27 +8,31 @@ same.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from raybox.compiler.atomics import add_float, add_integer
-from raybox.compiler.decorators import device, dispatch, inlined
+from raybox.compiler.decorators import Namesakes, device, inlined
 from raybox.compiler.intrinsics import prefetch, prefetch_to_write
+from raybox.validation import Floats, Ints
+
+S = TypeVar("S")
 
 
 class RaySums(NamedTuple):
     """Sums of rays: value times length, of each channel."""
 
-    sums: Any  # float64 (rays of a group, C)
-    values: Any  # float64 (M, C), or (0, C): all are 1
-    results: Any  # float64 (all rays, C)
+    sums: Floats  # (rays of a group, C)
+    values: Floats  # (M, C), or (0, C): all are 1
+    results: Floats  # (all rays, C)
 
 
 class ItemSums(NamedTuple):
     """Sums of primitives: weight times length, of each channel."""
 
-    weights: Any  # float64 (rays of a group, C)
-    given: Any  # float64 (all rays, C), or (0, C): all are 1
-    sums: Any  # float64 (M, C)
+    weights: Floats  # (rays of a group, C)
+    given: Floats  # (all rays, C), or (0, C): all are 1
+    sums: Floats  # (M, C)
     per_hit: bool  # whether every length counts 1
     shared: bool  # whether other threads add to the same memory
 
@@ -36,39 +40,17 @@ class ItemSums(NamedTuple):
 class FixedItemSums(NamedTuple):
     """Sums of primitives in fixed point: see `raybox.queries.path_sums.fixed_point`."""
 
-    weights: Any  # as in `ItemSums`
-    given: Any
-    words: Any  # int64 (M, C, 2)
-    scales: Any  # float64 (M,), or (1,) for all: powers of two
+    weights: Floats  # as in `ItemSums`
+    given: Floats
+    words: Ints  # (M, C, 2)
+    scales: Floats  # (M,), or (1,) for all: powers of two
     limit: float  # of a term times its scale
     grain: float  # how many units of the second word are one of the first
     per_hit: bool
     shared: bool
 
 
-def start_ray(sums: Any, ray: int, k: int, counts: bool) -> None:
-    """Begin a ray of a group; counts: whether what is added for it counts, or comes from elsewhere."""
-    raise NotImplementedError("compiled code only")
-
-
-def add_length(sums: Any, ray: int, item: int, length: float) -> None:
-    """Add the path of a ray inside of a primitive; 0 times inf counts 0."""
-    raise NotImplementedError("compiled code only")
-
-
-def prefetch_item(sums: Any, item: int) -> None:
-    """Prefetch what `add_length` reads and writes of a primitive."""
-    raise NotImplementedError("compiled code only")
-
-
-def prefetch_ray(sums: Any, k: int) -> None:
-    """Prefetch what `start_ray` reads, or `finish_ray` writes, of a ray."""
-    raise NotImplementedError("compiled code only")
-
-
-def finish_ray(sums: Any, ray: int, k: int) -> None:
-    """Write the result of a ray that counts."""
-    raise NotImplementedError("compiled code only")
+PathSums: TypeAlias = RaySums | ItemSums | FixedItemSums
 
 
 @device
@@ -94,7 +76,7 @@ def _prefetch_result(sums: RaySums, k: int) -> None:
 
 
 @inlined
-def _prefetch_weights(sums: Any, k: int) -> None:
+def _prefetch_weights(sums: ItemSums | FixedItemSums, k: int) -> None:
     if sums.given.shape[0] > 0:
         prefetch(sums.given, k * sums.given.shape[1])
 
@@ -123,7 +105,7 @@ def _finish_ray_sum(sums: RaySums, ray: int, k: int) -> None:
 
 
 @device
-def _load_weights(sums: Any, ray: int, k: int, counts: bool) -> None:
+def _load_weights(sums: ItemSums | FixedItemSums, ray: int, k: int, counts: bool) -> None:
     for c in range(sums.weights.shape[1]):
         weight = sums.given[k, c] if sums.given.shape[0] > 0 else 1.0
         sums.weights[ray, c] = weight if counts else 0.0
@@ -162,22 +144,32 @@ def _add_to_fixed(sums: FixedItemSums, ray: int, item: int, length: float) -> No
 
 
 @device
-def _nothing(_sums: Any, _ray: int, _k: int) -> None:
+def _nothing(_sums: PathSums, _ray: int, _k: int) -> None:
     pass
 
 
-dispatch(start_ray, {RaySums: _start_ray_sum, ItemSums: _load_weights, FixedItemSums: _load_weights}.get)
-dispatch(
-    add_length, {RaySums: _add_to_ray, ItemSums: _add_to_item, FixedItemSums: _add_to_fixed}.get, inline=True
-)
-dispatch(
-    prefetch_item,
-    {RaySums: _prefetch_values, ItemSums: _prefetch_sums, FixedItemSums: _prefetch_words}.get,
-    inline=True,
-)
-dispatch(
-    prefetch_ray,
-    {RaySums: _prefetch_result, ItemSums: _prefetch_weights, FixedItemSums: _prefetch_weights}.get,
-    inline=True,
-)
-dispatch(finish_ray, {RaySums: _finish_ray_sum, ItemSums: _nothing, FixedItemSums: _nothing}.get)
+class SumHooks(NamedTuple, Generic[S]):
+    """What a class of sums does with the paths of ray number `ray` of a group, `k` of all rays."""
+
+    start_ray: Callable[[S, int, int, bool], None]
+    """Begin a ray (ray, k); the flag: whether what is added for it counts, or comes from elsewhere."""
+    add_length: Callable[[S, int, int, float], None]
+    """Add the path of a ray inside of a primitive (ray, primitive, length); 0 times inf counts 0."""
+    prefetch_item: Callable[[S, int], None]
+    """Prefetch what `add_length` reads and writes of a primitive."""
+    prefetch_ray: Callable[[S, int], None]
+    """Prefetch what `start_ray` reads, or `finish_ray` writes, of ray k."""
+    finish_ray: Callable[[S, int, int], None]
+    """Write the result of a ray that counts (ray, k)."""
+
+
+_TABLE = {
+    RaySums: SumHooks(_start_ray_sum, _add_to_ray, _prefetch_values, _prefetch_result, _finish_ray_sum),
+    ItemSums: SumHooks(_load_weights, _add_to_item, _prefetch_sums, _prefetch_weights, _nothing),
+    FixedItemSums: SumHooks(_load_weights, _add_to_fixed, _prefetch_words, _prefetch_weights, _nothing),
+}
+_CALLED = cast("SumHooks[PathSums]", Namesakes(_TABLE))
+_INLINED = cast("SumHooks[PathSums]", Namesakes(_TABLE, inline=True))
+start_ray, finish_ray = _CALLED.start_ray, _CALLED.finish_ray
+add_length = _INLINED.add_length
+prefetch_item, prefetch_ray = _INLINED.prefetch_item, _INLINED.prefetch_ray

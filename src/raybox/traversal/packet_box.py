@@ -1,0 +1,49 @@
+"""A packet at a box: what vector code of a query decides there, for sixteen rays at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from raybox.compiler.intrinsics import Fields
+from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, splat, steps
+from raybox.compiler.simd_arrays import Register
+from raybox.traversal.ray_setup import LANES
+from raybox.traversal.workspace import COLUMNS, MAX_PACKET_HITS, MAX_UNDECIDED, UNDECIDED_BOXES
+
+BLOCK = COLUMNS * LANES  # words of a packet
+
+
+class PacketAtBox(NamedTuple):
+    """Sixteen rays at a box that one of them may hit."""
+
+    near: Lanes
+    far: Lanes
+    margin: Lanes
+    stop: Lanes
+    result: Lanes  # of each ray, so far
+    item: Scalar  # the box
+    octant: Scalar  # that the rays run into
+    rows: Fields  # of the job
+    packets: Fields  # of the `PacketRecorder`
+    packet: Scalar
+
+    def add_to_lists(self, b: Builder, some: Lanes, last: Lanes) -> None:
+        """Add the box to the lists of some of the rays, as number `last` of each."""
+        ray = steps(b, b.mul(self.packet, I64(LANES)), LANES)
+        places = ray * MAX_PACKET_HITS + last.to(I64)
+        self.packets.item.scatter(splat(b, self.item, LANES), some, places)
+
+
+def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
+    """Keep a box undecided for some of the rays; return those that keep enough already."""
+    left = Register(b, constant(b, I32, LANES, 0).value)
+    with b.if_then(undecided.any()):
+        place = b.add(b.mul(at.packet, I64(BLOCK)), I64(LANES * UNDECIDED_BOXES))
+        last = at.packets.state.load(place, LANES)
+        some = undecided & (last < MAX_UNDECIDED - 1)
+        last = last + some.to(I32)
+        at.add_to_lists(b, some, last)
+        at.packets.state.store(last, place)
+        at.packets.undecided.put(I32(1), at.packet)
+        left.value = (undecided & ~some).to(I32).value
+    return left.lanes > 0
