@@ -5,7 +5,6 @@ A whole query in one file, by the protocols of `raybox.queries.query` and `raybo
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from raybox.queries.merge import (
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, Run
 from raybox.queries.scheduler import run
+from raybox.traversal.job import Job
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
@@ -258,6 +258,10 @@ def _present(results: FarthestResults, shape: tuple[int, ...], source: Source, _
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
 
 
+def _run(job: Job, options: None, workers: int, progress: bool) -> FarthestResults:
+    return run(PER_RAY, job, options, workers, progress)
+
+
 QUERY = Query(
     name="farthest",
     hooks=(
@@ -265,7 +269,7 @@ QUERY = Query(
         PacketHooks(FarthestRecorder, _intersect_box, _write_packets, _write_misses),
         ExactHooks(ExactFarthest, _resolve, _start),
     ),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_FarthestParts,

@@ -14,7 +14,7 @@ from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import prefetch
 from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
-from raybox.geometry import BoxRows, Rows
+from raybox.geometry import BoxRows
 from raybox.primitives.box_lengths import write_lengths
 from raybox.primitives.box_planes import certain_order, entry_times, plane_order
 from raybox.primitives.box_simd import classify, first_contacts
@@ -295,6 +295,6 @@ def entry_normal(axis: int, plane: float, ray: Ray | Mover) -> tuple[float, floa
 
 
 @device
-def weights(_rows: Rows, _ray: Ray | Mover, _i: int) -> tuple[float, float]:
+def weights(_boxes: BoxRows, _ray: Ray | Mover, _i: int) -> tuple[float, float]:
     """Return NaN: a box has no barycentric coordinates."""
     return np.nan, np.nan

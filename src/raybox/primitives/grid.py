@@ -9,7 +9,6 @@ from raybox.bvh import cell_tree
 from raybox.compiler.decorators import device, inlined
 from raybox.exact.double_double import Vector3
 from raybox.geometry import GridRows
-from raybox.primitives import box
 from raybox.primitives.box import contact_order, entry, entry_normal, intersect_corners, span_corners
 from raybox.primitives.ray import Ray
 from raybox.validation import Floats
@@ -17,7 +16,6 @@ from raybox.validation import Floats
 __all__ = ["TREE", "bounds", "intersect", "normal", "span", "tie", "weights"]
 
 TREE = cell_tree
-weights = box.weights
 
 
 def bounds(grid: GridRows) -> tuple[Floats, Floats]:
@@ -71,3 +69,9 @@ def normal(grid: GridRows, ray: Ray, i: int) -> Vector3:
     lower, upper = _corners(grid, i)
     axis, plane = entry(lower, upper, ray)
     return entry_normal(axis, plane, ray)
+
+
+@device
+def weights(_grid: GridRows, _ray: Ray, _i: int) -> tuple[float, float]:
+    """Return NaN: a cell has no barycentric coordinates."""
+    return np.nan, np.nan

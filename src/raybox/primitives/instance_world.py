@@ -85,9 +85,11 @@ def _orientation(rows: InstanceRows, instance: int) -> int:
 
 
 @device
-def _box_to_world(inner: BoxRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
+def _box_to_world(
+    inner: BoxRows, scratch: BoxRows, rows: InstanceRows, instance: int, i: int, place: int
+) -> bool:
     low, up = inner.lower, inner.upper
-    lower, upper = rows.scratch.lower[place], rows.scratch.upper[place]  # type: ignore[attr-defined]
+    lower, upper = scratch.lower[place], scratch.upper[place]
     if not (
         _keeps_axes(rows, instance)
         and _write_image(rows, instance, (low[i, 0], low[i, 1], low[i, 2]), lower)
@@ -100,12 +102,14 @@ def _box_to_world(inner: BoxRows, rows: InstanceRows, instance: int, i: int, pla
 
 
 @device
-def _triangle_to_world(inner: TriangleRows, rows: InstanceRows, instance: int, i: int, place: int) -> bool:
+def _triangle_to_world(
+    inner: TriangleRows, scratch: TriangleRows, rows: InstanceRows, instance: int, i: int, place: int
+) -> bool:
     corners, orientation = inner.corners, _orientation(rows, instance)
     for k in range(3):
         to = k if orientation > 0 or k == 0 else 3 - k  # a reflection swaps two corners
         point = corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
-        if not _write_image(rows, instance, point, rows.scratch.corners[place, to]):  # type: ignore[attr-defined]
+        if not _write_image(rows, instance, point, scratch.corners[place, to]):
             return False
     return orientation != 0
 
@@ -113,7 +117,9 @@ def _triangle_to_world(inner: TriangleRows, rows: InstanceRows, instance: int, i
 class _ToWorld(Protocol):
     """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
 
-    def __call__(self, inner: Rows, rows: InstanceRows, instance: int, i: int, place: int, /) -> bool: ...
+    def __call__(
+        self, inner: Rows, scratch: Rows, rows: InstanceRows, instance: int, i: int, place: int, /
+    ) -> bool: ...
 
 
 _TO_WORLD: dict[type, object] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
@@ -125,7 +131,7 @@ _intersect, _tie, _span, _normal = _SCRATCH.intersect, _SCRATCH.tie, _SCRATCH.sp
 @device
 def intersect(rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[int, float]:
     """Return (status, first contact); undecided if the image is not exact."""
-    if not _to_world(rows.rows, rows, ray.instance, i, 0):
+    if not _to_world(rows.rows, rows.scratch, rows, ray.instance, i, 0):
         return UNDECIDED, np.nan
     hit, t = _intersect(rows.scratch, world_ray(ray), 0)
     return HIT if hit else MISS, t
@@ -137,7 +143,7 @@ def tie(
 ) -> tuple[bool, int]:
     """Return (certain, order of the first contacts with two primitives, both hit: -1, 0 or 1)."""
     for place in range(2):
-        if not _to_world(rows.rows, rows, instances[place], primitives[place], place):
+        if not _to_world(rows.rows, rows.scratch, rows, instances[place], primitives[place], place):
             return False, 0
     return True, _tie(rows.scratch, ray, 0, 1)
 
@@ -145,7 +151,7 @@ def tie(
 @device
 def span(rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
     """Return where the whole line enters and leaves a primitive that it hits, or NaN."""
-    if not _to_world(rows.rows, rows, ray.instance, i, 0):
+    if not _to_world(rows.rows, rows.scratch, rows, ray.instance, i, 0):
         return np.nan, np.nan
     return _span(rows.scratch, world_ray(ray), 0)
 
@@ -153,6 +159,8 @@ def span(rows: InstanceRows, ray: InstanceRay, i: int) -> tuple[float, float]:
 @device
 def normal(rows: InstanceRows, ray: InstanceRay, i: int) -> Vector3:
     """Return the unit normal at the first contact, or NaN; an edge belongs to the instance's first axis."""
-    if not (_keeps_each_axis(rows, ray.instance) and _to_world(rows.rows, rows, ray.instance, i, 0)):
+    if not (
+        _keeps_each_axis(rows, ray.instance) and _to_world(rows.rows, rows.scratch, rows, ray.instance, i, 0)
+    ):
         return np.nan, np.nan, np.nan
     return _normal(rows.scratch, world_ray(ray), 0)

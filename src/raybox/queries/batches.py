@@ -8,7 +8,7 @@ threads takes twice as long.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from raybox.compiler import huge_pages
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
 from raybox.traversal.workspace import (
@@ -30,6 +30,8 @@ from raybox.traversal.workspace import (
 )
 from raybox.validation import Ints, Ints32
 
+M = TypeVar("M")
+R = TypeVar("R", bound=Recorder)
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
 _LEAST = 64  # rays that a recorder has room for, at least
@@ -45,77 +47,82 @@ _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
 
-class Plan(NamedTuple):
+class Plan(NamedTuple, Generic[R]):
     """How the rays of a batch are traversed for a query, and where results go."""
 
-    recorder: Callable[[int], Any]  # for groups of up to so many rays
+    recorder: Callable[[int], R]  # for groups of up to so many rays
     write_misses: Callable[[int, int], None]  # of the rays begin <= k < end
     group_width: int = 1  # groups are of up to so many times as many rays, a power of two
-    grow: Any = None  # (recorder, factor) -> one with room for so many times the hits so far
-    release: Any = None  # recorder -> one without its scratch memory, which is stored for reuse
-    packet_recorder: Any = None  # for so many rays in packets; None: packets are not looked for
+    grow: Callable[[R, float], R] | None = None  # a recorder with room for so many times the hits so far
+    release: Callable[[R], R] | None = None  # one without its scratch memory, which is stored for reuse
+    packet_recorder: Callable[[int], R] | None = None  # for so many rays in packets; None: no packets
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
 
-
-class PacketPart(NamedTuple):
-    """What a thread recorded of packets, for the rays span[0] <= k < span[1]."""
-
-    recorder: Any
-    span: tuple[int, int]
+    def grown(self, recorder: R, factor: float) -> R:
+        """Return a recorder with more room."""
+        assert self.grow is not None  # of a query whose results may have no room
+        return self.grow(recorder, factor)
 
 
-class StreamPart(NamedTuple):
-    """What a thread recorded of streams, for the rays order[k], span[0] <= k < span[1]."""
+class PacketPart(NamedTuple, Generic[R]):
+    """What a thread recorded of packets."""
 
-    recorder: Any
-    span: tuple[int, int]
+    recorder: R
+    span: RaySpan
+
+
+class StreamPart(NamedTuple, Generic[R]):
+    """What a thread recorded of streams, for the rays order[k], begin <= k < end."""
+
+    recorder: R
+    span: RaySpan
     undecided: Ints
 
 
-class Traversed(NamedTuple):
+class Traversed(NamedTuple, Generic[R]):
     """What threads recorded of a batch, and its order; rays have numbers from the batch's first on."""
 
-    streams: list[StreamPart]
+    streams: list[StreamPart[R]]
     order: Ints32
     undecided: Ints
-    packets: list[PacketPart]
+    packets: list[PacketPart[R]]
 
 
-class _Keyed(NamedTuple):
+class _Keyed(NamedTuple, Generic[R]):
     """Rays with keys: which, how many of each key, how many are left after packets, and those undecided."""
 
-    span: tuple[int, int]
+    span: RaySpan
     counts: Ints
     left: int
     undecided: Ints
-    packets: list[PacketPart]
+    packets: list[PacketPart[R]]
 
 
-class _Pool:
+class _Pool(Generic[M]):
     """Memory of some kind that queries reuse."""
 
-    def __init__(self, make: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[..., M]) -> None:
         self._make = make
-        self._free: dict[Any, list[Any]] = {}
+        self._free: dict[tuple[int, ...], list[M]] = {}
 
-    def take(self, *size: Any) -> Any:
+    def take(self, *size: int) -> M:
         """Return free memory, or new one."""
         try:
             return self._free.setdefault(size, []).pop()
         except IndexError:
             return self._make(*size)
 
-    def put_back(self, memory: Any, *size: Any) -> None:
+    def put_back(self, memory: M, *size: int) -> None:
         """Store memory for the next query."""
         free = self._free.setdefault(size, [])
         if len(free) < _MAX_FREE:
             free.append(memory)
 
 
-def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart:
+def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
     """Traverse a small batch ray by ray, in the order of the rays."""
-    base, count = span[0], span[1] - span[0]
+    base, count = span.begin, span.end - span.begin
     order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
     order.place[:] = 0
     plan.write_misses(*span)
@@ -123,18 +130,18 @@ def traverse_unsorted(job: Job, span: tuple[int, int], plan: Plan) -> StreamPart
     while begin < count:
         rays = Span(base, begin, count)
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
-            recorder = plan.grow(recorder, 1.0)
+            recorder = plan.grown(recorder, 1.0)
         undecided.append(_undecided_of(order))
         begin = int(order.place[NEXT])
     _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
     parts = undecided[0] if len(undecided) == 1 else np.concatenate([_NONE, *undecided])
-    return StreamPart(_released(recorder, plan), (0, count), parts)
+    return StreamPart(_released(recorder, plan), RaySpan(0, count), parts)
 
 
 @contextmanager
-def traverse_batch(job: Job, span: tuple[int, int], plan: Plan, run: Run) -> Iterator[Traversed]:
+def traverse_batch(job: Job, span: RaySpan, plan: Plan[R], run: Run) -> Iterator[Traversed[R]]:
     """Traverse a batch of rays; the memory of their order is reused afterwards."""
-    count = span[1] - span[0]
+    count = span.end - span.begin
     if count <= ray_groups.SMALL_BATCH:
         done = traverse_unsorted(job, span, plan)
         yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
@@ -143,18 +150,18 @@ def traverse_batch(job: Job, span: tuple[int, int], plan: Plan, run: Run) -> Ite
     keyed = _sort(job, span, plan, order, run)
     single = order.order[order.starts[SINGLE_RAY_KEY] : order.starts[MISS_KEY]].astype(np.int64)
     size = _group_size(plan, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
-    streams = run(
-        lambda begin, end: _traverse_sorted(job, Span(span[0], begin, end), plan, order, size),
-        order.starts[SINGLE_RAY_KEY],
-        min_chunk=size,
-    )
+
+    def traverse(begin: int, end: int) -> StreamPart[R]:
+        return _traverse_sorted(job, Span(span.begin, begin, end), plan, order, size)
+
+    streams = run(traverse, order.starts[SINGLE_RAY_KEY], min_chunk=size)
     undecided = [single, *(part.undecided for part in keyed), *(part.undecided for part in streams)]
     packets = [part for some in keyed for part in some.packets]
     yield Traversed(streams, order.order, np.concatenate(undecided), packets)
     _ORDERS.put_back(order)
 
 
-def _group_size(plan: Plan, starts: Ints, threads: int) -> int:
+def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
     """Return how many rays are traversed together: not so many that threads would wait for each other.
 
     starts: where rays of each key begin, and where those of the last one end.
@@ -170,50 +177,60 @@ def _group_size(plan: Plan, starts: Ints, threads: int) -> int:
     return size
 
 
-def _sort(job: Job, span: tuple[int, int], plan: Plan, order: Order, run: Run) -> list[_Keyed]:
+def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> list[_Keyed[R]]:
     """Traverse with the packets of a batch, and sort its other rays."""
     packets = (
         plan.packet_recorder is not None
+        and job.frame is not None
         and fills_boxes(job.rows)
         and packet_batches.seem_coherent(job.rays, job.frame.numbers, *span)
     )
-    key, past = _key_packets if packets else _key, span[1] - span[0] >= _PAST_CACHES
+    count = span.end - span.begin
+    past = count >= _PAST_CACHES
+
+    def key(begin: int, end: int) -> _Keyed[R]:
+        part = Span(span.begin, begin, end)
+        if packets:
+            return _key_packets(job, part, plan, order, past)
+        return _key(job, part, plan, order, past)
+
     keyed = run(
-        lambda begin, end: key(job, Span(span[0], begin, end), plan, order, past),
-        span[1] - span[0],
-        done=lambda part: part.span[1] - part.span[0] - part.left,
+        key,
+        count,
+        done=lambda part: part.span.end - part.span.begin - part.left,
         min_chunk=_PACKET_CHUNK if packets else None,
     )
     _scatter(keyed, order, run)
     return keyed
 
 
-def _key(job: Job, span: Span, plan: Plan, order: Order, past: bool) -> _Keyed:
+def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
     """List some rays by their keys."""
     plan.write_misses(span.base + span.begin, span.base + span.end)
     counts, keys = np.empty(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
     left = ray_groups.list_keys(job, span, order, counts, keys, past)
-    return _Keyed((span.begin, span.end), counts, left, _NONE, [])
+    return _Keyed(RaySpan(span.begin, span.end), counts, left, _NONE, [])
 
 
-def _key_packets(job: Job, span: Span, plan: Plan, order: Order, past: bool) -> _Keyed:
+def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
     order, left, packets = _part_of(order, span), 0, []
-    size = GROUP * plan.packet_width
+    size, make_recorder = GROUP * plan.packet_width, plan.packet_recorder
+    assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
     while (first := int(order.place[NEXT])) < span.end:
-        recorder = plan.packet_recorder(min(span.end - first, size))
+        recorder = make_recorder(min(span.end - first, size))
         packet_recorder = PacketRecorder(recorder, *memory)
         left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder)
-        packets.append(PacketPart(recorder, (first, int(order.place[NEXT]))))
+        packets.append(PacketPart(recorder, RaySpan(first, int(order.place[NEXT]))))
     _PACKETS.put_back((memory, workspace), size)
     counts = np.zeros(MISS_KEY, np.int64)
     if left:
         left = ray_groups.list_keys(job, span, order, counts, _LISTED, past)
-    return _Keyed((span.begin, span.end), counts, left, _part_undecided(order), packets)
+    return _Keyed(RaySpan(span.begin, span.end), counts, left, _part_undecided(order), packets)
 
 
-def _scatter(keyed: list[_Keyed], order: Order, run: Run) -> None:
+def _scatter(keyed: list[_Keyed[R]], order: Order, run: Run) -> None:
     """Put rays in the order of their keys; of one key, those listed first come first."""
     starts, ends = order.starts[:-1], order.starts[1:]
     order.starts[:] = 0
@@ -226,8 +243,8 @@ def _scatter(keyed: list[_Keyed], order: Order, run: Run) -> None:
 
     def put(begin: int, end: int) -> None:
         for part in keyed[begin:end]:
-            first = part.span[0]
-            ray_groups.scatter((first, first + part.left), order, part.counts)
+            first = part.span.begin
+            ray_groups.scatter(RaySpan(first, first + part.left), order, part.counts)
 
     if starts[-1] < _AT_ONCE:
         put(0, len(keyed))
@@ -235,7 +252,7 @@ def _scatter(keyed: list[_Keyed], order: Order, run: Run) -> None:
         run(put, len(keyed), done=uncounted, min_chunk=1)
 
 
-def _traverse_sorted(job: Job, span: Span, plan: Plan, order: Order, size: int) -> StreamPart:
+def _traverse_sorted(job: Job, span: Span, plan: Plan[R], order: Order, size: int) -> StreamPart[R]:
     """Traverse with a part of the sorted rays, in groups of up to `size`."""
     order, recorder = _part_of(order, span), plan.recorder(size)
     workspace = _WORKSPACES.take(size)
@@ -243,9 +260,9 @@ def _traverse_sorted(job: Job, span: Span, plan: Plan, order: Order, size: int) 
     while order.place[NEXT] < span.end:
         if not ray_groups.traverse_groups(job, span, order, there, recorder, size):
             rays = span.end - span.begin
-            recorder = plan.grow(recorder, rays / min(order.place[NEXT] - span.begin + size, rays))
+            recorder = plan.grown(recorder, rays / min(order.place[NEXT] - span.begin + size, rays))
     _WORKSPACES.put_back(workspace, size)
-    return StreamPart(_released(recorder, plan), (span.begin, span.end), _part_undecided(order))
+    return StreamPart(_released(recorder, plan), RaySpan(span.begin, span.end), _part_undecided(order))
 
 
 def _with_rows(workspace: Workspace, order: Order) -> Workspace:
@@ -253,7 +270,7 @@ def _with_rows(workspace: Workspace, order: Order) -> Workspace:
     return workspace._replace(rows=order.rows, where=order.where)
 
 
-def _released(recorder: Any, plan: Plan) -> Any:
+def _released(recorder: R, plan: Plan[R]) -> R:
     return plan.release(recorder) if plan.release else recorder
 
 
@@ -283,8 +300,8 @@ def _make_small(rays: int) -> tuple[Order, Workspace]:
 
 def _take_order(rays: int) -> Order:
     """Return the memory for sorting so many rays."""
-    order = _ORDERS.take() or _make_order(rays)
-    return order if order.keys.size >= rays + LANES else _make_order(rays)
+    order = _ORDERS.take()
+    return order if order and order.keys.size >= rays + LANES else _make_order(rays)
 
 
 def _make_order(rays: int) -> Order:
@@ -297,4 +314,4 @@ _WORKSPACES = _Pool(make_workspace)  # by the size of a group
 _PACKETS = _Pool(packet_batches.make_packets)  # likewise
 _SMALL = _Pool(_make_small)  # by how many rays it has room for
 _PLACES = _Pool(lambda: huge_pages.empty((2,), np.int64))
-_ORDERS = _Pool(lambda: None)
+_ORDERS = _Pool[Order | None](lambda: None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +13,23 @@ from raybox.compiler.simd import I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    Run,
+    RunsQueries,
+    ScenePart,
+    Where,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
@@ -84,8 +93,7 @@ class _CertainCount(CertainHits):
     timed = False
     records_most = True
 
-    def __init__(self, *about: Any) -> None:
-        super().__init__(*about)
+    def begin(self) -> None:
         self.count = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
@@ -171,7 +179,7 @@ def _write_hits(results: CountResults, hits: OrderedHits) -> None:
     results.count[hits.ray] = hits.index.size
 
 
-PER_RAY = PerRay(
+PER_RAY = PerRay[CountResults, None](
     results=CountResults,
     arrays=(ResultArray(np.int64, 0),),
     recorder=lambda results, _size, _options: CountRecorder(results.count),
@@ -181,7 +189,7 @@ PER_RAY = PerRay(
 )
 
 
-def _merge_geometries(request: Request, run_one: Run, _options: Any) -> CountResults:
+def _merge_geometries(request: Request, run_one: Run[None, CountResults], _options: None) -> CountResults:
     first, *others = request.jobs
     (count,) = run_one(first)
     for job in others:
@@ -192,21 +200,29 @@ def _merge_geometries(request: Request, run_one: Run, _options: Any) -> CountRes
 class _CountParts:
     """How many primitives each ray hits in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, _like: Any, _options: Any) -> None:
+    def __init__(self, rays: RayRows, _like: Rows, _options: None) -> None:
         self._count = np.zeros(len(rays.origins), np.int64)
         self.limit = np.full(len(rays.origins), np.inf)
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the counts of a part."""
-        self._count[which] += part.scene.count(**how)
+        self._count[which] += part.scene._run(QUERY, **how)
 
-    def results(self) -> tuple[CountResults, Any]:
+    def results(self) -> tuple[CountResults, Rows | None]:
         """Return the counts; no rows are needed."""
         return CountResults(self._count), None
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
     yield number_results("count", first, scene.count(rays, workers=workers))
+
+
+def _present(results: CountResults, shape: tuple[int, ...], _source: Source, _options: None) -> Ints:
+    return results.count.reshape(shape)
+
+
+def _run(job: Job, options: None, workers: int, progress: bool) -> CountResults:
+    return run(PER_RAY, job, options, workers, progress)
 
 
 QUERY = Query(
@@ -224,26 +240,24 @@ QUERY = Query(
         PacketHooks(CountRecorder, _intersect_box, _write_packets, _write_misses),
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=_merge_geometries,
-    present=lambda results, shape, _source, _options: results.count.reshape(shape),
+    present=_present,
     part_merger=_CountParts,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "count": np.dtype(np.int64)}, _chunks),
 )
 
 
-class CountMethod:
+class CountMethod(RunsQueries):
     """Gives a scene its method `count`."""
 
-    query = QUERY
-
     def count(
-        self: RunsQueries,
+        self,
         rays: Rays,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
     ) -> Ints:
         """Return how many primitives each ray hits: int64, of the rays' shape. Parameters as for `nearest`.
@@ -255,5 +269,4 @@ class CountMethod:
         >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
         array([2, 1])
         """
-        count: Ints = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
-        return count
+        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

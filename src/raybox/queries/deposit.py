@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, RayRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
 from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
@@ -19,7 +19,18 @@ from raybox.queries.path_sums.copies import Copies
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
+from raybox.queries.query import (
+    Argument,
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    Run,
+    RunsQueries,
+    ScenePart,
+    Target,
+    Where,
+)
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run as Threads
 from raybox.threads.chunks import chunk_runner, uncounted
@@ -85,11 +96,13 @@ class _Deposit:
         sums = self.sums(self.copies.take(), self.options.weights, size)
         return stream.make_recorder(size, sums, ordered=False)
 
-    def release(self, recorder: stream.PathRecorder[ItemSums | FixedItemSums]) -> None:
+    def release(
+        self, recorder: stream.PathRecorder[ItemSums | FixedItemSums]
+    ) -> stream.PathRecorder[ItemSums | FixedItemSums]:
         """Store the memory of a recorder for the next one."""
         sums = recorder.sums
         self.copies.put_back(sums.sums if isinstance(sums, ItemSums) else sums.words)
-        stream.released(recorder)
+        return stream.released(recorder)
 
     def add_listed(self, rays: Ints | slice) -> None:
         """Add the paths of rays that the stream traversal leaves out."""
@@ -138,7 +151,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
-                deposit.add_undecided(span[0] + traversed.undecided, threads)
+                deposit.add_undecided(span.begin + traversed.undecided, threads)
     return DepositResults((deposit.total(),))
 
 
@@ -153,15 +166,17 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
     return DepositOptions(given, per == "hit", flag, channels, target.counts, target.is_list)
 
 
-def _merge_geometries(request: Request, run_one: Run, options: DepositOptions) -> DepositResults:
-    each = [run_one(job, options=options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
+def _merge_geometries(
+    request: Request, run_one: Run[DepositOptions, DepositResults], options: DepositOptions
+) -> DepositResults:
+    each = [run_one(job, options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
     return DepositResults(tuple(each))
 
 
 class _DepositParts:
     """The sums of the primitives of the parts visited so far."""
 
-    def __init__(self, rays: RayRows, _like: Any, options: DepositOptions) -> None:
+    def __init__(self, rays: RayRows, _like: Rows, options: DepositOptions) -> None:
         if options.reproducible:
             raise InvalidInput(
                 "a SplitScene sends rays to its parts in several rounds; got reproducible=True. "
@@ -171,15 +186,15 @@ class _DepositParts:
         self._sums = np.zeros((options.counts[0], options.width))
         self.limit = np.full(len(rays.origins), np.inf)
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the sums of a part's primitives."""
         options = self._options
         weights = options.weights[which] if len(options.weights) else None
         per = _MODES[options.per_hit]
         sums = part.scene._run(QUERY, options=(weights, per, False), **how)
-        self._sums[part.numbers] += sums.reshape(len(part.numbers), -1)
+        self._sums[part.numbers] += np.asarray(sums).reshape(len(part.numbers), -1)
 
-    def results(self) -> tuple[DepositResults, Any]:
+    def results(self) -> tuple[DepositResults, Rows | None]:
         """Return the sums; no rows are needed."""
         return DepositResults((self._sums,)), None
 
@@ -224,13 +239,11 @@ QUERY = Query(
 )
 
 
-class DepositMethod:
+class DepositMethod(RunsQueries):
     """Gives a scene its method `deposit`."""
 
-    query = QUERY
-
     def deposit(
-        self: RunsQueries,
+        self,
         rays: Rays,
         weights: Any = None,
         *,
@@ -238,7 +251,7 @@ class DepositMethod:
         reproducible: bool = False,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
     ) -> Any:
         """Return the sum over the rays that hit each box of weight times length inside.
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, RayRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
 from raybox.queries.path_sums import arguments, cells, packet, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import Argument, FileColumns, Query, Request, Run, RunsQueries, Target
+from raybox.queries.query import (
+    Argument,
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    Run,
+    RunsQueries,
+    ScenePart,
+    Target,
+    Where,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
@@ -46,7 +56,7 @@ class IntegrateResults(NamedTuple):
     sums: Floats
 
 
-class _Integrate(PerRay):
+class _Integrate(PerRay[IntegrateResults, IntegrateOptions]):
     """Sums of rays; those of the single-ray traversal are of hits that are listed first."""
 
     def run_exact(self, job: Job, options: IntegrateOptions) -> IntegrateResults:
@@ -91,18 +101,20 @@ def _prepare(options: tuple[Any, bool], _rays: Rays, target: Target) -> Integrat
     return IntegrateOptions(values, arguments.check_flag(options[1], "reproducible"), channels)
 
 
-def _merge_geometries(request: Request, run_one: Run, options: IntegrateOptions) -> IntegrateResults:
+def _merge_geometries(
+    request: Request, run_one: Run[IntegrateOptions, IntegrateResults], options: IntegrateOptions
+) -> IntegrateResults:
     first, *others = request.jobs
-    (sums,) = run_one(first, options=options.of(0))
+    (sums,) = run_one(first, options.of(0))
     for k, job in enumerate(others, start=1):
-        sums += run_one(job, options=options.of(k)).sums
+        sums += run_one(job, options.of(k)).sums
     return IntegrateResults(sums)
 
 
 class _IntegrateParts:
     """The sums of each ray in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, _like: Any, options: IntegrateOptions) -> None:
+    def __init__(self, rays: RayRows, _like: Rows, options: IntegrateOptions) -> None:
         if options.reproducible:
             raise InvalidInput(
                 "a SplitScene adds the sums of its parts in any order; got reproducible=True. Leave it out, "
@@ -111,14 +123,14 @@ class _IntegrateParts:
         self._options, self._sums = options, np.zeros((len(rays.origins), options.width))
         self.limit = np.full(len(rays.origins), np.inf)
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the sums in a part."""
         (values,) = self._options.values
         own = values[part.numbers] if len(values) else None
         sums = part.scene._run(QUERY, options=(own, False), **how)
         self._sums[which] += sums.reshape(len(which), -1)
 
-    def results(self) -> tuple[IntegrateResults, Any]:
+    def results(self) -> tuple[IntegrateResults, Rows | None]:
         """Return the sums; no rows are needed."""
         return IntegrateResults(self._sums), None
 
@@ -141,10 +153,14 @@ def _chunks(scene: Any, rays: Rays, first: int, workers: int, values: Any = None
     yield ChunkResults(int(hit), lambda _: columns)
 
 
+def _run(job: Job, options: IntegrateOptions, workers: int, progress: bool) -> IntegrateResults:
+    return run(PER_RAY, job, options, workers, progress)
+
+
 QUERY = Query(
     name="integrate",
     hooks=(stream.HOOKS, packet.HOOKS, cells.HOOKS, cells.RAY_SUM_HOOKS),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_IntegrateParts,
@@ -154,20 +170,18 @@ QUERY = Query(
 )
 
 
-class IntegrateMethod:
+class IntegrateMethod(RunsQueries):
     """Gives a scene its method `integrate`."""
 
-    query = QUERY
-
     def integrate(
-        self: RunsQueries,
+        self,
         rays: Rays,
         values: Any = None,
         *,
         reproducible: bool = False,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
     ) -> Floats:
         """Return the sum over the boxes that each ray hits of value times length inside.
 
@@ -214,7 +228,4 @@ class IntegrateMethod:
         >>> scene.integrate(rays), scene.integrate(rays, [10.0, 0.5])
         (array([3., 1.]), array([11. ,  0.5]))
         """
-        sums: Floats = self._run(
-            QUERY, rays, (values, reproducible), workers=workers, progress=progress, where=where
-        )
-        return sums
+        return self._run(QUERY, rays, (values, reproducible), workers=workers, progress=progress, where=where)

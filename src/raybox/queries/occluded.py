@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +13,23 @@ from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
-from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    Run,
+    RunsQueries,
+    ScenePart,
+    Where,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
@@ -84,8 +93,7 @@ class _CertainOccluded(CertainHits):
     timed = False
     records_most = True
 
-    def __init__(self, *about: Any) -> None:
-        super().__init__(*about)
+    def begin(self) -> None:
         self.ended = Register(self.b, constant(self.b, I32, self.rays.count, 0).value)
 
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
@@ -173,7 +181,7 @@ def _write_hits(results: OccludedResults, hits: OrderedHits) -> None:
     results.hit[hits.ray] = hits.index.size > 0
 
 
-PER_RAY = PerRay(
+PER_RAY = PerRay[OccludedResults, None](
     results=OccludedResults,
     arrays=(ResultArray(np.bool_, False),),
     recorder=lambda results, _size, _options: OccludedRecorder(results.hit),
@@ -184,7 +192,9 @@ PER_RAY = PerRay(
 )
 
 
-def _merge_geometries(request: Request, run_one: Run, _options: Any) -> OccludedResults:
+def _merge_geometries(
+    request: Request, run_one: Run[None, OccludedResults], _options: None
+) -> OccludedResults:
     first, *others = request.jobs
     (hit,) = run_one(first)
     for job in others:
@@ -196,22 +206,30 @@ def _merge_geometries(request: Request, run_one: Run, _options: Any) -> Occluded
 class _OccludedParts:
     """Whether each ray hits anything in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, _like: Any, _options: Any) -> None:
+    def __init__(self, rays: RayRows, _like: Rows, _options: None) -> None:
         self._hit = np.zeros(len(rays.origins), np.bool_)
         self.limit = np.full(len(rays.origins), np.inf)
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """End rays that hit something."""
-        hit = which[part.scene.occluded(**how)]
+        hit = which[part.scene._run(QUERY, **how)]
         self._hit[hit], self.limit[hit] = True, np.nan
 
-    def results(self) -> tuple[OccludedResults, Any]:
+    def results(self) -> tuple[OccludedResults, Rows | None]:
         """Return whether each ray hits anything; no rows are needed."""
         return OccludedResults(self._hit), None
 
 
 def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
     yield number_results("occluded", first, scene.occluded(rays, workers=workers))
+
+
+def _present(results: OccludedResults, shape: tuple[int, ...], _source: Source, _options: None) -> Bools:
+    return results.hit.reshape(shape)
+
+
+def _run(job: Job, options: None, workers: int, progress: bool) -> OccludedResults:
+    return run(PER_RAY, job, options, workers, progress)
 
 
 QUERY = Query(
@@ -229,26 +247,24 @@ QUERY = Query(
         PacketHooks(OccludedRecorder, _intersect_box, _write_packets, _write_misses),
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=_merge_geometries,
-    present=lambda results, shape, _source, _options: results.hit.reshape(shape),
+    present=_present,
     part_merger=_OccludedParts,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "occluded": np.dtype(np.bool_)}, _chunks),
 )
 
 
-class OccludedMethod:
+class OccludedMethod(RunsQueries):
     """Gives a scene its method `occluded`."""
 
-    query = QUERY
-
     def occluded(
-        self: RunsQueries,
+        self,
         rays: Rays,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
     ) -> Bools:
         """Return whether each ray hits anything: bool, of the rays' shape. Parameters as for `nearest`.
@@ -260,5 +276,4 @@ class OccludedMethod:
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
         """
-        hit: Bools = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
-        return hit
+        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

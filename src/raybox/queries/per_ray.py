@@ -1,81 +1,85 @@
 """Queries whose results have one size for each ray: allocated at once, written by all threads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.validation import Ints
 
+N = TypeVar("N", bound=np.generic)
+Opt = TypeVar("Opt")
+Res = TypeVar("Res", bound=tuple[Any, ...])
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
 
 
 class ResultArray(NamedTuple):
     """One array of the results: its dtype, and its value for a ray that hits nothing."""
 
-    dtype: Any
-    miss: Any
+    dtype: type[np.generic]
+    miss: float
 
 
-def no_shape(_options: Any) -> tuple[int, ...]:
+def no_shape(_options: object) -> tuple[int, ...]:
     """Return the shape of one ray's result: a number."""
     return ()
 
 
-def always(_options: Any) -> bool:
+def always(_options: object) -> bool:
     """Return that packets are looked for."""
     return True
 
 
-def never(_options: Any) -> bool:
+def never(_options: object) -> bool:
     """Return that packets are not looked for."""
     return False
 
 
-class PerRay(NamedTuple):
+class PerRay(NamedTuple, Generic[Res, Opt]):
     """How a query with results of one size for each ray is run."""
 
-    results: Callable[..., Any]
+    results: Callable[..., Res]
     """NamedTuple of the result arrays"""
     arrays: tuple[ResultArray, ...]
-    recorder: Callable[[Any, int, Any], Any]
+    recorder: Callable[[Res, int, Opt], Recorder]
     """(results, rays, options) -> recorder of groups of up to so many rays, or of packets of so many"""
-    exact_recorder: Callable[[Any], Any]
+    exact_recorder: Callable[[Res], Recorder]
     """(results) -> recorder of the single-ray traversal"""
-    write_hits: Callable[[Any, OrderedHits], None]
+    write_hits: Callable[[Res, OrderedHits], None]
     """(results, hits): write the result of a ray that the exact fallback decided"""
-    shape: Callable[[Any], tuple[int, ...]] = no_shape
+    shape: Callable[[Opt], tuple[int, ...]] = no_shape
     """(options) -> the shape of one ray's result"""
     group_widths: tuple[int, ...] = (1, 1, 1, 1)
     """by the size of the tree: groups are of up to so many times as many rays"""
     scattered: bool = False
     """whether groups are wide only if few rays go one way from one place"""
-    packets: Callable[[Any], bool] = always
+    packets: Callable[[Opt], bool] = always
     """(options) -> whether packets are looked for"""
-    grow: Any = None
+    grow: Callable[[Any, float], Any] | None = None
     """see `raybox.queries.batches.Plan`"""
-    release: Any = None
+    release: Callable[[Any], Any] | None = None
     """likewise"""
 
-    def allocate(self, rays: int, options: Any) -> Any:
+    def allocate(self, rays: int, options: Opt) -> Res:
         """Return the result arrays of so many rays, not yet written."""
         shape = (rays, *self.shape(options))
         if (count := prod(shape)) > _ALWAYS_FIT:
             huge_pages.check_size(count * sum(np.dtype(array.dtype).itemsize for array in self.arrays))
         return self.results(*[huge_pages.pooled(shape, array.dtype) for array in self.arrays])
 
-    def write_misses(self, results: Any, begin: int, end: int) -> None:
+    def write_misses(self, results: Res, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""
         for array, (_, miss) in zip(results, self.arrays, strict=True):
             array[begin:end] = miss
 
-    def run_exact(self, job: Job, options: Any) -> Any:
+    def run_exact(self, job: Job, options: Opt) -> Res:
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
         results = self.allocate(len(job.rays.origins), options)
         self.write_misses(results, 0, len(job.rays.origins))
@@ -97,7 +101,7 @@ def select_rays(job: Job, numbers: Ints | slice) -> Job:
     return job._replace(rays=rows, rows=with_scratch(job.rows, len(rows.origins)), frame=None)
 
 
-def join_arrays(arrays: Any, dtype: Any) -> Any:
+def join_arrays(arrays: Sequence[NDArray[N]], dtype: type[N]) -> NDArray[N]:
     """Return arrays one after the other, in pooled memory."""
     joined = huge_pages.pooled((sum(len(array) for array in arrays),), dtype)
     np.concatenate([np.empty(0, dtype), *arrays], out=joined)

@@ -4,38 +4,50 @@ A query is one file (or one folder) beside this one and one line of `raybox.quer
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.validation import Floats, Ints
+from raybox.validation import Bools, Floats, Ints
 
 FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
 """A query whose results can be written to a file."""
 
-Results = Any
-"""A NamedTuple of arrays: the results of one query, not yet public."""
+Opt = TypeVar("Opt")  # what a query takes beside rays, as a NamedTuple; None for most
+Opt_contra = TypeVar("Opt_contra", contravariant=True)
+Res = TypeVar("Res")  # a NamedTuple of arrays: the results of one query, not yet public
+Res_co = TypeVar("Res_co", covariant=True)
+Public = TypeVar("Public")  # what users get
 
-Options = Any
-"""What a query takes beside rays, as a NamedTuple; None for most."""
-
-Run = Callable[..., Results]
-"""(job) -> the results of one geometry; options that differ from geometry to geometry follow by name"""
+Where: TypeAlias = ArrayLike | Sequence[ArrayLike | None] | None
+"""Which primitives may be hit; of several geometries, a mask or None for each."""
 
 
-class RunQuery(Protocol):
+class RunQuery(Protocol[Opt_contra, Res_co]):
     """Run a query on one geometry."""
 
-    def __call__(self, job: Job, options: Options, workers: int, progress: bool) -> Results:
+    def __call__(self, job: Job, options: Opt_contra, workers: int, progress: bool, /) -> Res_co:
         """Return the results for all rays of a job."""
+        ...
+
+
+class Run(Protocol[Opt_contra, Res_co]):
+    """Run a query on one geometry of several."""
+
+    def __call__(self, job: Job, options: Opt_contra = ..., /) -> Res_co:
+        """Return the results of one geometry; options: those that differ from geometry to geometry."""
         ...
 
 
@@ -49,7 +61,7 @@ class Request(NamedTuple):
 class Target(NamedTuple):
     """What a query runs on, as far as its options depend on it."""
 
-    rows: tuple[Any, ...]
+    rows: tuple[Rows, ...]
     """of each geometry; of a scene in parts, none, but of their class"""
     counts: tuple[int, ...]
     """the length of each geometry"""
@@ -59,7 +71,35 @@ class Target(NamedTuple):
     """for checks of many numbers; -1: all cores"""
 
 
-class PartMerger(Protocol):
+class ScenePart(Protocol):
+    """A part of a scene in parts."""
+
+    @property
+    def scene(self) -> RunsQueries:
+        """The scene of its primitives."""
+        ...
+
+    @property
+    def numbers(self) -> Ints:
+        """The index of each primitive in the whole."""
+        ...
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the primitives."""
+        ...
+
+
+class PartArguments(TypedDict):
+    """The arguments of a query of one part."""
+
+    rays: Rays
+    workers: int
+    where: Bools | None
+    cull: Cull
+
+
+class PartMerger(Protocol[Res_co]):
     """Results of a scene in parts, so far: parts are visited one by one, near ones first."""
 
     @property
@@ -67,11 +107,11 @@ class PartMerger(Protocol):
         """For each ray, the time after which a part cannot change its result; NaN: no part can."""
         ...
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
-        """Merge the results of one part for the rays `which`; how: arguments of its scene's query."""
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
+        """Merge the results of one part for the rays `which`."""
         ...
 
-    def results(self) -> tuple[Results, Any]:
+    def results(self) -> tuple[Res_co, Rows | None]:
         """Return the results, and the rows of the primitives that were hit."""
         ...
 
@@ -84,7 +124,7 @@ class Argument(Enum):
     OPTION = "any other value"
 
 
-Rows = Literal["rays", "hits", "primitives"]
+RowsOf = Literal["rays", "hits", "primitives"]
 """What the rows of an output are of: one for each ray, for each hit, or for each primitive of the scene."""
 
 
@@ -95,43 +135,45 @@ class FileColumns(NamedTuple):
     """(dimension, ids, arguments by name) -> the columns and their dtypes"""
     chunks: Callable[..., Iterator[ChunkResults]]
     """(scene, rays, number of the first ray, workers, arguments by name) -> results, in the rays' order"""
-    rows: Rows = "rays"
+    rows: RowsOf = "rays"
     """"primitives": a row for each primitive in each chunk; the output is the sum of all chunks"""
     arguments: Mapping[str, Argument] = MappingProxyType({})
     """the arguments of the scene's method that a cast may be given"""
 
 
-class Query(NamedTuple):
+class Query(NamedTuple, Generic[Opt, Res, Public]):
     """One query."""
 
     name: str
     """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
     hooks: tuple[Hooks, ...]
-    run: RunQuery
-    merge_geometries: Callable[[Request, Run, Options], Results]
+    run: RunQuery[Opt, Res]
+    merge_geometries: Callable[[Request, Run[Opt, Res], Opt], Res]
     """results of several geometries; the `Run` returns those of one"""
-    present: Callable[[Results, tuple[int, ...], Source, Options], Any]
+    present: Callable[[Res, tuple[int, ...], Source, Opt], Public]
     """(results, shape of the rays, source, options) -> what users get"""
-    part_merger: Callable[[RayRows, Any, Options], PartMerger]
+    part_merger: Callable[[RayRows, Rows, Opt], PartMerger[Res]]
     """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
     columns: FileColumns | None = None
-    defaults: Options = None
+    defaults: Any = None
     """the options of a call that gives none"""
-    prepare: Callable[[Options, Rays, Target], Options] | None = None
+    prepare: Callable[[Any, Rays, Target], Opt] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
 
 
-class RunsQueries(Protocol):
-    """A scene, whole or in parts."""
+class RunsQueries(ABC):
+    """A scene, whole or in parts: the base of the classes that give it the methods of queries."""
 
+    @abstractmethod
     def _run(
         self,
-        query: Query,
+        query: Query[Opt, Res, Public],
         rays: Rays,
-        options: Options = None,
+        options: Any = None,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
-    ) -> Any: ...
+    ) -> Public:
+        """Return the public results of a query for all rays."""

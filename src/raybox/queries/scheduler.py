@@ -8,13 +8,12 @@ from bisect import bisect
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
-from raybox.queries.per_ray import PerRay, select_rays
+from raybox.queries.per_ray import Opt, PerRay, Res, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.validation import Ints
 
 # Bytes of nodes below which a tree is small, medium, large. Wider groups pay where nodes come from far
@@ -24,7 +23,7 @@ EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by on
 PACKET_WIDTH = 4
 
 
-def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
+def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of a query for all rays of a job."""
     if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
         if workers != -1:  # -1 is valid, and to count the cores costs a system call
@@ -33,7 +32,7 @@ def run(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -
     return _run_many(per_ray, job, options, workers, progress)
 
 
-def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
+def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
     """Return the results of a small batch without a thread pool: one ray would take a third longer."""
     total = len(job.rays.origins)
     if not job.frame:
@@ -45,33 +44,36 @@ def _run_small(per_ray: PerRay, job: Job, options: Any) -> Any:
         grow=per_ray.grow,
         release=per_ray.release,
     )
-    undecided = traverse_unsorted(job, (0, total), plan).undecided
+    undecided = traverse_unsorted(job, RaySpan(0, total), plan).undecided
     if undecided.size:
         _write_exact(per_ray, job, results, options, undecided)
     return results
 
 
-def _run_many(per_ray: PerRay, job: Job, options: Any, workers: int, progress: bool) -> Any:
+def _run_many(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of many rays, in batches on all threads."""
     total = len(job.rays.origins)
     results = per_ray.allocate(total, options)
-    write = partial(_write_exact, per_ray, job, results, options)
-    plan = _plan(per_ray, job, results, options)
+
+    def write(rows: Ints | slice) -> None:
+        _write_exact(per_ray, job, results, options, rows)
+
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
             threads(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return results
+        plan = _plan(per_ray, job, results, options)
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
-                _write_all(threads, write, span[0] + traversed.undecided)
+                _write_all(threads, write, span.begin + traversed.undecided)
     return results
 
 
-def _recorder(per_ray: PerRay, results: Any, options: Any) -> Callable[[int], Any]:
+def _recorder(per_ray: PerRay[Res, Opt], results: Res, options: Opt) -> Callable[[int], Recorder]:
     return lambda size: per_ray.recorder(results, size, options)
 
 
-def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
+def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Plan[Recorder]:
     recorder = _recorder(per_ray, results, options)
     return Plan(
         recorder,
@@ -85,10 +87,10 @@ def _plan(per_ray: PerRay, job: Job, results: Any, options: Any) -> Plan:
     )
 
 
-def batches_of(total: int) -> list[tuple[int, int]]:
+def batches_of(total: int) -> list[RaySpan]:
     """Return the bounds of batches of nearly equal size."""
     ends = [total * k // -(-total // BATCH) for k in range(1 + -(-total // BATCH))] if total else []
-    return list(pairwise(ends))
+    return [RaySpan(begin, end) for begin, end in pairwise(ends)]
 
 
 def group_width(job: Job, widths: tuple[int, ...]) -> int:
@@ -96,12 +98,12 @@ def group_width(job: Job, widths: tuple[int, ...]) -> int:
     return widths[bisect(_TREE_SIZES, job.tree.nodes.nbytes)] if job.frame else 1
 
 
-def _write_exact(per_ray: PerRay, job: Job, results: Any, options: Any, rows: Ints | slice) -> None:
+def _write_exact(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt, rows: Ints | slice) -> None:
     """Write the results of some rays by the exact single-ray traversal."""
     exact = per_ray.run_exact(select_rays(job, rows), options)
     for array, part in zip(results, exact, strict=True):
         array[rows] = part
 
 
-def _write_all(threads: Run, write: Any, rows: Ints) -> None:
+def _write_all(threads: Run, write: Callable[[Ints], None], rows: Ints) -> None:
     threads(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted, min_chunk=EXACT_CHUNK)

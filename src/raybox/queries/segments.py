@@ -1,34 +1,34 @@
 """`segments`: the partition of each ray by the cells of a grid."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Never
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, Rays
+from raybox.geometry import GridRows, Rays, Rows
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, RunsQueries
+from raybox.queries.query import Query, RunsQueries, Where
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
-from raybox.traversal.tree import RaySpan
+from raybox.validation import Floats, Ints
 
 
 class SegmentRecorder(NamedTuple):
     """The cells of rays, and when they enter them, from used[0] on."""
 
-    index: Any
-    t: Any
-    used: Any
-    counts: Any
+    index: Ints  # type: ignore[assignment]  # not the method of tuples
+    t: Floats
+    used: Ints
+    counts: Ints
 
 
 @device
@@ -83,7 +83,7 @@ def cut(job: Job) -> AllResults:
     return AllResults(offsets_of(counts), np.concatenate(indices), np.concatenate(times))
 
 
-def _check(rows: Any) -> None:
+def _check(rows: Rows) -> None:
     if not isinstance(rows, GridRows):
         raise InvalidInput(
             "segments needs a Scene of one Grid, whose cells part a ray; got another geometry. Boxes may "
@@ -91,14 +91,14 @@ def _check(rows: Any) -> None:
         )
 
 
-def _refuse(*_args: Any) -> Any:
+def _refuse(*_args: object) -> Never:
     raise InvalidInput(
         "segments needs a Scene of one Grid, whose cells part a ray; got several geometries, or parts. "
         "Make a Scene of the Grid alone: Scene(grid)."
     )
 
 
-def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: Any) -> AllHits:
+def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: None) -> AllHits:
     return AllHits(results.offsets, results.index, results.t, source)
 
 
@@ -113,13 +113,11 @@ QUERY = Query(
 )
 
 
-class SegmentsMethod:
+class SegmentsMethod(RunsQueries):
     """Gives a scene its method `segments`."""
 
-    query = QUERY
-
     def segments(
-        self: RunsQueries, rays: Rays, *, workers: int = -1, progress: bool = False, where: Any = None
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Where = None
     ) -> AllHits:
         """Return the stretches into which the cells of a grid cut each ray, in order along it.
 
@@ -153,5 +151,4 @@ class SegmentsMethod:
         >>> segments.index, segments.lengths
         (array([1, 3]), array([1., 2.]))
         """
-        hits: AllHits = self._run(QUERY, rays, workers=workers, progress=progress, where=where)
-        return hits
+        return self._run(QUERY, rays, workers=workers, progress=progress, where=where)

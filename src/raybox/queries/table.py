@@ -1,35 +1,30 @@
-"""The table of queries: a query is one file (or folder) beside this one, and one line of `QueryMethods`."""
+"""The table of queries: a query is one file (or folder) beside this one, and two lines here."""
 
-from raybox.queries.all_hits import AllMethod
-from raybox.queries.count import CountMethod
-from raybox.queries.deposit import DepositMethod
-from raybox.queries.first import FirstMethod
-from raybox.queries.integrate import IntegrateMethod
-from raybox.queries.nearest import NearestMethod
-from raybox.queries.occluded import OccludedMethod
-from raybox.queries.query import FileColumns, Query
-from raybox.queries.segments import SegmentsMethod
+from typing import Any
+
+from raybox.queries import all_hits, count, deposit, first, integrate, nearest, occluded, segments
+from raybox.queries.query import FileColumns, Opt, Public, Query, Res
 from raybox.traversal.protocol import register
 
 
 class QueryMethods(
-    NearestMethod,
-    OccludedMethod,
-    CountMethod,
-    AllMethod,
-    FirstMethod,
-    SegmentsMethod,
-    IntegrateMethod,
-    DepositMethod,
+    nearest.NearestMethod,
+    occluded.OccludedMethod,
+    count.CountMethod,
+    all_hits.AllMethod,
+    first.FirstMethod,
+    segments.SegmentsMethod,
+    integrate.IntegrateMethod,
+    deposit.DepositMethod,
 ):
     """The methods of a scene that run queries."""
 
 
-QUERIES: dict[str, Query] = {}
+QUERIES: dict[str, Query[Any, Any, Any]] = {}
 """Queries by name."""
 
 
-def add(query: Query) -> None:
+def add(query: Query[Opt, Res, Public]) -> None:
     """Add a query: from now on compiled code calls its hooks."""
     register(*query.hooks)
     QUERIES[query.name] = query
@@ -47,5 +42,11 @@ def columns_of(query: str) -> FileColumns:
     return columns
 
 
-for _base in QueryMethods.__bases__:
-    add(_base.query)  # type: ignore[attr-defined]  # each of them has one
+add(nearest.QUERY)
+add(occluded.QUERY)
+add(count.QUERY)
+add(all_hits.QUERY)
+add(first.QUERY)
+add(segments.QUERY)
+add(integrate.QUERY)
+add(deposit.QUERY)

@@ -154,7 +154,8 @@ def moved(part: Part, geometry: Geometry) -> Part:
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
     rows = facing(part.geometry, part.rows, cull)
-    return Job(part.tree, rows, rays.rows(), allowed, part.frame)
+    tree = cast(Tree, part.tree)  # or that of `own_tree`
+    return Job(tree, rows, rays.rows(), allowed, part.frame)
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

@@ -15,10 +15,11 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays, ids_of
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import Query, Request, Target
+from raybox.queries.query import Opt, Public, Query, Request, Res, Target, Where
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
+from raybox.traversal.job import Job
 from raybox.validation import Floats, MaskInput
 
 
@@ -151,15 +152,15 @@ class Scene(QueryMethods):
 
     def _run(
         self,
-        query: Query,
+        query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: MaskInput = None,
+        where: Where = None,
         cull: Cull = None,
-    ) -> Any:
+    ) -> Public:
         """Return the public results of a query for all rays."""
         if not is_default():
             return in_default_environment(self._run)(
@@ -173,7 +174,10 @@ class Scene(QueryMethods):
             if len(request.jobs) == 1:
                 results = query.run(request.jobs[0], options, workers, progress)
             else:
-                run_one = partial(query.run, options=options, workers=workers, progress=progress)
+
+                def run_one(job: Job, own: Opt = options) -> Res:
+                    return query.run(job, own, workers, progress)
+
                 results = query.merge_geometries(request, run_one, options)
             return query.present(results, rays.shape, source, options)
         except MemoryError as error:

@@ -34,6 +34,10 @@ class CertainHits:
     ) -> None:
         self.b, self.recorder, self.rows, self.workspace = b, recorder, rows, workspace
         self.rays, self.slots = rays, slots
+        self.begin()
+
+    def begin(self) -> None:
+        """Set up what is recorded of these rays."""
 
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Record the rays that hit a slot's box for certain; return the others that may hit it."""

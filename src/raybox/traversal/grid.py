@@ -47,9 +47,9 @@ from raybox.traversal.grid_rays import (
     put_ray,
 )
 from raybox.traversal.grid_steps import place_of, step, upward
-from raybox.traversal.job import Job, Recorder, grid_of
+from raybox.traversal.job import Job, RaySpan, Recorder, cells_of, grid_of
 from raybox.traversal.protocol import first_only, resolve, start, takes_turns
-from raybox.traversal.tree import RaySpan, Scratch, is_allowed, traverse_one_by_one
+from raybox.traversal.tree import Scratch, is_allowed, traverse_one_by_one
 
 _MUCH = 2.0**-20
 _TINY = 2.0**-140  # more than float32 loses where it underflows
@@ -104,7 +104,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, tur
     found: the bits of those that the ray may hit.
     """
     rows = grid_of(job)
-    grid, tree = scratch.grid, job.tree
+    grid, tree = scratch.grid, cells_of(job)
     numbers, marks = grid.numbers[turn], grid.marks[turn]
     before, first_place = numbers[LIMIT], (marks[PLACE], marks[PLACE + 1], marks[PLACE + 2])
     a, b, c = upward(marks, tree.starts.shape[0], 0, first_place)
@@ -131,7 +131,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, tur
 @inlined
 def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
-    put_ray(scratch.grid, 0, rows, job.tree.starts.shape[0], ray)
+    put_ray(scratch.grid, 0, rows, cells_of(job).starts.shape[0], ray)
     while scratch.grid.marks[0, DEPTH] != 0:
         scratch.visited[0] += 1
         found = step(job, scratch.grid, 0)
@@ -144,7 +144,7 @@ def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, grid: FullGri
     """Resolve the first cell of ray k alone, if no other matters; return whether that is certain."""
     if not (first_only(recorder) and grid.is_direct):
         return False
-    cell = first_cell(job.rows, ray, grid.scales)
+    cell = first_cell(grid_of(job), ray, grid.scales)
     if cell >= 0 and is_allowed(job.allowed, ~cell):
         resolve(start(recorder, k), job.rows, ray, job.base + cell)
         return True
@@ -160,7 +160,7 @@ def _begin_next(
         ray = get_ray(job.rays, k)
         if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, grid):
             scratch.grid.marks[turn, RAY] = k
-            put_ray(scratch.grid, turn, job.rows, job.tree.starts.shape[0], ray)
+            put_ray(scratch.grid, turn, grid_of(job), cells_of(job).starts.shape[0], ray)
             return k + 1
     return span.end
 
@@ -168,7 +168,7 @@ def _begin_next(
 @inlined
 def _take_turns(job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> None:
     """Write the results of rays that take turns, a step each (three quarters of the time)."""
-    grid, begin, full = scratch.grid, span.begin, full_grid(job.rows)
+    grid, begin, full = scratch.grid, span.begin, full_grid(grid_of(job))
     grid.marks[:, DEPTH] = 0
     active = True
     while active:

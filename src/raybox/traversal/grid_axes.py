@@ -1,13 +1,16 @@
 """One axis of a grid and of a ray: crossing times, exactly ordered, and the first place on it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.exact.predicate import order, sign, time
+from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray
+from raybox.traversal.job import Recorder
 from raybox.traversal.protocol import has_exact_times
+from raybox.validation import Floats
 
 SLACK = 2.0**-49  # of computed times: more than twice what both are off by together
 TINY = 2.0**-1000
@@ -25,13 +28,18 @@ class CrossingTime(NamedTuple):
 class GridAxis(NamedTuple):
     """One axis of a grid and of a ray."""
 
-    edges: Any
+    edges: Floats
     origin: float
     direction: float
     inverse: float  # of the direction; of a ray that is not tame, NaN
     ahead: int  # from a place to the plane by which the ray leaves it: 0 or 1
     step: int  # from a place to the next: -1 or 1
     stride: int  # from a cell's number to the next one's
+
+
+GridAxes: TypeAlias = tuple[GridAxis, GridAxis, GridAxis]
+Earliest: TypeAlias = tuple[CrossingTime, int]
+"""A time at which planes are crossed, and a bit for each of their axes; 0 is the end of the ray."""
 
 
 @device
@@ -56,7 +64,7 @@ def product_time(axis: GridAxis, number: int) -> float:
 
 
 @inlined
-def _computed(recorder: Any, axis: GridAxis, number: int) -> float:
+def _computed(recorder: Recorder, axis: GridAxis, number: int) -> float:
     """Return the time of a plane: rounded once, if the query needs that."""
     plane = axis.edges[number]
     if has_exact_times(recorder) or axis.inverse != axis.inverse:
@@ -65,12 +73,14 @@ def _computed(recorder: Any, axis: GridAxis, number: int) -> float:
 
 
 @inlined
-def _crossing(recorder: Any, axis: GridAxis, number: int) -> CrossingTime:
+def _crossing(recorder: Recorder, axis: GridAxis, number: int) -> CrossingTime:
     return CrossingTime(axis.edges[number], axis.origin, axis.direction, _computed(recorder, axis, number))
 
 
 @inlined
-def clip(recorder: Any, axis: GridAxis, bounds: Any) -> tuple[CrossingTime, CrossingTime]:
+def clip(
+    recorder: Recorder, axis: GridAxis, bounds: tuple[CrossingTime, CrossingTime]
+) -> tuple[CrossingTime, CrossingTime]:
     """Return begin and end, moved to where the ray enters and leaves the grid on one axis."""
     begin, end = bounds
     if axis.direction != 0.0:
@@ -85,7 +95,7 @@ def clip(recorder: Any, axis: GridAxis, bounds: Any) -> tuple[CrossingTime, Cros
 
 
 @device
-def interval_of(edges: Any, x: float) -> int:
+def interval_of(edges: Floats, x: float) -> int:
     """Return the place of the last edge up to x, in the range of cells; any, if x is NaN."""
     last = edges.size - 2
     if not x > edges[0]:
@@ -107,7 +117,7 @@ def interval_of(edges: Any, x: float) -> int:
 
 
 @inlined
-def first_place(recorder: Any, axis: GridAxis, begin: CrossingTime, slack: float) -> int:
+def first_place(recorder: Recorder, axis: GridAxis, begin: CrossingTime, slack: float) -> int:
     """Return the place on one axis just after begin, -1 outside of the grid."""
     edges, o, d = axis.edges, axis.origin, axis.direction
     if d == 0.0:
@@ -127,13 +137,13 @@ def first_place(recorder: Any, axis: GridAxis, begin: CrossingTime, slack: float
 
 
 @inlined
-def next_time(recorder: Any, axis: GridAxis, plane: int) -> float:
+def next_time(recorder: Recorder, axis: GridAxis, plane: int) -> float:
     """Return the computed time of a plane; +inf if the ray does not move on this axis."""
     return _computed(recorder, axis, plane) if axis.direction != 0.0 else np.inf
 
 
 @inlined
-def next_tame(recorder: Any, axis: GridAxis, plane: int) -> float:
+def next_tame(recorder: Recorder, axis: GridAxis, plane: int) -> float:
     """Return `next_time` of a tame ray on an axis on which it moves."""
     if has_exact_times(recorder):
         return time(axis.edges[plane], axis.origin, axis.direction)
@@ -141,10 +151,10 @@ def next_tame(recorder: Any, axis: GridAxis, plane: int) -> float:
 
 
 @inlined
-def earliest_of(recorder: Any, axis: GridAxis, plane: int, bit: int, found: Any) -> Any:
+def earliest_of(recorder: Recorder, axis: GridAxis, plane: int, bit: int, found: Earliest) -> Earliest:
     """Return the earlier of the earliest time so far and that of an axis, and the bits of axes crossed then.
 
-    found: such a time and such bits; 0 is the end of the ray.
+    found: such a time and such bits.
     """
     if axis.direction == 0.0:
         return found
@@ -157,7 +167,7 @@ def earliest_of(recorder: Any, axis: GridAxis, plane: int, bit: int, found: Any)
 
 
 @inlined
-def _axis(edges: Any, o: float, d: float, tame: bool, stride: int) -> GridAxis:
+def _axis(edges: Floats, o: float, d: float, tame: bool, stride: int) -> GridAxis:
     inverse = (1.0 / d if tame else np.nan) if d != 0.0 else 0.0
     if d > 0.0:
         return GridAxis(edges, o, d, inverse, 1, 1, stride)
@@ -165,7 +175,7 @@ def _axis(edges: Any, o: float, d: float, tame: bool, stride: int) -> GridAxis:
 
 
 @inlined
-def axes_of(rows: Any, ray: Ray, tame: bool) -> tuple[GridAxis, GridAxis, GridAxis]:
+def axes_of(rows: GridRows, ray: Ray, tame: bool) -> GridAxes:
     """Return the three axes of a grid and a ray."""
     o, d = ray.origin, ray.direction
     return (

@@ -4,14 +4,16 @@ See `raybox.traversal.segments` for the slack: computed times that differ by mor
 if one of them is between begin and end.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.primitives.ray import Ray
-from raybox.traversal.grid_axes import SLACK, TINY, GridAxis, exact_time, interval_of, product_time
+from raybox.traversal.grid_axes import SLACK, TINY, GridAxes, GridAxis, exact_time, interval_of, product_time
+from raybox.traversal.job import Recorder
 from raybox.traversal.protocol import has_exact_times
+from raybox.validation import Floats
 
 UNDECIDED, OUTSIDE, INSIDE = 0, 1, 2
 
@@ -23,6 +25,9 @@ class AxisScale(NamedTuple):
     high: float
     cells: int
     density: float  # cells in a unit of length, on average; 0 if it is out of range
+
+
+AxisScales: TypeAlias = tuple[AxisScale, AxisScale, AxisScale]
 
 
 class AxisSpan(NamedTuple):
@@ -61,7 +66,7 @@ class Course(NamedTuple):
 
 
 @device
-def scale_of(edges: Any) -> AxisScale:
+def scale_of(edges: Floats) -> AxisScale:
     """Return what is the same for all rays on one axis."""
     low, high, cells = edges[0], edges[edges.size - 1], edges.size - 1
     density = cells / (high - low)
@@ -112,7 +117,9 @@ def _course(axis: GridAxis, scale: AxisScale, span: AxisSpan, limits: Range) -> 
 
 
 @inlined
-def _bounds(recorder: Any, ray: Ray, axes: Any, spans: Any, limits: Range) -> tuple[float, float]:
+def _bounds(
+    recorder: Recorder, ray: Ray, axes: GridAxes, spans: tuple[AxisSpan, AxisSpan, AxisSpan], limits: Range
+) -> tuple[float, float]:
     """Return the times of begin and end: rounded once, if the query needs that."""
     begin, end, slack = limits
     if not has_exact_times(recorder):
@@ -129,7 +136,7 @@ def _bounds(recorder: Any, ray: Ray, axes: Any, spans: Any, limits: Range) -> tu
 
 
 @inlined
-def course_of(recorder: Any, ray: Ray, axes: Any, scales: Any) -> Course:
+def course_of(recorder: Recorder, ray: Ray, axes: GridAxes, scales: AxisScales) -> Course:
     """Return the way of a tame ray that moves through a tame grid."""
     x, y, z = spans = span_of(axes[0], scales[0]), span_of(axes[1], scales[1]), span_of(axes[2], scales[2])
     begin = max(ray.t_min, x.enter, y.enter, z.enter)

@@ -8,14 +8,15 @@ enters last, at the outer plane, behind which there is no other place. Then this
 point at begin: all others are touched later, or never.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
+from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray
 from raybox.traversal.grid_axes import SLACK, TINY, GridAxis, axes_of, interval_of
-from raybox.traversal.grid_clip import AxisScale, AxisSpan, place_at, scale_of, span_of
+from raybox.traversal.grid_clip import AxisScale, AxisScales, AxisSpan, place_at, scale_of, span_of
 from raybox.traversal.grid_rays import is_tame_grid, is_tame_ray
 
 MISS, UNDECIDED = -1, -2
@@ -24,12 +25,12 @@ MISS, UNDECIDED = -1, -2
 class FullGrid(NamedTuple):
     """What is the same for all rays through a grid whose cells are all occupied."""
 
-    scales: Any  # an `AxisScale` for each axis
+    scales: AxisScales
     is_direct: bool  # whether first cells may be found: the grid is full, and tame
 
 
 @device
-def full_grid(rows: Any) -> FullGrid:
+def full_grid(rows: GridRows) -> FullGrid:
     """Return what is the same for all rays through a grid."""
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     return FullGrid(scales, rows.blocks.size == 0 and is_tame_grid(rows))
@@ -50,7 +51,7 @@ def _first_place(axis: GridAxis, scale: AxisScale, span: AxisSpan, begin: float,
 
 
 @inlined
-def first_cell(rows: Any, ray: Ray, scales: Any) -> int:
+def first_cell(rows: GridRows, ray: Ray, scales: AxisScales) -> int:
     """Return the cell that a ray touches first in a full grid, `MISS`, or `UNDECIDED`. The grid is tame."""
     d = ray.direction
     if (d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0) or not is_tame_ray(ray):

@@ -18,15 +18,27 @@ the direction is 0, 1/d is +inf: faces on either side are at -inf and +inf, face
 and a face through the origin at NaN, which constrains nothing.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, F64, I64, Lanes, constant, greater, joined, lesser, splat
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    greater,
+    joined,
+    lesser,
+    splat,
+)
+from raybox.compiler.simd_arrays import Memory
 from raybox.traversal.grid_rays import DIRECTION, END, INVERSE, LONGER, NUMBERS, ORIGIN, START, later
+from raybox.validation import Floats
 
 _LARGEST = 1.7976931348623157e308
 _PAD = 2.0**-50
@@ -42,7 +54,9 @@ def _later(times: Lanes) -> Lanes:
 class _Node:
     """A node, and the numbers of a ray."""
 
-    def __init__(self, b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> None:
+    def __init__(
+        self, b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar
+    ) -> None:
         self.b, self.planes, self.places, self.numbers = b, planes, places, numbers
         self.row = b.mul(turn, I64(NUMBERS))
 
@@ -65,7 +79,7 @@ class _Node:
         near = Lanes(b, b.select(still, within.choose(first, last).value, (low * inverse).value))
         return near, Lanes(b, b.select(still, within.choose(last, first).value, _later(high * inverse).value))
 
-    def direction(self, axis: int) -> Any:
+    def direction(self, axis: int) -> Scalar:
         return self.numbers.get(self.b.add(self.row, I64(DIRECTION + axis)))
 
     def times32(self, axis: int) -> Axis:
@@ -95,7 +109,7 @@ def _hit_bits(times: list[Axis], count: int) -> list[Lanes]:
     return masks
 
 
-def emit_hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+def emit_hit_near(b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar) -> Scalar:
     """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
     node = _Node(b, planes, places, numbers, turn)
     start, end = node.number(START).to(F32), node.number(END).to(F32)
@@ -109,13 +123,13 @@ def emit_hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> 
 
 
 @vector_code(types.int64)
-def hit_near(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+def hit_near(b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar) -> Scalar:
     """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
     return emit_hit_near(b, planes, places, numbers, turn)
 
 
 @vector_code(types.int64)
-def hit_tame(b: Any, planes: Any, places: Any, numbers: Any, turn: Any) -> Any:
+def hit_tame(b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar) -> Scalar:
     """Return a bit for each of a node's children that a tame ray may hit.
 
     places: where the planes of the first child are, on each axis.
@@ -140,7 +154,7 @@ def wild_times(plane: float, o: float, d: float) -> tuple[float, float]:
 
 
 @device
-def _wild_axis(planes: Any, place: int, o: float, d: float) -> tuple[float, float]:
+def _wild_axis(planes: Floats, place: int, o: float, d: float) -> tuple[float, float]:
     """Return the near and the far time of one child on one axis."""
     low, high = planes[place], planes[place + 1]
     if d == 0.0:
@@ -149,7 +163,7 @@ def _wild_axis(planes: Any, place: int, o: float, d: float) -> tuple[float, floa
 
 
 @device
-def hit_wild(planes: Any, places: Any, numbers: Any, turn: int) -> int:
+def hit_wild(planes: Floats, places: tuple[int, int, int], numbers: Floats, turn: int) -> int:
     """Return `hit_tame` of any ray."""
     found = 0
     for child in range(64):

@@ -1,11 +1,12 @@
 """Rays in a grid: what its traversal stores of several rays that take turns, and how they begin."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.cell_tree import MAX_LEVELS
 from raybox.compiler.decorators import device, inlined
+from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray
 from raybox.validation import Floats, Ints
 
@@ -68,7 +69,7 @@ def later(t: float) -> float:
 
 
 @device
-def is_tame_grid(rows: Any) -> bool:
+def is_tame_grid(rows: GridRows) -> bool:
     """Return whether products with 1/d are accurate for all planes of a grid, if the ray is tame."""
     size = 0.0
     for axis in range(3):
@@ -78,7 +79,7 @@ def is_tame_grid(rows: Any) -> bool:
 
 
 @device
-def is_tame_ray(ray: Any) -> bool:
+def is_tame_ray(ray: Ray) -> bool:
     """Return whether products with 1/d are accurate for all planes of a tame grid."""
     for axis in range(3):
         d = abs(ray.direction[axis])
@@ -88,7 +89,7 @@ def is_tame_ray(ray: Any) -> bool:
 
 
 @device
-def is_tame(rows: Any, ray: Any) -> bool:
+def is_tame(rows: GridRows, ray: Ray) -> bool:
     """Return whether products with 1/d are accurate for all planes of a grid.
 
     Then neither differences nor products over- or underflow, other than to 2^-1074.
@@ -97,7 +98,7 @@ def is_tame(rows: Any, ray: Any) -> bool:
 
 
 @inlined
-def is_near(rows: Any, ray: Any) -> bool:
+def is_near(rows: GridRows, ray: Ray) -> bool:
     """Return whether a ray may be of kind `NEAR`: all times it needs are finite and not 0 in float32.
 
     And most planes have times of their own: of others, float32 would find too many children.
@@ -114,7 +115,7 @@ def is_near(rows: Any, ray: Any) -> bool:
 
 
 @inlined
-def put_ray(scratch: GridScratch, turn: int, rows: Any, levels: int, ray: Ray) -> None:
+def put_ray(scratch: GridScratch, turn: int, rows: GridRows, levels: int, ray: Ray) -> None:
     """Begin with a ray at a node above the root, whose only child is the root."""
     numbers, marks, entry = scratch.numbers[turn], scratch.marks[turn], scratch.stack[turn, 0]
     kind = NEAR if is_near(rows, ray) else (TAME if is_tame(rows, ray) else WILD)

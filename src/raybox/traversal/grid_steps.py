@@ -5,16 +5,14 @@ what was found are always stored, and counted if there is any. So the processor 
 at once, while each waits for its own results.
 """
 
-from typing import Any
-
 from numba import types
 
 from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import lowest_bit, popcount, vector_code
+from raybox.compiler.intrinsics import Fields, lowest_bit, popcount, vector_code
 from raybox.compiler.mask_flips import emit_flipped, flipped
-from raybox.compiler.simd import I1, I64
-from raybox.compiler.simd_arrays import Register
+from raybox.compiler.simd import I1, I64, Builder, Scalar
+from raybox.compiler.simd_arrays import Memory, Register
 from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import (
     DEPTH,
@@ -35,7 +33,7 @@ from raybox.traversal.grid_rays import (
     WILD,
     GridScratch,
 )
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, cells_of
 from raybox.validation import Ints
 
 _ROWS = (0, 0x1, 0x11, 0x111, 0x1111)  # so many rows of four bits
@@ -50,35 +48,37 @@ def step(job: Job, grid: GridScratch, turn: int) -> int:
     """
     shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
     if grid.marks[turn, KIND] == NEAR:
-        levels, stored = job.tree.starts.shape[0], job.tree.nodes.shape[0] > 0
-        return _step_near(job.tree, shape, (levels, stored), grid, turn)
+        levels, stored = cells_of(job).starts.shape[0], job.tree.nodes.shape[0] > 0
+        return _step_near(cells_of(job), shape, (levels, stored), grid, turn)
     return _step_any(job, grid, turn)
 
 
 class _Row:
     """A row of an array in vector code."""
 
-    def __init__(self, b: Any, memory: Any, begin: Any) -> None:
+    def __init__(self, b: Builder, memory: Memory, begin: Scalar) -> None:
         self.b, self.memory, self.begin = b, memory, begin
 
-    def get(self, word: int) -> Any:
+    def get(self, word: int) -> Scalar:
         return self.memory.get(self.b.add(self.begin, I64(word)))
 
-    def put(self, value: Any, word: int) -> None:
+    def put(self, value: Scalar, word: int) -> None:
         self.memory.put(value, self.b.add(self.begin, I64(word)))
 
 
-def _is_any(b: Any, value: Any) -> Any:
+def _is_any(b: Builder, value: Scalar) -> Scalar:
     return b.icmp_signed("!=", value, I64(0))
 
 
-def _place_of(b: Any, place: Any, bit: Any, axis: int) -> Any:
+def _place_of(b: Builder, place: Scalar, bit: Scalar, axis: int) -> Scalar:
     """Return the place of a child's first child. place: of any child of its node; bit: the child's."""
     part = b.and_(b.lshr(bit, I64(4 - 2 * axis)), I64(3))
     return b.shl(b.or_(b.and_(place, I64(-4)), part), I64(2))
 
 
-def _emit_within(b: Any, shape: Any, node: tuple[Any, Any, Any], places: list[Any]) -> Any:
+def _emit_within(
+    b: Builder, shape: Memory, node: tuple[Scalar, Scalar, Scalar], places: list[Scalar]
+) -> Scalar:
     """Return the mask of the children of a node that are in the grid, upward.
 
     node: the number of levels, its level, the flip of the ray; places: of its first child.
@@ -98,7 +98,9 @@ def _emit_within(b: Any, shape: Any, node: tuple[Any, Any, Any], places: list[An
 
 
 @vector_code(types.int64)
-def _step_near(b: Any, tree: Any, shape: Any, kind: Any, grid: Any, turn: Any) -> Any:
+def _step_near(
+    b: Builder, tree: Fields, shape: Memory, kind: list[Scalar], grid: Fields, turn: Scalar
+) -> Scalar:
     """Return `step` of a ray of kind `NEAR`; all in vector code, which takes four fifths of the time.
 
     kind: the number of levels of the tree, and whether its nodes are stored.
@@ -186,7 +188,7 @@ def place_of(marks: Ints, level: int, bit: int) -> tuple[int, int, int]:
 @device
 def _step_any(job: Job, grid: GridScratch, turn: int) -> int:
     """Return `step` of a ray of another kind."""
-    tree, marks, stack = job.tree, grid.marks[turn], grid.stack[turn]
+    tree, marks, stack = cells_of(job), grid.marks[turn], grid.stack[turn]
     shape: Ints = job.rows.shape  # type: ignore[attr-defined]  # its rows are `GridRows`
     depth = marks[DEPTH] - 1
     entry = stack[depth]

@@ -86,7 +86,8 @@ def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorde
     hit, slabs = make_ray_slabs(rows.tree, local, (x, y, z))  # type: ignore[arg-type]
     if not hit:
         return np.inf
-    job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)
+    # no rays: that in the instance's coordinates is traversed
+    job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)  # type: ignore[arg-type]
     return traverse_tree(rows, job, slabs, ray, recorder, scratch)
 
 

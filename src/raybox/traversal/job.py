@@ -2,21 +2,24 @@
 
 from typing import Any, NamedTuple, Protocol
 
+from raybox.bvh.cell_tree import CellTree
+from raybox.bvh.node import Tree
 from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import GridRows, Rows
-from raybox.validation import Bools
+from raybox.geometry import GridRows, RayRows, Rows
+from raybox.traversal.ray_setup import Frame
+from raybox.validation import Bools, Floats
 
 
 @struct
 class Job(NamedTuple):
     """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 
-    tree: Any  # a `Tree`, or the `CellTree` of a grid
+    tree: Tree  # of a grid: a `CellTree`, see `cells_of`
     rows: Rows
-    rays: Any  # RayRows, or MovingBoxRows of a sweep
+    rays: RayRows  # of a sweep: MovingBoxRows, which `get_ray` reads, too
     allowed: Bools  # for each primitive, or empty: all
-    frame: Any = None  # the `Frame` of the tree, for primitives with vector code
+    frame: Frame | None = None  # of the tree, for primitives with vector code
     base: int = 0  # the index of row 0
 
 
@@ -25,6 +28,27 @@ def grid_of(job: Job) -> GridRows:
     """Return the rows of a job on a grid."""
     rows: Any = job.rows
     return rows
+
+
+@inlined
+def cells_of(job: Job) -> CellTree:
+    """Return the tree of a job on a grid."""
+    tree: Any = job.tree
+    return tree
+
+
+@inlined
+def frame_numbers(job: Job) -> Floats:
+    """Return the numbers of the frame of a job with vector code."""
+    frame: Any = job.frame
+    return frame.numbers
+
+
+class RaySpan(NamedTuple):
+    """The rays begin <= k < end of a job."""
+
+    begin: int
+    end: int
 
 
 class Recorder(Protocol):

@@ -9,8 +9,6 @@ are recorded as the candidates of streams are; the result of a ray that float64 
 `UNDECIDED_INDEX`.
 """
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import device, entry, whole
@@ -18,7 +16,7 @@ from raybox.compiler.intrinsics import larger, smaller
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, frame_numbers
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
@@ -37,6 +35,7 @@ from raybox.traversal.workspace import (
     UNFIT,
     Order,
     PacketGroup,
+    PacketMemory,
     PacketRecorder,
     Span,
     Workspace,
@@ -158,7 +157,7 @@ def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int) -> bool:
     return False
 
 
-def make_packets(rays: int) -> tuple[tuple[Any, ...], Workspace]:
+def make_packets(rays: int) -> tuple[PacketMemory, Workspace]:
     """Make the memory for groups of up to so many rays in packets, and their workspace."""
     number = rays // LANES
     words = np.empty((number + LANES, COLUMNS, LANES), np.float32)
@@ -168,7 +167,8 @@ def make_packets(rays: int) -> tuple[tuple[Any, ...], Workspace]:
         pairs=make_pairs(max(rays, 2 * MAX_PACKET_HITS * LANES)),
     )
     item = np.empty(number * MAX_PACKET_HITS * LANES + LANES, np.int32)
-    return (words, words.view(np.int32), first, octant, item, np.empty(number, np.int32)), workspace
+    memory = PacketMemory(words, words.view(np.int32), first, octant, item, np.empty(number, np.int32))
+    return memory, workspace
 
 
 @entry
@@ -185,7 +185,7 @@ def traverse_packets(
         packets, first = whole(0), at
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
-            if _is_coherent(job.rays, job.frame.numbers, base + at):
+            if _is_coherent(job.rays, frame_numbers(job), base + at):
                 octant = set_up_packet(job, workspace, recorder, base + at, packets)
             if octant == UNFIT:
                 _write_keys(job, order, base, at)

@@ -8,18 +8,22 @@ Times are compared as integers (`raybox.traversal.time_keys`), which takes fewer
 Where times are equal, or were rounded out of order, the cells are wrong: `is_certain` finds that out.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import larger, smaller, vector_code
-from raybox.compiler.simd import I64, Lanes, splat
-from raybox.traversal.grid_axes import GridAxis, exact_time, product_time
+from raybox.compiler.intrinsics import Fields, larger, smaller, vector_code
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
+from raybox.compiler.simd_arrays import Memory
+from raybox.geometry import GridRows
+from raybox.traversal.grid_axes import GridAxes, GridAxis, exact_time, product_time
 from raybox.traversal.grid_clip import AxisCourse, Course
+from raybox.traversal.job import Recorder
 from raybox.traversal.protocol import has_exact_times, prefetch_cell
 from raybox.traversal.time_keys import HIGHEST, LOWEST, PADDING, Stretches, get, key_of, keys_of, put, time_of
+from raybox.validation import Ints
 
 _LANES = 4
 _MOST = 1 << 16  # planes of a ray: others go one by one
@@ -28,12 +32,12 @@ _MOST = 1 << 16  # planes of a ray: others go one by one
 class MergeMemory(NamedTuple):
     """Memory for the planes that one ray crosses."""
 
-    planes: Any  # int64: keys of the times of each axis in turn, between keys beyond all others
-    keys: Any  # int64: see `Stretches`
-    cells: Any  # int64
+    planes: Ints  # keys of the times of each axis in turn, between keys beyond all others
+    keys: Ints  # see `Stretches`
+    cells: Ints
 
 
-def make_memory(rows: Any) -> MergeMemory:
+def make_memory(rows: GridRows) -> MergeMemory:
     """Return memory for rays through a grid."""
     most = min(sum(edges.size for edges in (rows.x_edges, rows.y_edges, rows.z_edges)), _MOST)
     planes, keys, cells = (np.empty(most + 2 * _LANES, np.int64) for _ in range(3))
@@ -47,7 +51,7 @@ def has_room(memory: MergeMemory, course: Course) -> bool:
 
 
 @vector_code(types.void)
-def _put_four(b: Any, keys: Any, place: Any, axis: Any, lowest: Any) -> None:
+def _put_four(b: Builder, keys: Memory, place: Scalar, axis: Fields, lowest: Scalar) -> None:
     """Store the keys of four planes, lowest and the next three, in the order in which a ray crosses them."""
     planes = axis.edges.load(lowest, _LANES)
     found = keys_of((planes - splat(b, axis.origin, _LANES)) * splat(b, axis.inverse, _LANES))
@@ -56,7 +60,7 @@ def _put_four(b: Any, keys: Any, place: Any, axis: Any, lowest: Any) -> None:
 
 
 @inlined
-def _write_planes(recorder: Any, axis: GridAxis, course: AxisCourse, planes: Any, begin: int) -> int:
+def _write_planes(recorder: Recorder, axis: GridAxis, course: AxisCourse, planes: Ints, begin: int) -> int:
     """Write the keys of the times at which a ray crosses planes of one axis; return where they end."""
     count, plane = course.crossed, course.first + axis.ahead
     if has_exact_times(recorder):
@@ -76,7 +80,7 @@ def _write_planes(recorder: Any, axis: GridAxis, course: AxisCourse, planes: Any
 
 
 @inlined
-def merge(recorder: Any, axes: Any, course: Course, memory: MergeMemory) -> Stretches:
+def merge(recorder: Recorder, axes: GridAxes, course: Course, memory: MergeMemory) -> Stretches:
     """Write and return the stretches of a ray, by the computed order of all planes."""
     x, y, z = axes
     planes, keys, cells = memory

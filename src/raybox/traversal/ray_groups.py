@@ -7,7 +7,7 @@ tree with a part of the sorted rays.
 
 from raybox.compiler.decorators import device, entry, whole
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
-from raybox.traversal.job import Job, Recorder
+from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
@@ -77,10 +77,10 @@ def list_keys(job: Job, span: Span, order: Order, counts: Ints, keys: Ints32, pa
 
 
 @entry
-def scatter(span: tuple[int, int], order: Order, places: Ints) -> None:
+def scatter(span: RaySpan, order: Order, places: Ints) -> None:
     """Put the rays begin <= row < end of the list in order; places: where the next ray of each key goes."""
-    for row in range(span[0], span[1]):
-        soon = places[order.keys[smaller(row + _AHEAD, span[1] - 1)]]
+    for row in range(span.begin, span.end):
+        soon = places[order.keys[smaller(row + _AHEAD, span.end - 1)]]
         prefetch_to_write(order.order, soon)
         prefetch_to_write(order.where, soon)
         key = order.keys[row]

@@ -19,16 +19,18 @@ before the end, so no place is outside. Of rays that are not tame (`raybox.trave
 differences or quotients may overflow, the slack is infinite: the predicate decides every step.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.compiler.decorators import exact_entry, inlined, whole
+from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray, get_ray, is_empty
 from raybox.traversal.grid_axes import (
     SLACK,
     TINY,
     CrossingTime,
+    GridAxes,
     GridAxis,
     axes_of,
     clip,
@@ -38,14 +40,15 @@ from raybox.traversal.grid_axes import (
     next_tame,
     next_time,
 )
-from raybox.traversal.grid_clip import INSIDE, OUTSIDE, course_of, scale_of
+from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, scale_of
 from raybox.traversal.grid_mask import is_occupied
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
-from raybox.traversal.job import Job, grid_of
+from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
 from raybox.traversal.protocol import begin_segments, end_segments, record_ray, record_segment
 from raybox.traversal.time_keys import get, time_of
-from raybox.traversal.tree import RaySpan
+
+S = TypeVar("S")  # the state of a ray, as a query has it
 
 
 class CutJob(NamedTuple):
@@ -53,13 +56,13 @@ class CutJob(NamedTuple):
 
     job: Job
     ray: Ray
-    recorder: Any
+    recorder: Recorder
 
 
 class GridSetup(NamedTuple):
     """What is the same for all rays through a grid, and memory for one of them."""
 
-    scales: Any  # an `AxisScale` for each axis
+    scales: AxisScales
     tame: bool
     masked: bool  # whether some cells are not recorded
     memory: MergeMemory
@@ -96,7 +99,7 @@ def _is_recorded(job: Job, cell: int) -> bool:
 
 
 @inlined
-def _record(cut: CutJob, masked: bool, state: Any, at: GridPosition, until: float) -> Any:
+def _record(cut: CutJob, masked: bool, state: S, at: GridPosition, until: float) -> S:
     """Record the stretch in a cell up to a time, if the cell is occupied and allowed."""
     if masked and not _is_recorded(cut.job, at.cell):
         return state
@@ -104,21 +107,21 @@ def _record(cut: CutJob, masked: bool, state: Any, at: GridPosition, until: floa
 
 
 @inlined
-def _cross_x(recorder: Any, x: GridAxis, at: GridPosition, until: float) -> GridPosition:
+def _cross_x(recorder: Recorder, x: GridAxis, at: GridPosition, until: float) -> GridPosition:
     i, j, k, cell, _, _, y, z = at
     i += x.step
     return GridPosition(i, j, k, cell + x.stride, until, next_tame(recorder, x, i), y, z)
 
 
 @inlined
-def _cross_y(recorder: Any, y: GridAxis, at: GridPosition, until: float) -> GridPosition:
+def _cross_y(recorder: Recorder, y: GridAxis, at: GridPosition, until: float) -> GridPosition:
     i, j, k, cell, _, x, _, z = at
     j += y.step
     return GridPosition(i, j, k, cell + y.stride, until, x, next_tame(recorder, y, j), z)
 
 
 @inlined
-def _cross_z(recorder: Any, z: GridAxis, at: GridPosition, until: float) -> GridPosition:
+def _cross_z(recorder: Recorder, z: GridAxis, at: GridPosition, until: float) -> GridPosition:
     i, j, k, cell, _, x, y, _ = at
     k += z.step
     return GridPosition(i, j, k, cell + z.stride, until, x, y, next_tame(recorder, z, k))
@@ -126,8 +129,8 @@ def _cross_z(recorder: Any, z: GridAxis, at: GridPosition, until: float) -> Grid
 
 @inlined
 def _cross_certain(
-    cut: CutJob, axes: Any, limits: Limits, state: Any, at: GridPosition
-) -> tuple[GridPosition, Any]:
+    cut: CutJob, axes: GridAxes, limits: Limits, state: S, at: GridPosition
+) -> tuple[GridPosition, S]:
     """Cross planes while the next one is certain; return where the ray is then, and the query's state."""
     _, stop, slack, masked = limits
     x, y, z = axes
@@ -157,7 +160,7 @@ def _cross_certain(
 
 @inlined
 def _cross_exact(
-    recorder: Any, axes: Any, at: GridPosition, end: CrossingTime
+    recorder: Recorder, axes: GridAxes, at: GridPosition, end: CrossingTime
 ) -> tuple[float, GridPosition, bool]:
     """Return when planes are crossed next, or the ray ends, where it is then, and whether it ends.
 
@@ -183,10 +186,10 @@ def _cross_exact(
 
 
 @inlined
-def _cut_exact(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
+def _cut_exact(job: Job, ray: Ray, recorder: Recorder, state: S) -> S:
     """Record the stretches of a ray that moves, step by step; return the query's state."""
-    tame = is_tame(job.rows, ray)
-    x, y, z = axes = axes_of(job.rows, ray, tame)
+    tame = is_tame(grid_of(job), ray)
+    x, y, z = axes = axes_of(grid_of(job), ray, tame)
 
     # Clip the range to the grid.
     bounds = CrossingTime(ray.t_min, 0.0, 1.0, ray.t_min), CrossingTime(ray.t_max, 0.0, 1.0, ray.t_max)
@@ -221,12 +224,12 @@ def _cut_exact(job: Job, ray: Ray, recorder: Any, state: Any) -> Any:
 
 
 @inlined
-def _cut_certain(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> Any:
+def _cut_certain(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSetup) -> tuple[bool, S]:
     """Record the stretches of a tame ray if computed times prove their order.
 
     Return whether they do, and the query's state.
     """
-    axes = axes_of(job.rows, ray, True)
+    axes = axes_of(grid_of(job), ray, True)
     course = course_of(recorder, ray, axes, grid.scales)
     if course.status != INSIDE or not has_room(grid.memory, course):
         return course.status == OUTSIDE, state
@@ -244,7 +247,7 @@ def _cut_certain(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup)
 
 
 @inlined
-def _cut_ray(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> Any:
+def _cut_ray(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSetup) -> S:
     """Record the stretches of a ray in the cells of a grid, in order; return the query's state."""
     d = ray.direction
     if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
@@ -257,7 +260,7 @@ def _cut_ray(job: Job, ray: Ray, recorder: Any, state: Any, grid: GridSetup) -> 
 
 
 @exact_entry
-def _cut_rays(job: Job, span: RaySpan, recorder: Any, memory: MergeMemory) -> int:
+def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) -> int:
     """Record the stretches of rays; see `cut_rays`."""
     rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
@@ -273,6 +276,8 @@ def _cut_rays(job: Job, span: RaySpan, recorder: Any, memory: MergeMemory) -> in
     return whole(span.end)
 
 
-def cut_rays(job: Job, span: RaySpan, recorder: Any) -> int:
+def cut_rays(job: Job, span: RaySpan, recorder: Recorder) -> int:
     """Record the stretches of a span of rays; return the first without room, or its end."""
-    return _cut_rays(job, span, recorder, make_memory(job.rows))
+    rows = job.rows
+    assert isinstance(rows, GridRows)
+    return _cut_rays(job, span, recorder, make_memory(rows))

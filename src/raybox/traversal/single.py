@@ -4,12 +4,11 @@ from raybox.compiler.decorators import entry, exact_entry
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.grid import traverse_grid, traverse_grid_rays
 from raybox.traversal.instances import traverse_instances
-from raybox.traversal.job import Job, Recorder
+from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.tree import (
     RAY_TRAVERSALS,
     SPAN_TRAVERSALS,
     TREE_TRAVERSALS,
-    RaySpan,
     Scratch,
     make_scratch,
     traverse,

@@ -1,11 +1,13 @@
 """Times as integers that order alike, and the stretches of a ray, by such keys."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F64, I64, Lanes
+from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar
+from raybox.compiler.simd_arrays import Memory
+from raybox.validation import Ints
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 PADDING = 3
@@ -17,20 +19,20 @@ class Stretches(NamedTuple):
     `PADDING` more follow, of length zero in the last cell, so that loops may take four at a time.
     """
 
-    keys: Any  # int64: of the times at which they begin, and of that at which the last one ends
-    cells: Any  # int64
+    keys: Ints  # of the times at which they begin, and of that at which the last one ends
+    cells: Ints
     cell_count: int
 
 
 @vector_code(types.int64)
-def key_of(b: Any, t: Any) -> Any:
+def key_of(b: Builder, t: Scalar) -> Scalar:
     """Return the key of a time; -0.0 is before 0.0."""
     bits = b.bitcast(t, I64)
     return b.xor(bits, b.and_(b.ashr(bits, I64(63)), I64(HIGHEST)))
 
 
 @vector_code(types.float64)
-def time_of(b: Any, key: Any) -> Any:
+def time_of(b: Builder, key: Scalar) -> Scalar:
     """Return the time of a key."""
     return b.bitcast(b.xor(key, b.and_(b.ashr(key, I64(63)), I64(HIGHEST))), F64)
 
@@ -47,12 +49,12 @@ def times_of(keys: Lanes) -> Lanes:
 
 
 @vector_code(types.int64)
-def get(_b: Any, array: Any, place: Any) -> Any:
+def get(_b: Builder, array: Memory, place: Scalar) -> Scalar:
     """Return an integer by its flat index; by others Numba would test whether it is negative."""
     return array.get(place)
 
 
 @vector_code(types.void)
-def put(_b: Any, array: Any, place: Any, value: Any) -> None:
+def put(_b: Builder, array: Memory, place: Scalar, value: Scalar) -> None:
     """Store an integer by its flat index, as `get`."""
     array.put(value, place)

@@ -20,7 +20,7 @@ from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Mover, Ray, get_ray, is_empty
 from raybox.primitives.table import TABLE, finish_ray
 from raybox.traversal.grid_rays import GridScratch, make_grid_scratch
-from raybox.traversal.job import Job, Recorder
+from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
@@ -29,13 +29,6 @@ from raybox.validation import Bools, Floats32, Ints, Ints32
 
 F = TypeVar("F", bound=Callable[..., object])
 _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
-
-
-class RaySpan(NamedTuple):
-    """The rays begin <= k < end of a job."""
-
-    begin: int
-    end: int
 
 
 class Scratch(NamedTuple):

@@ -97,6 +97,17 @@ DEFERRED = -3  # the result of rays that are left to streams
 NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these rays are no packet
 
 
+class PacketMemory(NamedTuple):
+    """The memory of a `PacketRecorder`."""
+
+    words: Floats32
+    state: Ints32
+    first: Ints32
+    octant: Ints32
+    item: Ints32
+    undecided: Ints32
+
+
 @struct
 class PacketRecorder(NamedTuple):
     """The recorder of a query, and the rays of packets; see `raybox.traversal.packet`."""

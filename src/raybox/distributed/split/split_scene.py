@@ -22,11 +22,11 @@ from raybox.geometry import Bounded, Boxes, Cull, Ids, Mesh, Rays, facing, ids_o
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file, path_of
-from raybox.queries.query import FileQuery, PartMerger, Query, Target
+from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, Target, Where
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
-from raybox.validation import ArrayInput, Floats, Ints
+from raybox.validation import Floats, Ints
 
 _EMPTY: dict[str, Bounded] = {
     "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
@@ -247,15 +247,15 @@ class SplitScene(QueryMethods):
     @in_default_environment
     def _run(
         self,
-        query: Query,
+        query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: ArrayInput | None = None,
+        where: Where = None,
         cull: Cull = None,
-    ) -> Any:
+    ) -> Public:
         """Return the public results of a query for all rays."""
         options = self._prepared(query, rays, options, workers)
         merger, _ = self._visit_parts(
@@ -263,10 +263,11 @@ class SplitScene(QueryMethods):
         )
         results, rows = merger.results()
         ids = () if self._ids is None else (self._ids,)
-        source = Source(rays, (rows,), picked=True, sizes=(len(self),), ids=ids)
+        parts = () if rows is None else (rows,)
+        source = Source(rays, parts, picked=True, sizes=(len(self),), ids=ids)
         return query.present(results, rays.shape, source, options)
 
-    def _prepared(self, query: Query, rays: Rays, options: Any, workers: int) -> Any:
+    def _prepared(self, query: Query[Opt, Res, Public], rays: Any, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
         target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False, workers=workers)
@@ -274,15 +275,15 @@ class SplitScene(QueryMethods):
 
     def _visit_parts(
         self,
-        query: Query,
+        query: Query[Opt, Res, Public],
         rays: Rays,
-        options: Any,
+        options: Opt,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: ArrayInput | None = None,
+        where: Where = None,
         cull: Cull = None,
-    ) -> tuple[PartMerger, Ints]:
+    ) -> tuple[PartMerger[Res], Ints]:
         """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         threads = check_workers(workers)
         allowed = None if where is None else validation.mask(where, len(self))

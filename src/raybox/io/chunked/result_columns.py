@@ -13,7 +13,7 @@ from raybox.io.chunked.cast_arguments import Value
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.queries import table
 from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_count
-from raybox.queries.query import Rows
+from raybox.queries.query import RowsOf
 from raybox.validation import Array, Dtype
 
 Dtypes: TypeAlias = dict[str, Dtype]
@@ -31,7 +31,7 @@ def column_dtypes(query: str, dimension: int, ids: Sequence[str] | None, **argum
     return table.columns_of(query).dtypes(dimension, ids, **arguments)
 
 
-def rows_of(query: str) -> Rows:
+def rows_of(query: str) -> RowsOf:
     """Return what the rows of a query's output are of."""
     return table.columns_of(query).rows
 

@@ -19,7 +19,7 @@ from raybox.primitives.table import certain_order, first_contacts
 from raybox.queries.all_hits.recorder import PACKED, SORTED, AllHitsRecorder
 from raybox.queries.hit_pairs import PAIRS
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
 from raybox.traversal.workspace import (
     COLUMNS,
@@ -202,19 +202,17 @@ def _write_packet_rows(
 
 
 @entry
-def copy_packet_rows(
-    span: tuple[int, int], rays: tuple[Ints, Ints], hits: HitArrays, index: Ints, t: Floats
-) -> None:
+def copy_packet_rows(span: RaySpan, rays: tuple[Ints, Ints], hits: HitArrays, index: Ints, t: Floats) -> None:
     """Copy the rows of rays in packets, begin <= k < end, to their places; see `copy_rows`."""
     where, offsets = rays
-    k = span[0]
-    while k < span[1]:
+    k = span.begin
+    while k < span.end:
         at, first = PACKED - where[k], k
         k += 1
         if at < 0:
             continue
         # rows of neighbours are mostly neighbours too: copied as one
-        while k < span[1] and PACKED - where[k] == at + offsets[k] - offsets[first]:
+        while k < span.end and PACKED - where[k] == at + offsets[k] - offsets[first]:
             k += 1
         to = offsets[first]
         for c in range(offsets[k] - to):
@@ -223,14 +221,14 @@ def copy_packet_rows(
 
 @entry
 def copy_rows(
-    span: tuple[int, int], rays: tuple[Ints32, Ints, Ints], hits: HitArrays, index: Ints, t: Floats
+    span: RaySpan, rays: tuple[Ints32, Ints, Ints], hits: HitArrays, index: Ints, t: Floats
 ) -> None:
     """Copy the rows of rays order[p], begin <= p < end, to their places.
 
     rays: their order; where each one's row is in `hits`, or -1 if it is not there; and where it belongs.
     """
     order, where, offsets = rays
-    for p in range(span[0], span[1]):
+    for p in range(span.begin, span.end):
         k = order[p]
         at = where[k]
         if at < 0:

@@ -1,11 +1,9 @@
 """`all`: every hit of every ray, sorted by (t, index) along it."""
 
-from typing import Any
-
 import numpy as np
 
 from raybox.compiler.decorators import no
-from raybox.geometry import Cull, RayRows, Rays
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.queries import hit_pairs
@@ -23,14 +21,14 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.query import Query, Request, Run, RunsQueries
+from raybox.queries.query import PartArguments, Query, Request, Run, RunsQueries, ScenePart, Where
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
 from raybox.validation import Ints
 
 
-def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResults:
+def _merge_geometries(request: Request, run_one: Run[None, AllResults], _options: None) -> AllResults:
     parts = [run_one(job) for job in request.jobs]
     rays = np.arange(len(parts[0].offsets) - 1, dtype=np.int64)
     flat = [FlatHits(np.repeat(rays, np.diff(part.offsets)), part.index, part.t) for part in parts]
@@ -42,18 +40,18 @@ def _merge_geometries(request: Request, run_one: Run, _options: Any) -> AllResul
 class _AllParts:
     """Every hit in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, like: Any, _options: Any) -> None:
+    def __init__(self, rays: RayRows, like: Rows, _options: None) -> None:
         self._rays = rays
         self.limit = np.full(len(rays.origins), np.inf)
         none = np.empty(0, np.int64)
         self._found = [PartHits(none, none, np.empty(0), blank_rows(like, 0))]
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the hits of a part."""
-        hits = part.scene.all(**how)
+        hits = part.scene._run(QUERY, **how)
         self._found.append(hits_of_part(part, which[hits.ray], hits.index, hits.t))
 
-    def results(self) -> tuple[AllResults, Any]:
+    def results(self) -> tuple[AllResults, Rows | None]:
         """Return every hit in order, and the rows of what was hit."""
         hits = join_hits(self._found)
         order = exact_order(self._rays, hits)
@@ -61,7 +59,7 @@ class _AllParts:
         return AllResults(offsets, hits.index[order], hits.t[order]), pick_rows(hits.rows, order)
 
 
-def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: Any) -> AllHits:
+def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: None) -> AllHits:
     return AllHits(results.offsets, results.index, results.t, source)
 
 
@@ -95,18 +93,16 @@ QUERY = Query(
 )
 
 
-class AllMethod:
+class AllMethod(RunsQueries):
     """Gives a scene its method `all`."""
 
-    query = QUERY
-
     def all(
-        self: RunsQueries,
+        self,
         rays: Rays,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
     ) -> AllHits:
         """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.
@@ -119,5 +115,4 @@ class AllMethod:
         >>> all_hits.offsets, all_hits.index, all_hits.lengths
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
-        hits: AllHits = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
-        return hits
+        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

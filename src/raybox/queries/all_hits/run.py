@@ -21,10 +21,10 @@ from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
 from raybox.threads.chunks import Run, chunk_runner, uncounted
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.ray_setup import LANES
-from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
+from raybox.traversal.single import make_scratch, traverse_rays
 from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
@@ -107,7 +107,7 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
-def _part_of(job: Job, span: tuple[int, int]) -> Job:
+def _part_of(job: Job, span: RaySpan) -> Job:
     """Return the job of one batch of rays."""
     return job._replace(rays=select_rays(job, slice(*span)).rays)
 
@@ -135,11 +135,13 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
         release=_released,
         packet_recorder=packet_recorder,
     )
-    with traverse_batch(job, (0, count), plan, threads) as traversed:
+    with traverse_batch(job, RaySpan(0, count), plan, threads) as traversed:
         return _collected(job, traversed, where, counts, threads)
 
 
-def _collected(job: Job, traversed: Traversed, where: Ints, counts: Ints, threads: Run) -> AllResults:
+def _collected(
+    job: Job, traversed: Traversed[AllHitsRecorder], where: Ints, counts: Ints, threads: Run
+) -> AllResults:
     """Return the rows of all threads in the order of the rays, those of undecided rays included.
 
     where: each ray's place in the row memory of its thread; counts: how many hits are there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +30,9 @@ from raybox.queries.merge import (
     pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray, never
-from raybox.queries.query import Query, Request, Run, RunsQueries
+from raybox.queries.query import PartArguments, Query, Request, Run, RunsQueries, ScenePart, Where
 from raybox.queries.scheduler import run
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.validation import Floats, Ints
 
@@ -124,7 +124,9 @@ def _without_misses(hits: FlatHits) -> FlatHits:
     return FlatHits(hits.ray[hit], hits.id[hit], hits.t[hit])
 
 
-def _merge_geometries(request: Request, run_one: Run, options: FirstOptions) -> FirstResults:
+def _merge_geometries(
+    request: Request, run_one: Run[FirstOptions, FirstResults], options: FirstOptions
+) -> FirstResults:
     parts = [run_one(job) for job in request.jobs]
     rays, k = len(parts[0].index), options.k
     ray = np.repeat(np.arange(rays, dtype=np.int64), k)
@@ -141,7 +143,7 @@ def _merge_geometries(request: Request, run_one: Run, options: FirstOptions) -> 
 class _FirstParts:
     """The k nearest hits of each ray in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, like: Any, options: FirstOptions) -> None:
+    def __init__(self, rays: RayRows, like: Rows, options: FirstOptions) -> None:
         count = len(rays.origins)
         self._rays, self._k = rays, options.k
         huge_pages.check_size(16 * count * options.k)
@@ -150,9 +152,9 @@ class _FirstParts:
         self._rows = blank_rows(like, count * options.k)
         self.limit = self._t[:, -1]
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Merge the hits of a part with those so far; the k nearest stay."""
-        hits, k = part.scene.first(k=self._k, **how), self._k
+        hits, k = part.scene._run(QUERY, options=FirstOptions(self._k), **how), self._k
         hit = np.flatnonzero(hits.index >= 0)
         new = hits_of_part(part, which[hit // k], hits.index.reshape(-1)[hit], hits.t.reshape(-1)[hit])
         both = join_hits([self._so_far(which), new])
@@ -171,7 +173,7 @@ class _FirstParts:
         rows = pick_rows(self._rows, ray * self._k + rank)
         return PartHits(ray, self._index[ray, rank], self._t[ray, rank], rows)
 
-    def results(self) -> tuple[FirstResults, Any]:
+    def results(self) -> tuple[FirstResults, Rows | None]:
         """Return the nearest hits, and the rows of what was hit."""
         return FirstResults(self._index, self._t), self._rows
 
@@ -181,10 +183,14 @@ def _present(results: FirstResults, shape: tuple[int, ...], source: Source, opti
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source._replace(inner=options.k))
 
 
+def _run(job: Job, options: FirstOptions, workers: int, progress: bool) -> FirstResults:
+    return run(PER_RAY, job, options, workers, progress)
+
+
 QUERY = Query(
     name="first",
     hooks=(stream.HOOKS, ExactHooks(ExactFirst, _resolve, _start)),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_FirstParts,
@@ -201,19 +207,17 @@ def check_k(k: Any) -> FirstOptions:
     return FirstOptions(int(k))
 
 
-class FirstMethod:
+class FirstMethod(RunsQueries):
     """Gives a scene its method `first`."""
 
-    query = QUERY
-
     def first(
-        self: RunsQueries,
+        self,
         rays: Rays,
         k: int,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
     ) -> Hits:
         """Return the k nearest hits of each ray, in order, padded with misses.
@@ -239,7 +243,4 @@ class FirstMethod:
         >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
         array([ 1,  0, -1])
         """
-        hits: Hits = self._run(
-            QUERY, rays, check_k(k), workers=workers, progress=progress, where=where, cull=cull
-        )
-        return hits
+        return self._run(QUERY, rays, check_k(k), workers=workers, progress=progress, where=where, cull=cull)

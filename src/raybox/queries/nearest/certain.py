@@ -17,8 +17,6 @@ times, however close they are.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
 from raybox.bvh.node import ROW
@@ -95,8 +93,7 @@ class CertainNearest(CertainHits):
 
     records_most = True
 
-    def __init__(self, *about: Any) -> None:
-        super().__init__(*about)
+    def begin(self) -> None:  # noqa: D102
         self.slot = Register(self.b, self._no_slot())
 
     def _no_slot(self) -> Scalar:

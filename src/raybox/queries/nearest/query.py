@@ -27,8 +27,18 @@ from raybox.queries.merge import (
 from raybox.queries.nearest import packet, stream
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import FileColumns, Query, Request, Run, RunsQueries
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    Run,
+    RunsQueries,
+    ScenePart,
+    Where,
+)
 from raybox.queries.scheduler import run
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.validation import Bools, Floats, Ints
 
@@ -80,7 +90,7 @@ def _resolve(recorder: ExactNearest, rows: Rows, ray: AnyRay, i: int) -> float:
     return recorder.t[0]
 
 
-def _recorder(results: NearestResults, size: int, _options: Any) -> NearestRecorder:
+def _recorder(results: NearestResults, size: int, _options: None) -> NearestRecorder:
     return NearestRecorder(np.empty((size, 2)), results.index, results.t)
 
 
@@ -99,7 +109,7 @@ PER_RAY = PerRay(
 )
 
 
-def merge_geometries(request: Request, run_one: Run, _options: Any) -> NearestResults:
+def merge_geometries(request: Request, run_one: Run[None, NearestResults], _options: None) -> NearestResults:
     """Return the first hits with several geometries."""
     first, *others = request.jobs
     index, t = run_one(first)
@@ -120,7 +130,7 @@ def merge_geometries(request: Request, run_one: Run, _options: Any) -> NearestRe
 class NearestParts:
     """The first hit of each ray in the parts visited so far."""
 
-    def __init__(self, rays: RayRows, like: Any, _options: Any) -> None:
+    def __init__(self, rays: RayRows, like: Rows, _options: None) -> None:
         count = len(rays.origins)
         self._rays = rays
         self._index, self._t, self._rows = (
@@ -130,9 +140,9 @@ class NearestParts:
         )
         self.limit = self._t
 
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
+    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Keep hits that are earlier; at the very same time, the one with the lower index."""
-        hits = part.scene.nearest(**how)
+        hits = part.scene._run(QUERY, **how)
         hit = np.flatnonzero(hits.index >= 0)
         found = hits_of_part(part, which[hit], hits.index[hit], hits.t[hit])
         ray = found.ray
@@ -148,12 +158,12 @@ class NearestParts:
         for array, new in zip(arrays_of(self._rows), arrays_of(found.rows), strict=True):
             array[ray] = new[better]
 
-    def results(self) -> tuple[NearestResults, Any]:
+    def results(self) -> tuple[NearestResults, Rows | None]:
         """Return the first hits, and the rows of what was hit."""
         return NearestResults(self._index, self._t), self._rows
 
 
-def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _options: Any) -> Hits:
+def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _options: None) -> Hits:
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
 
 
@@ -173,6 +183,10 @@ def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
     return columns | dict(zip("xyz", points, strict=False))
 
 
+def _run(job: Job, options: None, workers: int, progress: bool) -> NearestResults:
+    return run(PER_RAY, job, options, workers, progress)
+
+
 QUERY = Query(
     name="nearest",
     hooks=(
@@ -180,7 +194,7 @@ QUERY = Query(
         packet.HOOKS,
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
-    run=partial(run, PER_RAY),
+    run=_run,
     merge_geometries=merge_geometries,
     present=_present,
     part_merger=NearestParts,
@@ -188,18 +202,16 @@ QUERY = Query(
 )
 
 
-class NearestMethod:
+class NearestMethod(RunsQueries):
     """Gives a scene its method `nearest`."""
 
-    query = QUERY
-
     def nearest(
-        self: RunsQueries,
+        self,
         rays: Rays,
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Any = None,
+        where: Where = None,
         cull: Cull = None,
     ) -> Hits:
         """Return the first hit of each ray.
@@ -234,5 +246,4 @@ class NearestMethod:
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
         array(1)
         """
-        hits: Hits = self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
-        return hits
+        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

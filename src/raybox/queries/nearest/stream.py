@@ -7,7 +7,7 @@ The six numbers of a box lie in two or three cache lines: `nearest` takes 3 to 5
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -15,7 +15,7 @@ from numba import types
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller, vector_code
-from raybox.compiler.simd import F32
+from raybox.compiler.simd import F32, Builder, Scalar
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, entry_times, first_contacts
@@ -103,7 +103,7 @@ def _add_candidate(_recorder: NearestRecorder, workspace: Workspace, count: int,
 
 
 @vector_code(types.float32)
-def _growth(_b: Any) -> Any:
+def _growth(_b: Builder) -> Scalar:
     """Return the growth of `raybox.traversal.ray_setup.Margins`."""
     return F32(margins().growth)
 

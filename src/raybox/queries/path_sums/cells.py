@@ -18,11 +18,10 @@ from raybox.queries.path_sums.stream import add_listed
 from raybox.queries.path_sums.sums import RaySums, add_length, finish_ray, prefetch_item, start_ray
 from raybox.queries.per_ray import select_rays
 from raybox.queries.segments import cut
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
 from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
-from raybox.traversal.tree import RaySpan
 from raybox.validation import Floats, Ints
 
 

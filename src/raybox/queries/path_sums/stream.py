@@ -108,11 +108,12 @@ def grown(recorder: PathRecorder[S], _factor: float) -> PathRecorder[S]:
     return recorder._replace(pairs=pairs, memory=recorder.memory._replace(pairs=pairs), order=order)
 
 
-def released(recorder: PathRecorder[S]) -> None:
+def released(recorder: PathRecorder[S]) -> PathRecorder[S]:
     """Store the memory for the hits of a group for the next query."""
     if recorder.pairs.ray.size <= _MOST:
         _FREE.append(recorder.memory)
         del _FREE[:-_MAX_FREE]
+    return recorder
 
 
 @device
