@@ -31,7 +31,7 @@ from raybox.queries.merge import (
     pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import Query, Request, Run
+from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.packet_batches import resolve_undecided
@@ -209,7 +209,9 @@ PER_RAY = PerRay(
 )
 
 
-def _merge_geometries(request: Request, run_one: Run, _options: Any) -> FarthestResults:
+def _merge_geometries(
+    request: Request, run_one: RunOne[None, FarthestResults], _options: Any
+) -> FarthestResults:
     first, *others = request.jobs
     index, t = run_one(first)
     for job, start in zip(others, request.starts[1:], strict=True):

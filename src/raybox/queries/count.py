@@ -25,7 +25,7 @@ from raybox.queries.query import (
     PartArguments,
     Query,
     Request,
-    Run,
+    RunOne,
     RunsQueries,
     ScenePart,
     Where,
@@ -189,7 +189,7 @@ PER_RAY = PerRay[CountResults, None](
 )
 
 
-def _merge_geometries(request: Request, run_one: Run[None, CountResults], _options: None) -> CountResults:
+def _merge_geometries(request: Request, run_one: RunOne[None, CountResults], _options: None) -> CountResults:
     first, *others = request.jobs
     (count,) = run_one(first)
     for job in others:

@@ -25,7 +25,7 @@ from raybox.queries.query import (
     PartArguments,
     Query,
     Request,
-    Run,
+    RunOne,
     RunsQueries,
     ScenePart,
     Target,
@@ -167,7 +167,7 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
 
 
 def _merge_geometries(
-    request: Request, run_one: Run[DepositOptions, DepositResults], options: DepositOptions
+    request: Request, run_one: RunOne[DepositOptions, DepositResults], options: DepositOptions
 ) -> DepositResults:
     each = [run_one(job, options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
     return DepositResults(tuple(each))

@@ -21,7 +21,7 @@ from raybox.queries.query import (
     PartArguments,
     Query,
     Request,
-    Run,
+    RunOne,
     RunsQueries,
     ScenePart,
     Target,
@@ -102,7 +102,7 @@ def _prepare(options: tuple[Any, bool], _rays: Rays, target: Target) -> Integrat
 
 
 def _merge_geometries(
-    request: Request, run_one: Run[IntegrateOptions, IntegrateResults], options: IntegrateOptions
+    request: Request, run_one: RunOne[IntegrateOptions, IntegrateResults], options: IntegrateOptions
 ) -> IntegrateResults:
     first, *others = request.jobs
     (sums,) = run_one(first, options.of(0))

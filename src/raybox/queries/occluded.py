@@ -25,7 +25,7 @@ from raybox.queries.query import (
     PartArguments,
     Query,
     Request,
-    Run,
+    RunOne,
     RunsQueries,
     ScenePart,
     Where,
@@ -193,7 +193,7 @@ PER_RAY = PerRay[OccludedResults, None](
 
 
 def _merge_geometries(
-    request: Request, run_one: Run[None, OccludedResults], _options: None
+    request: Request, run_one: RunOne[None, OccludedResults], _options: None
 ) -> OccludedResults:
     first, *others = request.jobs
     (hit,) = run_one(first)

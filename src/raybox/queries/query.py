@@ -43,7 +43,7 @@ class RunQuery(Protocol[Opt_contra, Res_co]):
         ...
 
 
-class Run(Protocol[Opt_contra, Res_co]):
+class RunOne(Protocol[Opt_contra, Res_co]):
     """Run a query on one geometry of several."""
 
     def __call__(self, job: Job, options: Opt_contra = ..., /) -> Res_co:
@@ -148,8 +148,8 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
     hooks: tuple[Hooks, ...]
     run: RunQuery[Opt, Res]
-    merge_geometries: Callable[[Request, Run[Opt, Res], Opt], Res]
-    """results of several geometries; the `Run` returns those of one"""
+    merge_geometries: Callable[[Request, RunOne[Opt, Res], Opt], Res]
+    """results of several geometries; the `RunOne` returns those of one"""
     present: Callable[[Res, tuple[int, ...], Source, Opt], Public]
     """(results, shape of the rays, source, options) -> what users get"""
     part_merger: Callable[[RayRows, Rows, Opt], PartMerger[Res]]

@@ -8,7 +8,7 @@ from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import GridRows, RayRows, Rows
 from raybox.traversal.ray_setup import Frame
-from raybox.validation import Bools, Floats
+from raybox.validation import Bools
 
 
 @struct
@@ -38,10 +38,10 @@ def cells_of(job: Job) -> CellTree:
 
 
 @inlined
-def frame_numbers(job: Job) -> Floats:
-    """Return the numbers of the frame of a job with vector code."""
+def frame_of(job: Job) -> Frame:
+    """Return the frame of a job with vector code."""
     frame: Any = job.frame
-    return frame.numbers
+    return frame
 
 
 class RaySpan(NamedTuple):

@@ -16,7 +16,7 @@ from raybox.compiler.intrinsics import larger, smaller
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.traversal.job import Job, frame_numbers
+from raybox.traversal.job import Job, frame_of
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
@@ -185,7 +185,7 @@ def traverse_packets(
         packets, first = whole(0), at
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
-            if _is_coherent(job.rays, frame_numbers(job), base + at):
+            if _is_coherent(job.rays, frame_of(job).numbers, base + at):
                 octant = set_up_packet(job, workspace, recorder, base + at, packets)
             if octant == UNFIT:
                 _write_keys(job, order, base, at)

@@ -21,14 +21,14 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.query import PartArguments, Query, Request, Run, RunsQueries, ScenePart, Where
+from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, Where
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
 from raybox.validation import Ints
 
 
-def _merge_geometries(request: Request, run_one: Run[None, AllResults], _options: None) -> AllResults:
+def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _options: None) -> AllResults:
     parts = [run_one(job) for job in request.jobs]
     rays = np.arange(len(parts[0].offsets) - 1, dtype=np.int64)
     flat = [FlatHits(np.repeat(rays, np.diff(part.offsets)), part.index, part.t) for part in parts]

@@ -30,7 +30,7 @@ from raybox.queries.merge import (
     pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray, never
-from raybox.queries.query import PartArguments, Query, Request, Run, RunsQueries, ScenePart, Where
+from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, Where
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
@@ -125,7 +125,7 @@ def _without_misses(hits: FlatHits) -> FlatHits:
 
 
 def _merge_geometries(
-    request: Request, run_one: Run[FirstOptions, FirstResults], options: FirstOptions
+    request: Request, run_one: RunOne[FirstOptions, FirstResults], options: FirstOptions
 ) -> FirstResults:
     parts = [run_one(job) for job in request.jobs]
     rays, k = len(parts[0].index), options.k

@@ -32,7 +32,7 @@ from raybox.queries.query import (
     PartArguments,
     Query,
     Request,
-    Run,
+    RunOne,
     RunsQueries,
     ScenePart,
     Where,
@@ -109,7 +109,9 @@ PER_RAY = PerRay(
 )
 
 
-def merge_geometries(request: Request, run_one: Run[None, NearestResults], _options: None) -> NearestResults:
+def merge_geometries(
+    request: Request, run_one: RunOne[None, NearestResults], _options: None
+) -> NearestResults:
     """Return the first hits with several geometries."""
     first, *others = request.jobs
     index, t = run_one(first)
