@@ -62,7 +62,7 @@ def test_the_way_of_a_query_is_short():
     rows = re.findall(r"^\| `([\w/]+\.py)`", text[: text.index("## Three traversals")], re.MULTILINE)
     assert rows[0] == "queries/nearest/query.py"
     assert rows[-1] == "traversal/node_test.py"
-    assert len(rows) <= 9
+    assert len(set(rows)) <= 9
 
 
 def imported(path):

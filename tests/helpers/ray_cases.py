@@ -15,7 +15,7 @@ from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
-from raybox.traversal.workspace import make_workspace
+from raybox.traversal.workspace import CopySpan, SetupSpan, make_workspace
 from scenes import random_scene
 
 FUSED = has("fma")
@@ -160,12 +160,12 @@ def as_rays_or_miss(pairs) -> rb.Rays:
 
 @loop
 def copy_rows(rays, base, numbers, span, rows):
-    copy_rays(rays, base, numbers, (span[0], span[1]), rows)
+    copy_rays(rays, base, numbers, CopySpan(span[0], span[1], False), rows)
 
 
 @loop
 def _set_up(frame, workspace, rows, order, span):
-    set_up_rays(frame, workspace, rows, order, (span[0], span[1]))
+    set_up_rays(frame, workspace, rows, order, SetupSpan(span[0], span[1], False))
 
 
 def set_up(frame, rays, ids):

@@ -32,6 +32,7 @@ from raybox.traversal.ray_setup import (
     Frame,
     octant_of,
 )
+from raybox.traversal.workspace import CopySpan, SetupSpan
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _TILE = 64  # blocks: 24 KiB
@@ -107,7 +108,7 @@ def make_workspace() -> AllPairsWorkspace:
 @device
 def _write_keys_singly(task: AllPairsTask, workspace: AllPairsWorkspace, count: int) -> None:
     """Write the sort keys of fewer than 16 rays, from their packed rays."""
-    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, (whole(0), count))
+    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, SetupSpan(whole(0), count, False))
     for k in range(count):
         workspace.keys[k] = (
             9 if workspace.packed_rays[k, STOP] == PASSES else octant_of(workspace.packed_rays, k)
@@ -120,7 +121,7 @@ def _sort(task: AllPairsTask, workspace: AllPairsWorkspace, begin: int, end: int
     keys, count = workspace.keys, end - begin
     for k in range(count):
         workspace.order[k] = k
-    copy_rays(task.rays, begin, workspace.order, (whole(0), count), workspace.rows)
+    copy_rays(task.rays, begin, workspace.order, CopySpan(whole(0), count, False), workspace.rows)
     if count < LANES:
         _write_keys_singly(task, workspace, count)
     else:
@@ -176,7 +177,7 @@ def _intersect_octant(
 ) -> None:
     """Decide the rays of a group whose directions are in one octant."""
     begin, end = workspace.starts[octant], workspace.starts[octant + 1]
-    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, (begin, end))
+    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, SetupSpan(begin, end, False))
     for r in range(end - begin):
         if workspace.packed_rays[r, STOP] == NOT_PACKED:
             _list_single_ray(out, base + workspace.order[begin + r])

@@ -99,7 +99,7 @@ def record_hits(
         b: Builder, recorder: Fields, job: Fields, workspace: Fields, node: Fields, rays: Fields
     ) -> None:
         # a ray that hits the box of another primitive may miss the primitive
-        chosen = certain_hits if fills_boxes(job.rows) else CertainHits
+        chosen = certain_hits if certain_hits is CertainHits or fills_boxes(job.rows) else CertainHits
         _intersect_lists(chosen, b, recorder, job, workspace, _ListAtNode(node, rays))
 
     @device

@@ -8,13 +8,15 @@ slot still matters; whether the ray has ended does.
 Source: Ize and Hansen 2011, "RTSAH Traversal Order for Occlusion Rays".
 """
 
-from raybox.compiler.decorators import inlined
+from raybox.compiler.decorators import declare, inlined, no, yes
 from raybox.traversal import node_test, stream_lists
 from raybox.traversal.job import Recorder
-from raybox.traversal.protocol import longest_first
+from raybox.traversal.protocol import Flag, longest_first
 from raybox.traversal.ray_setup import STOP
-from raybox.traversal.workspace import Workspace
+from raybox.traversal.workspace import PacketRecorder, Workspace
 from raybox.validation import Ints32
+
+_has_packets: Flag[Recorder] = declare("has_packets", lambda kind: yes if kind is PacketRecorder else no)
 
 
 @inlined
@@ -30,7 +32,7 @@ def intersect_slots(
 @inlined
 def drop_ended(recorder: Recorder, workspace: Workspace, begin: int, end: int) -> int:
     """Drop the rays of a list that end before its slot; return where the list ends."""
-    if longest_first(recorder):
+    if longest_first(recorder) and not _has_packets(recorder):
         return stream_lists.drop_ended_open(workspace, begin, end)
     return stream_lists.drop_ended(workspace, begin, end)
 

@@ -11,7 +11,6 @@ from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
-    I1,
     I32,
     I64,
     Builder,
@@ -93,20 +92,20 @@ def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
 
 @vector_code(types.void)
 def set_up_rays(
-    b: Builder, frame: Fields, workspace: Fields, rows: Memory, where: Memory, place: list[Scalar]
+    b: Builder, frame: Fields, workspace: Fields, rows: Memory, where: Memory, span: Fields
 ) -> None:
     """Pack the rays in rows[where[k]], begin <= k < end, and copy them in float64.
 
-    place: (begin, end), or with whether the float64 copies are left to `load_float64`.
+    span: a `SetupSpan`.
     """
-    begin, end, *deferred = place
+    begin, end = span.begin, span.end
     count = at_a_time()
     with loop(b, b.sub(end, begin), count) as at:
         first = b.add(begin, at)
         for soon in _places(b, b.add(first, I64(_AHEAD)), end, count):
             rows.prefetch(_row(b, where.get(soon)))
         given = [rows.load(_row(b, where.get(k)), NUMBERS) for k in _places(b, first, end, count)]
-        with b.if_then(b.not_(deferred[0] if deferred else I1(0))):
+        with b.if_then(b.not_(span.deferred)):
             for k, row in enumerate(given):
                 workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
         clipped = clip_rays(b, _columns_of(given), frame)

@@ -13,7 +13,17 @@ from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, LANES, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
-from raybox.traversal.workspace import FIRST, NEXT, PAIRS, UNDECIDED_RAYS, Order, Span, Workspace
+from raybox.traversal.workspace import (
+    FIRST,
+    NEXT,
+    PAIRS,
+    UNDECIDED_RAYS,
+    CopySpan,
+    Order,
+    SetupSpan,
+    Span,
+    Workspace,
+)
 from raybox.validation import Ints, Ints32
 
 SMALL_BATCH = 1024  # so many rays are not worth sorting: that costs as much as traversing with some 500
@@ -27,7 +37,7 @@ _AHEAD = 16  # places are prefetched so many rays before: halves the time of sca
 def _set_up(job: Job, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
     """Pack the rays of a group: emitted once, called twice."""
     workspace.work[FIRST] = span.begin
-    set_up_rays(job.frame, workspace, order.rows, order.where, (span.begin, span.end, deferred))
+    set_up_rays(job.frame, workspace, order.rows, order.where, SetupSpan(span.begin, span.end, deferred))
 
 
 @device
@@ -69,7 +79,7 @@ def list_keys(job: Job, span: Span, order: Order, counts: Ints, keys: Ints32, pa
         else:
             marks = order.keys[begin:]
         last, row = row, keep_keys(marks, (begin, stop), row, order.keys, order.numbers)
-        copy_rays(job.rays, base, order.numbers, (last, row, past), order.rows)
+        copy_rays(job.rays, base, order.numbers, CopySpan(last, row, past), order.rows)
     counts[:] = 0
     for k in range(span.begin, row):
         counts[order.keys[k]] += 1
@@ -129,7 +139,7 @@ def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace,
     order.place[UNDECIDED_RAYS] = 0
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
-    copy_rays(job.rays, base, order.order, (begin, end), order.rows)
+    copy_rays(job.rays, base, order.order, CopySpan(begin, end, False), order.rows)
     _set_up(job, workspace, order, span, float64_is_deferred(job, recorder))
     limit, stop = workspace.work[PAIRS] + _PAIRS_AT_ONCE, begin
     while stop < end and workspace.work[PAIRS] < limit:

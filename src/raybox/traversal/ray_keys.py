@@ -160,21 +160,18 @@ def keep_keys(
 
 
 @vector_code(types.void)
-def copy_rays(
-    b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: list[Scalar], rows: Memory
-) -> None:
-    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: (begin, end), or with `past`.
+def copy_rays(b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: Fields, rows: Memory) -> None:
+    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: a `CopySpan`.
 
     A row is a cache line: one fetch, where an origin and a direction lie in two or three, among those of rays
     that hit nothing. past: whether rows, then whole cache
     lines, go past the caches (`raybox.traversal.ray_groups`).
     """
-    begin, end, *past = span
-    with loop(b, b.sub(end, begin)) as step:
-        row = b.add(begin, step)
+    with loop(b, b.sub(span.end, span.begin)) as step:
+        row = b.add(span.begin, step)
         copied = _row_of(b, rays, b.add(base, b.sext(numbers.get(row), I64)))
         to = b.mul(row, I64(NUMBERS))
-        with b.if_else(past[0] if past else I1(0)) as (far, near):
+        with b.if_else(span.past) as (far, near):
             with far:
                 rows.store_past(copied, to)
             with near:

@@ -43,7 +43,10 @@ from raybox.traversal.workspace import (
     ListSpan,
     NodeSlots,
     PacketRecorder,
+    PendingList,
     Workspace,
+    pending_list,
+    put_pending,
 )
 
 FULL = 8  # candidates that are resolved at a time
@@ -225,14 +228,14 @@ _add_boxes: _AddBoxes = declare("add_boxes", _chosen(intersect_single_packet, _a
 @inlined
 def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int) -> None:
     """Record every allowed primitive that the rays of the first list, so many, may hit."""
-    nodes, lists, pending = job.tree.nodes, workspace.lists, workspace.pending
+    nodes, lists = job.tree.nodes, workspace.lists
     pad(lists, lists[0], number)
-    pending[0, 0], pending[0, 1], pending[0, 2], pending[0, 3] = 0, 0, number, number + LANES
+    put_pending(workspace, 0, PendingList(0, 0, number, number + LANES))
     top = 1
     while top > 0:
         # Take the node that comes first, and its list less the rays that have ended.
         top -= 1
-        node, begin, end, free = pending[top, 0], pending[top, 1], pending[top, 2], pending[top, 3]
+        node, begin, end, free = pending_list(workspace, top)
         if ends_rays(recorder):
             end = drop_ended(recorder, workspace, begin, end)
             if end == begin:

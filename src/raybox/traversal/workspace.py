@@ -10,7 +10,7 @@ import numpy as np
 
 from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import device
+from raybox.compiler.decorators import device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.job import Recorder
@@ -40,6 +40,31 @@ class Span(NamedTuple):
     base: int
     begin: int
     end: int
+
+
+class CopySpan(NamedTuple):
+    """The rows begin <= row < end, and whether they are written past the caches."""
+
+    begin: int
+    end: int
+    past: bool
+
+
+class SetupSpan(NamedTuple):
+    """The rays begin <= k < end of an order, and whether float64 copies are left to `load_float64`."""
+
+    begin: int
+    end: int
+    deferred: bool
+
+
+class PendingList(NamedTuple):
+    """A node that waits on the stack with its list of rays, and from where on memory is free."""
+
+    node: int
+    begin: int
+    end: int
+    free: int
 
 
 class ListSpan(NamedTuple):
@@ -149,6 +174,21 @@ class Workspace(NamedTuple):
     packet_slabs: Floats32  # (packets + 16, 16): slab coefficients of packets
     rows: Floats  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
     where: Ints32
+
+
+@inlined
+def pending_list(workspace: Workspace, place: int) -> PendingList:
+    """Return a node of the stack."""
+    pending = workspace.pending
+    return PendingList(pending[place, 0], pending[place, 1], pending[place, 2], pending[place, 3])
+
+
+@inlined
+def put_pending(workspace: Workspace, place: int, waiting: PendingList) -> None:
+    """Store a node on the stack."""
+    pending = workspace.pending
+    pending[place, 0], pending[place, 1] = waiting.node, waiting.begin
+    pending[place, 2], pending[place, 3] = waiting.end, waiting.free
 
 
 LIST_TESTS, SINGLE_TESTS, PAIRS, NODE_TESTS = 0, 1, 2, 3
