@@ -64,15 +64,15 @@ def compiled_calls(function, kind):
     for stub, choose in DISPATCHERS:
         with suppress(LookupError):  # a table of other classes
             chosen[stub] = choose(kind) or chosen.get(stub)
-    found, seen, pending = set(), set(), [function]
+    found, visited, pending = set(), set(), [function]
     while pending:
         caller = pending.pop()
         for value in values_of(caller):
             callee = function_of(chosen.get(value) or value)
             if isinstance(callee, FunctionType):
                 found.add((file_of(caller.__code__), file_of(callee.__code__)))
-                if callee not in seen and file_of(callee.__code__):
-                    seen.add(callee)
+                if callee not in visited and file_of(callee.__code__):
+                    visited.add(callee)
                     pending.append(callee)
     return found
 
