@@ -18,7 +18,7 @@ _LONGEST_ROW = 1 << 26
 _NEWLINE = ord("\n")
 
 
-class Block(NamedTuple):
+class CompleteRows(NamedTuple):
     """The bytes of complete rows, and where they begin and end in the file."""
 
     data: bytes
@@ -62,7 +62,7 @@ def read_header(file: BinaryIO) -> TableHeader:
     return TableHeader(header.names, header.delimiter, file, file.tell(), rewritten)
 
 
-def complete_rows(file: BinaryIO, path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
+def complete_rows(file: BinaryIO, path: Path, size: int = BLOCK_BYTES) -> Iterator[CompleteRows]:
     """Yield the complete rows of a file from here on, `size` bytes at a time.
 
     A row ends with a line, outside quotes.
@@ -72,13 +72,13 @@ def complete_rows(file: BinaryIO, path: Path, size: int = BLOCK_BYTES) -> Iterat
         pending += data
         end = _last_row_end(pending)
         if end:
-            yield Block(pending[:end], at, at + end)
+            yield CompleteRows(pending[:end], at, at + end)
             at, pending = at + end, pending[end:]
         elif len(pending) > _LONGEST_ROW:
             problem = f"has a row of more than {_LONGEST_ROW >> 20} MB"
             raise file_error(path, problem, "check that it is a CSV file", f"byte {at}")
     if pending:
-        yield Block(pending, at, at + len(pending))
+        yield CompleteRows(pending, at, at + len(pending))
 
 
 def _last_row_end(data: bytes) -> int:

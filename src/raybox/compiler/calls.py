@@ -1,0 +1,35 @@
+"""Calls of machine code from Python: by the C module where it is built, by ctypes elsewhere.
+
+Code is a C function `int32 code(const int64 *words, int64 *results)`, which returns 0, or 1 without memory.
+
+Words of an argument:
+
+- an array: its address and its lengths; a number or bool: one word; None: none;
+- a tuple or named tuple: those of its items;
+- a struct (a named tuple whose class is registered, and any named tuple inside of a struct): one word, the
+  address of the words of its items.
+
+An `Entry` looks the code up by the kinds of its arguments (`raybox.compiler.kinds`), and calls its `find` for
+kinds that are new. A `Block` is a struct that is laid out once, for arguments that seldom change; its arrays
+must keep their memory and shapes.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
+else:
+    try:
+        from raybox.compiler._calls import Block, Entry, level, register_struct
+    except ImportError:
+        from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
+
+__all__ = ["Block", "Entry", "Found", "level", "register_struct"]
+
+
+class Found(NamedTuple):
+    """Machine code for arguments of some kinds."""
+
+    address: int
+    results: str  # "n" for None, "i", "f", "b", or "(...)" for a tuple of up to 16 of i, f and b
+    writable: int  # bit k: array k, in the order of the arguments, must be writable

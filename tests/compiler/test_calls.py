@@ -1,0 +1,879 @@
+"""Calls of machine code: words, kinds, results, errors, threads and memory, in C and with ctypes.
+
+What code receives is read back by a callback, which follows the arguments as Python sees them.
+"""
+
+import ctypes
+import functools
+import gc
+import importlib.util
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+import weakref
+from collections import namedtuple
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from raybox.compiler import calls, ctypes_calls
+from raybox.compiler.build_calls import build_calls
+from raybox.compiler.calls import Found
+from raybox.compiler.kinds import kind_of
+
+CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64))
+COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+HAS_COMPILER = sys.platform == "win32" or shutil.which(COMPILER) is not None
+
+
+class Inner(NamedTuple):
+    """A named tuple that is no struct, unless it is in one."""
+
+    lower: Any
+    number: Any
+
+
+class Outer(NamedTuple):
+    """A struct with a named tuple in it."""
+
+    inner: Any
+    rows: Any
+    pair: Any
+
+
+class Holder(NamedTuple):
+    """A struct of structs."""
+
+    outer: Any
+    time: Any
+
+
+class Plain(NamedTuple):
+    """A named tuple passed in place."""
+
+    first: Any
+    second: Any
+
+
+STRUCTS = (Outer, Holder)
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("_calls", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Return the C module's file."""
+    if not HAS_COMPILER:
+        pytest.skip(f"no C compiler: {COMPILER} is not there")
+    return build_calls(tmp_path_factory.mktemp("calls"))
+
+
+@functools.cache
+def loaded(path):
+    module = load(path)
+    for cls in STRUCTS:
+        module.register_struct(cls)
+    return module
+
+
+@pytest.fixture(params=["c", "ctypes"])
+def api(request):
+    """Return an implementation, with the structs of this file registered."""
+    if request.param == "c":
+        return loaded(request.getfixturevalue("built"))
+    for cls in STRUCTS:
+        ctypes_calls.register_struct(cls)
+    return ctypes_calls
+
+
+class Words:
+    """Words of an address, one after the other."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def next(self):
+        self.address += 8
+        return ctypes.c_int64.from_address(self.address - 8).value
+
+
+def check(words, value, in_struct=False):
+    """Assert that the next words are those of a value."""
+    value = value.value if type(value).__name__ == "Block" else value
+    if isinstance(value, np.ndarray):
+        assert words.next() == value.ctypes.data
+        assert [words.next() for _ in value.shape] == list(value.shape)
+    elif isinstance(value, tuple):
+        by_address = type(value) in STRUCTS or (in_struct and type(value) is not tuple)
+        inner = Words(words.next()) if by_address else words
+        for item in value:
+            check(inner, item, in_struct or by_address)
+    elif isinstance(value, np.float32):
+        assert words.next() == value.view(np.uint32)
+    elif isinstance(value, float):
+        assert words.next() == np.float64(value).view(np.int64)
+    elif value is not None:
+        assert words.next() == int(value)
+
+
+class Machine:
+    """An entry whose code calls a Python function; counts calls of `find`.
+
+    run: a function of the words' address and of the results.
+    """
+
+    def __init__(self, api, run, results="n", writable=0):
+        self.finds, self.wrong, self.run = [], [], run
+        self.code = CODE(self._call)
+        self.found = Found(ctypes.cast(self.code, ctypes.c_void_p).value, results, writable)
+        self.entry = api.Entry(self.find, "machine")
+
+    def _call(self, words, results):
+        try:
+            return self.run(ctypes.addressof(words.contents), results) or 0
+        except BaseException as error:
+            self.wrong.append(error)
+            return 0
+
+    def find(self, args):
+        self.finds.append(kind_of(args))
+        return self.found
+
+    def __call__(self, *args):
+        result = self.entry(*args)
+        if self.wrong:
+            raise self.wrong[0]
+        return result
+
+
+def reader(api, args, results="n"):
+    """Return a machine that checks the words of these arguments."""
+    run_count = []
+
+    def run(address, _results):
+        run_count.append(1)
+        words = Words(address)
+        for value in args:
+            check(words, value)
+
+    machine = Machine(api, run, results)
+    machine.run_count = run_count
+    return machine
+
+
+def array(shape=(3,), dtype="f8"):
+    return np.zeros(shape, dtype)
+
+
+def outer(**fields):
+    inner = Inner(array((2, 3)), 7)
+    return Outer(inner, array((4, 1), "i4"), (array(2, "f4"), inner))._replace(**fields)
+
+
+DTYPES = ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
+NUMBERS = (
+    *(0, -1, 2**63 - 1, -(2**63), 0.5, -0.0, float("nan"), float("inf"), True, False, None),
+    *(np.float64(2.5), np.float32(-1.5), np.float32("nan"), np.bool_(True), np.bool_(False)),
+    *(np.dtype(code).type(100) for code in "bhilqBHILQ"),
+    np.int8(-128),
+    np.uint64(2**63 - 1),
+)
+
+
+def everything():
+    """Yield argument lists."""
+    yield ()
+    yield NUMBERS
+    yield tuple(array((1, 2, 3, 4)[:ndim], dtype) for dtype in DTYPES for ndim in (1, 2, 3, 4))
+    yield (array(0), array((3, 0, 2)), np.zeros((5, 1, 5))[:, :, ::1], np.zeros(9)[2:7])
+    yield ((), ((),), (1, (2.0, (array(), None)), True))
+    yield (Plain(array(), 5), Plain(Plain(1, 2), (3, Inner(4.0, array()))))
+    yield (outer(), 8, outer(pair=((((1.5,),),), ())))
+    yield (1, Holder(outer(), 0.25), Plain(outer(), Holder(outer(inner=Inner(None, None)), array())))
+
+
+@pytest.mark.parametrize("args", [*everything()], ids=kind_of)
+def test_code_receives_the_words_of_everything(api, args):
+    machine = reader(api, args)
+    assert machine(*args) is machine(*args) is None
+    assert machine.finds == [kind_of(args)]
+    assert len(machine.run_count) == 2
+
+
+def with_blocks(api):
+    """Yield argument lists, with Blocks and with structs."""
+    one = outer()
+    block = api.Block(one)
+    holder, rows, other = Holder(block, 0.25), array(), outer()
+    yield (block, 3), (one, 3)
+    yield (Plain(block, (block, rows)),), (Plain(one, (one, rows)),)
+    pairs = [other._replace(pair=(given, 1)) for given in (block, one)]
+    yield (1.0, holder, pairs[0]), (1.0, Holder(one, 0.25), pairs[1])
+    yield (api.Block(holder), block), (Holder(one, 0.25), one)
+
+
+def test_blocks_count_as_their_structs(api):
+    for args, plain in with_blocks(api):
+        for order in ((args, args, plain, args), (plain, args, plain, args)):
+            machine = reader(api, args)
+            for given in order:
+                machine(*given)
+            assert machine.finds == [kind_of(plain)] == [kind_of(args)]
+            assert len(machine.run_count) == 4
+
+
+def test_a_block_owns_words_and_value(api):
+    rows = np.arange(12.0).reshape(4, 3)
+    alive = weakref.ref(rows)
+    block = api.Block(outer(rows=rows))
+    value = block.value
+    assert value.rows is rows
+    del rows, value
+    gc.collect()
+    assert alive() is not None
+    machine = reader(api, (block,))
+    machine(block)
+    for name in ("value", "words", "address"):
+        with pytest.raises(AttributeError):
+            setattr(block, name, 1)
+    del block, machine
+    gc.collect()
+    assert alive() is None
+
+
+def test_blocks_are_made_of_registered_structs_alone(api):
+    for wrong in (Plain(1, 2), (1, 2), 3, api.Block(outer()), outer):
+        with pytest.raises(TypeError, match="expected one struct, whose class is registered"):
+            api.Block(wrong)
+    for wrong in ((), (outer(), outer())):
+        with pytest.raises(TypeError):
+            api.Block(*wrong)
+    with pytest.raises(TypeError, match=r"Block: argument 1, field \.pair\[1\]\.lower: got list"):
+        api.Block(outer(pair=(1, Inner([], 2))))
+
+
+def test_kinds_are_text():
+    read_only = array()
+    read_only.flags.writeable = False
+    args = (array((2, 2)), read_only, 1, 2.0, np.float32(1), True, None, (1, ()), Plain(outer(), np.int8(3)))
+    assert kind_of(args) == (
+        "f8:2,f8:1r,i,f,g,b,n,(i,()),Plain(Outer(Inner(f8:2,i),i4:2,(f4:1,Inner(f8:2,i))),i)"
+    )
+    assert kind_of((array(1, "?"), array(1, "u2"))) == "b1:1,u2:1"
+
+
+BITS = int(np.float64(-2.5).view(np.int64))
+RESULTS = {
+    "n": ((), None),
+    "i": ((-5,), -5),
+    "f": ((BITS,), -2.5),
+    "b": ((2,), True),
+    "(i)": ((3,), (3,)),
+    "(ifbb)": ((2**63 - 1, BITS, 1, 0), (2**63 - 1, -2.5, True, False)),
+    f"({'i' * 16})": (tuple(range(16)), tuple(range(16))),
+}
+
+
+@pytest.mark.parametrize("kinds", RESULTS)
+def test_results_have_their_kinds(api, kinds):
+    words, expected = RESULTS[kinds]
+
+    def run(_address, results):
+        for k, word in enumerate(words):
+            results[k] = word
+
+    result = Machine(api, run, kinds)(1)
+    assert result == expected
+    flat = (result, expected) if isinstance(expected, tuple) else ((result,), (expected,))
+    assert [*map(type, flat[0])] == [*map(type, flat[1])]
+
+
+def test_a_status_is_an_error_of_memory(api):
+    with pytest.raises(MemoryError, match="machine: out of memory"):
+        Machine(api, lambda *_: 1)(1)
+
+
+def test_code_is_found_once_for_each_combination_of_kinds(api):
+    machine = Machine(api, lambda *_: None)
+    lists = [(), (1,), (1.0,), (array(),), (array((1, 1)),), ((1,),), (Plain(1, 2),), (outer(),), (1, 1.0)]
+    lists += [(1, np.float32(1), 1), (1.0, 1, 1.0)]  # their hashes are equal in C
+    for _ in range(3):
+        for args in lists:
+            machine(*args)
+    assert machine.finds == [*map(kind_of, lists)]
+    other = namedtuple("Plain", "first second")  # of the same name
+    machine(other(1, 2))
+    assert len(machine.finds) == len(lists) + 1
+
+
+def test_errors_of_find_pass_and_store_nothing(api):
+    machine = Machine(api, lambda *_: None)
+    errors = [KeyError("one"), KeyboardInterrupt()]
+
+    def find(args):
+        if errors:
+            raise errors.pop()
+        return machine.find(args)
+
+    entry = api.Entry(find, "entry")
+    with pytest.raises(KeyboardInterrupt):
+        entry(1)
+    with pytest.raises(KeyError):
+        entry(1)
+    assert entry(1) is None is entry(1)
+    assert machine.finds == ["i"]
+
+
+WRONG_FOUND = (
+    *(None, 5, (1, "n"), (0, "n", 0), (-1, "n", 0), ("1", "n", 0), (2**64, "n", 0), (1.0, "n", 0)),
+    *(
+        (1, results, 0)
+        for results in ("", "x", "nn", "(n)", "()", "(i", "i)", "\0", "(i\0)", f"({'i' * 17})", b"i")
+    ),
+    *((1, "n", writable) for writable in (-1, 2**128, 1.5, None)),
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG_FOUND)
+def test_what_find_returns_is_checked(api, wrong):
+    entry = api.Entry(lambda _: wrong, "entry")
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"entry: find returned .* expected Found"):
+            entry(1)
+
+
+def read_only_array():
+    made = array()
+    made.flags.writeable = False
+    return made
+
+
+def test_read_only_arrays_need_code_of_their_own(api):
+    """Where the code writes; the first code that was found stays the one for writable arrays."""
+    machine = Machine(api, lambda *_: 0, "i", writable=0b10)
+    other = Machine(api, lambda _, results: results.__setitem__(0, 1), "i")
+    entry = api.Entry(lambda args: (machine if args[1].flags.writeable else other).find(args), "entry")
+    for _ in range(2):
+        assert entry(read_only_array(), array()) == 0 == entry(array(), array())
+        assert entry(array(), read_only_array()) == 1 == entry(read_only_array(), read_only_array())
+    assert (machine.finds, other.finds) == (["f8:1r,f8:1"], ["f8:1,f8:1r"])
+
+
+def test_code_never_gets_a_read_only_array_that_it_writes_to(api):
+    machine = Machine(api, lambda *_: 0, writable=1)
+    for given in (read_only_array(), outer(rows=read_only_array(), inner=None)):
+        for args in ((given,), (Plain(1, given),)):
+            with pytest.raises(
+                ValueError, match="machine: find returned code that writes to a read-only array"
+            ):
+                machine(*args)
+    refusing = Machine(api, lambda *_: 0)
+
+    def find(args):
+        if not args[0].flags.writeable:
+            raise TypeError("only for writable arrays")
+        return machine.find(args)
+
+    refusing.entry = api.Entry(find, "entry")
+    refusing(array())
+    with pytest.raises(TypeError, match="only for writable arrays"):
+        refusing(read_only_array())
+    refusing(array())
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 63, 64, 65, 127])
+def test_each_array_has_a_bit(api, at):
+    """Also those after and in Blocks."""
+    block_at = at // 2
+    for is_block in (False, True):
+        arrays = [array(1) for _ in range(128)]
+        machine = Machine(api, lambda *_: 0)
+        entry = api.Entry(
+            lambda args, m=machine: m.find(args) and m.found._replace(writable=1 << at), "entry"
+        )
+
+        def args(arrays, is_block=is_block):
+            struct = Outer(tuple(arrays[block_at : block_at + 9]), None, None)
+            given = api.Block(struct) if is_block else struct
+            return tuple(arrays[:block_at]), given, tuple(arrays[block_at + 9 :])
+
+        entry(*args(arrays))
+        for k in range(128):
+            changed = [read_only_array() if k == j else one for j, one in enumerate(arrays)]
+            if k == at:
+                with pytest.raises(ValueError, match="read-only"):
+                    entry(*args(changed))
+            else:
+                entry(*args(changed))
+        assert len(machine.finds) == 2
+
+
+def test_limits(api):
+    machine = Machine(api, lambda *_: 0)
+    machine(*range(256))
+    machine(*((array((1, 1, 1, 1)),) * 128), *range(128))
+    machine(*((array(1),) * 126), api.Block(Outer(array(1), array(1), 1)))
+    nested = ()
+    for _ in range(10000):
+        nested = (nested,)
+    long = api.Block(Outer(tuple(range(250)), 1, 2))
+    machine(*[long] * 250)
+    for args, what in (
+        (range(257), "numbers"),
+        (((1,) * 256,), "numbers"),
+        (((1,) * 100000,), "numbers"),
+        (range(100000), "numbers"),
+        ((nested,), "numbers"),
+        (((array(1),) * 129), "128 arrays"),
+        ((*((array(1),) * 127), api.Block(Outer(array(1), array(1), 1))), "128 arrays"),
+        ((*((array(1),) * 127), outer()), "128 arrays"),
+    ):
+        for _ in range(2):
+            with pytest.raises(TypeError, match=f"machine: more than .*{what}"):
+                machine(*args)
+            with pytest.raises(TypeError, match="machine: more than"):
+                type(machine.entry).__call__(machine.entry, *args)
+    machine(*range(256))
+
+
+class List(tuple):
+    """A tuple's subclass without fields."""
+
+    __slots__ = ()
+
+
+class Hostile(type):
+    """A metaclass whose classes have no fields, and say so in a bad way."""
+
+    def __getattr__(cls, name):
+        raise RuntimeError(name) if name == "_fields" else AttributeError(name)
+
+
+class HostileTuple(tuple, metaclass=Hostile):
+    __slots__ = ()
+
+    def __len__(self):
+        return 10**9
+
+    def __iter__(self):
+        raise RuntimeError
+
+
+class Lying(Plain):
+    """A named tuple that lies about itself."""
+
+    _fields = 5
+
+    def __len__(self):
+        return 10**9
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+class Index:
+    def __index__(self):
+        return 1
+
+    __float__ = __index__
+
+
+class Number(int):
+    pass
+
+
+def misaligned():
+    return np.zeros(41, "u1")[1:].view("f8")
+
+
+# Values that nothing admits.
+REFUSED = (
+    *(
+        lambda: [1, 2],
+        lambda: "text",
+        lambda: b"text",
+        dict,
+        set,
+        object,
+        Index,
+        lambda: Number(1),
+        lambda: 1j,
+    ),
+    *(lambda: 2**63, lambda: -(2**63) - 1, lambda: 10**400, lambda: np.uint64(2**63), lambda: np.float16(1)),
+    *(lambda: np.longdouble(1), lambda: np.complex64(1), lambda: np.str_("x"), lambda: np.datetime64(1, "s")),
+    *(
+        lambda: List((1, 2)),
+        lambda: HostileTuple((1, 2)),
+        lambda: Lying(1, 2),
+        lambda: Plain,
+        lambda: np.float64,
+    ),
+    *(
+        lambda: array().view(Subclass),
+        lambda: np.ma.masked_array([1.0]),
+        lambda: array((1, 1)).view(np.recarray),
+    ),
+    *(lambda: array().astype(">f8"), lambda: array().astype(">i2"), misaligned, lambda: array((1,) * 5)),
+    *(lambda: np.zeros(()), lambda: np.zeros((4, 4)).T, lambda: np.zeros(8)[::2], lambda: np.zeros(8)[::-1]),
+    *(lambda: array((3, 3))[:, :2], lambda: np.broadcast_to(1.0, (3, 3)), lambda: array(2, "c16")),
+    *(lambda: array(2, "f2"), lambda: array(2, "O"), lambda: array(2, "S3"), lambda: array(2, "U3")),
+    *(
+        lambda: array(2, "M8[s]"),
+        lambda: array(2, [("x", "f8")]),
+        lambda: array(2, "V8"),
+        lambda: array(2, "g"),
+    ),
+)
+# Values that are admitted, and differ in kind from those in their place.
+OTHER = (
+    *(lambda: None, lambda: np.float32(1), lambda: array((1, 2, 3)), lambda: array(1, "u2"), lambda: ()),
+    *(lambda: ((1,),), lambda: Plain(1, 2), lambda: Plain._make((1, 2)), lambda: Inner(1, 2)),
+    *(lambda: tuple.__new__(Plain, (1,)), lambda: tuple.__new__(Outer, (1, 2, 3, 4)), lambda: Holder(1, 2)),
+)
+
+
+def right(api):
+    block = api.Block(outer())
+    return (
+        array(),
+        1,
+        2.0,
+        Plain(array(2, "i4"), (True, Inner(3.0, 4))),
+        outer(),
+        Holder(outer(), 1.0),
+        block,
+    )
+
+
+def spoiled(random, value, make):
+    """Return a value with one part, at any depth, replaced."""
+    if isinstance(value, tuple) and value and random.random() < 0.8:
+        k = random.randrange(len(value))
+        items = [spoiled(random, item, make) if j == k else item for j, item in enumerate(value)]
+        return tuple.__new__(type(value), items)
+    return make()
+
+
+def wrong_arguments(random, args):
+    """Return a wrong argument list, and whether its values are admitted."""
+    args, choice, k = list(args), random.randrange(10), random.randrange(len(args))
+    if choice == 0:
+        del args[k]
+    elif choice == 1:
+        args.insert(k, random.choice([1, array(), None, outer()]))
+    elif choice == 2:
+        other = (k + random.randrange(1, len(args))) % len(args)
+        args[k], args[other] = args[other], args[k]
+        return args, None if {k, other} == {4, 6} else True  # a Block for its struct is right
+    elif choice <= 4:
+        args[k] = spoiled(random, args[k], random.choice(OTHER))
+    else:
+        args[k] = spoiled(random, args[k], random.choice(REFUSED))
+        return args, False
+    return args, True
+
+
+class NoCode(Exception):
+    pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrong_call_is_an_error(api, seed):
+    """2,500 wrong calls of each seed: none reaches code, and right ones between them do."""
+    random, args = Random(seed), right(api)
+    machine = reader(api, args)
+    kinds, refused, unknown = kind_of(args), 0, 0
+
+    def find(given):
+        if kind_of(given) != kinds:
+            raise NoCode
+        return machine.found
+
+    entry = api.Entry(find, "entry")
+    while refused + unknown < 2500:
+        wrong, is_admitted = wrong_arguments(random, args)
+        if is_admitted is None:
+            continue
+        if is_admitted:
+            unknown += 1
+            with pytest.raises(NoCode):
+                entry(*wrong)
+        else:
+            refused += 1
+            with pytest.raises((TypeError, OverflowError, RuntimeError)) as caught:
+                entry(*wrong)
+            assert caught.type is RuntimeError or str(caught.value).startswith("entry: argument ")
+        if (refused + unknown) % 50 == 0:
+            entry(*args)
+            assert not machine.wrong
+    assert len(machine.run_count) == 50
+    assert refused > 1000
+    assert unknown > 700
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_each_value_is_refused_everywhere(api, number):
+    machine = Machine(api, lambda *_: 0)
+    expected = (TypeError, OverflowError, RuntimeError)
+    for place in (lambda x: x, lambda x: (x,), lambda x: Plain(1, x), lambda x: outer(pair=(x,))):
+        with pytest.raises(expected):
+            machine(1, place(REFUSED[number]()))
+    with pytest.raises(expected):
+        api.Block(outer(rows=REFUSED[number]()))
+    assert not machine.finds
+
+
+def test_errors_name_the_place_and_what_came(api):
+    machine = Machine(api, lambda *_: 0)
+    wrong = np.zeros((2, 3), ">f4").T
+    with pytest.raises(TypeError) as error:
+        machine(1, outer(pair=(0, Inner(wrong, 1))))
+    assert str(error.value) == (
+        "machine: argument 2, field .pair[1].lower: got an array of >f4, shape (3, 2), strides (4, 12); "
+        "expected a C-contiguous, aligned array in native byte order, of 1 to 4 dimensions, of float64, "
+        "float32, bool or integers; numpy.ascontiguousarray makes one"
+    )
+    with pytest.raises(OverflowError, match="machine: argument 3: got an integer beyond int64"):
+        machine(1, 2, 2**63)
+    with pytest.raises(TypeError, match=r"argument 1: got list; expected a numpy\.ndarray \(no subclass\)"):
+        machine([])
+    with pytest.raises(TypeError, match=r"positional only|unexpected keyword"):
+        machine.entry(1, name=2)
+    with pytest.raises(TypeError, match=r"strides \(8,\), not aligned"):
+        machine(misaligned())
+
+
+def test_blocks_of_another_implementation_are_refused(built):
+    module = loaded(built)
+    ctypes_calls.register_struct(Outer)
+    for api, other in ((module, ctypes_calls), (ctypes_calls, module), (module, load(built))):
+        other.register_struct(Outer)
+        with pytest.raises(TypeError):
+            Machine(api, lambda *_: 0)(other.Block(outer()))
+
+
+def test_structs_are_registered_before_they_are_passed(api):
+    for wrong in (tuple, int, List, 5, Lying, None):
+        with pytest.raises(TypeError, match="expected a class of named tuples"):
+            api.register_struct(wrong)
+    late = namedtuple("late", "x")
+    Machine(api, lambda *_: 0)(late(1))
+    with pytest.raises(TypeError, match="were passed before"):
+        api.register_struct(late)
+    assert api.register_struct(Outer) is Outer
+
+
+def test_many_classes_are_distinct(api):
+    made = [namedtuple(f"N{k}", "x") for k in range(300)]
+    machine = Machine(api, lambda *_: 0)
+    for cls in made[::2]:
+        api.register_struct(cls)
+    for _ in range(2):
+        for cls in made:
+            reader_words = []
+            machine.run = lambda address, _, words=reader_words: words.append(Words(address).next())
+            machine(cls(5))
+            assert (reader_words[0] == 5) == (cls not in made[::2])
+    assert len(machine.finds) == 300
+
+
+def test_an_entry_can_wrap_a_function(api):
+    def function(x: int) -> int:
+        """Say something."""
+
+    entry = Machine(api, lambda *_: 0).entry
+    function.extra = 5
+    assert functools.update_wrapper(entry, function) is entry
+    assert (entry.__wrapped__, entry.__name__, entry.__doc__) == (function, "function", "Say something.")
+    assert (entry.__module__, entry.__qualname__, entry.extra) == (__name__, function.__qualname__, 5)
+    assert entry.__call__(1) is functools.partial(entry, 1)() is type(entry).__call__(entry, 1) is None
+    assert entry(*[1], **{}) is None
+    for wrong in ((1, "name"), (len, 5), (len,)):
+        with pytest.raises(TypeError):
+            api.Entry(*wrong)
+
+
+def test_circles_are_collected(api):
+    class Mark:
+        pass
+
+    machine = Machine(api, lambda *_: 0)
+    mark, found = Mark(), machine.found
+    entry = api.Entry(lambda _, mark=mark: found, "entry")
+    entry(1)
+    entry.itself = entry
+    alive = weakref.ref(mark)
+    del entry, mark
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """Return functions in C: they run without the GIL, as no callback does."""
+    if sys.platform == "win32" or not HAS_COMPILER:
+        pytest.skip(f"no C compiler: {COMPILER} is not there")
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "code.c").write_text(
+        "#include <stdint.h>\n#include <time.h>\n"
+        "int32_t wait(const int64_t *words, int64_t *results) {\n"
+        "    volatile int64_t *flag = (volatile int64_t *)words[0];\n"
+        "    for (time_t end = time(0) + 20; !*flag && time(0) < end;) {}\n"
+        "    results[0] = *flag;\n    return 0;\n}\n"
+        "int32_t add(const int64_t *words, int64_t *results) {\n"
+        "    results[0] = words[0] + ((const int64_t *)words[1])[2];\n    return 0;\n}\n"
+    )
+    subprocess.run([COMPILER, "-O1", "-shared", "-fPIC", "-o", "code.so", "code.c"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "code.so"))
+
+
+def found_in(library, name, results="i"):
+    return Found(ctypes.cast(getattr(library, name), ctypes.c_void_p).value, results, 0)
+
+
+def test_other_threads_run_during_a_call(api, library):
+    flag = array(1, "i8")
+    entry = api.Entry(lambda _: found_in(library, "wait"), "wait")
+    thread = threading.Timer(0.05, lambda: flag.__setitem__(0, 9))
+    thread.start()
+    assert entry(flag) == 9
+    thread.join()
+
+
+def run_in_threads(function, count=4):
+    results, threads = [], []
+    for k in range(count):
+        threads.append(threading.Thread(target=lambda k=k: results.append(function(k))))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == count
+    return results
+
+
+def test_several_threads_call_one_entry(api, library):
+    entry = api.Entry(lambda _: found_in(library, "add"), "add")
+
+    def run(k):
+        for n in range(800):
+            struct = Outer(5, (6,), 10 * k)
+            extra = (1.0,) * (n % 40)
+            if entry(n, api.Block(struct) if n % 2 else struct, extra) != n + 10 * k:
+                return False
+        return True
+
+    assert all(run_in_threads(run))
+
+
+def test_two_threads_find_code_at_once(api, library):
+    barrier = threading.Barrier(2)
+
+    def find(_args):
+        barrier.wait(20)
+        return found_in(library, "add")
+
+    entry = api.Entry(find, "add")
+    struct = Outer(5, (6,), 30)
+    assert sorted(run_in_threads(lambda k: entry(k, struct), 2)) == [30, 31]
+
+
+def test_find_may_change_arrays(api):
+    """It may run any code: the words are those after it."""
+    rows = array(4)
+    machine = reader(api, (rows,))
+
+    def find(args):
+        args[0].resize(100000, refcheck=False)
+        return machine.found
+
+    api.Entry(find, "entry")(rows)
+    assert len(machine.run_count) == 1
+    assert not machine.wrong
+
+
+def blocks_after(call, count):
+    """Return how many more blocks of memory are allocated after so many calls."""
+    for _ in range(300):
+        call()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(count):
+        call()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+def test_memory_does_not_grow(api, library):
+    inner = array(2)
+    args = (1, outer(inner=5, rows=(6,), pair=inner), Plain(np.int64(2), np.float32(3)))
+    block = api.Block(Outer(5, (6,), 7))
+    entry = api.Entry(lambda _: found_in(library, "add", "(ifb)"), "add")
+    failing = api.Entry(lambda _: 1 / 0, "failing")
+
+    def fail(entry, *args):
+        with pytest.raises((TypeError, ZeroDivisionError, OverflowError)):
+            entry(*args)
+
+    calls = [
+        lambda: entry(*args),
+        lambda: entry(1, block),
+        lambda: api.Block(args[1]),
+        lambda: fail(api.Block, outer(rows=[])),
+        lambda: fail(failing, *args),
+        lambda: fail(failing, 1, block),
+        lambda: fail(entry, 1, outer(rows=2**70)),
+        lambda: fail(entry, [1]),
+        lambda: api.Entry(lambda _: found_in(library, "add"), "add")(1, block),
+    ]
+    counted = (inner, args, block, block.value, Outer, api.Entry, api.Block, entry, failing)
+    blocks_after(calls[-1], 1)
+    counts = [*map(sys.getrefcount, counted)]
+    for call in calls:
+        assert blocks_after(call, 12_000) < 600
+    assert [*map(sys.getrefcount, counted)] == counts
+
+
+def test_levels_are_those_of_the_processor(api):
+    level = api.level()
+    if platform.machine() in {"aarch64", "arm64"}:
+        assert level == "generic"
+    elif Path("/proc/cpuinfo").exists():
+        text = next(
+            line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")
+        )
+        flags, expected = set(text.split()), "baseline"
+        for name, needed in {
+            "v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
+            "v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+            "v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+        }.items():
+            if not flags.issuperset(needed.split()):
+                break
+            expected = name
+        assert level == expected
+
+
+def test_builds_are_equal_and_without_warnings(tmp_path):
+    if not HAS_COMPILER:
+        pytest.skip(f"no C compiler: {COMPILER} is not there")
+    flags = () if sys.platform == "win32" else ("-Werror",)
+    one, other = (build_calls(tmp_path / name, *flags) for name in ("one", "another"))
+    assert one.read_bytes() == other.read_bytes()
+    assert str(tmp_path).encode() not in one.read_bytes()
+
+
+def test_an_implementation_is_chosen():
+    assert calls.Entry.__module__ in {"raybox.compiler._calls", "raybox.compiler.ctypes_calls"}
+    assert calls.Block.__module__ == calls.Entry.__module__
