@@ -209,6 +209,7 @@ static inline int put_kind(Walk *w, uint64_t kind) {
     return 0;
 }
 
+/* There is no room where another thread changes an array between the two walks of a Block. */
 static inline int put_word(Walk *w, int64_t word) {
     if (w->front == w->back) return -1;
     w->words[w->front++] = word;
@@ -750,18 +751,13 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return (PyObject *)self;
 }
 
+/* No clear: `find`, `dict` and `module` break their circles, and an entry can be called until it is freed. */
 static int entry_traverse(PyObject *object, visitproc visit, void *arg) {
     Entry *self = (Entry *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->find);
     Py_VISIT(self->dict);
     Py_VISIT(self->module);
-    return 0;
-}
-
-/* Only what can be replaced: an entry can be called until it is freed. */
-static int entry_clear(PyObject *self) {
-    Py_CLEAR(((Entry *)self)->dict);
     return 0;
 }
 
@@ -796,7 +792,6 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_call, entry_call},
     {Py_tp_traverse, entry_traverse},
-    {Py_tp_clear, entry_clear},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_members, entry_members},
     {Py_tp_getset, entry_getset},
