@@ -368,15 +368,16 @@ static int lay_out(Walk *w, PyObject *const *args, Py_ssize_t count) {
     return 0;
 }
 
+static PyObject *as_tuple(PyObject *const *args, Py_ssize_t count) {
+    PyObject *all = PyTuple_New(count);
+    for (Py_ssize_t k = 0; all && k < count; k++) PyTuple_SetItem(all, k, Py_NewRef(args[k]));
+    return all;
+}
+
 /* Raise what is wrong with arguments. */
 static PyObject *refuse(State *state, PyObject *name, PyObject *const *args, Py_ssize_t count) {
-    if (PyErr_Occurred()) return NULL;
-    PyObject *all = PyTuple_New(count);
+    PyObject *all = PyErr_Occurred() ? NULL : as_tuple(args, count);
     if (!all) return NULL;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        Py_INCREF(args[k]);
-        PyTuple_SetItem(all, k, args[k]);
-    }
     PyObject *none = PyObject_CallFunctionObjArgs(state->refuse, name, all, NULL);
     Py_DECREF(all);
     if (none) PyErr_SetString(PyExc_SystemError, "kinds.refuse returned");
@@ -617,21 +618,11 @@ static int read_row(PyObject *found, Row *row) {
     return PyErr_Occurred() || !row->code ? -1 : read_bits(PyTuple_GetItem(found, 2), &row->writable);
 }
 
-static PyObject *call_find(Entry *self, PyObject *const *args, Py_ssize_t count) {
-    PyObject *all = PyTuple_New(count);
-    if (!all) return NULL;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        Py_INCREF(args[k]);
-        PyTuple_SetItem(all, k, args[k]);
-    }
-    PyObject *found = PyObject_CallFunctionObjArgs(self->find, all, NULL);
-    Py_DECREF(all);
-    return found;
-}
-
 /* Read what `find` returns for arguments. */
 static int find_row(Entry *self, PyObject *const *args, Py_ssize_t count, Bits read_only, Row *row) {
-    PyObject *found = call_find(self, args, count);
+    PyObject *all = as_tuple(args, count);
+    PyObject *found = all ? PyObject_CallFunctionObjArgs(self->find, all, NULL) : NULL;
+    Py_XDECREF(all);
     if (!found) return -1;
     int status = read_row(found, row);
     int is_wrong = status == 0 && overlap(row->writable, read_only);
@@ -664,7 +655,8 @@ static int learn(Entry *self, const Walk *w, const Key *key, PyObject *const *ar
     if (status < 0) {
         PyMem_Free(expanded.kinds);
         PyMem_Free(own.kinds);
-        return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        return -1;
     }
     status = add_row(self, &row, expanded);
     return add_row(self, &row, own) < 0 ? -1 : status;
@@ -916,8 +908,6 @@ static int execute(PyObject *module) {
     return connect_kinds(state);
 }
 
-static void free_key(Key key) { PyMem_Free(key.kinds); }
-
 static void free_state(void *module) {
     State *state = PyModule_GetState(module);
     if (!state) return;
@@ -929,7 +919,7 @@ static void free_state(void *module) {
     }
     for (Layout *layout = state->layouts, *next; layout; layout = next) {
         next = layout->next;
-        free_key(layout->key);
+        PyMem_Free(layout->key.kinds);
         PyMem_Free(layout);
     }
     Py_XDECREF((PyObject *)state->block);
