@@ -1,4 +1,4 @@
-"""Check names: no banned word in an identifier, no class name twice, no module or signature too long.
+"""Check names and imports: banned words, equal class names, long modules and signatures, circles of imports.
 
 Run from the root of the repository: `python .ci/words.py`. Prints each finding as `path:line: message`, and
 exits with status 1 if there is any.
@@ -169,6 +169,8 @@ def findings(root: Path) -> Iterator[str]:
     for name, places in sorted(classes.items()):
         if len(places) > 1:
             yield f"{places[0]}: class {name} is also in {', '.join(places[1:])}"
+    for circle in circles(root / "src"):
+        yield f"src: imports run in a circle: {' -> '.join(circle)}"
 
 
 def main() -> int:

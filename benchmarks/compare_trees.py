@@ -105,7 +105,7 @@ def workers(trees: list[Tree]) -> Iterator[list[Worker]]:
 def _start(tree: Tree) -> Worker:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tree.folder / "src"), str(HERE)]),
-        "NUMBA_CACHE_DIR": str(tree.folder / "numba"),
+        "RAYBOX_CACHE_DIR": str(tree.folder / "numba"),
         "XDG_CACHE_HOME": str(tree.folder / "cache"),
         "PYTHONHASHSEED": "0",
     }

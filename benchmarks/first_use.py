@@ -48,7 +48,7 @@ def _laps(cache: str) -> dict[str, float]:
     """Return the seconds of each step."""
     done = subprocess.run(
         [sys.executable, "-c", _CODE],
-        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+        env=os.environ | {"RAYBOX_CACHE_DIR": cache},
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -149,7 +149,7 @@ def _first_use(results: Results) -> str:
         for step in steps
     ]
     sums = [f"{median(sum(lap.values()) for lap in result[kind]):.2f}" for kind in ("compiled", "loaded")]
-    words = """Seconds of the first calls of a process, on an empty `NUMBA_CACHE_DIR` and on a filled one
+    words = """Seconds of the first calls of a process, on an empty `RAYBOX_CACHE_DIR` and on a filled one
 (1000 boxes, 20,000 rays):"""
     head = ("step", "compiled", "loaded")
     return f"## First use\n\n{words}\n\n" + report.markdown(head, [*table, ("all of it", *sums)])

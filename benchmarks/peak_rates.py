@@ -10,14 +10,15 @@ have separate units for minima and comparisons, so that the first rate does not 
 
 import time
 from collections.abc import Callable
+from typing import Any
 
-import numba
 import numpy as np
-from numba import types
 
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.simd import F32, I64, Builder, Scalar, constant, multiply_add, splat
-from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.compiler.simd import F32, I64, constant, multiply_add, splat
+from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.value_types import float32, int64
 from raybox.traversal.node_test import clip
 from raybox.traversal.slab_coefficients import coefficients_of
 from raybox.validation import Floats32
@@ -27,8 +28,8 @@ CHAINS = 12
 SETS = 8  # of sixteen boxes
 
 
-@vector_code(types.float32)
-def _chains(b: Builder, steps: Scalar, seed: Scalar) -> Scalar:
+@vector_code(float32)
+def _chains(b: Any, steps: Any, seed: Any) -> Any:
     """Return the sum of all lanes after some steps, so that no chain is optimized away."""
     added = splat(b, seed, LANES)
     starts = [added]  # all different, or LLVM would merge the chains
@@ -45,15 +46,16 @@ def _chains(b: Builder, steps: Scalar, seed: Scalar) -> Scalar:
     return result
 
 
+@entry
+def run_chains(steps: int, seed: np.float32) -> float:
+    """Return the sum of all lanes after some steps."""
+    return _chains(steps, seed)
+
+
 def make() -> Callable[[int], float]:
     """Return the compiled loop of fused operations; it is called with a number of steps."""
-
-    @numba.njit(nogil=True)
-    def run(steps: int, seed: np.float32) -> float:
-        return _chains(steps, seed)
-
-    run(1, np.float32(0.5))
-    return lambda steps: run(steps, np.float32(0.5))
+    run_chains(1, np.float32(0.5))
+    return lambda steps: run_chains(steps, np.float32(0.5))
 
 
 def fused_per_second(run: Callable[[int], float], steps: int = 4_000_000) -> float:
@@ -63,8 +65,8 @@ def fused_per_second(run: Callable[[int], float], steps: int = 4_000_000) -> flo
     return steps * CHAINS / (time.perf_counter() - started)
 
 
-@vector_code(types.int64)
-def _slabs(b: Builder, planes: Memory, ray: Memory, steps: Scalar) -> Scalar:
+@vector_code(int64)
+def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
     """Return the number of hits of a ray with one set of boxes after the other."""
     lines = coefficients_of([ray.splat(k, LANES) for k in range(12)])
     count = Register(b, I64(0))
@@ -77,21 +79,22 @@ def _slabs(b: Builder, planes: Memory, ray: Memory, steps: Scalar) -> Scalar:
     return count.value
 
 
-def make_slabs() -> Callable[[int], float]:
+@entry
+def run_slabs(planes: Floats32, ray: Floats32, steps: int) -> int:
+    """Return the number of hits of a ray with one set of boxes after the other."""
+    return _slabs(planes, ray, steps)
+
+
+def make_slabs() -> Callable[[int], int]:
     """Return the compiled loop of slab tests; it is called with a number of steps.
 
     A step is sixteen tests.
     """
-
-    @numba.njit(nogil=True)
-    def run(planes: Floats32, ray: Floats32, steps: int) -> float:
-        return _slabs(planes, ray, steps)
-
     # Near and far planes of boxes along the ray; every other box is far from it.
     planes = np.zeros((SETS, 3, 2, LANES), np.float32)
     planes[:, :, 0] = np.arange(LANES)
     planes[:, :, 1] = planes[:, :, 0] + 0.5
     planes[:, 0, :, 1::2] += 100.0
     ray = np.repeat(np.array([0.0, 1.0], np.float32), 6)
-    run(planes.ravel(), ray, 1)
-    return lambda steps: run(planes.ravel(), ray, steps)
+    run_slabs(planes.ravel(), ray, 1)
+    return lambda steps: run_slabs(planes.ravel(), ray, steps)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ TESTS = Path(__file__).parent
 sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
 # One cache for all processes that test this checkout, apart from the user's own.
 _CHECKOUT = hashlib.sha256(str(TESTS).encode()).hexdigest()[:16]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-tests-{_CHECKOUT}"))
+os.environ.setdefault("RAYBOX_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"raybox-tests-{_CHECKOUT}"))
 
 # Who was started in the background of a script ignores Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -27,11 +28,20 @@ settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, der
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+HAS_NUMBA = find_spec("numba") is not None
+NEEDS_NUMBA = "needs Numba"
+
+
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run all tests, those marked `long` too")
+    parser.addoption(
+        "--needs-numba",
+        help="without Numba: write the names of tests that need it to a file; with Numba: run these alone",
+    )
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "jit: compiles kernels of its own, for which Numba is needed")
     config.addinivalue_line(
         "markers", "core: each layer, query and geometry in two minutes; `pytest -m core`"
     )
@@ -40,12 +50,36 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     """Drop long tests without --long; with it, begin with them: at the end a process would wait for them."""
-    dropped = [item for item in items if item.get_closest_marker("long") and not config.option.long]
+    path = config.option.needs_numba if HAS_NUMBA else None
+    names = set(Path(path).read_text().splitlines()) if path else set()
+
+    def is_dropped(item):
+        is_other = path and not names & {item.nodeid, item.nodeid.partition("::")[0]}
+        return is_other or (item.get_closest_marker("long") and not config.option.long)
+
+    dropped = [item for item in items if is_dropped(item)]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        items[:] = [item for item in items if not is_dropped(item)]
     long_files = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long_files)
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("jit") and not HAS_NUMBA:
+        pytest.skip(NEEDS_NUMBA)
+
+
+def pytest_sessionfinish(session):
+    """Without Numba, write which tests need it, and fail if others were skipped: these would never run."""
+    path = session.config.option.needs_numba
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if path and reporter and not HAS_NUMBA:
+        skipped = reporter.stats.get("skipped", [])
+        names = {report.nodeid for report in skipped if NEEDS_NUMBA in str(report.longrepr)}
+        Path(path).write_text("".join(f"{name}\n" for name in sorted(names)))
+        if {report.nodeid for report in skipped} - names:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
+import pytest
 
 import raybox as rb
-from raybox.compiler.code_origin import DISPATCHERS
+from raybox.compiler.decorators import DISPATCHERS
 from raybox.queries import batches
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.traversal import ray_groups
@@ -61,7 +62,7 @@ def names_of(code):
 def compiled_calls(function, kind):
     """Return such pairs of the functions that one names, and these in turn; hooks: of a recorder's class."""
     chosen = {}
-    for stub, choose in DISPATCHERS:
+    for stub, choose in DISPATCHERS.items():
         with suppress(LookupError):  # a table of other classes
             chosen[stub] = choose(kind) or chosen.get(stub)
     found, visited, pending = set(), set(), [function]
@@ -98,6 +99,7 @@ def function_of(value):
     return value
 
 
+@pytest.mark.jit
 def test_the_page_lists_the_calls_from_a_query_to_the_node_test():
     rng = np.random.default_rng(1)
     lower = rng.uniform(0, 10, (200, 3))

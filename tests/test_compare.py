@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.jit]  # the trees have no libraries
 ROOT = Path(__file__).parents[1]
 TINY = ("--scenes", "tiny", "--rays", "2000", "--repeats", "2")
 CHANGED = """

@@ -24,19 +24,19 @@ from test_cast_resume import (  # noqa: F401
     test_two_at_once,
 )
 from test_cluster import test_many_threads_in_one_process  # noqa: F401
-from test_code_cache import (  # noqa: F401
-    path,
-    test_a_file_renamed_to_another_key_is_not_loaded,
-    test_stored_code_is_loaded_under_its_key_alone,
-    test_temporary_files_of_processes_that_ended_are_removed,
-    test_the_most_recently_used_versions_stay,
-)
 from test_split_scene import (  # noqa: F401
     test_a_folder_that_holds_no_whole_scene,
     test_a_temporary_folder_goes_away_with_the_scene,
     test_nothing_is_left_of_a_temporary_folder_where_memory_is_wrong,
     test_other_geometry_is_refused,
     test_pieces_are_what_they_are_together,
+)
+from test_store import (  # noqa: F401
+    path,
+    test_a_file_renamed_to_another_key_is_not_loaded,
+    test_stored_code_is_loaded_under_its_key_alone,
+    test_temporary_files_of_processes_that_ended_are_removed,
+    test_the_most_recently_used_files_stay,
 )
 from test_view_server import (  # noqa: F401
     port_of,

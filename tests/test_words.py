@@ -93,3 +93,8 @@ def test_circles_of_imports(tmp_path):
 def test_modules_without_circles(tmp_path):
     broken = {"top/b.py": "x = 1", "top/d.py": ""}
     assert not list(words.circles(written(tmp_path, IN_CIRCLES | broken)))
+
+
+def test_a_circle_is_printed(tmp_path):
+    messages = found(tmp_path, {"src/one.py": "import two", "src/two.py": "import one"})
+    assert messages == ["src: imports run in a circle: one -> two -> one"]

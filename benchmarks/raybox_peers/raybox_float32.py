@@ -19,7 +19,6 @@ from raybox.compiler.decorators import device, yes
 from raybox.compiler.simd import Lanes, Scalar
 from raybox.queries.nearest.certain import CertainNearest
 from raybox.queries.nearest.query import PER_RAY, NearestResults
-from raybox.queries.per_ray import never
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
@@ -91,7 +90,7 @@ _HOOKS = StreamHooks(
 )
 register(_HOOKS)
 _PER_RAY = PER_RAY._replace(
-    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=never
+    recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=lambda _options: False
 )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 guard_imports()
 
 # Where each public name lives. Names are looked up on first use, so that `import raybox` costs
-# next to nothing and Numba is loaded only by the questions that need it.
+# next to nothing.
 _HOMES = {
     "RayboxError": "errors",
     "InvalidInput": "errors",

@@ -16,6 +16,7 @@ from raybox.errors import RayboxError
 from raybox.queries.nearest.query import ExactNearest
 from raybox.traversal.job import Job
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
+from raybox.traversal.tree import visits
 from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform
 from test_build_deep import levels
 from test_scene_update import assert_as_fresh, last_to_first, random_rays
@@ -258,7 +259,7 @@ def visited(tree, boxes, rays):
     job = Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
     scratch, n = make_scratch(), len(rays)
     traverse_rays(job, RaySpan(0, n), scratch, ExactNearest(np.full(n, -1), np.full(n, INF)))
-    return int(scratch.visited[0])
+    return int(visits(scratch).nodes)
 
 
 @pytest.fixture(scope="module")

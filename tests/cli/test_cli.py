@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import os
 import re
 import shlex
 import struct
@@ -410,15 +409,3 @@ def test_a_reader_that_closes_the_output(folder):
     assert running.wait(timeout=60) == 0
     assert "Traceback" not in output
     assert "Broken" not in output
-
-
-def test_compiling_is_announced_once(folder):
-    fresh = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
-    many = "cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "count"
-    line = "raybox: compiling for this machine, once: about 10 s for the first call of a query ...\n"
-    first, second = (process(*many, env=fresh) for _ in range(2))
-    assert first.stderr.startswith(line)
-    assert (first.stderr.count(line), second.stderr.count(line)) == (1, 0)
-    assert first.stdout == second.stdout
-    other = process("cast", "boxes.csv", "rays.npz", "-o", "-", "--query", "occluded", env=fresh)
-    assert (other.returncode, other.stderr.count("compiling")) == (0, 0)

@@ -8,6 +8,7 @@ import functools
 import gc
 import importlib.util
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
@@ -22,10 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import raybox as rb
 from raybox.compiler import calls, ctypes_calls
-from raybox.compiler.build_calls import build_calls
 from raybox.compiler.calls import Found
 from raybox.compiler.kinds import kind_of
+
+SOURCES = Path(__file__).parents[2] / "src" / "raybox" / "compiler"
+build_calls = runpy.run_path(str(SOURCES / "build_calls.py"))["build_calls"]  # wheels do not have it
 
 CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64))
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
@@ -268,8 +272,10 @@ def test_kinds_are_text():
     read_only.flags.writeable = False
     args = (array((2, 2)), read_only, 1, 2.0, np.float32(1), True, None, (1, ()), Plain(outer(), np.int8(3)))
     assert kind_of(args) == (
-        "f8:2,f8:1r,i,f,g,b,n,(i,()),Plain(Outer(Inner(f8:2,i),i4:2,(f4:1,Inner(f8:2,i))),i)"
+        "f8:2,f8:1r,i,f,g,b,n,(i,()),test_calls.Plain(test_calls.Outer(test_calls.Inner(f8:2,i),i4:2,"
+        "(f4:1,test_calls.Inner(f8:2,i))),i)"
     )
+    assert kind_of((rb.Rays([0, 0], [1, 0]).rows(),)).startswith("RayRows(f8:2r,")  # raybox's own
     assert kind_of((array(1, "?"), array(1, "u2"))) == "b1:1,u2:1"
 
 

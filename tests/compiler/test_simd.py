@@ -5,13 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numba import types
 
 from aim import INF
 from loops import loop
 from raybox.compiler import simd, simd_arrays
-from raybox.compiler.decorators import entry
-from raybox.compiler.intrinsics import LanesType, larger, lowest_bit, smaller, vector_code
+from raybox.compiler.entry_points import entry
+from raybox.compiler.intrinsics import larger, lowest_bit, smaller, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -28,12 +27,15 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_transpose import transposed
 from raybox.compiler.target import has
+from raybox.compiler.value_types import LanesType, void
 from raybox.traversal import ray_keys
+
+pytestmark = pytest.mark.jit
 
 NAN = math.nan
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _operate(b, floats, wide, words, out, out64, out32):
     x, y, z = (floats.load(16 * k, 16) for k in range(3))
     for k, row in enumerate(
@@ -151,7 +153,7 @@ def _sum(_b, four, numbers):
     return four + numbers.to(F32)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _put_four(_b, floats, place, four):
     floats.store(four, place)
 
@@ -215,7 +217,7 @@ WAYS = ["own", "avx2", "none"]
 def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
     emulate(way, monkeypatch)
 
-    @vector_code(types.void)
+    @vector_code(void)
     def write(b, floats, words, chosen, out, out32, place):
         some = chosen.load(0, count) > 0
         out.squeeze(floats.load(0, count), some, place)
@@ -244,7 +246,7 @@ def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
 def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
     emulate(way, monkeypatch)
 
-    @vector_code(types.void)
+    @vector_code(void)
     def write(b, vectors, at, out):
         for k, column in enumerate(ray_keys.load_columns(b, vectors, at)):
             out.store(column, b.mul(I64(k), I64(16)))
@@ -260,7 +262,7 @@ def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
 
 @pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])
 def test_rows_become_columns(count, dtype):
-    @vector_code(types.void)
+    @vector_code(void)
     def write(_b, rows, out, parts):
         columns = transposed([rows.load(count * k, count) for k in range(count)])
         for k, column in enumerate(columns):

@@ -2,14 +2,17 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import pytest
-from numba import types
 
-from raybox.compiler.decorators import device, entry
+from raybox.compiler.decorators import device
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.struct_ref import StructRef, struct
+from raybox.compiler.kinds import class_name, kind_of
+from raybox.compiler.struct_ref import struct
+from raybox.compiler.value_types import int64
+
+pytestmark = pytest.mark.jit
 
 
 class Inner(NamedTuple):
@@ -40,12 +43,14 @@ def _pick(tuple_: Outer, i: int, j: int, k: int) -> Any:
 
 
 @entry
-def _read(given: Outer, place: Any, out: Any) -> Any:
+def _read(given: Outer, place: Any, out: Any, sizes: Any) -> Any:
     out[:3] = 0.0
     row, cell, last = _pick(given, place[0], place[1], place[2])
     out[0], out[1], out[2] = row, cell, last
-    sizes = given.rows.shape, given.cube.shape, given.words.size, given.cube.size, given.inner.other.size
-    return sizes, given.flag, given.number, given.time, given.cube.strides, given.cube.itemsize
+    sizes[0], sizes[1], sizes[2] = given.words.size, given.cube.size, given.inner.other.size
+    for axis in range(3):
+        sizes[3 + axis], sizes[6 + axis] = given.cube.shape[axis], given.cube.strides[axis]
+    return given.rows.shape[0], given.rows.shape[1], given.flag, given.number, given.time, given.cube.itemsize
 
 
 @entry
@@ -59,7 +64,7 @@ def _write(given: Outer) -> int:
     return total
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _sizes(b: Any, given: Any) -> Any:
     return b.add(given.words.size, b.mul(given.inner.other.size, given.number))
 
@@ -77,24 +82,32 @@ def make(shape=(3, 4, 5), words=7, *, flag=True):
 
 
 def test_a_struct_and_those_nested_in_it_are_pointers():
-    kind = numba.typeof(make())
+    from raybox.compiler.jit.kind_types import types_of
+    from raybox.compiler.jit.struct_type import StructRef
+
+    def kind_of_struct(given):
+        classes = {class_name(cls): cls for cls in (Outer, Inner)}
+        (kind,) = types_of(kind_of((given,)), classes)
+        return kind
+
+    kind = kind_of_struct(make())
     assert isinstance(kind, StructRef)
     assert isinstance(kind.types[0], StructRef)
-    assert kind == numba.typeof(make((9, 9, 9)))
+    assert kind == kind_of_struct(make((9, 9, 9)))
     assert len(kind.mangling_args[0]) < 30
-    assert kind != numba.typeof(make()._replace(words=np.zeros(3)))
+    assert kind != kind_of_struct(make()._replace(words=np.zeros(3)))
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 1, 5), (1, 6, 1), (4, 2, 3)])
 @pytest.mark.parametrize("flag", [False, True])
 def test_all_fields_are_read(shape, flag):
-    given, out = make(shape, flag=flag), np.empty(3)
+    given, out, sizes = make(shape, flag=flag), np.empty(3), np.zeros(9, np.int64)
     for place in np.ndindex(shape):
-        sizes, *rest = _read(given, place, out)
+        facts = _read(given, place, out, sizes)
         at = [given.rows[place[:2]], given.cube[place], given.cube[-1, -1, place[2]]]
         np.testing.assert_array_equal(out, at)
-        assert sizes == (shape[:2], shape, 7, given.cube.size, 5)
-        assert rest == [flag, 11, 0.25, given.cube.strides, 4]
+        assert facts == (*shape[:2], flag, 11, 0.25, 4)
+        assert sizes.tolist() == [7, given.cube.size, 5, *shape, *given.cube.strides]
 
 
 def test_written_items_are_read_again():

@@ -10,6 +10,8 @@ import pytest
 import raybox as rb
 from raybox.traversal.ray_setup import at_a_time
 
+pytestmark = pytest.mark.jit
+
 OTHER = """
 import sys
 import numpy as np
@@ -47,7 +49,7 @@ def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     np.savez(tmp_path / "given.npz", lower=lower, upper=upper, **kinds)
     (tmp_path / "other.py").write_text(OTHER)
     files = [str(tmp_path / name) for name in ("other.py", "given.npz", "got.npz")]
-    own = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    own = os.environ | {"RAYBOX_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, *files], env=own, check=True)
     got, scene = np.load(tmp_path / "got.npz"), rb.Scene(rb.Boxes(lower, upper))
     assert {int(got["width"]), at_a_time()} == {8, 16}

@@ -1,4 +1,4 @@
-"""With NUMBA_DISABLE_JIT=1, compiled code raises one clear error."""
+"""Without Numba, or with NUMBA_DISABLE_JIT=1: what needs a compiler raises one clear error."""
 
 import os
 import subprocess
@@ -11,42 +11,70 @@ import numpy as np, raybox as rb
 lower = np.random.default_rng(0).random((5000, 3))
 rb.Scene(rb.Boxes(lower, lower + 0.1)).nearest(rb.Rays(lower, lower))
 """
-PAIRS = """
-import numpy as np, raybox as rb
-rows = np.random.default_rng(0).random((5000, 3))
-rb.intersect(rb.Rays(rows, rows), rb.Boxes(rows, rows + 0.1))
-"""
-MESSAGE = "RayboxError: raybox needs Numba's compiler; got NUMBA_DISABLE_JIT=1"
-
-
-def run(code):
-    env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize("code", [SCENE, PAIRS])
-def test_compiled_code_raises_one_clear_error(code):
-    ended = run(code)
-    assert ended.returncode == 1
-    assert MESSAGE in ended.stderr.splitlines()[-1]
-    assert "During handling" not in ended.stderr
-    assert "Unset it" in ended.stderr
-
-
-def test_the_command_line_says_it_in_one_line(tmp_path):
-    code = f"""
-import sys
+COMMAND = """
+import os, sys
 from raybox.cli import main
 sys.argv = ["raybox", "cast", "scene.npz", "rays.npz", "-o", "hits.npz"]
-import os, numpy as np, raybox as rb
-os.chdir({str(tmp_path)!r})
+import numpy as np, raybox as rb
 rows = np.random.default_rng(0).random((5000, 3))
 rb.save("scene.npz", rb.Boxes(rows, rows + 0.1))
 rb.save("rays.npz", rb.Rays(rows, rows))
 main()
 """
-    ended = run(code)
-    assert ended.returncode != 0
-    assert "Traceback" not in ended.stderr
-    assert "NUMBA_DISABLE_JIT=1" in ended.stderr
+HIDDEN = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
+NO_JIT = "NUMBA_DISABLE_JIT=1 (environment"
+NO_LIBRARY = 'Numba, which compiles them, is not installed: pip install "raybox[jit]"'
+OWN = """
+from typing import NamedTuple
+from raybox.compiler.entry_points import entry
+from raybox.compiler.struct_ref import struct
+@struct
+class Own(NamedTuple):
+    size: int
+@entry
+def size_of(own):
+    return own.size
+size_of(Own(1))
+"""
+
+
+def run(code, tmp_path, **environment):
+    where = os.environ | {"RAYBOX_LEVEL": "jit"} | environment
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=where, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("code", [SCENE, COMMAND])
+def test_a_compiler_that_is_turned_off_is_one_clear_error(code, tmp_path):
+    ended = run(code, tmp_path, NUMBA_DISABLE_JIT="1")
+    assert ended.returncode == (1 if code == SCENE else 2)
+    last = ended.stderr.splitlines()[-1]
+    assert NO_JIT in last
+    assert "Unset it" in last
+    assert "During handling" not in ended.stderr
+    assert ("Traceback" in ended.stderr) == (code == SCENE)
+
+
+@pytest.mark.parametrize("code", [SCENE, COMMAND])
+def test_neither_library_nor_compiler_is_one_clear_error(code, tmp_path):
+    ended = run(HIDDEN + code, tmp_path)
+    assert ended.returncode == (1 if code == SCENE else 2)
+    assert NO_LIBRARY in ended.stderr.splitlines()[-1]
+    assert "During handling" not in ended.stderr
+
+
+def test_a_primitive_of_a_users_own_names_the_extra(tmp_path):
+    """Beside a library of kernels, which here is one of no kernels."""
+    library = "from raybox.compiler import library\nlibrary.library = lambda: library.Library(None, {})\n"
+    ended = run(HIDDEN + library + OWN, tmp_path)
+    assert ended.returncode == 1
+    assert 'is compiled by Numba, which is not installed: pip install "raybox[jit]"' in ended.stderr
+    assert "During handling" not in ended.stderr
+
+
+def test_a_combination_that_the_library_lacks_is_the_line_to_add(tmp_path):
+    library = "from raybox.compiler import library\nlibrary.library = lambda: library.Library(None, {})\n"
+    ended = run(HIDDEN + library + SCENE, tmp_path)
+    assert ended.returncode == 1
+    assert "lacks this line of kernels.txt: raybox.bvh." in ended.stderr.splitlines()[-1]

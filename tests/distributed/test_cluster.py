@@ -154,7 +154,7 @@ class Timer:
 def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
     """The plugin of a worker that joins late is removed before it is set up."""
     loaded, loading, removed = {}, Event(), Event()
-    job = worker.WorkerJob("token", tmp_path, *[None] * 11)
+    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
     running_mark(tmp_path, "token").touch()
 
     def load(job, threads):
@@ -191,7 +191,7 @@ def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
 def test_a_plugin_that_dask_removed_before_it_was_added_leaves_no_scene(monkeypatch, tmp_path, ends):
     """Dask calls its `setup` alone then."""
     loaded, loads, timer = {}, [], Timer(10)
-    job = worker.WorkerJob("token", tmp_path, *[None] * 11)
+    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
     mark = running_mark(tmp_path, "token")
 
     def load(job, threads):

@@ -94,7 +94,7 @@ def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
     job_id = checked_json.read(folder / part_folder.MANIFEST)[0]["id"]
     options = ReadOptions("rays")
     job = worker.WorkerJob(
-        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, "boxes", worker.code_version(), job_id
+        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, worker.code_version(), job_id
     )
     some = [worker.PartTask(k, Position(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
     infos = cluster.submit(worker.write_parts, job, some, pure=False).result()
@@ -372,7 +372,7 @@ def plugins(monkeypatch):
 def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
     """Its job is loaded again, though the cast was interrupted and the plugin removed."""
     worker = sys.modules["raybox.distributed.dask.worker"]
-    job = worker.WorkerJob("token", *[None] * 12)
+    job = worker.WorkerJob("token", *[None] * 11)
     if has_plugin:
         plugins[worker.plugin_name(job)] = None
 
@@ -431,7 +431,7 @@ def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
 
     monkeypatch.setattr(worker, "_try_part", try_part)
     monkeypatch.setattr(worker, "_LOADED", {"token": None})
-    job = worker.WorkerJob("token", *[None] * 12)
+    job = worker.WorkerJob("token", *[None] * 11)
     assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 

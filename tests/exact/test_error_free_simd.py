@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import types
 
 from ray_cases import loop
 from raybox.compiler import simd
 from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.value_types import void
 from raybox.exact import error_free_simd
 from raybox.exact.error_free_simd import product_error, remainder
 
@@ -25,7 +25,7 @@ ROWS = np.zeros(8), np.ones(8), np.zeros(8), np.zeros(8)
 def compiled(way):
     """Return the compiled function of one form: (x, y, error of x * y, remainder of x / y)."""
 
-    @vector_code(types.void)
+    @vector_code(void)
     def write(b, x, y, error, left):
         one, other = x.load(0, 8), y.load(0, 8)
         error.store(product_error(one, other, one * other), 0)

@@ -13,18 +13,11 @@ import exact_surfaces as surfaces
 import raybox as rb
 from compare import assert_hits, assert_normals
 from loops import loop
-from raybox.compiler.decorators import compile_apart
 from raybox.exact import bigint, double_double, predicate
 from raybox.primitives.plane import ratio
 
 INF, TINY, MAX, ULP, DOT = math.inf, 5e-324, 1.7976931348623157e308, 2.0**-52, 2.0**-560
 ENDS = (2.0**969, 2.0**970, np.nextafter(2.0**970, 0), 2.0**971)  # half a step past the largest float
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _big_integers():
-    """Compile the functions that the loops here call by their symbols."""
-    compile_apart()
 
 
 def nearest(x: Fraction) -> float:

@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import allocating, device, inlined
 from raybox.compiler.intrinsics import prefetch, vector_code
 from raybox.compiler.simd import I64, Lanes, greater, lesser
 from raybox.compiler.simd_arrays import loop
+from raybox.compiler.value_types import void
 from raybox.exact import bigint
 from raybox.exact.predicate import order, sign, time
 from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient, status_of, timed_status
@@ -211,7 +211,7 @@ def _room(disks: Any, exact: Any, eight: _Pairs) -> tuple[Lanes, Lanes]:
     return value, (size * size + reach * reach) * _SLACK + _UNDERFLOW
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _classify(b: Any, disks: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         eight = _load(disks, exact, pairs, at)
@@ -234,7 +234,7 @@ def classify(disks: Any, exact: Any, pairs: Pairs, number: int) -> None:
     _classify(disks, exact, pairs, number)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _first_contacts(b: Any, disks: Any, exact: Any, pairs: Any, number: Any) -> None:
     with loop(b, number, LANES) as at:
         eight = _load(disks, exact, pairs, at)

@@ -1,26 +1,16 @@
 """Set the floating-point modes of this thread, by instructions: shares nothing with the library."""
 
 import ctypes
+import mmap
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import llvmlite.binding as llvm
-
 _IS_ARM = platform.machine().lower() in {"aarch64", "arm64"}
-
-_X86 = """
-declare void @llvm.x86.sse.stmxcsr(i8*)
-declare void @llvm.x86.sse.ldmxcsr(i8*)
-define void @read(i8* %word) { call void @llvm.x86.sse.stmxcsr(i8* %word) ret void }
-define void @write(i8* %word) { call void @llvm.x86.sse.ldmxcsr(i8* %word) ret void }
-"""
-_ARM = """
-declare i64 @llvm.aarch64.get.fpcr()
-declare void @llvm.aarch64.set.fpcr(i64)
-define void @read(i64* %word) { %a = call i64 @llvm.aarch64.get.fpcr() store i64 %a, i64* %word ret void }
-define void @write(i64* %word) { %a = load i64, i64* %word call void @llvm.aarch64.set.fpcr(i64 %a) ret void }
-"""
+# "word at the address of the first argument = control word; return", and the other way round.
+_X86 = ("0fae19c3", "0fae11c3") if os.name == "nt" else ("0fae1fc3", "0fae17c3")  # stmxcsr, ldmxcsr
+_ARM = "01443bd5010000f9c0035fd6", "010040f901441bd5c0035fd6"  # mrs, str; ldr, msr
 
 if _IS_ARM:  # one flag flushes operands and results
     _NEAREST, _DOWN, _UP, _ZERO = (k << 22 for k in (0, 2, 1, 3))
@@ -41,19 +31,16 @@ MODES = {
 }
 """Bits of the control word, by name; none of them is set by default."""
 
-
-def _compile() -> llvm.ExecutionEngine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_ARM if _IS_ARM else _X86), machine)
-    engine.finalize_object()
-    return engine
-
-
-_ENGINE = _compile()
+_CODE = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64))
-_read, _write = (_SIGNATURE(_ENGINE.get_function_address(name)) for name in ("read", "write"))
+
+
+def _function(place: int, code: str) -> "ctypes._CFunctionType":
+    _CODE[place : place + len(code) // 2] = bytes.fromhex(code)
+    return _SIGNATURE(ctypes.addressof(ctypes.c_char.from_buffer(_CODE, place)))
+
+
+_read, _write = (_function(64 * k, code) for k, code in enumerate(_ARM if _IS_ARM else _X86))
 
 
 def control_word() -> int:

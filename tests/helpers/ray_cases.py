@@ -8,8 +8,9 @@ import numpy as np
 import exact
 import raybox as rb
 from aim import INF, Pairs, feature
-from loops import loop
+from loops import loop, numba
 from raybox.bvh.build import build
+from raybox.compiler.calls import level
 from raybox.compiler.target import has
 from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays
@@ -18,7 +19,7 @@ from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.workspace import CopySpan, SetupSpan, make_workspace
 from scenes import random_scene
 
-FUSED = has("fma")
+FUSED = level() not in ("v2", "baseline") if numba is None else has("fma")  # a library: of its level
 U = Fraction(2) ** -24
 # Relative errors of near times (early, and late) and far times (late, and early), beside a margin
 EARLY, LATE, BETWEEN = (7 * U, 16 * U, 4 * U) if FUSED else (8 * U, 19 * U, 5 * U)

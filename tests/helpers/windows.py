@@ -106,7 +106,8 @@ def raybox_modules():
     """Import and return all modules of raybox that can be imported here."""
     for found in pkgutil.walk_packages(raybox.__path__, "raybox.", onerror=lambda _: None):
         if not found.name.startswith(("raybox.bench", "raybox.__main__")):
-            importlib.import_module(found.name)
+            with contextlib.suppress(ModuleNotFoundError):  # of a compiler that is not installed
+                importlib.import_module(found.name)
     return [module for name, module in list(sys.modules.items()) if name.startswith("raybox.")]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import raybox as rb
 from raybox.io.chunked import column_kernels, part_files, writer_stage
+from raybox.io.chunked.chunks import places_of
 from streaming import BOXES, ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
@@ -113,9 +114,10 @@ def checksum_of(table, total=0, step=10**9):
     """Return the checksum of a table, some rows at a time."""
     for start in range(0, len(table), step):
         some = table[start : start + step].view(np.uint64)
-        rows = np.empty(some.shape, np.uint64)
-        _, total = column_kernels.interleave(tuple(some.T), rows, np.uint64(total))
+        rows, total = np.empty(some.shape, np.uint64), np.array([total], np.uint64)
+        column_kernels.interleave(places_of(some.T), rows, total)
         assert (rows == some).all()
+        (total,) = total.tolist()
     return total
 
 
@@ -141,13 +143,10 @@ def test_interleaving_finds_all_that_is_not_finite():
     for bad in (np.nan, -np.nan, np.inf, -np.inf):
         for place in np.ndindex(5, 2):
             table = np.full((5, 2), np.finfo(float).max)
-            assert column_kernels.interleave(
-                tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
-            )[0]
+            rows, checksum = np.empty((5, 2), np.uint64), np.zeros(1, np.uint64)
+            assert column_kernels.interleave(places_of(table.T), rows, checksum)
             table[place] = bad
-            assert not column_kernels.interleave(
-                tuple(table.view(np.uint64).T), np.empty((5, 2), np.uint64), np.uint64(0)
-            )[0]
+            assert not column_kernels.interleave(places_of(table.T), rows, checksum)
 
 
 def test_a_damaged_row_group(tmp_path):

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 import raybox as rb
 from raybox.cli import main
-from raybox.distributed.dask import compile_once
 from raybox.io.chunked.journal import open_journal
 from streaming import BOXES, RAYS, SCENE, put, run
 
@@ -121,8 +120,6 @@ def test_a_lock_that_another_error_prevents(tmp_path, monkeypatch, number):
         rb.stream.cast(SCENE, rays, out)
     problem = f"the file system locks no file there ({os.strerror(number)})"
     assert str(caught.value) == f"{out}: cannot be written: {problem}; give an output on another one"
-    with compile_once._one_process():  # several processes may compile then
-        pass
     rb.save(tmp_path / "boxes.npz", BOXES)
     command = ["cast", *map(str, (tmp_path / "boxes.npz", rays, "-o", out))]
     done = CliRunner().invoke(main, command)

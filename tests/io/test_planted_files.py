@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
-from raybox.compiler import code_files
-from raybox.distributed.dask import compile_once
+from raybox.compiler.jit import store
 from raybox.io import checked_json, manifest, own_files
 from raybox.io.chunked import sum_stage, writer_stage
 from raybox.io.chunked.journal import Journal
@@ -189,32 +188,16 @@ def test_the_manifest_of_a_cast_on_a_cluster(tmp_path, precious):
     assert not folder.exists()
 
 
-def test_the_lock_of_compilations(tmp_path, precious, monkeypatch):
-    """It is in the folder of all users' temporary files."""
-    monkeypatch.setattr(compile_once.tempfile, "gettempdir", lambda: str(tmp_path))
-    path, ran = tmp_path / f"raybox-{os.getuid()}.lock", []
-    for target in (precious, tmp_path / "new"):
-        path.symlink_to(target)
-        with compile_once._one_process():
-            ran.append(target)
-        path.unlink()
-    assert ran == [precious, tmp_path / "new"]
-    assert not (tmp_path / "new").exists()
-    assert precious.read_bytes() == PRECIOUS
-    with compile_once._one_process():
-        assert path.is_file()
-
-
 def test_compiled_code_is_not_stored_behind_a_link_of_another_user(tmp_path, monkeypatch):
     private, link = tmp_path / "private", tmp_path / "link"
     private.mkdir(mode=0o700)
     link.symlink_to(private)
-    assert code_files.is_private(link)  # the user's own
+    assert store.is_private(link)  # the user's own
     lstat = Path.lstat
 
     def of_another(path):
         return os.stat_result([*lstat(path)[:4], 12345, *lstat(path)[5:]]) if path == link else lstat(path)
 
     monkeypatch.setattr(Path, "lstat", of_another)
-    assert code_files.is_private(private)
-    assert not code_files.is_private(link)
+    assert store.is_private(private)
+    assert not store.is_private(link)

@@ -3,7 +3,6 @@
 from collections import Counter
 from fractions import Fraction
 
-import numba  # noqa: F401  # else the few rays here would be decided in Python
 import numpy as np
 import pytest
 

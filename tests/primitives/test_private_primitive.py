@@ -21,11 +21,11 @@ from exact import Found, rounded
 from raybox.primitives import table
 from raybox.queries import batches, scheduler
 from raybox.traversal import packet_batches
-from raybox.traversal.workspace import LIST_TESTS, NODE_TESTS, PAIRS, make_workspace
+from raybox.traversal.workspace import make_workspace, work_counts
 from strategies import related, spans
 from test_many_rays import at_once
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.jit]
 
 table.add(DiskRows, disk)
 table.add(CubeRows, cube)
@@ -117,7 +117,8 @@ def test_disks_are_traversed_in_streams(monkeypatch):
     found, _ = hits_of(rays, disks)
     np.testing.assert_array_equal(rb.Scene(disks).count(rays), [len(row) for row in found])
     ((workspace,),) = batches._WORKSPACES._free.values()
-    assert min(workspace.work[[LIST_TESTS, NODE_TESTS, PAIRS]]) > 50
+    tested = work_counts(workspace)
+    assert min(tested.list_tests, tested.node_tests, tested.candidates) > 50
 
 
 def test_normals_of_disks_are_their_axes():
@@ -231,7 +232,8 @@ def test_cubes_that_fill_their_boxes_are_traversed_in_packets(monkeypatch):
     np.testing.assert_array_equal(scene.count(rays), [len(row) for row in found])
     workspaces = [workspace for some in batches._PACKETS._free.values() for _, workspace in some]
     assert workspaces
-    assert min(workspaces[0].work[[LIST_TESTS, NODE_TESTS]]) > 10
+    tested = work_counts(workspaces[0])
+    assert min(tested.list_tests, tested.node_tests) > 10
     counts = Counter("hits" if row else "misses" for row in found)
     counts["ties"] = sum(exact.ties(row) > 0 for row in found if row)
     counts["touches"] = sum(hit.plain[-1] for row in found for hit in row)

@@ -14,8 +14,7 @@ from aim import Pairs
 from compare import assert_scene
 from exact import Found, rounded
 from raybox.queries import batches
-from raybox.traversal.workspace import PAIRS as CANDIDATES
-from raybox.traversal.workspace import make_workspace
+from raybox.traversal.workspace import make_workspace, work_counts
 from scenes import as_rays, build, truth
 from streaming import run
 
@@ -115,7 +114,7 @@ def candidates(name) -> int:
     rays, boxes = hard_families.FAMILIES[name](np.random.default_rng(1), RAYS, 200)
     rb.Scene(boxes).nearest(rays, workers=1)
     ((workspace,),) = batches._WORKSPACES._free.values()
-    return int(workspace.work[CANDIDATES])
+    return int(work_counts(workspace).candidates)
 
 
 @pytest.mark.parametrize("name", BOX_FAMILIES)
@@ -132,15 +131,15 @@ COUNT_INTEGERS = """
     import numpy as np
     import hard_families
     import raybox as rb
-    from raybox.compiler import decorators
-    from raybox.exact import bigint  # whose functions are pending from now on
+    from raybox.compiler.jit.compile import load_all_apart
+    from raybox.exact import bigint  # noqa: F401
     from raybox.queries import scheduler
     from raybox.queries.all_hits import run as all_run
     from raybox.threads import chunks
 
     # One chunk: a ray whose hits find no room in a chunk is decided once more in the next one.
     chunks._FIRST = scheduler.EXACT_CHUNK = all_run.EXACT_CHUNK = 1 << 30
-    decorators.compile_apart()
+    load_all_apart()
     calls, kept = {}, []
     for name, arguments, result in (("big_order", 6, ctypes.c_int64), ("big_time", 3, ctypes.c_double)):
         symbol = f"raybox.exact.bigint.{name}"
@@ -165,6 +164,7 @@ COUNT_INTEGERS = """
 """
 
 
+@pytest.mark.jit
 def test_pairs_that_take_integers_of_any_length():
     """Golden, of 44,000 pairs: orders and times in integers. Lower is better."""
     found = ast.literal_eval(run(COUNT_INTEGERS, *BOX_FAMILIES))

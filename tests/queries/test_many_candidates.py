@@ -9,7 +9,7 @@ import raybox as rb
 from raybox.queries import batches, deposit
 from raybox.queries.all_hits import run as all_run
 from raybox.traversal import ray_groups
-from raybox.traversal.workspace import NEXT
+from raybox.traversal.workspace import next_ray
 from test_many_rays import at_once
 
 BOXES = 6000
@@ -21,7 +21,7 @@ def calls(monkeypatch):
     begins, call = defaultdict(set), ray_groups.traverse_groups
 
     def recorded(job, span, order, *rest):
-        begins[span[2]].add(max(span[1], int(order.place[NEXT])))
+        begins[span[2]].add(max(span[1], next_ray(order)))
         return call(job, span, order, *rest)
 
     monkeypatch.setattr(ray_groups, "traverse_groups", recorded)

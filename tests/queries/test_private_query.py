@@ -12,10 +12,10 @@ from exact import INF, rounded
 from farthest import QUERY
 from raybox.queries import batches, per_ray, table
 from raybox.traversal import packet_batches, ray_groups
-from raybox.traversal.workspace import LIST_TESTS, PAIRS, SINGLE_TESTS, make_workspace
+from raybox.traversal.workspace import make_workspace, work_counts
 from test_scene_mesh import CUBE
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.jit]
 
 table.add(QUERY)
 
@@ -38,8 +38,9 @@ def work(monkeypatch):
 def _total(workspaces) -> Counter:
     total = Counter()
     for workspace in workspaces:
-        total["nodes"] += int(workspace.work[LIST_TESTS] + workspace.work[SINGLE_TESTS])
-        total["candidates"] += int(workspace.work[PAIRS])
+        counts = work_counts(workspace)
+        total["nodes"] += int(counts.list_tests + counts.single_tests)
+        total["candidates"] += int(counts.candidates)
     return total
 
 

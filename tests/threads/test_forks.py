@@ -203,6 +203,7 @@ def test_a_mesh_is_added():
     """)
 
 
+@pytest.mark.jit
 def test_a_fork_waits_for_the_compiler():
     """What is compiled only in part cannot be used; the child compiles something of its own."""
     forked("""

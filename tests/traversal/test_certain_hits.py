@@ -275,6 +275,7 @@ def test_a_certain_hit_becomes_a_candidate_before_it_is_compared():
     assert add_candidates(recorder_of("count"), workspace, np.array([2]), np.array([9])) == 1
 
 
+@pytest.mark.jit
 def test_the_growth_exceeds_all_relative_errors():
     """Those of near and far times together, beside margins (`test_stream`)."""
     assert EARLY + LATE < margins().growth - 1 <= 2 * (EARLY + LATE)

@@ -10,15 +10,21 @@ import exact
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
 from raybox.bvh import cell_tree
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
+from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.mask_flips import flip_of, flipped, swapped
+from raybox.compiler.value_types import int64
 from raybox.primitives.ray import get_ray
 from raybox.queries.nearest.query import ExactNearest
 from raybox.scene import geometry_parts
-from raybox.traversal.grid_nodes import hit_near, hit_tame, hit_wild
+from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import KIND, NEAR, OCTANT, STARTS, TAME, make_grid_scratch, put_ray
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
+from raybox.traversal.tree import visits
 from raybox.validation import NO_MASK
+
+pytestmark = pytest.mark.jit
+hit_near = vector_code(int64)(emit_hit_near)
 
 
 @entry
@@ -99,7 +105,7 @@ def test_nearest_visits_what_is_before_the_hit_alone():
     traverse_rays(
         geometry_parts.job(part, rays, NO_MASK, None), RaySpan(0, 2000), scratch, ExactNearest(index, t)
     )
-    nodes, resolved = scratch.visited / 2000
+    nodes, resolved = np.array(visits(scratch)) / 2000
     assert (index >= 0).mean() > 0.9
     assert nodes < 5.0
     assert resolved < 1.1

@@ -8,9 +8,11 @@ import pytest
 import raybox as rb
 from compare import assert_same
 from grids import random_rays
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.primitives.ray import get_ray
 from raybox.traversal.grid_rays import KIND, NEAR, TAME, TURNS, WILD, make_grid_scratch, put_ray
+
+pytestmark = pytest.mark.jit
 
 SHAPE = (70, 18, 21)
 

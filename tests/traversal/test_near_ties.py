@@ -16,6 +16,8 @@ from raybox.traversal.single import RaySpan
 from raybox.validation import NO_MASK
 from stretches import Rounded, RoundedOnce
 
+pytestmark = pytest.mark.jit
+
 WIDE = 2.0**26  # a cell; crossings that are not near ties are that far apart
 AXES = [(0, 1), (1, 2), (2, 0)]  # that have the near tie
 LEAST = 10  # rays of the kind that a test is about

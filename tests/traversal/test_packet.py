@@ -26,10 +26,11 @@ from raybox.traversal.workspace import (
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
     NO_OCTANT,
-    UNDECIDED_RAYS,
     UNFIT,
     PacketRecorder,
     make_workspace,
+    undecided_count,
+    work_counts,
 )
 from scenes import random_scene
 from test_many_rays import at_once, run_query, ties, truth
@@ -179,7 +180,7 @@ def undecided_counts(packet_calls, monkeypatch):
 
     def spy(job, span, order, *rest):
         left = call(job, span, order, *rest)
-        counts.append(int(order.place[UNDECIDED_RAYS]))
+        counts.append(undecided_count(order))
         return left
 
     monkeypatch.setattr(packet_batches, "traverse_packets", spy)
@@ -325,16 +326,17 @@ def test_nodes_tested_by_packets(query, packet_calls, monkeypatch):
     run_query(query, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
     (left, number), (_, workspace) = packet_calls[0], last_workspace()
     assert left < number / 100
-    assert tuple(workspace.work[:2].tolist()) == WORK[query]
+    counts = work_counts(workspace)
+    assert (counts.list_tests, counts.single_tests) == WORK[query]
 
     # In wider groups nodes are fetched for more packets at once, and fewer are single.
     monkeypatch.setattr(scheduler, "PACKET_WIDTH", 4)
     monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
     run_query(query, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
-    wide, times = last_workspace()[1].work, 1 if query == "all" else 4
+    wide, times = work_counts(last_workspace()[1]), 1 if query == "all" else 4
     assert set(batches._PACKETS._free) == {(times * batches.GROUP,)}
-    assert (wide[3] < workspace.work[3] * 0.8) == (times > 1)
-    assert wide[1] <= workspace.work[1]
+    assert (wide.node_tests < counts.node_tests * 0.8) == (times > 1)
+    assert wide.single_tests <= counts.single_tests
 
 
 def stack():

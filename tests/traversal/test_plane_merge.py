@@ -10,13 +10,16 @@ import pytest
 import exact_grid
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
-from raybox.compiler.decorators import device, exact_entry
+from raybox.compiler.decorators import device
+from raybox.compiler.entry_points import entry
 from raybox.primitives.ray import get_ray
 from raybox.traversal.grid_axes import axes_of
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, UNDECIDED, course_of, scale_of
 from raybox.traversal.plane_merge import is_certain, make_memory, merge
 from raybox.traversal.protocol import SegmentHooks, register
 from raybox.traversal.time_keys import get, key_of, time_of
+
+pytestmark = pytest.mark.jit
 
 UNIT, TINY = Fraction(2) ** -50, Fraction(2) ** -1070
 
@@ -45,7 +48,7 @@ def _end(_recorder: Nothing, _state: int, _k: int) -> bool:
 register(SegmentHooks(Nothing, _begin, _record, _end))
 
 
-@exact_entry
+@entry
 def merge_ray(rows: Any, rays: Any, k: int, recorder: Any, memory: Any, status: Any) -> int:
     """Merge the planes that a ray crosses; return how many cells there are, and whether they are certain."""
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
@@ -60,14 +63,14 @@ def merge_ray(rows: Any, rays: Any, k: int, recorder: Any, memory: Any, status: 
     return stretches.cell_count
 
 
-@exact_entry
+@entry
 def write_times(keys: Any, times: Any) -> None:
     """Write the times of keys."""
     for k in range(times.size):
         times[k] = time_of(get(keys, k))
 
 
-@exact_entry
+@entry
 def write_keys(times: Any, keys: Any) -> None:
     """Write the keys of times."""
     for k in range(times.size):

@@ -18,6 +18,8 @@ from raybox.validation import NO_MASK
 from strategies import coordinates, grid, related, spans
 from stretches import Rounded
 
+pytestmark = pytest.mark.jit
+
 SHAPES = [(5, 6, 7), (1, 1, 1), (9, 1, 30), (17, 16, 3), (64, 2, 2), (6, 5), (1, 40)]
 
 

@@ -19,7 +19,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
-from raybox.traversal.tree import intersect_slots
+from raybox.traversal.tree import intersect_slots, visits
 from scenes import as_rays, random_scene
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
@@ -232,7 +232,7 @@ def run_query(query, pairs):
     }
     (recorder_class,) = (one.recorder for one in QUERIES[query].hooks if isinstance(one, ExactHooks))
     assert traverse_rays(job, RaySpan(0, n), scratch, recorder_class(*fields[query])) == n
-    return tuple(scratch.visited.tolist())
+    return visits(scratch)
 
 
 def unbounded(seed):

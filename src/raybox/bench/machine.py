@@ -3,7 +3,6 @@
 import datetime
 import os
 import platform
-from importlib import metadata
 from pathlib import Path
 from typing import TypedDict
 
@@ -32,8 +31,8 @@ class Machine(TypedDict):
 
 def describe() -> Machine:
     """Return date, CPU, cores, memory, system, and versions of Python and packages."""
-    versions = {peer.distribution: peers.version(peer) for peer in peers.table().values()}
-    versions |= {name: metadata.version(name) for name in _ALSO}
+    versions = {peer.distribution: peers.version(peer.distribution) for peer in peers.table().values()}
+    versions |= {name: peers.version(name) for name in _ALSO}
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": cpu_model(),

@@ -81,9 +81,9 @@ def load(peer: Peer) -> Any:
         raise ImportError(str(error)) from error
 
 
-def version(peer: Peer) -> str | None:
-    """Return the version of a peer, None if it is not installed."""
+def version(distribution: str) -> str | None:
+    """Return the version of a package, None if it is not installed."""
     try:
-        return metadata.version(peer.distribution)
+        return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None

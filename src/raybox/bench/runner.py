@@ -68,7 +68,11 @@ def _build(spec: Spec, boxes: data.BoxSet, log: Log) -> tuple[list[Contestant], 
     built, records = [], []
     for name in spec.names:
         peer = peers.table()[name]
-        facts: dict[str, Any] = {"name": name, "version": peers.version(peer), "given": peer.given}
+        facts: dict[str, Any] = {
+            "name": name,
+            "version": peers.version(peer.distribution),
+            "given": peer.given,
+        }
         reason = _why_not(peer, spec, len(boxes.lower))
         if not reason:
             try:
@@ -85,7 +89,7 @@ def _build(spec: Spec, boxes: data.BoxSet, log: Log) -> tuple[list[Contestant], 
 
 
 def _why_not(peer: peers.Peer, spec: Spec, size: int) -> str:
-    if peers.version(peer) is None:
+    if peers.version(peer.distribution) is None:
         return "not installed"
     if size > peer.max_boxes:
         return f"not given more than {peer.max_boxes:,} boxes"

@@ -17,7 +17,8 @@ from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry, inlined
+from raybox.compiler.decorators import device, inlined
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import lowest_bit, popcount
 from raybox.errors import RayboxError
 from raybox.validation import Floats, Ints, freeze

@@ -7,7 +7,7 @@ import numpy as np
 from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.node import CHILD, WIDTH
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.validation import Floats, Floats32, Ints32
 
 N = TypeVar("N", np.float32, np.int32)

@@ -18,7 +18,7 @@ from raybox.bvh.hilbert_curve import BITS, find_places, make_curve_workspace, ma
 from raybox.bvh.node import EMPTY, ROW, WIDTH
 from raybox.bvh.sah_rows import ROW_OF
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import prefetch_to_write
 from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats32, Ints, Ints32

@@ -13,7 +13,7 @@ import numpy as np
 
 from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.frame import SAMPLE, FramedBoxes, choose_frame, frozen
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats, Floats32, Ints, Ints32
 

@@ -11,7 +11,7 @@ from raybox.bvh import sah_rows
 from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree, to_tree
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.validation import Bools, Floats, Floats32, Ints32
 
 _CHUNK = 2**12  # nodes: 1 MB

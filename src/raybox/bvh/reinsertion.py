@@ -13,7 +13,8 @@ import numpy as np
 from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, ROW, WIDTH
 from raybox.bvh.sah_build import BEGIN, DEPTH, END, NODE, SahWorkspace, make_workspace, split
-from raybox.compiler.decorators import device, entry
+from raybox.compiler.decorators import device
+from raybox.compiler.entry_points import entry
 from raybox.validation import Floats32, Ints32
 
 _ROUNDS = 2  # a third saves 0.2 %

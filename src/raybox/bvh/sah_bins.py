@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import WIDTH
 from raybox.bvh.sah_rows import LOW, ROW_TYPE, UP, flat_index, half_area, row_at
-from raybox.compiler.intrinsics import LanesType, vector_code
+from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import (
     F32,
     I32,
@@ -23,6 +22,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import eight_columns
+from raybox.compiler.value_types import LanesType, int64, void
 
 BINS = 16
 _SIDE = 4  # the constant part of the work of a side
@@ -70,7 +70,7 @@ def cell(_b: Builder, row: Lanes, grid: Lanes) -> Lanes:
     return lesser(greater(place, 0.0), BINS - 1.0).to(I32)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def add(b: Builder, bins: Memory, cells: Lanes, row: Lanes) -> None:
     """Count a box in its bin of each axis, and extend the bins' bounds; bins are rows (16, 3)."""
     for axis in range(3):
@@ -85,7 +85,7 @@ def _empty(b: Builder) -> Lanes:
     return constant(b, F32, 8, -np.inf).with_lane(7, F32(0.0))
 
 
-@vector_code(types.void)
+@vector_code(void)
 def clear(b: Builder, bins: Memory) -> None:
     """Empty all bins."""
     for k in range(3 * BINS):
@@ -100,7 +100,7 @@ def limits(b: Builder, cut: Scalar) -> Lanes:
     return lined_up(b, [*lasts, I32(-1)])
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def is_left(b: Builder, cells: Lanes, last: Lanes) -> Scalar:
     """Return 1 for a box of the left side, else 0."""
     return b.zext((cells <= last).any(), I64)
@@ -131,7 +131,7 @@ class _Sweep:
         return (total > 0).choose(price, np.inf)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def cheapest(b: Builder, bins: Memory, scratch: Memory) -> Scalar:
     """Return the cut of least cost (axis * 16 + last bin of the left side), -1 where there is none.
 
@@ -174,7 +174,7 @@ def _curve_cells(b: Builder, rows: Memory, grid: Lanes) -> list[Lanes]:
     return cells
 
 
-@vector_code(types.void)
+@vector_code(void)
 def along_curve(b: Builder, rows: Memory, grid: Lanes, table: Memory, places: Memory) -> None:
     """Write the places of the centres of 16 rows along a curve of 12 levels (`raybox.bvh.hilbert_curve`)."""
     cells = _curve_cells(b, rows, grid)

@@ -16,7 +16,8 @@ import numpy as np
 from raybox.bvh import sah_bins as bins
 from raybox.bvh import sah_rows
 from raybox.bvh.node import EMPTY, MAX_DEPTH, WIDTH
-from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.decorators import device, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats32, Ints, Ints32
 

@@ -13,7 +13,7 @@ from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.build_threads import INLINE, TaskRunner, chunks
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.bvh.sah_build import SAH_DEPTH
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.validation import Floats32, Ints32
 
 _CHUNK = 2**15  # boxes: 1 MB

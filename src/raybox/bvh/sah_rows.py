@@ -8,10 +8,9 @@ number in the row of a box, the number of boxes in the row of a bin.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
-from raybox.compiler.intrinsics import LanesType, vector_code
+from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -30,6 +29,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import LanesType, float32, int64, void
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_build`)
@@ -56,7 +56,7 @@ def load(b: Builder, rows: Memory, i: Scalar) -> Lanes:
     return row_at(b, rows, i)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def store(b: Builder, rows: Memory, i: Scalar, row: Lanes) -> None:
     """Store row i of an array of 4-byte items."""
     rows.as_items(F32).store(row, flat_index(b, i, 8))
@@ -91,19 +91,19 @@ def _sum_of_three(b: Builder, parts: Lanes) -> Scalar:
     return b.fadd(b.fadd(parts.lane(0), parts.lane(1)), parts.lane(2))
 
 
-@vector_code(types.float32)
+@vector_code(float32)
 def area(b: Builder, row: Lanes) -> Scalar:
     """Return half the surface area of a row's bounds, clamped to finite sizes."""
     return _sum_of_three(b, half_area(row))
 
 
-@vector_code(types.float32)
+@vector_code(float32)
 def area_within(b: Builder, row: Lanes, limits: Lanes) -> Scalar:
     """Return half the surface area of the intersection of two rows' bounds, clamped to finite sizes."""
     return _sum_of_three(b, half_area(lesser(row, limits)))
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def number_of(b: Builder, row: Lanes) -> Scalar:
     """Return the box number of a row."""
     return b.sext(row.bits(I32).lane(3), I64)
@@ -132,7 +132,7 @@ def outward(b: Builder, lower: Memory, upper: Memory, i: Scalar, center: Memory,
     return row.with_lane(3, b.trunc(i, I32)).with_lane(7, I32(0)).bits(F32)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def write_slot(b: Builder, nodes: Memory, node: Scalar, slot: Scalar, row: Lanes, child: Scalar) -> None:
     """Write a slot of a node: six planes, and its child."""
     planes, negated = nodes.as_items(F32), -row
@@ -167,7 +167,7 @@ def node_bounds(b: Builder, nodes: Memory, node: Scalar) -> Lanes:
     return lined_up(b, planes[:3] + zero + planes[3:] + zero)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def fetch_boxes(b: Builder, lower: Memory, upper: Memory, nodes: Memory, node: Scalar) -> None:
     """Prefetch the boxes in a node's slots."""
     for slot in range(WIDTH):

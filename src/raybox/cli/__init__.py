@@ -1,4 +1,4 @@
-"""The command ``raybox``: its subcommands; NumPy and Numba load only where they are needed."""
+"""The command ``raybox``: its subcommands; NumPy loads only where it is needed."""
 
 import click
 

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
-from raybox.cli.notices import QUIET, announce_compiling, notice, verbosity
+from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
 from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
 from raybox.errors import printable
@@ -138,7 +138,7 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
     arrays = [options[name] for name in _ARRAYS if options[name]]
     _check_out(out, options, [*scenes, *files, *arrays])
     geometry, ids = load_scene(scenes, options["boxes"], options["grid"])
-    announce_compiling()
+    print_versions()
     done = _cast(geometry, files, out, query, ids=ids, **options)
     summary: dict[str, Any] = {
         "scene": shown(scenes),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from raybox.cli.common import table
-from raybox.cli.notices import announce_compiling
+from raybox.cli.notices import print_versions
 from raybox.cli.outputs import check_new, force_option
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def demo(out: str, force: bool) -> None:
     check_new(target, *([target.with_name(PAGE)] if find_spec("viser") else []), force=force)
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
         building = read(path)
-    announce_compiling()
+    print_versions()
     scene = Scene(building.geometry)
     click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
     sweeps = _camera(building), _lidar(building)

@@ -1,8 +1,6 @@
 """What a command prints on stderr beside errors: nothing with ``-q``, more with ``-v``."""
 
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +11,7 @@ QUIET, USUAL, VERBOSE = -1, 0, 1
 _KEY = "raybox.verbosity"
 
 
-def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
+def _set(level: int) -> Any:
     def store(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         if not value:
             return
@@ -49,60 +47,12 @@ def notice(text: str, level: int = USUAL) -> None:
 
 
 def print_versions() -> None:
-    """Print versions and the folder of compiled code on stderr; called with ``-v``."""
+    """Print versions, and where machine code comes from, on stderr with ``-v``."""
     import platform
 
-    import numba
     import numpy
 
-    from raybox.compiler.code_files import cache_folder
+    from raybox.compiler.library import code_source
 
-    versions = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Numba {numba.__version__}"
-    notice(f"{__version__}, {versions}; compiled code in {cache_folder()}", VERBOSE)
-
-
-def announce_compiling() -> None:
-    """Print a line on stderr when Numba first compiles, once per installation.
-
-    With ``-v``, in every process that compiles.
-    """
-    level = verbosity()
-    if level == QUIET:
-        return
-    if level == VERBOSE:
-        print_versions()
-    from raybox.compiler.compile_events import on_first_compilation
-
-    line = "raybox: compiling for this machine, once: about 10 s for the first call of a query ..."
-
-    def announce() -> None:
-        if _is_first_time() or level == VERBOSE:
-            click.echo(line, err=True)
-
-    on_first_compilation(announce)
-
-
-def _is_first_time() -> bool:
-    """Return whether no process has announced it: a file beside the compiled code notes it.
-
-    Without a folder for compiled code, every process compiles anew, and says so.
-    """
-    from raybox.compiler.code_files import cache_folder
-
-    folder = cache_folder()
-    if folder is None:
-        return True
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _create(folder / f"{__version__}.announced")
-
-
-def _create(path: Path) -> bool:
-    """Create an empty file; return False if it exists, True where it cannot be written."""
-    try:
-        path.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    except OSError:
-        return True
-    return True
+    versions = f"Python {platform.python_version()}, NumPy {numpy.__version__}"
+    notice(f"{__version__}, {versions}; {code_source()}", VERBOSE)

@@ -8,7 +8,7 @@ from click.decorators import FC
 
 from raybox.cli.common import Cell, Vector, as_json, finite_vector, number, table, vector
 from raybox.cli.inputs import check_format, format_option, input_files, shown
-from raybox.cli.notices import announce_compiling
+from raybox.cli.notices import print_versions
 from raybox.cli.scenes import load_scene, scene_options
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _all_hits(ray: "Rays", geometry: "Boxes | Grid | Mesh") -> "AllHits":
         return scan(ray, geometry)
     from raybox.scene.scene import Scene
 
-    announce_compiling()
+    print_versions()
     return Scene(geometry, workers=1).all(ray, workers=1)
 
 

@@ -6,7 +6,7 @@ import click
 
 from raybox.cli.common import Vector
 from raybox.cli.inputs import check_format, format_option, input_files
-from raybox.cli.notices import announce_compiling, notice
+from raybox.cli.notices import notice, print_versions
 from raybox.cli.outputs import check_new, check_no_input, force_option
 from raybox.cli.scenes import (
     check_scene_options,
@@ -63,7 +63,7 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
     if options["html"]:
         check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
     loaded_rays = _rays(rays, origin, options) if rays else None
-    announce_compiling()
+    print_versions()
     served = {name: options[name] for name in ("host", "port", "boxes")}
     is_read = options["grid"] or len(scenes) > 1
     shown = load_scene(scenes, options["boxes"], options["grid"])[0] if is_read else scenes[0]

@@ -14,7 +14,7 @@ kinds that are new. A `Block` is a struct that is laid out once, for arguments t
 must keep their memory and shapes.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
     from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
@@ -24,7 +24,8 @@ else:
     except ImportError:
         from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
 
-__all__ = ["Block", "Entry", "Found", "level", "register_struct"]
+__all__ = ["Block", "Entry", "Found", "laid_out", "level", "register_struct"]
+T = TypeVar("T", bound=tuple[object, ...])
 
 
 class Found(NamedTuple):
@@ -33,3 +34,8 @@ class Found(NamedTuple):
     address: int
     results: str  # "n" for None, "i", "f", "b", or "(...)" for a tuple of up to 16 of i, f and b
     writable: int  # bit k: array k, in the order of the arguments, must be writable
+
+
+def laid_out(struct: T) -> T:
+    """Return a struct for entry points alone, with its words laid out once: one address in each call."""
+    return cast(T, Block(struct))

@@ -3,70 +3,47 @@
 No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every rounding.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from functools import cached_property, wraps
-from typing import Any, Never, Protocol, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Never, Protocol, TypeVar, cast
 
-import llvmlite.binding
-import numba
-from numba import types
-from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import overload, typeof_impl
-
-from raybox.compiler.backend import Backend, choose, is_chosen
-from raybox.compiler.code_origin import DISPATCHERS, source_stamp
-from raybox.compiler.fork import fork_after, fork_safe_lock
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import Builder, Scalar
-from raybox.compiler.struct_ref import StructRef
-from raybox.errors import RayboxError
+from raybox.compiler.value_types import Signature, int64
 
-_COMPILED: list[Any] = []  # compiled code that only a symbol refers to
-_PENDING: list[tuple[Any, Any]] = []  # functions of `apart` that are not compiled yet
-_LOCK = fork_safe_lock()
-_OVERLOADS: list[tuple[Any, Any, dict[str, Any]]] = []  # of `overload`, which Numba has not got yet
-_SHORT_LOCK = fork_safe_lock()  # while nothing is compiled: Numba's own lock comes first
-_LLVM_LOCK = getattr(llvmlite.binding.ffi.lib, "_lock", nullcontext())
-fork_after(global_compiler_lock, _SHORT_LOCK, _LLVM_LOCK)
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False, "forceinline": False}
 SYMBOL_FLAGS = {"error_model": "numpy", "boundscheck": False, "_nrt": True}
 
 
-def backend() -> Backend:
-    """Return the backend of this process, with all overloads registered."""
-    chosen = choose()
-    if _OVERLOADS:
-        with _SHORT_LOCK:
-            while _OVERLOADS:
-                stub, pick, flags = _OVERLOADS[0]
-                overload(stub, jit_options=chosen.callee_options(flags), strict=False)(pick)
-                _OVERLOADS.pop(0)
-    return chosen
-
-
-class LazyFunction:
-    """A function whose Numba dispatcher is created when a caller is compiled.
-
-    Processes that load all entry points from disk need no dispatchers, which take 30 ms in total.
-    """
+class DeviceFunction:
+    """A function for calls from compiled code, with the flags by which Numba compiles it."""
 
     def __init__(self, function: Callable[..., Any], flags: dict[str, Any]) -> None:
-        self.py_func, self._flags = function, flags
-        self.closed_over: tuple[Any, ...] = ()  # functions and classes, see `closing_over`
+        self.py_func, self.flags = function, flags
         self.__doc__, self.__name__ = function.__doc__, function.__name__
 
-    @cached_property
-    def dispatcher(self) -> Any:
-        """The function's Numba dispatcher."""
-        return numba.njit(**backend().callee_options(self._flags))(self.py_func)
+
+class ApartFunction:
+    """A function that is compiled separately; compiled code calls it by its symbol."""
+
+    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+        self.py_func, self.signature = function, signature
+        self.symbol = f"{function.__module__}.{function.__name__}"
 
 
-@typeof_impl.register(LazyFunction)
-def _typeof(value: LazyFunction, context: Any) -> Any:
-    return typeof_impl(value.dispatcher, context)
+class Overload(NamedTuple):
+    """What Numba compiles for calls of a stub."""
+
+    stub: Callable[..., Any]
+    pick: Callable[..., Any]
+    """(Numba types of the arguments) -> Python function, or None"""
+    flags: dict[str, Any]
+
+
+OVERLOADS: list[Overload] = []
+DISPATCHERS: dict[Callable[..., Any], Callable[[type], Any]] = {}  # kernel of a stub for a class
+APART: dict[str, ApartFunction] = {}
 
 
 def device(function: F) -> F:
@@ -75,7 +52,7 @@ def device(function: F) -> F:
     Arrays are not reference-counted, since the caller in Python owns them: atomic counts would double the
     time of `nearest`.
     """
-    return cast(F, LazyFunction(function, FLAGS))
+    return cast(F, DeviceFunction(function, FLAGS))
 
 
 def inlined(function: F) -> F:
@@ -84,19 +61,10 @@ def inlined(function: F) -> F:
     For calls once a ray or a node with tuples of arrays: passing those through memory costs a sixth of the
     time of `nearest`.
     """
-    return cast(F, LazyFunction(function, FLAGS | {"forceinline": True}))
+    return cast(F, DeviceFunction(function, FLAGS | {"forceinline": True}))
 
 
-def closing_over(function: F, *parts: Any) -> F:
-    """Return a `device` function, marked as made from these functions and classes of its closure.
-
-    Stored code is then compiled anew when they change (`raybox.compiler.code_origin`).
-    """
-    cast(LazyFunction, function).closed_over = parts
-    return function
-
-
-@vector_code(types.int64)
+@vector_code(int64)
 def whole(_b: Builder, x: Scalar) -> Scalar:
     """Return an integer in 64 bits.
 
@@ -119,50 +87,7 @@ def no(_first: object) -> bool:
 
 def allocating(function: F) -> F:
     """Return a function like `device` that may allocate arrays."""
-    return cast(F, LazyFunction(function, FLAGS | {"_nrt": True}))
-
-
-def entry(function: F) -> F:
-    """Return a compiled function for calls from Python, which releases the GIL.
-
-    Its code is stored in the user's cache folder; if that cannot be written, each process compiles anew.
-    """
-    return cast(F, _entry(function, ()))
-
-
-def exact_entry(function: F) -> F:
-    """Return a function like `entry` that may call functions of `apart`."""
-    return cast(F, _entry(function, _PENDING))
-
-
-def _entry(function: Callable[..., Any], pending: Sequence[Any]) -> Callable[..., Any]:
-    """Return an entry point, before whose calls pending functions of `apart` are compiled."""
-    if numba.config.DISABLE_JIT:
-        return _refusing
-    source_stamp()  # now: sources may change before the first call
-    compiled: Any = None
-
-    @wraps(function)
-    def call(*args: Any) -> Any:
-        nonlocal compiled
-        if pending:
-            compile_apart()
-        if compiled is None:
-            compile_entry = backend().compile_entry
-            with _SHORT_LOCK:  # one for all threads
-                compiled = compiled or compile_entry(function, FLAGS)
-            vars(call)["dispatcher"] = compiled
-        return compiled(*args)
-
-    return call
-
-
-def _refusing(*_args: Any) -> Any:
-    """Raise RayboxError: an entry point without Numba's compiler."""
-    raise RayboxError(
-        "raybox needs Numba's compiler; got NUMBA_DISABLE_JIT=1 (environment or .numba_config.yaml), which "
-        "turns it off. Unset it and start Python again."
-    )
+    return cast(F, DeviceFunction(function, FLAGS | {"_nrt": True}))
 
 
 class Stub(Protocol):
@@ -173,15 +98,21 @@ class Stub(Protocol):
     def __call__(self, *args: object) -> Never: ...  # noqa: D102
 
 
-def declare(name: str, kernels: Callable[[type], object], *, inline: bool = False) -> Stub:
-    """Return a function whose compiled calls are redirected as `dispatch` says."""
+def stub(name: str) -> Stub:
+    """Return a function for compiled code, which knows it by an overload."""
 
-    def stub(*_args: object) -> Never:
+    def refuse(*_args: object) -> Never:
         raise NotImplementedError(f"{name} is called by compiled code alone")
 
-    stub.__name__ = stub.__qualname__ = name
-    dispatch(stub, kernels, inline=inline)
-    return stub
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+def declare(name: str, kernels: Callable[[type], object], *, inline: bool = False) -> Stub:
+    """Return a function whose compiled calls are redirected as `dispatch` says."""
+    made = stub(name)
+    dispatch(made, kernels, inline=inline)
+    return made
 
 
 def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline: bool = False) -> None:
@@ -192,19 +123,17 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
     """
 
     def pick(*args: Any) -> Any:
-        named = isinstance(args[0], types.BaseNamedTuple | StructRef)
-        kernel = kernels(args[0].instance_class) if named else None
+        named = getattr(args[0], "instance_class", None)
+        kernel = kernels(named) if named else None
         return kernel and kernel.py_func
 
-    DISPATCHERS.append((stub, kernels))
+    DISPATCHERS[stub] = kernels
     add_overload(stub, pick, FLAGS | {"forceinline": inline})
 
 
 def add_overload(stub: Callable[..., Any], pick: Callable[..., Any], flags: dict[str, Any]) -> None:
-    """Register an overload with Numba, once there is a backend: its options depend on that."""
-    _OVERLOADS.append((stub, pick, flags))
-    if is_chosen():
-        backend()
+    """Note what Numba compiles for calls of a stub, for when it does."""
+    OVERLOADS.append(Overload(stub, pick, flags))
 
 
 class Namesakes:
@@ -222,32 +151,16 @@ def namesakes(table: Mapping[type, object], name: str, default: object = None) -
     return lambda kind: getattr(table[kind], name, default) if kind in table else None
 
 
-def apart(signature: Any) -> Callable[[F], F]:
-    """Return a decorator that compiles a slow function separately, as a symbol.
+def apart(signature: Signature) -> Callable[[F], F]:
+    """Return a decorator for slow functions that are compiled separately, as a symbol.
 
     Other callees are compiled anew into each entry point, where the big integers of the exact predicate would
-    take two fifths of the compile time. Entry points that may call such a function use `exact_entry`, which
-    compiles or loads it before their first call.
+    take two fifths of the compile time.
     """
 
     def remember(function: F) -> F:
-        _PENDING.append((function, signature))
-        return cast(F, types.ExternalFunction(_symbol(function), signature))
+        made = ApartFunction(function, signature)
+        APART[made.symbol] = made
+        return cast(F, made)
 
     return remember
-
-
-def compile_apart() -> None:
-    """Compile or load the pending functions of `apart`."""
-    compile_symbol = backend().compile_symbol
-    with _LOCK:
-        while _PENDING:
-            function, signature = _PENDING[-1]
-            compiled = compile_symbol(function, signature, SYMBOL_FLAGS)
-            _COMPILED.append(compiled)
-            llvmlite.binding.add_symbol(_symbol(function), compiled.address)
-            _PENDING.pop()
-
-
-def _symbol(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}.{function.__name__}"

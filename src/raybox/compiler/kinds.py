@@ -7,6 +7,7 @@ The kinds of an argument list, separated by commas, choose the code that runs:
 - ``(f,i)`` a tuple, ``Name(f,i)`` a named tuple or struct. A Block is named as its struct.
 """
 
+import re
 from typing import NoReturn, Protocol, TypeGuard, cast
 
 import numpy as np
@@ -120,7 +121,7 @@ class KindWalk:
             self._path.pop()
         if cls is not tuple:
             self.classes.append(cls)
-        return f"{'' if cls is tuple else cls.__name__}({','.join(kinds)})"
+        return f"{'' if cls is tuple else class_name(cls)}({','.join(kinds)})"
 
     def _refuse(self, what: str, rule: str) -> NoReturn:
         raise TypeError(f"{self._where()}: {what}; {rule}")
@@ -135,9 +136,25 @@ def _name(cls: type) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
+def class_name(cls: type) -> str:
+    """Return the name of a class of named tuples in kinds: raybox's own are unique without their modules."""
+    is_own = cls.__module__.startswith("raybox.")
+    return cls.__qualname__ if is_own else f"{cls.__module__}.{cls.__qualname__}"
+
+
 def kind_of(args: tuple[object, ...]) -> str:
     """Return the kinds of arguments as one text; raise TypeError or OverflowError where one has none."""
     return KindWalk(marks=True).kinds_of(args)
+
+
+def without_marks(kinds: str) -> str:
+    """Return kinds as they choose code: without marks of read-only arrays."""
+    return re.sub(r"(:\d)r", r"\1", kinds)
+
+
+def read_only_arrays(kinds: str) -> int:
+    """Return which arrays are marked as read-only: bit k is that of array k."""
+    return sum(1 << k for k, mark in enumerate(re.findall(r":\d(r?)", kinds)) if mark)
 
 
 def refuse(name: str, args: tuple[object, ...]) -> NoReturn:

@@ -6,13 +6,11 @@ place k is at bit k xor `flip`.
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-
 from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.llvm_ir import cgutils, ir
 from raybox.compiler.simd import I8, I32, I64
 from raybox.compiler.target import has
+from raybox.compiler.value_types import int64
 
 _TABLES = "raybox.mask_flips"
 _ROW = 48  # bytes of an octant in the tables: three vectors
@@ -86,13 +84,13 @@ def _octant_table(flip: int) -> list[int]:
     return [*order, *order, *(k << swap for k in halves), *(k << (4 ^ swap) for k in halves)]
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def flipped(b: Any, mask: Any, octant: Any) -> Any:
     """Return a mask in the order of travel."""
     return emit_flipped(b, mask, octant)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def swapped(b: Any, mask: Any, octant: Any) -> Any:
     """Return `flipped` as machines without shuffles compute it."""
     return emit_swapped(b, mask, octant)

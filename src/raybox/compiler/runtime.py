@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-import platform
-from typing import Any
+from typing import Any, TypeAlias
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
+import numpy as np
+from numpy.typing import NDArray
 
-from raybox.compiler.decorators import FLAGS, add_overload, allocating, backend, entry
+from raybox.compiler.decorators import FLAGS, add_overload, allocating, stub
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.llvm_ir import cgutils, ir
+from raybox.compiler.simd import Builder, Scalar
+from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.target import compile_target
+from raybox.compiler.value_types import int64
 
-_HAS_PAUSE = platform.machine().lower() in {"x86_64", "amd64"}
+Words: TypeAlias = NDArray[np.uint64]
+_empty_words = stub("empty_words")  # of 64 bits; not initialised
 
 
-def _empty_words(size: int) -> Any:
-    """Return an uninitialised array of 64-bit words."""
-    raise NotImplementedError("compiled code only")
+def _pick_new_words(_size: object) -> object:
+    from raybox.compiler.jit.new_words import empty_words
+
+    return empty_words
 
 
-add_overload(_empty_words, lambda _size: backend().empty_words, FLAGS | {"_nrt": True})
+add_overload(_empty_words, _pick_new_words, FLAGS | {"_nrt": True})
 
 
 @allocating
-def zero_words(size: int) -> Any:
+def zero_words(size: int) -> Words:
     """Return an array of 64-bit zeros."""
-    words = _empty_words(size)
+    words: Words = _empty_words(size)
     for k in range(size):
         words[k] = 0
     return words
 
 
-@vector_code(types.int64)
-def _pause_and_load(b: Any, signal: Any, index: Any) -> Any:
+@vector_code(int64)
+def _pause_and_load(b: Builder, signal: Memory, index: Scalar) -> Scalar:
     """Return signal[index], loaded atomically, after a pause that frees the core's other hyperthread."""
-    if _HAS_PAUSE:
+    if compile_target().triple.startswith(("x86_64", "amd64")):
         nothing = ir.FunctionType(ir.VoidType(), [])
         b.call(cgutils.get_or_insert_function(b.module, nothing, "llvm.x86.sse2.pause"), [])
     return b.load_atomic(signal.at(index), "acquire", 8)

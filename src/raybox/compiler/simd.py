@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from llvmlite import ir
-from numba.core import cgutils
-
+from raybox.compiler.llvm_ir import cgutils, ir
 from raybox.compiler.target import has
 
 Builder: TypeAlias = ir.IRBuilder

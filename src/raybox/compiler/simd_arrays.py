@@ -5,9 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils
-
+from raybox.compiler.llvm_ir import cgutils, ir
 from raybox.compiler.simd import BYTES, I1, I8, I32, I64, Lanes, lined_up, short, splat
 from raybox.compiler.target import has
 

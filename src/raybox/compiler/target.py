@@ -3,16 +3,16 @@
 The list of features that Numba passes to LLVM does not say it: with `NUMBA_CPU_FEATURES=""` it is empty, and
 the processor's name implies them; an instruction set also implies others. Only code that is compiled here
 depends on the result, which follows from the processor's name, the list and LLVM's version: the key of stored
-code (`raybox.compiler.code_cache`) covers all three.
+code (`raybox.compiler.jit.store`) covers all three.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
-from llvmlite import binding
-from numba.core.registry import cpu_target
+from raybox.compiler.llvm_ir import binding
 
 _PROBES = """
 define void @one(ptr %p) {
@@ -43,17 +43,32 @@ _LIBRARY_CALL = re.compile(r"(?<![a-z])fmaf?(?![a-z0-9])")  # of the C library: 
 _SIGNS = {"avx2": re.compile(r"vpsubd\s.*%ymm"), "avx512f": re.compile(r"vaddps\s.*%zmm")}
 
 
+class CodeTarget(NamedTuple):
+    """What code is compiled for, in LLVM's words."""
+
+    triple: str
+    processor: str
+    features: str
+
+
+def compile_target() -> CodeTarget:
+    """Return what this process compiles for."""
+    from numba.core.registry import cpu_target
+
+    return CodeTarget(*cpu_target.target_context.codegen().magic_tuple())
+
+
 @cache
 def has(instructions: str) -> bool:
     """Return whether compiled code may use an instruction set: "fma", "avx2" or "avx512f"."""
-    return instructions in _instruction_sets(*cpu_target.target_context.codegen().magic_tuple())
+    return instructions in _instruction_sets(compile_target())
 
 
 @cache
-def _instruction_sets(triple: str, processor: str, features: str) -> frozenset[str]:
+def _instruction_sets(target: CodeTarget) -> frozenset[str]:
     """Return the names of instruction sets that LLVM uses for a processor with these features."""
-    target = binding.Target.from_triple(triple)
-    machine = target.create_target_machine(cpu=processor, features=features)
+    found = binding.Target.from_triple(target.triple)
+    machine = found.create_target_machine(cpu=target.processor, features=target.features)
     code = machine.emit_assembly(binding.parse_assembly(_PROBES))
     found = {name for name, sign in _SIGNS.items() if sign.search(code)}
     return frozenset(found if _LIBRARY_CALL.search(code) else found | {"fma"})

@@ -13,11 +13,11 @@ import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from raybox.compiler.decorators import allocating, apart, device
 from raybox.compiler.runtime import zero_words
+from raybox.compiler.value_types import Signature, float64, int64
 from raybox.exact.double_double import Vector3
 
 Limbs: TypeAlias = NDArray[np.uint64]
@@ -256,7 +256,7 @@ def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
     return sub(num, mul(middle, den)).sign
 
 
-@apart(types.int64(*[types.float64] * 6))
+@apart(Signature(int64, (float64,) * 6))
 def big_order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) -> int:
     """Return the order of (p1 - o1)/d1 and (p2 - o2)/d2: -1, 0 or 1. All finite, d not 0."""
     one = difference(p1, o1), from_float(d1)
@@ -264,7 +264,7 @@ def big_order(p1: float, o1: float, d1: float, p2: float, o2: float, d2: float) 
     return ratio_order(one[0], one[1], other[0], other[1])
 
 
-@apart(types.float64(*[types.float64] * 3))
+@apart(Signature(float64, (float64,) * 3))
 def big_time(p: float, o: float, d: float) -> float:
     """Return (p - o)/d rounded once. All finite, d not 0."""
     return ratio(difference(p, o), from_float(d))

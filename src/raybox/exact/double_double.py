@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.compiler.decorators import device, entry
+from raybox.compiler.decorators import device
+from raybox.compiler.entry_points import entry
 from raybox.exact.error_free import two_prod, two_sum
 
 _EPS = 2.0**-100

@@ -8,11 +8,10 @@ Predicates", section 2. Neither must overflow, and products must not underflow: 
 
 import math
 
-from numba import types
-
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I64, Builder, Scalar
+from raybox.compiler.value_types import float64, int64
 from raybox.exact.splitter import SPLITTER
 
 _TAME_LOW = 2.0**-300
@@ -55,13 +54,13 @@ def two_prod(a: float, b: float) -> tuple[float, float]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@vector_code(types.float64)
+@vector_code(float64)
 def power_of_two(b: Builder, exponent: Scalar) -> Scalar:
     """Return 2^exponent, a normal float."""
     return b.bitcast(b.shl(b.add(exponent, I64(1023)), I64(52)), F64)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _bits_of(b: Builder, x: Scalar) -> Scalar:
     return b.bitcast(x, I64)
 

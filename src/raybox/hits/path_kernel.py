@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from raybox.compiler.decorators import entry, inlined
+from raybox.compiler.decorators import inlined
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Memory, loop
+from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import halves
 from raybox.geometry import RayRows
 from raybox.hits import path_length as scalar
@@ -40,7 +41,7 @@ def write_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats, 
     return some
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _write_usual_lengths(
     b: Builder, rays: Fields, ray_of: Memory, times: list[Memory], lengths: Memory, number: Scalar
 ) -> None:

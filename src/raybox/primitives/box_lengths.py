@@ -23,13 +23,13 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I64, Builder, Lanes, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import void
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import LANES, Numbers, look_ahead, numbers, prefetch_box
 from raybox.validation import Floats
@@ -103,7 +103,7 @@ def times_inside(rows: list[Lanes], planes: list[tuple[Lanes, Lanes]], scale: fl
     return far - near
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _write_lengths(
     b: Builder, boxes: Fields, rays: Fields, pairs: Fields, span: Fields, lengths: Memory
 ) -> None:

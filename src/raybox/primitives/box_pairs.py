@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from raybox.compiler.decorators import device, entry, exact_entry
+from raybox.compiler.decorators import device
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F64,
@@ -28,6 +28,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import int64, void
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_simd import NearPlanes, contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
@@ -145,7 +146,7 @@ class _Run(NamedTuple):
     number: int
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Memory, t: Memory) -> Scalar:
     """Decide a run of at least eight pairs; return how many stay undecided."""
     rays, boxes, tile = work.rays, work.boxes, work.tile
@@ -197,7 +198,7 @@ def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Mem
     return undecided.value
 
 
-@vector_code(types.void)
+@vector_code(void)
 def decide_listed(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     """Write the status of pairs that are listed, and first contacts to `low`.
 
@@ -258,7 +259,7 @@ def decide_runs(work: Work, span: tuple[int, int], index: Ints, t: Floats) -> in
     return undecided
 
 
-@exact_entry
+@entry
 def decide_undecided(work: Work, undecided: Ints, index: Ints, t: Floats) -> None:
     """Decide pairs, given by number, exactly."""
     rays, boxes, pairing, _ = work

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory, loop
+from raybox.compiler.value_types import void
 from raybox.exact.error_free import order_of
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
@@ -27,7 +27,7 @@ _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _entry_times(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         soon = b.add(at, I64(AHEAD))

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, vector_code
@@ -31,6 +30,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import remainder
 from raybox.geometry import BoxRows
 from raybox.primitives.status import HIT, MISS, UNDECIDED
@@ -151,7 +151,7 @@ def fill_up(pairs: Any, number: int) -> None:
         pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _classify(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
@@ -175,7 +175,7 @@ def classify(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
     _classify(boxes, exact, pairs, number)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _first_contacts(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(prefetch_box, b, boxes))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from raybox.compiler.decorators import exact_entry
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Memory, loop
+from raybox.compiler.value_types import void
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
 from raybox.primitives.box_simd import (
@@ -26,7 +26,7 @@ from raybox.primitives.ray import get_ray
 from raybox.validation import Floats, Ints
 
 
-@exact_entry
+@entry
 def write_spans(
     rays: RayRows, boxes: BoxRows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
 ) -> None:
@@ -40,7 +40,7 @@ def write_spans(
             t_enter[k], t_exit[k] = span(boxes, get_ray(rays, ray_of[k]), index[k])
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _write_certain_spans(
     b: Builder, rays: Fields, boxes: Fields, hits: list[Memory], out: list[Memory], number: Scalar
 ) -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, exact_entry, inlined
+from raybox.compiler.decorators import device, inlined
+from raybox.compiler.entry_points import entry
 from raybox.geometry import MovingBoxRows, RayRows, Rows
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import intersect, normal, span, tie, weights
@@ -46,7 +47,7 @@ def decide_pair(
             t[k] = time
 
 
-@exact_entry
+@entry
 def intersect_pairs(
     rays: RayRows | MovingBoxRows,
     rows: Rows,
@@ -60,7 +61,7 @@ def intersect_pairs(
         decide_pair(rays, rows, pairing, k, index, t)
 
 
-@exact_entry
+@entry
 def spans_of(
     rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
 ) -> None:
@@ -73,7 +74,7 @@ def spans_of(
             t_enter[k], t_exit[k] = span(rows, get_ray(rays, ray_of[k]), index[k])
 
 
-@exact_entry
+@entry
 def normals_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, normals: Floats) -> None:
     """Write the unit normal at each first contact; NaN for a miss."""
     for k in range(index.size):
@@ -83,7 +84,7 @@ def normals_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
             normals[k, 0], normals[k, 1], normals[k, 2] = normal(rows, get_ray(rays, ray_of[k]), index[k])
 
 
-@exact_entry
+@entry
 def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, uv: Floats) -> None:
     """Write the barycentric weights at each first contact; NaN for a miss."""
     for k in range(index.size):
@@ -93,7 +94,7 @@ def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
             uv[k, 0], uv[k, 1] = weights(rows, get_ray(rays, ray_of[k]), index[k])
 
 
-@exact_entry
+@entry
 def write_ties(rays: RayRows, rows: Rows, ray_of: Ints, first: Ints, second: Ints, tied: Bools) -> None:
     """Write whether a ray hits two primitives at the same exact time; it hits both."""
     for k in range(ray_of.size):

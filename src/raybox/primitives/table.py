@@ -6,7 +6,7 @@ primitive is a module with kernels, and a line here or a call of `add`.
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from raybox.compiler.decorators import Namesakes, declare, device, dispatch, namesakes, no, yes
 from raybox.compiler.intrinsics import Fields
@@ -29,15 +29,22 @@ def add(rows_class: type[R], module: Primitive[R, Any]) -> None:
     Scenes then hold its containers. ``module.EXACT``, if there is one, decides the order of hits of
     several geometries (`raybox.primitives.exact_table.ExactFunctions`).
     """
+    _add_kernels(rows_class, module)
+    exact_table.TABLE[rows_class] = getattr(module, "EXACT", None)
+
+
+def _add_kernels(rows_class: type[R], module: Primitive[R, Any]) -> None:
     TABLE[rows_class] = cast(ModuleType, module)
-    exact_table.TABLE[rows_class] = getattr(module, "EXACT", exact_table.TABLE.get(rows_class))
 
 
-add(BoxRows, box)
-add(GridRows, grid)
-add(PlaneRows, plane)
-add(TriangleRows, triangle)
-add(InstanceRows, instance)
+_add_kernels(BoxRows, box)
+_add_kernels(GridRows, grid)
+_add_kernels(PlaneRows, plane)
+_add_kernels(TriangleRows, triangle)
+_add_kernels(InstanceRows, instance)
+if TYPE_CHECKING:
+    _CHECKED: tuple[VectorPrimitive[BoxRows], VectorPrimitive[TriangleRows], LongPrimitive[BoxRows]]
+    _CHECKED = box, triangle, box
 
 
 def bounds(rows: Rows) -> tuple[Floats, Floats]:

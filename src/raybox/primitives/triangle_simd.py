@@ -28,13 +28,12 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from numba import types
-
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
 from raybox.primitives.box_simd import (
@@ -149,7 +148,7 @@ def _load(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, at: Scalar) ->
     return RayTriangles(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _classify(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         classified = intersect_triangles(_load(b, mesh, exact, pairs, at), mesh.cull_back)
@@ -237,7 +236,7 @@ def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
     return t.equals(q + (correction + slack)), t + 0.0
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _first_contacts(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_prefetch, b, mesh))

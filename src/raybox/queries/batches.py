@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.calls import laid_out
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
@@ -20,13 +21,15 @@ from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
 from raybox.traversal.workspace import (
-    NEXT,
-    UNDECIDED_RAYS,
     Order,
     PacketRecorder,
     Span,
     Workspace,
+    clear_undecided,
     make_workspace,
+    next_ray,
+    set_next_ray,
+    undecided_count,
 )
 from raybox.validation import Ints, Ints32
 
@@ -124,7 +127,8 @@ def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
     """Traverse a small batch ray by ray, in the order of the rays."""
     base, count = span.begin, span.end - span.begin
     order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
-    order.place[:] = 0
+    set_next_ray(order, 0)
+    clear_undecided(order)
     plan.write_misses(*span)
     recorder, undecided, begin = plan.recorder(max(count, _LEAST)), [], 0
     while begin < count:
@@ -132,7 +136,7 @@ def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
             recorder = plan.grown(recorder, 1.0)
         undecided.append(_undecided_of(order))
-        begin = int(order.place[NEXT])
+        begin = next_ray(order)
     _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
     parts = undecided[0] if len(undecided) == 1 else np.concatenate([_NONE, *undecided])
     return StreamPart(_released(recorder, plan), RaySpan(0, count), parts)
@@ -218,11 +222,11 @@ def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) 
     size, make_recorder = GROUP * plan.packet_width, plan.packet_recorder
     assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
-    while (first := int(order.place[NEXT])) < span.end:
+    while (first := next_ray(order)) < span.end:
         recorder = make_recorder(min(span.end - first, size))
         packet_recorder = PacketRecorder(recorder, *memory)
         left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder)
-        packets.append(PacketPart(recorder, RaySpan(first, int(order.place[NEXT]))))
+        packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
     _PACKETS.put_back((memory, workspace), size)
     counts = np.zeros(MISS_KEY, np.int64)
     if left:
@@ -257,10 +261,10 @@ def _traverse_sorted(job: Job, span: Span, plan: Plan[R], order: Order, size: in
     order, recorder = _part_of(order, span), plan.recorder(size)
     workspace = _WORKSPACES.take(size)
     there = _with_rows(workspace, order)
-    while order.place[NEXT] < span.end:
+    while next_ray(order) < span.end:
         if not ray_groups.traverse_groups(job, span, order, there, recorder, size):
             rays = span.end - span.begin
-            recorder = plan.grown(recorder, rays / min(order.place[NEXT] - span.begin + size, rays))
+            recorder = plan.grown(recorder, rays / min(next_ray(order) - span.begin + size, rays))
     _WORKSPACES.put_back(workspace, size)
     return StreamPart(_released(recorder, plan), RaySpan(span.begin, span.end), _part_undecided(order))
 
@@ -276,9 +280,10 @@ def _released(recorder: R, plan: Plan[R]) -> R:
 
 def _part_of(order: Order, span: Span) -> Order:
     """Return the order with memory of one thread: its undecided rays, and its place."""
-    place = _PLACES.take()
-    place[NEXT], place[UNDECIDED_RAYS] = span.begin, 0
-    return order._replace(undecided=order.undecided[span.begin : span.end], place=place)
+    part = order._replace(undecided=order.undecided[span.begin : span.end], place=_PLACES.take())
+    set_next_ray(part, span.begin)
+    clear_undecided(part)
+    return part
 
 
 def _part_undecided(part: Order) -> Ints:
@@ -289,13 +294,13 @@ def _part_undecided(part: Order) -> Ints:
 
 
 def _undecided_of(order: Order) -> Ints:
-    count = order.place[UNDECIDED_RAYS]
+    count = undecided_count(order)
     return order.undecided[:count].astype(np.int64) if count else _NONE
 
 
 def _make_small(rays: int) -> tuple[Order, Workspace]:
     order = _make_order(rays)._replace(starts=_NONE, place=_PLACES.take())
-    return order, _with_rows(make_workspace(rays), order)
+    return order, laid_out(_with_rows(make_workspace(rays), order))
 
 
 def _take_order(rays: int) -> Order:

@@ -28,7 +28,6 @@ from raybox.queries.query import (
     RunOne,
     RunsQueries,
     ScenePart,
-    Where,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
@@ -49,7 +48,7 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
 )
-from raybox.validation import Ints
+from raybox.validation import Ints, MaskInput
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
@@ -257,7 +256,7 @@ class CountMethod(RunsQueries):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Ints:
         """Return how many primitives each ray hits: int64, of the rays' shape. Parameters as for `nearest`.

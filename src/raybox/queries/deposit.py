@@ -29,13 +29,11 @@ from raybox.queries.query import (
     RunsQueries,
     ScenePart,
     Target,
-    Where,
 )
-from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
-from raybox.threads.chunks import Run as Threads
-from raybox.threads.chunks import chunk_runner, uncounted
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, write_all
+from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, MaskInput
 
 _GROUP_WIDTHS = 4, 4, 4, 4
 _MODES = get_args(Per)
@@ -119,15 +117,6 @@ class _Deposit:
                 stream.add_listed(sums, np.arange(count), hits.counts, hits.pairs.item, hits.lengths)
         self.copies.put_back(memory)
 
-    def add_undecided(self, rays: Ints, threads: Threads) -> None:
-        """Add the paths of rays that streams left undecided."""
-        threads(
-            lambda begin, end: self.add_listed(rays[begin:end]),
-            len(rays),
-            done=uncounted,
-            min_chunk=EXACT_CHUNK,
-        )
-
     def total(self) -> Floats:
         """Return the sums of all threads."""
         total = self.copies.total()
@@ -151,7 +140,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
-                deposit.add_undecided(span.begin + traversed.undecided, threads)
+                write_all(threads, deposit.add_listed, span.begin + traversed.undecided)
     return DepositResults((deposit.total(),))
 
 
@@ -251,7 +240,7 @@ class DepositMethod(RunsQueries):
         reproducible: bool = False,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
     ) -> Any:
         """Return the sum over the rays that hit each box of weight times length inside.
 

@@ -25,11 +25,10 @@ from raybox.queries.query import (
     RunsQueries,
     ScenePart,
     Target,
-    Where,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, MaskInput
 
 
 class IntegrateOptions(NamedTuple):
@@ -181,7 +180,7 @@ class IntegrateMethod(RunsQueries):
         reproducible: bool = False,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
     ) -> Floats:
         """Return the sum over the boxes that each ray hits of value times length inside.
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import exact_entry
+from raybox.compiler.entry_points import entry
 from raybox.geometry import RayRows, Rows
 from raybox.primitives import small_batch
 from raybox.primitives.ray import get_ray
@@ -133,7 +133,7 @@ def comes_earlier(rays: RayRows, best: PartHits, other: PartHits) -> Any:
     return flat[::2] >= count
 
 
-@exact_entry
+@entry
 def _sort_equal_times(rays: RayRows, rows: Rows, ray_of: Ints, runs: Ints, order: Ints) -> None:
     """Sort the hits order[begin:end] of each run by exact time; true ties stay as they are.
 

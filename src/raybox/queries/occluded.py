@@ -28,7 +28,6 @@ from raybox.queries.query import (
     RunOne,
     RunsQueries,
     ScenePart,
-    Where,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
@@ -48,7 +47,7 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
 )
-from raybox.validation import Bools, Ints
+from raybox.validation import Bools, Ints, MaskInput
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
@@ -264,7 +263,7 @@ class OccludedMethod(RunsQueries):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Bools:
         """Return whether each ray hits anything: bool, of the rays' shape. Parameters as for `nearest`.

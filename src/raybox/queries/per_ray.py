@@ -27,21 +27,6 @@ class ResultArray(NamedTuple):
     miss: float
 
 
-def no_shape(_options: object) -> tuple[int, ...]:
-    """Return the shape of one ray's result: a number."""
-    return ()
-
-
-def always(_options: object) -> bool:
-    """Return that packets are looked for."""
-    return True
-
-
-def never(_options: object) -> bool:
-    """Return that packets are not looked for."""
-    return False
-
-
 class PerRay(NamedTuple, Generic[Res, Opt]):
     """How a query with results of one size for each ray is run."""
 
@@ -54,13 +39,13 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     """(results) -> recorder of the single-ray traversal"""
     write_hits: Callable[[Res, OrderedHits], None]
     """(results, hits): write the result of a ray that the exact fallback decided"""
-    shape: Callable[[Opt], tuple[int, ...]] = no_shape
-    """(options) -> the shape of one ray's result"""
+    shape: Callable[[Opt], tuple[int, ...]] = lambda _options: ()
+    """(options) -> the shape of one ray's result: by default, a number"""
     group_widths: tuple[int, ...] = (1, 1, 1, 1)
     """by the size of the tree: groups are of up to so many times as many rays"""
     scattered: bool = False
     """whether groups are wide only if few rays go one way from one place"""
-    packets: Callable[[Opt], bool] = always
+    packets: Callable[[Opt], bool] = lambda _options: True
     """(options) -> whether packets are looked for"""
     grow: Callable[[Any, float], Any] | None = None
     """see `raybox.queries.batches.Plan`"""

@@ -7,20 +7,19 @@ hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Bools, Floats, Ints, MaskInput
 
 FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
 """A query whose results can be written to a file."""
@@ -30,9 +29,6 @@ Opt_contra = TypeVar("Opt_contra", contravariant=True)
 Res = TypeVar("Res")  # a NamedTuple of arrays: the results of one query, not yet public
 Res_co = TypeVar("Res_co", covariant=True)
 Public = TypeVar("Public")  # what users get
-
-Where: TypeAlias = ArrayLike | Sequence[ArrayLike | None] | None
-"""Which primitives may be hit; of several geometries, a mask or None for each."""
 
 
 class RunQuery(Protocol[Opt_contra, Res_co]):
@@ -173,7 +169,7 @@ class RunsQueries(ABC):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Public:
         """Return the public results of a query for all rays."""

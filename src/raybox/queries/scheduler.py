@@ -65,7 +65,7 @@ def _run_many(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, p
         plan = _plan(per_ray, job, results, options)
         for span in batches_of(total):
             with traverse_batch(job, span, plan, threads) as traversed:
-                _write_all(threads, write, span.begin + traversed.undecided)
+                write_all(threads, write, span.begin + traversed.undecided)
     return results
 
 
@@ -105,5 +105,6 @@ def _write_exact(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt
         array[rows] = part
 
 
-def _write_all(threads: Run, write: Callable[[Ints], None], rows: Ints) -> None:
+def write_all(threads: Run, write: Callable[[Ints], None], rows: Ints) -> None:
+    """Write the results of rays that streams left undecided."""
     threads(lambda begin, end: write(rows[begin:end]), len(rows), done=uncounted, min_chunk=EXACT_CHUNK)

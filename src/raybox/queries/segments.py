@@ -13,13 +13,13 @@ from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, RunsQueries, Where
+from raybox.queries.query import Query, RunsQueries
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, MaskInput
 
 
 class SegmentRecorder(NamedTuple):
@@ -117,7 +117,7 @@ class SegmentsMethod(RunsQueries):
     """Gives a scene its method `segments`."""
 
     def segments(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: Where = None
+        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: MaskInput = None
     ) -> AllHits:
         """Return the stretches into which the cells of a grid cut each ray, in order along it.
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.decorators import device, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_pairs import decide_listed

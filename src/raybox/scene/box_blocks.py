@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
@@ -18,6 +17,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
+from raybox.compiler.value_types import int64
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts
@@ -57,7 +57,7 @@ def _outward(planes: Floats, center: Floats, scale: float) -> Floats:
     return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def list_candidates(
     b: Builder, memory: list[Memory], span: list[Scalar], octant: Scalar, ray: Scalar, used: Scalar
 ) -> Scalar:

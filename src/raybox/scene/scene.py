@@ -15,7 +15,7 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays, ids_of
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import Opt, Public, Query, Request, Res, Target, Where
+from raybox.queries.query import Opt, Public, Query, Request, Res, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
@@ -158,7 +158,7 @@ class Scene(QueryMethods):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Public:
         """Return the public results of a query for all rays."""

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from numba import types
-
-from raybox.compiler.decorators import closing_over, device
+from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import bits, loop
+from raybox.compiler.value_types import void
 from raybox.primitives.table import fills_boxes
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import RayVector, Slots
@@ -94,7 +93,7 @@ def record_hits(
 ) -> Callable[[Recorder, Job, Workspace, NodeSlots, ListSpan], None]:
     """Return the `intersect_lists` of a query that records hits by this class."""
 
-    @vector_code(types.void)
+    @vector_code(void)
     def write(
         b: Builder, recorder: Fields, job: Fields, workspace: Fields, node: Fields, rays: Fields
     ) -> None:
@@ -108,7 +107,7 @@ def record_hits(
     ) -> None:
         write(recorder, job, workspace, node, rays)
 
-    return closing_over(intersect, certain_hits)
+    return intersect
 
 
 intersect_all = record_hits(CertainHits)

@@ -49,7 +49,7 @@ from raybox.traversal.grid_rays import (
 from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job, RaySpan, Recorder, cells_of, grid_of
 from raybox.traversal.protocol import first_only, resolve, start, takes_turns
-from raybox.traversal.tree import Scratch, is_allowed, traverse_one_by_one
+from raybox.traversal.tree import Scratch, count_node, count_primitive, is_allowed, traverse_one_by_one
 
 _MUCH = 2.0**-20
 _TINY = 2.0**-140  # more than float32 loses where it underflows
@@ -114,7 +114,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, tur
         found &= found - 1
         cell = first + ((child >> 4) * rows.shape[1] + (child >> 2 & 3)) * rows.shape[2] + (child & 3)
         if is_allowed(job.allowed, ~cell):
-            scratch.visited[1] += 1
+            count_primitive(scratch)
             time = resolve(recorder, rows, ray, job.base + cell)
             if math.isnan(time):
                 marks[DEPTH] = 0
@@ -133,7 +133,7 @@ def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratc
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
     put_ray(scratch.grid, 0, rows, cells_of(job).starts.shape[0], ray)
     while scratch.grid.marks[0, DEPTH] != 0:
-        scratch.visited[0] += 1
+        count_node(scratch)
         found = step(job, scratch.grid, 0)
         if found != 0:
             _resolve_cells(job, ray, recorder, scratch, 0, found)
@@ -179,7 +179,7 @@ def _take_turns(job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -
             if grid.marks[turn, DEPTH] == 0:
                 continue
             active = True
-            scratch.visited[0] += 1
+            count_node(scratch)
             found = step(job, grid, turn)
             if found != 0:
                 k = grid.marks[turn, RAY]

@@ -19,7 +19,6 @@ and a face through the origin at NaN, which constrains nothing.
 """
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import vector_code
@@ -37,6 +36,7 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.value_types import int64
 from raybox.traversal.grid_rays import DIRECTION, END, INVERSE, LONGER, NUMBERS, ORIGIN, START, later
 from raybox.validation import Floats
 
@@ -122,13 +122,7 @@ def emit_hit_near(b: Builder, planes: Memory, places: list[Scalar], numbers: Mem
     return found
 
 
-@vector_code(types.int64)
-def hit_near(b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar) -> Scalar:
-    """Return a bit for each of a node's children that a ray of kind `NEAR` may hit."""
-    return emit_hit_near(b, planes, places, numbers, turn)
-
-
-@vector_code(types.int64)
+@vector_code(int64)
 def hit_tame(b: Builder, planes: Memory, places: list[Scalar], numbers: Memory, turn: Scalar) -> Scalar:
     """Return a bit for each of a node's children that a tame ray may hit.
 

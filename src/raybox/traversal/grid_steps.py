@@ -5,14 +5,13 @@ what was found are always stored, and counted if there is any. So the processor 
 at once, while each waits for its own results.
 """
 
-from numba import types
-
 from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, lowest_bit, popcount, vector_code
 from raybox.compiler.mask_flips import emit_flipped, flipped
 from raybox.compiler.simd import I1, I64, Builder, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
+from raybox.compiler.value_types import int64
 from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import (
     DEPTH,
@@ -97,7 +96,7 @@ def _emit_within(
     return mask
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _step_near(
     b: Builder, tree: Fields, shape: Memory, kind: list[Scalar], grid: Fields, turn: Scalar
 ) -> Scalar:

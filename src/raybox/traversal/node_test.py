@@ -15,7 +15,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, WIDTH
 from raybox.compiler.intrinsics import Fields, vector_code
@@ -34,6 +33,7 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, on_stack
+from raybox.compiler.value_types import int64, void
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
@@ -170,19 +170,19 @@ class Slots:
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def used(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
     """Return a bit for each slot that is not free."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) > EMPTY).mask()
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def boxes(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
     """Return a bit for each slot that is a box."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def intersect_slots(
     b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
 ) -> Scalar:
@@ -194,7 +194,7 @@ def intersect_slots(
     return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, _: near)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def intersect_slots_longest(
     b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
 ) -> Scalar:
@@ -224,7 +224,7 @@ def _intersect(
     return b.or_((near <= far).mask(), b.shl(certain.mask(), I64(WIDTH)))
 
 
-@vector_code(types.void)
+@vector_code(void)
 def rank_slots(b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar) -> None:
     """Store how far along the octant's diagonal each slot begins."""
     planes = nodes.as_items(F32)
@@ -236,7 +236,7 @@ def rank_slots(b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant
     workspace.slots.store(total, I64(0))
 
 
-@vector_code(types.void)
+@vector_code(void)
 def rank_slots_fullest(b: Builder, workspace: Fields) -> None:
     """Store how many rays are in each slot's list, negated: the fullest is least."""
     workspace.slots.store(-workspace.lengths.load(I64(0), WIDTH).to(I32).to(F32), I64(0))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import types
-
 from raybox.bvh.node import NUDGE
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
@@ -24,6 +22,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import void
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
 from raybox.traversal.ray_setup import (
@@ -36,7 +35,6 @@ from raybox.traversal.ray_setup import (
     at_a_time,
 )
 from raybox.traversal.slab_coefficients import pack_slack
-from raybox.traversal.workspace import FIRST
 
 _ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
 _LEAST = 2.0**-38  # slack
@@ -90,7 +88,7 @@ def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
     return stop, unpackable.choose(constant(b, I32, count, UNDECIDED_INDEX), MISS_INDEX)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def set_up_rays(
     b: Builder, frame: Fields, workspace: Fields, rows: Memory, where: Memory, span: Fields
 ) -> None:
@@ -120,10 +118,12 @@ def set_up_rays(
         workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
 
 
-@vector_code(types.void)
-def load_float64(b: Builder, workspace: Fields, number: Scalar) -> None:
-    """Copy the rays of so many candidates in float64, where `set_up_rays` has left that out."""
-    first = workspace.work.get(FIRST)
+@vector_code(void)
+def load_float64(b: Builder, workspace: Fields, first: Scalar, number: Scalar) -> None:
+    """Copy the rays of `number` candidates in float64, where `set_up_rays` has left that out.
+
+    first: where the group begins.
+    """
     with loop(b, number) as p:
         r = b.sext(workspace.pairs.ray.get(p), I64)
         row = workspace.rows.load(_row(b, workspace.where.get(b.add(first, r))), NUMBERS)

@@ -18,16 +18,15 @@ Source: Wald et al. 2007, "Ray tracing deformable scenes using dynamic bounding 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Protocol
 
-from numba import types
-
 from raybox.bvh.node import CHILD, ROW
-from raybox.compiler.decorators import closing_over, declare, device, dispatch, whole
+from raybox.compiler.decorators import declare, device, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
+from raybox.compiler.value_types import void
 from raybox.primitives.table import prefetch_rows
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
@@ -36,10 +35,10 @@ from raybox.traversal.packet_box import BLOCK, PacketAtBox
 from raybox.traversal.packet_setup import end_packet
 from raybox.traversal.protocol import (
     PACKET,
+    STREAM,
     IntersectBox,
     StoreRays,
     ends_rays,
-    intersect_lists,
     longest_first,
     prefetches_boxes,
 )
@@ -55,7 +54,7 @@ def _intersection(decide: IntersectBox, store_rays: StoreRays | None) -> _Inters
     store_rays: what `set_up_packet` is made from; here it identifies stored code, too.
     """
 
-    @vector_code(types.void)
+    @vector_code(void)
     def write(
         b: Builder, packets: Fields, job: Fields, workspace: Fields, at: Fields, packet: Scalar
     ) -> None:
@@ -94,7 +93,7 @@ def _intersection(decide: IntersectBox, store_rays: StoreRays | None) -> _Inters
     ) -> None:
         write(packets, job, workspace, slot, packet)
 
-    return closing_over(intersect, decide, *filter(None, [store_rays]))
+    return intersect
 
 
 class _IntersectBox(Protocol):
@@ -159,11 +158,7 @@ def _longest_first(recorder: PacketRecorder) -> bool:
     return longest_first(recorder.inner)
 
 
-def _for_packets(kernel: object) -> Callable[[type], object]:
-    return lambda kind: kernel if kind is PacketRecorder else None
-
-
 # Packets go through the stream traversal in place of rays; candidates and results are `PacketHooks`.
-dispatch(ends_rays, _for_packets(_ends_rays))
-dispatch(longest_first, _for_packets(_longest_first))
-dispatch(intersect_lists, _for_packets(intersect_all))
+STREAM[PacketRecorder] = SimpleNamespace(
+    ends_rays=_ends_rays, longest_first=_longest_first, intersect_lists=intersect_all
+)

@@ -11,7 +11,8 @@ are recorded as the candidates of streams are; the result of a ray that float64 
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.decorators import device, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import larger, smaller
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
@@ -27,7 +28,6 @@ from raybox.traversal.workspace import (
     DEFERRED,
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
-    NEXT,
     NO_OCTANT,
     RESULTS,
     SLAB_WORDS,
@@ -41,7 +41,9 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
     make_workspace,
+    next_ray,
     room_for,
+    set_next_ray,
 )
 from raybox.validation import Bools, Floats, Ints
 
@@ -177,10 +179,10 @@ def traverse_packets(
 ) -> int:
     """Traverse with the packets among some rays; key the others, and return their number.
 
-    Continues at ``order.place[NEXT]``. Where that is not the span's end afterwards, there was no room.
+    Continues at `next_ray`. Where that is not the span's end afterwards, there was no room.
     """
     base, _, end = span
-    at, left, most = whole(order.place[NEXT]), whole(0), recorder.first.size
+    at, left, most = next_ray(order), whole(0), recorder.first.size
     while at + LANES <= end and has_room(recorder.inner, smaller(end - at, most * LANES)):
         packets, first = whole(0), at
         while at + LANES <= end and packets < most:
@@ -202,14 +204,14 @@ def traverse_packets(
         left += _key_deferred(job, recorder, order, base, packets)
     if end - at < LANES:
         write_misses(recorder.inner, base + at, base + end)
-        _write_last_keys(job, order, workspace, (base, at, end))
+        _write_last_keys(job, order, workspace, Span(base, at, end))
         left, at = left + end - at, end
-    order.place[NEXT] = at
+    set_next_ray(order, at)
     return left
 
 
 @device
-def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: tuple[int, int, int]) -> None:
+def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: Span) -> None:
     """Write the keys of fewer than sixteen rays, computed together with their neighbours'."""
     base, begin, end = span
     first = larger(0, end - LANES)

@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import NUDGE
 from raybox.compiler.intrinsics import Fields, vector_code
@@ -37,6 +36,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
+from raybox.compiler.value_types import int64
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
@@ -157,7 +157,7 @@ def _least(vectors: list[Lanes]) -> Lanes:
 _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def set_up_packet(
     b: Builder, job: Fields, workspace: Fields, recorder: Fields, at: Scalar, packet: Scalar
 ) -> Scalar:

@@ -11,12 +11,12 @@ Where times are equal, or were rounded out of order, the cells are wrong: `is_ce
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, larger, smaller, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.value_types import void
 from raybox.geometry import GridRows
 from raybox.traversal.grid_axes import GridAxes, GridAxis, exact_time, product_time
 from raybox.traversal.grid_clip import AxisCourse, Course
@@ -50,7 +50,7 @@ def has_room(memory: MergeMemory, course: Course) -> bool:
     return course.x.crossed + course.y.crossed + course.z.crossed + 2 * _LANES <= memory.planes.size
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _put_four(b: Builder, keys: Memory, place: Scalar, axis: Fields, lowest: Scalar) -> None:
     """Store the keys of four planes, lowest and the next three, in the order in which a ray crosses them."""
     planes = axis.edges.load(lowest, _LANES)

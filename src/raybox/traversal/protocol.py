@@ -10,6 +10,7 @@ what the query makes of it; `UNDECIDED_INDEX` leaves the ray to the exact fallba
 """
 
 from collections.abc import Hashable
+from types import SimpleNamespace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from raybox.compiler.decorators import Namesakes, device, inlined, no, yes
@@ -282,7 +283,7 @@ class SegmentHooks(NamedTuple, Generic[R, S]):
 
 
 Hooks = StreamHooks[Any] | PacketHooks[Any] | ExactHooks[Any] | SegmentHooks[Any, Any]
-STREAM: dict[type, StreamHooks[Any]] = {}
+STREAM: dict[type, StreamHooks[Any] | SimpleNamespace] = {}  # the latter: of packets
 PACKET: dict[type, PacketHooks[Any]] = {}
 EXACT: dict[type, ExactHooks[Any]] = {}
 SEGMENTS: dict[type, SegmentHooks[Any, Any]] = {}

@@ -5,7 +5,8 @@ by their keys, `scatter` puts them where those with their key belong, and `trave
 tree with a part of the sorted rays.
 """
 
-from raybox.compiler.decorators import device, entry, whole
+from raybox.compiler.decorators import device, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packed_rays import set_up_rays
@@ -14,15 +15,16 @@ from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, LANES, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
 from raybox.traversal.workspace import (
-    FIRST,
-    NEXT,
-    PAIRS,
-    UNDECIDED_RAYS,
     CopySpan,
     Order,
     SetupSpan,
     Span,
     Workspace,
+    clear_undecided,
+    next_ray,
+    set_first_ray,
+    set_next_ray,
+    work_counts,
 )
 from raybox.validation import Ints, Ints32
 
@@ -36,7 +38,7 @@ _AHEAD = 16  # places are prefetched so many rays before: halves the time of sca
 @device
 def _set_up(job: Job, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
     """Pack the rays of a group: emitted once, called twice."""
-    workspace.work[FIRST] = span.begin
+    set_first_ray(workspace, span.begin)
     set_up_rays(job.frame, workspace, order.rows, order.where, SetupSpan(span.begin, span.end, deferred))
 
 
@@ -105,14 +107,14 @@ def traverse_groups(
 ) -> bool:
     """Record the results of sorted rays, in groups of up to `size`; return False if there was no room.
 
-    Continues at ``order.place[NEXT]``, and ends early there, after `_PAIRS_AT_ONCE` candidates.
+    Continues at `next_ray`, and ends early there, after `_PAIRS_AT_ONCE` candidates.
     """
     base, begin, end = span
     if order.starts.size == 0:
         return _traverse_unsorted(job, span, order, workspace, recorder)
-    limit = workspace.work[PAIRS] + _PAIRS_AT_ONCE
-    while order.place[NEXT] < end and workspace.work[PAIRS] < limit:
-        begin, octant = whole(order.place[NEXT]), whole(0)
+    limit = work_counts(workspace).candidates + _PAIRS_AT_ONCE
+    while next_ray(order) < end and work_counts(workspace).candidates < limit:
+        begin, octant = next_ray(order), whole(0)
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
         stop = smaller(smaller(end, begin + size), order.starts[(octant + 1) * _OCTANT])
@@ -123,7 +125,7 @@ def traverse_groups(
             _traverse(job, recorder, workspace, octant, stop - begin)
         if not _write(recorder, job, order, workspace, group):
             return False
-        order.place[NEXT] = stop
+        set_next_ray(order, stop)
     return True
 
 
@@ -131,21 +133,21 @@ def traverse_groups(
 def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder) -> bool:
     """Record the results of rays one by one, in their own order; return False if there was no room.
 
-    Ends early, at ``order.place[NEXT]``, after `_PAIRS_AT_ONCE` candidates.
+    Ends early, at `next_ray`, after `_PAIRS_AT_ONCE` candidates.
     """
     base, begin, end = span
     if has_unwritten(recorder):
-        return _write(recorder, job, order, workspace, Span(base, begin, whole(order.place[NEXT])))
-    order.place[UNDECIDED_RAYS] = 0
+        return _write(recorder, job, order, workspace, Span(base, begin, next_ray(order)))
+    clear_undecided(order)
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
     copy_rays(job.rays, base, order.order, CopySpan(begin, end, False), order.rows)
     _set_up(job, workspace, order, span, float64_is_deferred(job, recorder))
-    limit, stop = workspace.work[PAIRS] + _PAIRS_AT_ONCE, begin
-    while stop < end and workspace.work[PAIRS] < limit:
+    limit, stop = work_counts(workspace).candidates + _PAIRS_AT_ONCE, begin
+    while stop < end and work_counts(workspace).candidates < limit:
         r = stop - begin
         workspace.lists[0], workspace.times[0] = r, 0.0
         _traverse(job, recorder, workspace, octant_of(workspace.packed_rays, r), whole(1))
         stop += 1
-    order.place[NEXT] = stop
+    set_next_ray(order, stop)
     return _write(recorder, job, order, workspace, Span(base, begin, whole(stop)))

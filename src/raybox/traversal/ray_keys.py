@@ -8,7 +8,6 @@ nothing, or are not packed.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import NUDGE
 from raybox.compiler.decorators import device
@@ -31,6 +30,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.target import has
+from raybox.compiler.value_types import int64, void
 from raybox.traversal.ray_setup import (
     CELLS,
     CELLS_A_UNIT,
@@ -109,7 +109,7 @@ def sort_by(keys: Ints32, number: int, starts: Ints, order: Ints32) -> None:
     starts[0] = 0
 
 
-@vector_code(types.void)
+@vector_code(void)
 def sort_keys(b: Builder, rays: Fields, frame: Fields, begin: Scalar, end: Scalar, keys: Memory) -> None:
     """Write the keys of the rays begin <= k < end: octant and cell of entry, or one of the keys above.
 
@@ -132,7 +132,7 @@ def _prefetch_rays(b: Builder, rays: Fields, at: Scalar) -> None:
             vectors.prefetch(b.add(row, I64(item)))
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def keep_keys(
     b: Builder, keys: Memory, span: list[Scalar], row: Scalar, listed: Memory, numbers: Memory
 ) -> Scalar:
@@ -159,7 +159,7 @@ def keep_keys(
     return free.value
 
 
-@vector_code(types.void)
+@vector_code(void)
 def copy_rays(b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: Fields, rows: Memory) -> None:
     """Copy the rays base + numbers[row], begin <= row < end, to rows. span: a `CopySpan`.
 
@@ -178,7 +178,7 @@ def copy_rays(b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: Fie
                 rows.store(copied, to)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def copy_ray(b: Builder, rays: Fields, ray: Scalar, rows: Memory, row: Scalar) -> None:
     """Copy one ray to a row."""
     rows.store(_row_of(b, rays, ray), b.mul(row, I64(NUMBERS)))

@@ -23,7 +23,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from raybox.compiler.decorators import exact_entry, inlined, whole
+from raybox.compiler.decorators import inlined, whole
+from raybox.compiler.entry_points import entry
 from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray, get_ray, is_empty
 from raybox.traversal.grid_axes import (
@@ -259,7 +260,7 @@ def _cut_ray(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSetup) 
     return _cut_exact(job, ray, recorder, state)
 
 
-@exact_entry
+@entry
 def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) -> int:
     """Record the stretches of rays; see `cut_rays`."""
     rows = grid_of(job)

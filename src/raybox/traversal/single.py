@@ -1,6 +1,6 @@
 """The single-ray traversal of any geometry: every decision is exact."""
 
-from raybox.compiler.decorators import entry, exact_entry
+from raybox.compiler.entry_points import entry
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.grid import traverse_grid, traverse_grid_rays
 from raybox.traversal.instances import traverse_instances
@@ -22,7 +22,7 @@ SPAN_TRAVERSALS[GridRows] = traverse_grid_rays
 TREE_TRAVERSALS[InstanceRows] = traverse_instances
 
 
-@exact_entry
+@entry
 def traverse_rays(job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> int:
     """Write the results of a span of rays; return the first without room, or its end."""
     return traverse_span(job.rows, job, span, scratch, recorder)

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import types
-
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
     F32,
@@ -29,6 +27,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import eight_columns, transposed
+from raybox.compiler.value_types import void
 from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP, margins
 from raybox.traversal.workspace import SLAB_WORDS, PacketRecorder
 
@@ -137,7 +136,7 @@ def expand_row(b: Builder, packed_rays: Memory, base: Scalar) -> tuple[SlabCoeff
     return expand([c], [inverse], slack), _margin(axes, slack.permuted([0]))
 
 
-@vector_code(types.void)
+@vector_code(void)
 def load_single_ray(b: Builder, recorder: Fields, workspace: Fields, ray: Scalar) -> None:
     """Write the coefficients and the margin of the single ray, or packet, that goes on."""
     if isinstance(recorder, PacketRecorder):

@@ -33,11 +33,6 @@ from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
 from raybox.traversal.tree import push
 from raybox.traversal.workspace import (
-    LIST_TESTS,
-    NODE_TESTS,
-    PAIRS,
-    SINGLE_TESTS,
-    WAITING,
     LeafSlot,
     LeafSlots,
     ListSpan,
@@ -45,8 +40,14 @@ from raybox.traversal.workspace import (
     PacketRecorder,
     PendingList,
     Workspace,
+    count_candidates,
+    count_list_test,
+    count_single_test,
+    first_ray,
     pending_list,
     put_pending,
+    set_waiting_count,
+    waiting_count,
 )
 
 FULL = 8  # candidates that are resolved at a time
@@ -72,7 +73,7 @@ def float64_is_deferred(job: Job, recorder: Recorder) -> bool:
 @device
 def resolve_candidates(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates in float64, and record them."""
-    workspace.work[PAIRS] += count
+    count_candidates(workspace, count)
     classify(job.rows, workspace.rays64, workspace.pairs, count)
     record(recorder, job, workspace, count)
 
@@ -81,7 +82,7 @@ def resolve_candidates(job: Job, recorder: Recorder, workspace: Workspace, count
 def _resolve(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates whose rays may have no float64 copy yet."""
     if float64_is_deferred(job, recorder):
-        load_float64(workspace, count)
+        load_float64(workspace, first_ray(workspace), count)
     resolve_candidates(job, recorder, workspace, count)
 
 
@@ -98,23 +99,23 @@ def _resolve_full(job: Job, recorder: Recorder, workspace: Workspace, count: int
     pairs = workspace.pairs
     for k in range(full, count):
         pairs.ray[k - full], pairs.item[k - full] = pairs.ray[k], pairs.item[k]
-    workspace.work[WAITING] = count - full
+    set_waiting_count(workspace, count - full)
 
 
 @device
 def resolve_waiting(job: Job, recorder: Recorder, workspace: Workspace) -> None:
     """Resolve the candidates that wait."""
-    if workspace.work[WAITING] > 0:
-        _resolve(job, recorder, workspace, workspace.work[WAITING])
-        workspace.work[WAITING] = 0
+    if waiting_count(workspace) > 0:
+        _resolve(job, recorder, workspace, waiting_count(workspace))
+        set_waiting_count(workspace, 0)
 
 
 @device
 def _make_room(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> int:
     """Return how many candidates wait; resolve them first if there is no room for so many more."""
-    if workspace.work[WAITING] + count + FULL > workspace.pairs.ray.size:
+    if waiting_count(workspace) + count + FULL > workspace.pairs.ray.size:
         resolve_waiting(job, recorder, workspace)
-    return workspace.work[WAITING]
+    return waiting_count(workspace)
 
 
 @device
@@ -155,7 +156,7 @@ def _traverse_single(
             continue
         node = whole(workspace.node[top])
         possible = intersect_slots(recorder, nodes, workspace, node * ROW, octant, ray)
-        workspace.work[SINGLE_TESTS] += 1
+        count_single_test(workspace)
 
         # Push the inner nodes among its slots; add the boxes.
         leaves = boxes(nodes, node * ROW)
@@ -255,8 +256,7 @@ def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: 
         intersect_lists(recorder, job, workspace, slots, ListSpan(begin, end))
         if ends_rays(recorder):
             rank_slots(recorder, nodes, workspace, node * ROW, octant)
-        workspace.work[LIST_TESTS] += end - begin
-        workspace.work[NODE_TESTS] += 1
+        count_list_test(workspace, end - begin)
 
         # Add the boxes; the inner nodes wait with their lists.
         filled = occupied(workspace.lengths)

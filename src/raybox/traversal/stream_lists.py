@@ -3,18 +3,19 @@
 from collections.abc import Callable
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Memory, Register, bits, loop, while_any
+from raybox.compiler.value_types import int64, void
 from raybox.traversal.node_test import valid
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.slab_coefficients import stops_of
+from raybox.traversal.workspace import PENDING_WORDS, PendingList
 
 
-@vector_code(types.void)
+@vector_code(void)
 def open_lists(b: Builder, workspace: Fields, free: Scalar, room: Scalar) -> None:
     """Begin an empty list for each slot of a node, from `free` on."""
     slots = steps(b, I64(0), WIDTH)
@@ -22,19 +23,19 @@ def open_lists(b: Builder, workspace: Fields, free: Scalar, room: Scalar) -> Non
     workspace.lengths.store(constant(b, I64, WIDTH, 0), I64(0))
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def occupied(b: Builder, lengths: Memory) -> Scalar:
     """Return a bit for each slot whose list is not empty."""
     return (lengths.load(I64(0), WIDTH) > 0).mask()
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def drop_ended(b: Builder, workspace: Fields, begin: Scalar, end: Scalar) -> Scalar:
     """Drop the rays of a list that end before its slot; return where the list ends."""
     return _drop(b, workspace, (begin, end), lambda here: workspace.times.load(here, LANES))
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def drop_ended_open(b: Builder, workspace: Fields, begin: Scalar, end: Scalar) -> Scalar:
     """Drop the rays of a list that have ended by now; return where the list ends."""
     return _drop(b, workspace, (begin, end), lambda _here: constant(b, F32, LANES, 0.0))
@@ -56,13 +57,13 @@ def _drop(
     return left.value
 
 
-@vector_code(types.void)
+@vector_code(void)
 def pad(b: Builder, lists: Memory, ray: Scalar, end: Scalar) -> None:
     """Write a ray's number 16 times past the end of a list: vectors then have rays in every lane."""
     lists.store(splat(b, b.trunc(ray, I32), LANES), end)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def push_lists(
     b: Builder, nodes: Memory, workspace: Fields, node: Scalar, above: list[Scalar], near_first: Scalar
 ) -> Scalar:
@@ -84,10 +85,14 @@ def push_lists(
         time = workspace.slots.get(slot)
         place = _make_way(b, workspace, (base, top.value), time, near_first)
         workspace.time.put(time, b.sub(place, base))
-        for k, number in enumerate((child, first, end, free)):
-            workspace.pending.put(number, b.add(b.mul(place, I64(4)), I64(k)))
+        for k, number in enumerate(PendingList(child, first, end, free)):
+            workspace.pending.put(number, b.add(_pending_row(b, place), I64(k)))
         top.value = b.add(top.value, I64(1))
     return top.value
+
+
+def _pending_row(b: Builder, place: Scalar) -> Scalar:
+    return b.mul(place, I64(PENDING_WORDS))
 
 
 def _make_way(
@@ -110,13 +115,14 @@ def _make_way(
         before = b.sub(place.value, I64(1))
         here = b.sub(place.value, base)
         workspace.time.put(workspace.time.get(b.sub(here, I64(1))), here)
-        workspace.pending.store(workspace.pending.load(b.mul(before, I64(4)), 4), b.mul(place.value, I64(4)))
+        waiting = workspace.pending.load(_pending_row(b, before), PENDING_WORDS)
+        workspace.pending.store(waiting, _pending_row(b, place.value))
         place.value = before
         look()
     return place.value
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def pair_up(b: Builder, workspace: Fields, slot: Scalar, item: Scalar, found: Scalar) -> Scalar:
     """Add the rays of a slot's list, each with a primitive, to the candidates; return how many there are."""
     begin, length = workspace.starts.get(slot), workspace.lengths.get(slot)

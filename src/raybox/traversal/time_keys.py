@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-from numba import types
-
 from raybox.compiler.intrinsics import vector_code
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.value_types import float64, int64, void
 from raybox.validation import Ints
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -24,14 +23,14 @@ class Stretches(NamedTuple):
     cell_count: int
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def key_of(b: Builder, t: Scalar) -> Scalar:
     """Return the key of a time; -0.0 is before 0.0."""
     bits = b.bitcast(t, I64)
     return b.xor(bits, b.and_(b.ashr(bits, I64(63)), I64(HIGHEST)))
 
 
-@vector_code(types.float64)
+@vector_code(float64)
 def time_of(b: Builder, key: Scalar) -> Scalar:
     """Return the time of a key."""
     return b.bitcast(b.xor(key, b.and_(b.ashr(key, I64(63)), I64(HIGHEST))), F64)
@@ -48,13 +47,13 @@ def times_of(keys: Lanes) -> Lanes:
     return (keys < 0).choose(keys ^ HIGHEST, keys).bits(F64)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def get(_b: Builder, array: Memory, place: Scalar) -> Scalar:
     """Return an integer by its flat index; by others Numba would test whether it is negative."""
     return array.get(place)
 
 
-@vector_code(types.void)
+@vector_code(void)
 def put(_b: Builder, array: Memory, place: Scalar, value: Scalar) -> None:
     """Store an integer by its flat index, as `get`."""
     array.put(value, place)

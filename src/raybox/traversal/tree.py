@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler.decorators import declare, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, vector_code
 from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, splat
 from raybox.compiler.simd_arrays import Memory
+from raybox.compiler.value_types import int64
 from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Mover, Ray, get_ray, is_empty
@@ -24,7 +24,7 @@ from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
-from raybox.traversal.workspace import Workspace
+from raybox.traversal.workspace import Workspace, accessor
 from raybox.validation import Bools, Floats32, Ints, Ints32
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -37,8 +37,33 @@ class Scratch(NamedTuple):
     node: Ints32  # the stack
     time: Floats32  # entry times of the nodes of the stack
     slots: Floats32  # entry times of a node's slots
-    visited: Ints  # how many nodes were tested, and how many primitives were resolved
+    visited: Ints  # (2,): `Visits`
     grid: GridScratch
+
+
+class Visits(NamedTuple):
+    """How many nodes were tested, and how many primitives were resolved."""
+
+    nodes: int
+    primitives: int
+
+
+@accessor
+def visits(scratch: Scratch) -> Visits:
+    """Return what was visited so far."""
+    return Visits(scratch.visited[0], scratch.visited[1])
+
+
+@accessor
+def count_node(scratch: Scratch) -> None:
+    """Count the test of a node."""
+    scratch.visited[0] += 1
+
+
+@accessor
+def count_primitive(scratch: Scratch) -> None:
+    """Count a primitive that is resolved."""
+    scratch.visited[1] += 1
 
 
 def make_scratch() -> Scratch:
@@ -52,7 +77,7 @@ def make_scratch() -> Scratch:
     )
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def intersect_slots(
     b: Builder, nodes: Memory, row: Scalar, slabs: RaySlabs, stop: Scalar, slots: Memory
 ) -> Scalar:
@@ -97,7 +122,7 @@ def push_root(scratch: Scratch, slabs: RaySlabs) -> int:
 @inlined
 def intersect_node(nodes: Ints32, node: int, slabs: RaySlabs, stop: np.float32, scratch: Scratch) -> int:
     """Return a bit for each slot of a node that the ray may hit before `stop`; see `intersect_slots`."""
-    scratch.visited[0] += 1
+    count_node(scratch)
     return intersect_slots(nodes, node * ROW, slabs, stop, scratch.slots)
 
 
@@ -145,7 +170,7 @@ def traverse_tree(
             if child >= 0:
                 top = push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and is_allowed(allowed, child):
-                scratch.visited[1] += 1
+                count_primitive(scratch)
                 time = resolve(recorder, rows, ray, job.base + int(~child))
                 if math.isnan(time):
                     return time

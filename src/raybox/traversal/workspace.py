@@ -4,20 +4,30 @@
 a group, sixteen rays each that stay together. `Workspace` has all else.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import device, inlined
+from raybox.compiler.decorators import FLAGS, add_overload, device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.job import Recorder
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
-NEXT, UNDECIDED_RAYS = 0, 1  # places in `Order.place`: where the next group begins; how many are undecided
+_NEXT, _UNDECIDED = 0, 1  # in `Order.place`
+_LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS, _FIRST, _WAITING = range(6)  # in `Workspace.work`
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def accessor(function: F) -> F:
+    """Return the function, which Python calls, and which compiled code inlines."""
+    add_overload(function, lambda *_args: function, FLAGS | {"forceinline": True})
+    return function
 
 
 @struct
@@ -31,7 +41,7 @@ class Order(NamedTuple):
     where: Ints32  # (rays + 16,): in which row ray base + order[k] is
     starts: Ints  # (MISS_KEY + 1,); none for few rays, which are in no order
     undecided: Ints32  # numbers from the base of undecided rays; room for all rays
-    place: Ints  # (2,): NEXT and UNDECIDED_RAYS
+    place: Ints  # (2,): see `next_ray` and `undecided_count`
 
 
 class Span(NamedTuple):
@@ -65,6 +75,15 @@ class PendingList(NamedTuple):
     begin: int
     end: int
     free: int
+
+
+class WorkCounts(NamedTuple):
+    """What a traversal has tested so far."""
+
+    list_tests: int  # of a ray in a list
+    single_tests: int  # of a ray alone
+    candidates: int  # that were resolved
+    node_tests: int  # with lists
 
 
 class ListSpan(NamedTuple):
@@ -107,11 +126,35 @@ class PacketGroup(NamedTuple):
     count: int  # type: ignore[assignment]  # not the method of tuples
 
 
+@accessor
+def next_ray(order: Order) -> int:
+    """Return where in the order the next group begins."""
+    return int(order.place[_NEXT])
+
+
+@accessor
+def set_next_ray(order: Order, k: int) -> None:
+    """Note where in the order the next group begins."""
+    order.place[_NEXT] = k
+
+
+@accessor
+def undecided_count(order: Order) -> int:
+    """Return how many rays are listed as undecided."""
+    return int(order.place[_UNDECIDED])
+
+
+@accessor
+def clear_undecided(order: Order) -> None:
+    """Empty the list of undecided rays."""
+    order.place[_UNDECIDED] = 0
+
+
 @device
 def list_undecided(order: Order, k: int) -> None:
     """List a ray for the exact fallback."""
-    order.undecided[order.place[UNDECIDED_RAYS]] = k
-    order.place[UNDECIDED_RAYS] += 1
+    order.undecided[order.place[_UNDECIDED]] = k
+    order.place[_UNDECIDED] += 1
 
 
 MAX_PACKET_HITS = 64  # of a ray in a packet; rays with more are left to streams
@@ -146,7 +189,7 @@ class PacketRecorder(NamedTuple):
     undecided: Ints32  # (packets,): 1 where a ray keeps an undecided box
 
 
-PENDING = MAX_DEPTH * WIDTH
+PENDING, PENDING_WORDS = MAX_DEPTH * WIDTH, 4
 SLAB_WORDS = 16
 _ROOM = 64  # lists of all rays that `lists` has room for; a traversal that needs more goes on ray by ray
 
@@ -165,14 +208,14 @@ class Workspace(NamedTuple):
     times: Floats32  # when each ray of a list enters the slot that the list is for
     starts: Ints  # (8,): where each slot's list begins
     lengths: Ints  # (8,): and how long it is
-    pending: Ints  # (PENDING, 4): the stack: node, begin and end of its list, where memory is free
+    pending: Ints  # (PENDING, PENDING_WORDS): the stack: a `PendingList` a row
     node: Ints32  # (STACK,): the stack of a single ray
     time: Floats32  # (STACK,)
     slots: Floats32  # (8,): of a node's slots: entry times, or which come first
-    work: Ints  # (8,): counters, FIRST and WAITING
+    work: Ints  # (8,): `WorkCounts`, `first_ray` and `waiting_count`
     single: Floats32  # (16,): slab coefficients of a single ray
     packet_slabs: Floats32  # (packets + 16, 16): slab coefficients of packets
-    rows: Floats  # those of an `Order`: ray r is in rows[where[work[FIRST] + r]]
+    rows: Floats  # those of an `Order`: ray r is in rows[where[first_ray + r]]
     where: Ints32
 
 
@@ -191,11 +234,54 @@ def put_pending(workspace: Workspace, place: int, waiting: PendingList) -> None:
     pending[place, 2], pending[place, 3] = waiting.end, waiting.free
 
 
-LIST_TESTS, SINGLE_TESTS, PAIRS, NODE_TESTS = 0, 1, 2, 3
-"""Counters in `work`: tests of a ray in a list, and alone; candidates resolved; nodes tested with lists."""
+@accessor
+def work_counts(workspace: Workspace) -> WorkCounts:
+    """Return what was tested so far."""
+    work = workspace.work
+    return WorkCounts(work[_LIST_TESTS], work[_SINGLE_TESTS], work[_CANDIDATES], work[_NODE_TESTS])
 
-FIRST, WAITING = 6, 7
-"""Places in `work`: where the group begins, and how many candidates wait to be resolved."""
+
+@accessor
+def count_list_test(workspace: Workspace, rays: int) -> None:
+    """Count the test of a node with a list of rays."""
+    workspace.work[_LIST_TESTS] += rays
+    workspace.work[_NODE_TESTS] += 1
+
+
+@accessor
+def count_single_test(workspace: Workspace) -> None:
+    """Count the test of a node with one ray."""
+    workspace.work[_SINGLE_TESTS] += 1
+
+
+@accessor
+def count_candidates(workspace: Workspace, count: int) -> None:
+    """Count candidates that are resolved."""
+    workspace.work[_CANDIDATES] += count
+
+
+@accessor
+def first_ray(workspace: Workspace) -> int:
+    """Return where in the order the group begins."""
+    return int(workspace.work[_FIRST])
+
+
+@accessor
+def set_first_ray(workspace: Workspace, k: int) -> None:
+    """Note where in the order the group begins."""
+    workspace.work[_FIRST] = k
+
+
+@accessor
+def waiting_count(workspace: Workspace) -> int:
+    """Return how many candidates wait to be resolved."""
+    return int(workspace.work[_WAITING])
+
+
+@accessor
+def set_waiting_count(workspace: Workspace, count: int) -> None:
+    """Note how many candidates wait to be resolved."""
+    workspace.work[_WAITING] = count
 
 
 def room_for(rays: int) -> int:
@@ -219,7 +305,7 @@ def make_workspace(rays: int, room: int | None = None) -> Workspace:
         huge_pages.empty((room,), np.float32),
         huge_pages.empty((WIDTH,), np.int64),
         huge_pages.empty((WIDTH,), np.int64),
-        huge_pages.empty((PENDING, 4), np.int64),
+        huge_pages.empty((PENDING, PENDING_WORDS), np.int64),
         huge_pages.empty((STACK,), np.int32),
         huge_pages.empty((STACK,), np.float32),
         huge_pages.empty((WIDTH,), np.float32),

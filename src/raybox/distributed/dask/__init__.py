@@ -12,7 +12,6 @@ module             does
 ``cluster``        the connection; checks of the workers and of shared folders
 ``tasks``          where each chunk begins; tasks submitted, parts collected
 ``worker``         what runs on workers
-``compile_once``   a query compiled by one process of each machine
 ``worker_timers``  fewer samples of busy workers
 ``part_folder``    the folder of parts, and what makes a part valid
 ``join_parts``     parts appended to the output

@@ -11,7 +11,6 @@ from uuid import uuid4
 from raybox.compiler.float_environment import in_default_environment
 from raybox.distributed.dask import cluster as dask_cluster
 from raybox.distributed.dask import job_files, tasks, worker
-from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_plugin import make_plugin
 from raybox.distributed.dask.join_parts import Joiner
 from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder, running_mark
@@ -32,7 +31,6 @@ from raybox.io.chunked.cast_checks import (
 )
 from raybox.io.chunked.casting import Summary
 from raybox.io.chunked.chunks import CHUNK, RayFile
-from raybox.io.chunked.partitioned import kind_of
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
 from raybox.io.formats.common import ReadOptions, path_of
@@ -164,7 +162,6 @@ def _cast(call: _Call, client: "distributed.Client", folder: PartFolder) -> Cast
     dask_cluster.check_folders(client, folder.path, call.source.path, *split)
     job = _worker_job(call, folder)
     _write_scene(call, folder)
-    compile_query(job.query, job.dimension, job.kind)
     plugin, mark = make_plugin(job), running_mark(folder.path, job.token)
     mark.touch()
     try:
@@ -220,7 +217,6 @@ def _worker_job(call: _Call, folder: PartFolder) -> WorkerJob:
         threads=call.workers,
         suffix=call.target.suffix.lower(),
         dimension=call.source.dimension,
-        kind=kind_of(scene),
         version=worker.code_version(),
         job_id=folder.job_id,
     )

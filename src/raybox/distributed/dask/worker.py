@@ -13,11 +13,10 @@ from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from raybox._version import __version__
-from raybox.compiler.code_origin import source_stamp
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
+from raybox.compiler.library import source_stamp
 from raybox.distributed.dask import job_files
-from raybox.distributed.dask.compile_once import compile_query
 from raybox.distributed.dask.job_files import SplitPlace
 from raybox.distributed.dask.part_folder import (
     PART_SUFFIX,
@@ -74,8 +73,6 @@ class WorkerJob(NamedTuple):
     suffix: str
     """Of the output."""
     dimension: int
-    kind: str
-    """What the scene is made of: "boxes", "grid" or "mesh"."""
     version: CodeVersion
     job_id: str
     """Of the folder: its parts hold it."""
@@ -122,7 +119,6 @@ class LoadedJob:
             job_files.open_split(job.split) if job.split else scene_files.read_scene(folder, large_pages=True)
         )
         self.ids = job_files.read_ids(folder)
-        compile_query(job.query, job.dimension, job.kind)
         self._source: RayFile | None = None
         self.buffers, self._workspaces = ChunkBuffers(), list[PartWorkspace]()
         self.query_lock, self.slots = fork_safe_lock(), BoundedSemaphore(1 + _WAITING)

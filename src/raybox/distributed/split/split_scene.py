@@ -22,11 +22,11 @@ from raybox.geometry import Bounded, Boxes, Cull, Ids, Mesh, Rays, facing, ids_o
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file, path_of
-from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, Target, Where
+from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, MaskInput
 
 _EMPTY: dict[str, Bounded] = {
     "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
@@ -253,7 +253,7 @@ class SplitScene(QueryMethods):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Public:
         """Return the public results of a query for all rays."""
@@ -267,7 +267,7 @@ class SplitScene(QueryMethods):
         source = Source(rays, parts, picked=True, sizes=(len(self),), ids=ids)
         return query.present(results, rays.shape, source, options)
 
-    def _prepared(self, query: Query[Opt, Res, Public], rays: Any, options: Any, workers: int) -> Any:
+    def _prepared(self, query: Query[Opt, Res, Public], rays: Rays, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
         target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False, workers=workers)
@@ -281,7 +281,7 @@ class SplitScene(QueryMethods):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> tuple[PartMerger[Res], Ints]:
         """Visit parts until every ray has its result; return the results, and each ray's number of visits."""

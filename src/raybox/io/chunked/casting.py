@@ -25,16 +25,14 @@ from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.joined_files import open_ray_files, paths_of
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
 from raybox.io.chunked.output import write_output
-from raybox.io.chunked.partitioned import AnyScene, kind_of
+from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
-from raybox.io.chunked.small_scene import compile_cast
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error, path_of
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
-from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput
 
@@ -158,8 +156,6 @@ def cast(  # noqa: PLR0913
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
     result_columns.run_one_ray(scene, query, source.dimension, **arguments)
-    if isinstance(scene, Scene):
-        compile_cast(source, int(chunk), query, kind_of(scene), worker_count)
     started = time.perf_counter()
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]

@@ -14,6 +14,7 @@ from raybox.geometry.rays import own
 from raybox.io.chunked import column_kernels
 from raybox.io.formats.assembly import RANGES, build
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions
+from raybox.validation import Ints
 
 CHUNK = 1 << 20  # rays: as many as the scene sorts at once
 BLOCK_ROWS = 1 << 16  # rows that readers yield at a time, where they can choose
@@ -76,6 +77,8 @@ class Position(NamedTuple):
 
 
 Buffers = dict[str, Floats]
+Checksums = dict[str, NDArray[np.uint64]]
+"""Of each array so far, one number."""
 
 
 class ChunkBuffers:
@@ -137,18 +140,6 @@ def position_of_row(source: RayFile, size: int, row: int) -> Position | None:
     return position if position.first == row else None
 
 
-def read_first_rows(source: RayFile) -> None:
-    """Read two rows, so that the loop for the columns of this file is compiled.
-
-    One row alone is contiguous, for which another loop is compiled.
-    """
-    block = next(iter(source.blocks(0, 0)), None)
-    rows = min(2, block.rows) if block else 0
-    if block and rows:
-        buffers, checksums = ChunkBuffers().acquire(source.widths, rows), _checksums_at(Position(), source)
-        _copy_rows(buffers, 0, block, slice(0, rows), checksums)
-
-
 def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers) -> Iterator[_ChunkArrays]:
     """Yield chunks, each from as many blocks as it needs."""
     size = size if source.total is None else min(size, max(1, source.total))
@@ -156,7 +147,7 @@ def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers
     checksums, finite = _checksums_at(start, source), True
 
     def chunk_to(block: RowBlock) -> _ChunkArrays:
-        checksum = " ".join(f"{total:016x}" for total in checksums.values())
+        checksum = " ".join(f"{total[0]:016x}" for total in checksums.values())
         end = Position(position.first + filled, block.row, block.offset, checksum)
         return _ChunkArrays(buffers, filled, position, end, block.fraction, finite)
 
@@ -175,43 +166,30 @@ def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers
         yield chunk_to(last)
 
 
-def _checksums_at(position: Position, source: RayFile) -> dict[str, int]:
-    """Return the checksum of each array up to a position."""
+def _checksums_at(position: Position, source: RayFile) -> Checksums:
+    """Return the checksum of each array up to a position, an array of one number."""
     totals = [int(total, 16) for total in position.checksum.split()] or [0] * len(source.widths)
-    return dict(zip(source.widths, totals, strict=True))
+    return {name: np.array([total], np.uint64) for name, total in zip(source.widths, totals, strict=True)}
 
 
 def _copy_rows(
-    buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]", checksums: dict[str, int]
+    buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]", checksums: Checksums
 ) -> bool:
-    """Copy rows of a block into buffers, and update the checksums.
-
-    Return whether they are finite.
-    """
+    """Copy rows of a block into buffers, and update the checksums; return whether they are finite."""
     all_finite, end = True, start + rows.stop - rows.start
     for name, array in buffers.items():
         given = block.arrays[name]
         columns = np.atleast_2d(given.T) if isinstance(given, np.ndarray) else given
-        words = _words(array[start:end].reshape(end - start, -1))
-        fixed = tuple(_read_only_words(column[rows]) for column in columns)
-        finite, checksum = column_kernels.interleave(fixed, words, np.uint64(checksums[name]))
-        checksums[name] = int(checksum)
+        some = [column[rows] for column in columns]
+        words, checksum = array[start:end].reshape(end - start, -1).view(np.uint64), checksums[name]
+        finite = column_kernels.interleave(places_of(some), words, checksum)
         all_finite &= finite or name in RANGES
     return all_finite
 
 
-def _read_only_words(column: Floats) -> NDArray[np.uint64]:
-    """Return a column as read-only words.
-
-    All of one type, so that the loop is compiled once.
-    """
-    words = _words(column)
-    words.setflags(write=False)
-    return words
-
-
-def _words(array: Floats) -> NDArray[np.uint64]:
-    return array.view(np.uint64)
+def places_of(columns: list[Floats]) -> Ints:
+    """Return the address of the first number of each column, and how many bytes the next is from it."""
+    return np.array([(column.ctypes.data, column.strides[0]) for column in columns], np.int64)
 
 
 def _rays(source: RayFile, chunk: _ChunkArrays) -> Rays:

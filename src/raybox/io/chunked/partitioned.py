@@ -54,14 +54,6 @@ def dimension_of(scene: AnyScene) -> int:
     return scene.geometry.ndim_space if isinstance(scene, Scene) else scene.ndim_space
 
 
-def kind_of(scene: AnyScene) -> str:
-    """Return what a scene is made of: "boxes", "grid" or "mesh"."""
-    if isinstance(scene, Scene):
-        kinds = {Boxes: "boxes", Grid: "grid"}
-        return kinds.get(type(scene.geometry), "mesh")
-    return scene.kind
-
-
 def content_of(geometry: Bounded | Grid) -> tuple[str, tuple[Array, ...]]:
     """Return what a geometry is made of, and the arrays that define it."""
     if isinstance(geometry, Grid):

@@ -6,12 +6,12 @@ at once, and no branch is mispredicted (insertion took a quarter of the loop).
 
 from __future__ import annotations
 
-from numba import types
-
-from raybox.compiler.decorators import device, entry, inlined, whole
+from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I32, I64, Builder, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.value_types import int64
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
@@ -38,7 +38,7 @@ _EIGHT = 8
 _SHORT = 64  # hits: longer rows are sorted
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _rank(b: Builder, pairs: Fields, hits: Fields, run: list[Scalar], to: Scalar) -> Scalar:
     """Copy the pairs run[0] <= c < run[1] to their places in a row at `to`; return how many tie."""
     begin, end = run
@@ -158,7 +158,7 @@ def write_packets(
             begin, found = p + 1, whole(0)
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _list_pairs(b: Builder, packets: Fields, workspace: Fields, packet: Scalar, found: Scalar) -> Scalar:
     """Make pairs of what a packet's rays hit, ray by ray, from `found` on; return how many there are now."""
     end, pairs = Register(b, found), workspace.pairs

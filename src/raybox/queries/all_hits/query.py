@@ -21,11 +21,11 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, Where
+from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
-from raybox.validation import Ints
+from raybox.validation import Ints, MaskInput
 
 
 def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _options: None) -> AllResults:
@@ -102,7 +102,7 @@ class AllMethod(RunsQueries):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> AllHits:
         """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.

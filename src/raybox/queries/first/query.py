@@ -29,12 +29,12 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.per_ray import PerRay, ResultArray, never
-from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, Where
+from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats, Ints, MaskInput
 
 _LEAST_RAYS = 64  # that a recorder has room for, however short a query is
 
@@ -115,7 +115,7 @@ PER_RAY = PerRay(
     exact_recorder=lambda results: ExactFirst(results.index, results.t, np.empty(1, np.int64)),
     write_hits=_write_exact,
     shape=lambda options: (options.k,),
-    packets=never,
+    packets=lambda _options: False,
 )
 
 
@@ -217,7 +217,7 @@ class FirstMethod(RunsQueries):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Hits:
         """Return the k nearest hits of each ray, in order, padded with misses.

@@ -17,8 +17,6 @@ times, however close they are.
 
 from __future__ import annotations
 
-from numba import types
-
 from raybox.bvh.node import ROW
 from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import (
@@ -36,6 +34,7 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory, Register, bits
+from raybox.compiler.value_types import int32
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_planes, plane_order
 from raybox.traversal.certain_hits import CertainHits
@@ -75,7 +74,7 @@ def _entered_by_one(
     return entered_by(b, [near.permuted([k]) for k in range(3)], margin, octant).lane(0)
 
 
-@vector_code(types.int32)
+@vector_code(int32)
 def plane_entered(b: Builder, nodes: Memory, workspace: Fields, at: Fields, ray: Scalar) -> Scalar:
     """Return `entered_by` of a `LeafSlot` and a ray."""
     row = b.mul(at.node, I64(ROW))
@@ -93,7 +92,7 @@ class CertainNearest(CertainHits):
 
     records_most = True
 
-    def begin(self) -> None:  # noqa: D102
+    def begin(self) -> None:  # noqa: D102  # inherited
         self.slot = Register(self.b, self._no_slot())
 
     def _no_slot(self) -> Scalar:

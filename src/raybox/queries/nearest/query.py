@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, entry, inlined, yes
+from raybox.compiler.decorators import device, inlined, yes
+from raybox.compiler.entry_points import entry
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
@@ -35,12 +36,11 @@ from raybox.queries.query import (
     RunOne,
     RunsQueries,
     ScenePart,
-    Where,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Bools, Floats, Ints, MaskInput
 
 
 @entry
@@ -213,7 +213,7 @@ class NearestMethod(RunsQueries):
         *,
         workers: int = -1,
         progress: bool = False,
-        where: Where = None,
+        where: MaskInput = None,
         cull: Cull = None,
     ) -> Hits:
         """Return the first hit of each ray.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller, vector_code
 from raybox.compiler.simd import F32, Builder, Scalar
 from raybox.compiler.struct_ref import struct
+from raybox.compiler.value_types import float32
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, entry_times, first_contacts
 from raybox.queries.nearest.certain import BY, CertainNearest, plane_entered
@@ -102,7 +102,7 @@ def _add_candidate(_recorder: NearestRecorder, workspace: Workspace, count: int,
     return count + 1
 
 
-@vector_code(types.float32)
+@vector_code(float32)
 def _growth(_b: Builder) -> Scalar:
     """Return the growth of `raybox.traversal.ray_setup.Margins`."""
     return F32(margins().growth)

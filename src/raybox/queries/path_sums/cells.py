@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.intrinsics import prefetch, vector_code
 from raybox.compiler.simd import F64, I64, constant, splat
 from raybox.compiler.simd_arrays import Register, loop
+from raybox.compiler.value_types import float64
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives.ray import Ray
 from raybox.queries.path_sums.speeds import with_speeds
@@ -89,7 +89,7 @@ def _add_cell(
     return RaySum(state.total + more, state.speed)
 
 
-@vector_code(types.float64)
+@vector_code(float64)
 def _sum_of(b: Any, values: Any, speed: Any, stretches: Any) -> Any:
     """Return the sum of value times length over stretches, whose times are finite."""
     lanes = PADDING + 1

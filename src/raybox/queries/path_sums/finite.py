@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.threads.chunks import run_chunks
 from raybox.validation import Floats
 

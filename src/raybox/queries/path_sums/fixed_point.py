@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows
 from raybox.traversal.job import Job

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import types
-
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, smaller, vector_code
 from raybox.compiler.simd import (
@@ -29,6 +27,7 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.compiler.value_types import int64, void
 from raybox.geometry import Rows
 from raybox.primitives.box_lengths import (
     CrossingRays,
@@ -118,7 +117,7 @@ def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
             _add_lengths(b, recorder, at.rows, _PacketHit(at.packet, at.item, at.octant, certain))
 
 
-@vector_code(types.void)
+@vector_code(void)
 def _add_listed(b: Builder, recorder: Fields, rows: Fields) -> None:
     """Add the lengths inside of listed boxes."""
     hits, count = recorder.memory.packet_hits, recorder.size.get(I64(PACKET_HITS))
@@ -213,7 +212,7 @@ def _write_packets(
             odd &= odd - 1
 
 
-@vector_code(types.int64)
+@vector_code(int64)
 def _write_sums(b: Builder, recorder: Fields, packets: Fields, base: Scalar, packet: Scalar) -> Scalar:
     """Write the sums of a packet's rays; return those that are not finite, as bits."""
     row = b.add(b.mul(packet, I64(COLUMNS * LANES)), I64(RESULTS * LANES))

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import entry
+from raybox.compiler.entry_points import entry
 from raybox.geometry import GridRows, RayRows
 from raybox.queries.path_sums.listed import ScaledRays, near_one
 from raybox.validation import Floats, Ints, freeze

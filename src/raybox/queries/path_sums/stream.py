@@ -7,7 +7,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import device, entry, no, whole, yes
+from raybox.compiler.decorators import device, no, whole, yes
+from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import prefetch, smaller
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import BoxRows, Rows

@@ -8,7 +8,8 @@ caller. Here callees stay unoptimized and are linked into an entry point once, w
 whole: equally fast code in two thirds of the compile time.
 """
 
-import gc
+from __future__ import annotations
+
 from typing import Any
 
 from llvmlite.binding import Linkage
@@ -51,32 +52,39 @@ class CalleeLibrary(_UnoptimizedLibrary):
 
 
 class EntryLibrary(_UnoptimizedLibrary):
-    """A library with all its callees linked into it."""
+    """A library with all its callees linked into it, of which one symbol is visible."""
+
+    symbol = ""
 
     def finalize(self) -> None:
-        """Link all callees and generate machine code."""
-        linked = _link(self._final_module, self._linking_libraries)
-        if hasattr(self, "_reload_init"):  # since Numba 0.63
-            self._reload_init.update(*(library._reload_init for library in linked))
+        """Link all callees and optimize them; no machine code is generated yet."""
+        module = self._final_module
+        _link(module, self._linking_libraries)
         self._linking_libraries.clear()
-        super().finalize()
+        for item in [*module.functions, *module.global_variables]:
+            if not item.is_declaration and item.name != self.symbol:
+                item.linkage = Linkage.internal
+        self._optimize_final_module()
+        module.verify()
+        self._finalized = True
+
+    @property
+    def module(self) -> Any:
+        """LLVM's module."""
+        return self._final_module
 
 
-def _link(module: Any, libraries: list[Any]) -> list[Any]:
+def _link(module: Any, libraries: list[Any]) -> None:
     """Link libraries and their callees into a module, each once.
-
-    Return them in order.
 
     Callers come first: LLVM links no function that is not called yet.
     """
     found = dict[Any, None]()
     for library in libraries:
         _visit(library, found)
-    order = list(found)[::-1]
-    for library in order:
+    for library in reversed(found):
         callee = isinstance(library, CalleeLibrary)
         module.link_in(library._final_module if callee else library._get_module_for_linking(), preserve=True)
-    return order
 
 
 def _visit(library: Any, found: dict[Any, None]) -> None:
@@ -95,7 +103,7 @@ class _EntryLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         state.library = EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
+        state.flags.no_compile = True
         return bool(super().run_pass(state))
 
 
@@ -144,21 +152,8 @@ class CalleeCompiler(compiler.CompilerBase):
 
 
 class EntryCompiler(compiler.CompilerBase):
-    """Numba's compiler with the cyclic garbage collector disabled.
-
-    The collector would take a tenth of the time.
-    """
+    """Numba's compiler to an `EntryLibrary`, which its caller completes."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
         return [_passes(self.state, _EntryLowering)]
-
-    def compile_extra(self, function: Any) -> Any:
-        """Return the compiled function, with all its callees."""
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile_extra(function)
-        finally:
-            if collects:
-                gc.enable()

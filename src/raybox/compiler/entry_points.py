@@ -1,0 +1,58 @@
+"""Functions of compiled code that Python calls: from a library of kernels, or compiled by Numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import TypeVar, cast
+
+from raybox.compiler import library
+from raybox.compiler.calls import Entry, Found
+from raybox.compiler.kinds import KindWalk, class_name
+from raybox.errors import RayboxError
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def entry(function: F) -> F:
+    """Return a function for calls from Python: machine code, which runs without the GIL.
+
+    It comes from a library of kernels, or is compiled when it is first called with arguments of some kinds.
+    """
+
+    def find(args: tuple[object, ...]) -> Found:
+        return find_code(function, args)
+
+    name = f"{function.__module__}.{function.__qualname__}"
+    return cast(F, update_wrapper(Entry(find, name), function))
+
+
+def find_code(function: Callable[..., object], args: tuple[object, ...]) -> Found:
+    """Return the machine code of an entry point for arguments like these."""
+    walk = KindWalk(marks=True)
+    name, kinds = f"{function.__module__}.{function.__qualname__}", walk.kinds_of(args)
+    found = library.find(name, kinds)
+    if found is not None:
+        return found
+    try:
+        from raybox.compiler.jit.compile import compiled
+    except ImportError as error:
+        if error.name not in ("numba", "llvmlite"):
+            raise
+        raise RayboxError(_missing(f"{name}({kinds})")) from None
+    return compiled(function, kinds, {class_name(cls): cls for cls in walk.classes})
+
+
+def _missing(line: str) -> str:
+    """Return what is missing where there is no compiler for a combination of kinds."""
+    if library.library() is None:
+        return (
+            "this raybox has no library of kernels for this machine, and Numba, which compiles them, is not "
+            'installed: pip install "raybox[jit]", or a wheel of raybox for this platform'
+        )
+    if "." in line.partition("(")[2] or not line.startswith("raybox."):
+        return (
+            "a primitive or query of your own is compiled by Numba, which is not installed: "
+            'pip install "raybox[jit]"'
+        )
+    return f"the library of kernels lacks this line of kernels.txt: {line}"

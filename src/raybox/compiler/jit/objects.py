@@ -1,0 +1,77 @@
+"""Compile an entry point, with all that it calls, to one object file."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from llvmlite import binding
+from llvmlite.binding.value import StorageClass, Visibility
+from numba import njit
+
+from raybox.compiler.decorators import FLAGS, SYMBOL_FLAGS, ApartFunction
+from raybox.compiler.jit.linking import EntryCompiler
+from raybox.compiler.jit.numba_types import external, register_overloads
+from raybox.compiler.jit.store import ObjectFile
+from raybox.compiler.jit.wrapper import add_symbol, add_wrapper, results_of
+from raybox.compiler.target import compile_target
+
+
+def compile_entry(function: Any, kinds: tuple[Any, ...], symbol: str) -> ObjectFile:
+    """Return an entry point for arguments of Numba's types `kinds`."""
+    with _uncollected():
+        result = _compile(function, kinds, None, FLAGS)
+        add_wrapper(result.target_context, result.library, result.fndesc, symbol)
+        return _emit(result, symbol, results_of(result.fndesc.restype))
+
+
+def compile_apart(made: ApartFunction) -> ObjectFile:
+    """Return a function that compiled code calls by its symbol."""
+    with _uncollected():
+        signature = external(made).sig
+        result = _compile(made.py_func, signature.args, signature.return_type, SYMBOL_FLAGS)
+        add_symbol(result.target_context, result.library, result.fndesc, made.symbol)
+        return _emit(result, made.symbol, "")
+
+
+def _compile(function: Any, args: tuple[Any, ...], result: Any, flags: dict[str, Any]) -> Any:
+    register_overloads()
+    options = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": EntryCompiler}
+    return njit(**options, **flags)(function)._compiler._compile_core(args, result)
+
+
+def _emit(compiled: Any, symbol: str, results: str) -> ObjectFile:
+    compiled.library.symbol = symbol
+    compiled.library.finalize()
+    module = compiled.library.module
+    function = module.get_function(symbol)
+    if not results:
+        function.visibility = Visibility.hidden  # not exported by a library
+    elif "windows" in compile_target().triple:
+        function.storage_class = StorageClass.dllexport
+    code = _machine().emit_object(module)
+    requires = (item.name for item in module.functions if item.is_declaration)
+    return ObjectFile(symbol, results, tuple(n for n in requires if not n.startswith("llvm.")), code)
+
+
+@cache
+def _machine() -> Any:
+    target = compile_target()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="small"
+    )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Disable the cyclic garbage collector, which would take a tenth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

@@ -1,0 +1,112 @@
+"""Numba's types of structs: named tuples passed to compiled code by pointer.
+
+Passed by value, each call would pass every number of every array, hundreds in a traversal, which takes a
+quarter of the compile time. A struct is written to memory once, where Python calls compiled code; fields are
+loaded where they are used.
+
+Nothing writes to that memory during the call, and its loads are marked invariant, so that LLVM may reuse
+loaded values. The origin of the pointer is hidden from LLVM, so that no load moves above the initial store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
+
+
+class StructRef(types.Type):
+    """The type of a struct in memory.
+
+    Nested named tuples are part of it.
+    """
+
+    def __init__(self, instance_class: type, members: tuple[Any, ...]) -> None:
+        self.instance_class, self.types = instance_class, members
+        self.fields: tuple[str, ...] = instance_class._fields  # type: ignore[attr-defined]
+        super().__init__(f"struct {instance_class.__module__}.{instance_class.__qualname__}{members}")
+
+    @property
+    def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
+        """Short name for symbols, in which it is repeated a thousand times."""
+        return f"{self.instance_class.__name__}.{hashlib.sha256(self.name.encode()).hexdigest()[:12]}", ()
+
+
+def by_value(kind: Any) -> Any:
+    """Return the type of the same tuple passed by value."""
+    if not isinstance(kind, StructRef):
+        return kind
+    return types.BaseTuple.from_types([by_value(member) for member in kind.types], kind.instance_class)
+
+
+@register_model(StructRef)
+class _StructRefModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: StructRef) -> None:
+        super().__init__(manager, kind, manager.lookup(by_value(kind)).get_value_type().as_pointer())
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = StructRef
+
+    def generic_resolve(self, kind: StructRef, name: str) -> Any:
+        return kind.types[kind.fields.index(name)] if name in kind.fields else None
+
+
+@lower_getattr_generic(StructRef)
+def load_field(context: Any, builder: Any, kind: StructRef, value: Any, name: str) -> Any:
+    """Return a loaded field; of a nested struct, its address."""
+    number = kind.fields.index(name)
+    member, place = kind.types[number], cgutils.gep_inbounds(builder, value, 0, number)
+    if isinstance(member, StructRef):
+        return place
+    if isinstance(member, types.Array) and member.layout == "C":
+        return _load_array(context, builder, member, place)
+    return _load(builder, place)
+
+
+def _load_array(context: Any, builder: Any, kind: Any, place: Any) -> Any:
+    """Return an array: address and shape are loaded, sizes and strides computed."""
+    model = context.data_model_manager.lookup(kind)
+    at = model.get_field_position
+    size: Any = ir.IntType(64)(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    array: Any = ir.Constant(model.get_value_type(), None)
+    array = builder.insert_value(array, size, at("itemsize"))
+    array = builder.insert_value(array, load_data(context, builder, kind, place), at("data"))
+    stride, number = size, None
+    for axis in reversed(range(kind.ndim)):
+        long = _load(builder, cgutils.gep_inbounds(builder, place, 0, at("shape"), axis))
+        array = builder.insert_value(array, long, [at("shape"), axis])
+        array = builder.insert_value(array, stride, [at("strides"), axis])
+        stride = builder.mul(stride, long) if axis else None
+        number = long if number is None else builder.mul(number, long)
+    return builder.insert_value(array, number, at("nitems"))
+
+
+def load_data(context: Any, builder: Any, kind: Any, place: Any) -> Any:
+    """Return the address of an array's first item.
+
+    place: address of the array in a struct.
+    """
+    number = context.data_model_manager.lookup(kind).get_field_position("data")
+    return _load(builder, cgutils.gep_inbounds(builder, place, 0, number))
+
+
+def load_size(context: Any, builder: Any, kind: Any, place: Any) -> Any:
+    """Return the length of an array of one dimension.
+
+    place: as for `load_data`.
+    """
+    number = context.data_model_manager.lookup(kind).get_field_position("shape")
+    return _load(builder, cgutils.gep_inbounds(builder, place, 0, number, 0))
+
+
+def _load(builder: Any, place: Any) -> Any:
+    value = builder.load(place)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value

@@ -1,0 +1,1 @@
+"""Libraries of raybox's kernels, one a processor level, and what builds them from `kernels.txt`."""

@@ -1,0 +1,206 @@
+"""Build libraries of kernels: ``python -m raybox.kernels.build v3 v4``.
+
+Each line of `kernels.txt` becomes an object file (`raybox.compiler.jit`); these are linked with `runtime.c`
+into one library a level, and a manifest says what it holds and of which sources it was made. Objects are
+stored as all compiled code is, so that a second build compiles only what an edit has changed. The same
+sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from pkgutil import iter_modules
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from raybox.compiler import jit
+from raybox.compiler.jit.code_generator import compile_for
+from raybox.compiler.jit.compile import apart_object, object_of
+from raybox.compiler.jit.kind_types import class_names
+from raybox.compiler.jit.store import ObjectFile
+from raybox.compiler.kinds import read_only_arrays, without_marks
+from raybox.compiler.library import FOLDER, stamp
+from raybox.compiler.target import CodeTarget
+from raybox.kernels.lines import read
+from raybox.kernels.platforms import PLATFORMS, BuildError, Platform, link, native
+from raybox.kernels.symbols import imported
+
+MAX_BYTES = 6_000_000
+_HOOKS = ("raybox.scene.scene", "raybox.scene.pairwise", "raybox.scene.sweep")
+_LINE = re.compile(r"(raybox(?:\.\w+)*)\.(\w+)\((.*)\)")
+_VALUE = r"(?:[a-z]\d:\dr?|[ifgbn])"
+_TUPLE = re.compile(rf"[\w.]*\((?:{_VALUE}(?:,{_VALUE})*)?\)")
+
+
+class Line(NamedTuple):
+    """A line of the list: an entry point, and the kinds of its arguments."""
+
+    module: str
+    function: str
+    kinds: str
+
+    @property
+    def entry(self) -> str:
+        """Its name in a manifest."""
+        return f"{self.module}.{self.function}({without_marks(self.kinds)})"
+
+    @property
+    def writable(self) -> int:
+        """Which arrays must be writable, as bits."""
+        return (1 << self.kinds.count(":")) - 1 & ~read_only_arrays(self.kinds)
+
+
+def parse(text: str) -> Line:
+    """Return a line of the list."""
+    found = _LINE.fullmatch(text)
+    kinds = found[3] if found else "?"
+    while _TUPLE.search(kinds):
+        kinds = _TUPLE.sub("n", kinds)
+    if not found or not re.fullmatch(rf"(?:{_VALUE}(?:,{_VALUE})*)?", kinds):
+        raise BuildError(f"a line of kernels.txt is module.function(kinds of arguments); got {text!r}")
+    return Line(*found.groups())
+
+
+def build(levels: Iterable[str], built_for: Platform, folder: Path, lines: list[Line]) -> None:
+    """Write a library and a manifest into a folder for each level."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for level in levels:
+        path = built_for.library(folder, level)
+        path.with_suffix(".json").unlink(missing_ok=True)  # no library without its own
+        made, apart, sources = _compile(built_for.target(level), lines)
+        objects = sorted({one.symbol: one.code for one in [*made, *apart]}.items())
+        with TemporaryDirectory() as name:
+            files = [Path(name, f"{k:04}.o") for k in range(len(objects))]
+            for file, (_, code) in zip(files, objects, strict=True):
+                file.write_bytes(code)
+            link(files, FOLDER / "runtime.c", built_for, path)
+        _check(path, built_for)
+        entries = {
+            line.entry: (one.symbol, one.results, line.writable)
+            for line, one in zip(lines, made, strict=True)
+        }
+        manifest = {"stamp": stamp(sources), "sources": sources, "entries": entries}
+        text = json.dumps(manifest, indent=0, sort_keys=True) + "\n"
+        path.with_suffix(".json").write_text(text, encoding="utf-8", newline="\n")
+        print(f"{path}: {len(objects)} kernels, {path.stat().st_size:,} bytes", flush=True)
+
+
+class _Compiled(NamedTuple):
+    """What is linked into a library."""
+
+    lines: list[ObjectFile]
+    apart: list[ObjectFile]
+    sources: list[str]
+
+
+def _compile(target: CodeTarget, lines: list[Line]) -> _Compiled:
+    """Return the object files of lines, compiled by a process for each core."""
+    modules = sorted({*_HOOKS, *(line.module for line in lines)})
+    os.environ.update(RAYBOX_LEVEL="jit", NUMBA_DISABLE_INTEL_SVML="1")  # for the new processes
+    with ProcessPoolExecutor(
+        mp_context=multiprocessing.get_context("spawn"), initializer=_start, initargs=(target, modules)
+    ) as pool:
+        sources = pool.submit(_sources).result()  # first: what a compilation imports depends on the store
+        pending = [pool.submit(_compile_line, line) for line in lines]
+        made = [one.result() for one in pending]
+        names = sorted({name for one in made for name in one.requires if "." in name})
+        apart = list(pool.map(apart_object, names))
+        return _Compiled(made, apart, sources)
+
+
+def _start(target: CodeTarget, modules: list[str]) -> None:
+    """Prepare a process to compile for a target; all hooks of queries are imported before."""
+    for name in [*modules, *(info.name for info in iter_modules(jit.__path__, f"{jit.__name__}."))]:
+        with suppress(ModuleNotFoundError):  # `_compile_line` says which line names it
+            importlib.import_module(name)
+    compile_for(target)
+
+
+def _compile_line(line: Line) -> ObjectFile:
+    """Return the object file of a line."""
+    classes = _classes()
+    try:
+        function = getattr(sys.modules[line.module], line.function).__wrapped__
+        named = {name: classes[name] for name in class_names(line.kinds)}
+    except (AttributeError, KeyError) as error:
+        name = f"{line.module}.{line.function}"
+        raise BuildError(f"kernels.txt: {name}: no module, entry or class: {error.args[0]}") from None
+    return object_of(function, line.kinds, named)
+
+
+def _classes() -> dict[str, type]:
+    """Return the named tuples of raybox, by name; names of classes are unique there."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("raybox.")]
+    items = [item for module in modules for item in vars(module).values()]
+    return {item.__qualname__: item for item in items if isinstance(item, type) and hasattr(item, "_fields")}
+
+
+def _sources() -> list[str]:
+    """Return the modules in this process that wheels have, by their paths in the package."""
+    return sorted(
+        Path(module.__file__).relative_to(FOLDER.parent).as_posix()
+        for name, module in sys.modules.items()
+        if name.startswith("raybox.") and module.__file__ and not name.startswith("raybox.kernels")
+    )
+
+
+def _check(path: Path, built_for: Platform) -> None:
+    """Compare what a library imports, and its size, with what is allowed."""
+    content = path.read_bytes()
+    allowed = re.compile(built_for.system.imports)
+    foreign = sorted(name for name in imported(content) if not allowed.fullmatch(name))
+    if foreign:
+        raise BuildError(f"{path} imports {', '.join(foreign)}; allowed: {allowed.pattern}")
+    if len(content) > MAX_BYTES:
+        raise BuildError(f"{path} has {len(content):,} bytes; at most {MAX_BYTES:,}")
+
+
+def _check_again(levels: list[str], built_for: Platform, folder: Path, lines: list[Line]) -> None:
+    """Build again, with nothing stored, and compare the bytes."""
+    with TemporaryDirectory() as name:
+        os.environ["RAYBOX_CACHE_DIR"] = str(Path(name, "cache"))
+        build(levels, built_for, Path(name), lines)
+        for level in levels:
+            for path in (library := built_for.library(folder, level), library.with_suffix(".json")):
+                if path.read_bytes() != Path(name, path.name).read_bytes():
+                    raise BuildError(f"{path}: a second build has other bytes")
+    print("a second build has the same bytes")
+
+
+def main(arguments: list[str]) -> None:
+    """Build what the command line says."""
+    parser = argparse.ArgumentParser("raybox.kernels.build", description="Build libraries of kernels.")
+    parser.add_argument("levels", nargs="+", help="levels of the processor: v2, v3, v4; for ARM, generic")
+    parser.add_argument("--target", default=native(), help=f"platform: {', '.join(PLATFORMS)}")
+    parser.add_argument("--into", type=Path, help="folder (default: the package, for this platform)")
+    parser.add_argument("--lines", type=Path, default=FOLDER / "kernels.txt", help="list of kernels")
+    parser.add_argument("--check", action="store_true", help="build twice, and compare the bytes")
+    options = parser.parse_args(arguments)
+    if options.target not in PLATFORMS:
+        parser.error(f"--target is one of {', '.join(PLATFORMS)}; got {options.target!r}")
+    built_for = PLATFORMS[options.target]
+    for level in options.levels:
+        if level not in built_for.levels:
+            parser.error(f"a level of {options.target} is {' or '.join(built_for.levels)}; got {level!r}")
+    folder = options.into or (FOLDER if options.target == native() else Path("build", options.target))
+    try:
+        lines = list(map(parse, read(options.lines)))
+        build(options.levels, built_for, folder, lines)
+        if options.check:
+            _check_again(options.levels, built_for, folder, lines)
+    except BuildError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

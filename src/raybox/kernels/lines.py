@@ -1,0 +1,38 @@
+"""The list of kernels that a library has: a line for each entry point and the kinds of its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+_ARRAY = re.compile(r"(:\d)(r?)")
+
+
+def read(path: Path) -> list[str]:
+    """Return the lines of a list."""
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def merge(lines: Iterable[str]) -> list[str]:
+    """Return lines, sorted, without those that differ from others in marks of read-only arrays alone.
+
+    Machine code is the same for these. The line that stays marks each array that is marked in any: where
+    Numba compiles it, the kernel is proven not to write to that array.
+    """
+    merged: dict[str, list[str]] = {}
+    for line in lines:
+        marks = [mark for _, mark in _ARRAY.findall(line)]
+        known = merged.setdefault(unmarked(line), marks)
+        known[:] = map(max, known, marks)
+    return sorted(map(_marked, merged, merged.values()))
+
+
+def unmarked(line: str) -> str:
+    """Return a line without marks of read-only arrays."""
+    return _ARRAY.sub(r"\1", line)
+
+
+def _marked(line: str, marks: list[str]) -> str:
+    left = iter(marks)
+    return _ARRAY.sub(lambda found: found[1] + next(left), line)
