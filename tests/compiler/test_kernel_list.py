@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("numba", reason="needs Numba")
 
+from raybox.compiler.kinds import without_marks
 from raybox.kernels import lines
 
 TESTS = Path(__file__).parents[1]
@@ -34,4 +35,4 @@ def test_lines_that_differ_in_marks_are_one():
     given = ["m.b(f8:2,i8:1r,Rows(f8:2r,b))", "m.a(i)", "m.b(f8:2r,i8:1,Rows(f8:2,b))", "m.b(f8:1,i)"]
     assert lines.merge(given) == ["m.a(i)", "m.b(f8:1,i)", "m.b(f8:2r,i8:1r,Rows(f8:2r,b))"]
     assert lines.merge(lines.merge(given)) == lines.merge(given)
-    assert lines.unmarked(given[0]) == lines.unmarked(given[2]) == "m.b(f8:2,i8:1,Rows(f8:2,b))"
+    assert without_marks(given[0]) == without_marks(given[2]) == "m.b(f8:2,i8:1,Rows(f8:2,b))"

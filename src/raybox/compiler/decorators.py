@@ -99,7 +99,7 @@ class Stub(Protocol):
 
 
 def stub(name: str) -> Stub:
-    """Return a function for compiled code, which knows it by an overload."""
+    """Return a function for compiled code alone: an overload defines it."""
 
     def refuse(*_args: object) -> Never:
         raise NotImplementedError(f"{name} is called by compiled code alone")
@@ -132,7 +132,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
 
 
 def add_overload(stub: Callable[..., Any], pick: Callable[..., Any], flags: dict[str, Any]) -> None:
-    """Note what Numba compiles for calls of a stub, for when it does."""
+    """List what Numba compiles for calls of a stub."""
     OVERLOADS.append(Overload(stub, pick, flags))
 
 
@@ -149,6 +149,12 @@ class Namesakes:
 def namesakes(table: Mapping[type, object], name: str, default: object = None) -> Callable[[type], object]:
     """Return what picks the function of this name in the module that a table has for a class."""
     return lambda kind: getattr(table[kind], name, default) if kind in table else None
+
+
+def accessor(function: F) -> F:
+    """Return the function, which Python calls, and which compiled code inlines."""
+    add_overload(function, lambda *_args: function, FLAGS | {"forceinline": True})
+    return function
 
 
 def apart(signature: Signature) -> Callable[[F], F]:

@@ -157,6 +157,11 @@ def read_only_arrays(kinds: str) -> int:
     return sum(1 << k for k, mark in enumerate(re.findall(r":\d(r?)", kinds)) if mark)
 
 
+def writable_arrays(kinds: str) -> int:
+    """Return which arrays are not marked as read-only, likewise."""
+    return (1 << kinds.count(":")) - 1 & ~read_only_arrays(kinds)
+
+
 def refuse(name: str, args: tuple[object, ...]) -> NoReturn:
     """Raise what is wrong with arguments of an entry."""
     try:

@@ -92,10 +92,10 @@ def code_source() -> str:
 
 
 @cache
-def source_stamp() -> str:
-    """Return a hash of all sources of raybox."""
+def source_stamp(folder: str = "") -> str:
+    """Return a hash of all sources of raybox, or of those in a folder of it."""
     root = FOLDER.parent
-    return stamp(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py")))
+    return stamp(sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*.py")))
 
 
 def stamp(names: list[str]) -> str:

@@ -58,6 +58,13 @@ def compile_target() -> CodeTarget:
     return CodeTarget(*cpu_target.target_context.codegen().magic_tuple())
 
 
+def machine_for(target: CodeTarget) -> binding.TargetMachine:
+    """Return LLVM's generator of code for a target, for object files that are linked into libraries."""
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="small"
+    )
+
+
 @cache
 def has(instructions: str) -> bool:
     """Return whether compiled code may use an instruction set: "fma", "avx2" or "avx512f"."""

@@ -28,7 +28,7 @@ from raybox.compiler.jit.code_generator import compile_for
 from raybox.compiler.jit.compile import apart_object, object_of
 from raybox.compiler.jit.kind_types import class_names
 from raybox.compiler.jit.store import ObjectFile
-from raybox.compiler.kinds import read_only_arrays, without_marks
+from raybox.compiler.kinds import without_marks, writable_arrays
 from raybox.compiler.library import FOLDER, stamp
 from raybox.compiler.target import CodeTarget
 from raybox.kernels.lines import read
@@ -57,7 +57,7 @@ class Line(NamedTuple):
     @property
     def writable(self) -> int:
         """Which arrays must be writable, as bits."""
-        return (1 << self.kinds.count(":")) - 1 & ~read_only_arrays(self.kinds)
+        return writable_arrays(self.kinds)
 
 
 def parse(text: str) -> Line:

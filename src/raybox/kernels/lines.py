@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from raybox.compiler.kinds import without_marks
+
 _ARRAY = re.compile(r"(:\d)(r?)")
 
 
@@ -23,14 +25,9 @@ def merge(lines: Iterable[str]) -> list[str]:
     merged: dict[str, list[str]] = {}
     for line in lines:
         marks = [mark for _, mark in _ARRAY.findall(line)]
-        known = merged.setdefault(unmarked(line), marks)
+        known = merged.setdefault(without_marks(line), marks)
         known[:] = map(max, known, marks)
     return sorted(map(_marked, merged, merged.values()))
-
-
-def unmarked(line: str) -> str:
-    """Return a line without marks of read-only arrays."""
-    return _ARRAY.sub(r"\1", line)
 
 
 def _marked(line: str, marks: list[str]) -> str:

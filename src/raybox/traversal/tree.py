@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
-from raybox.compiler.decorators import declare, inlined, whole
+from raybox.compiler.decorators import accessor, declare, inlined, whole
 from raybox.compiler.intrinsics import lowest_bit, vector_code
 from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, splat
 from raybox.compiler.simd_arrays import Memory
@@ -24,7 +24,7 @@ from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
-from raybox.traversal.workspace import Workspace, accessor
+from raybox.traversal.workspace import Workspace
 from raybox.validation import Bools, Floats32, Ints, Ints32
 
 F = TypeVar("F", bound=Callable[..., object])

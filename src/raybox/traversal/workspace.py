@@ -4,14 +4,13 @@
 a group, sixteen rays each that stay together. `Workspace` has all else.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
 from raybox.compiler import huge_pages
-from raybox.compiler.decorators import FLAGS, add_overload, device, inlined
+from raybox.compiler.decorators import accessor, device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.job import Recorder
@@ -20,14 +19,6 @@ from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _NEXT, _UNDECIDED = 0, 1  # in `Order.place`
 _LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS, _FIRST, _WAITING = range(6)  # in `Workspace.work`
-
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def accessor(function: F) -> F:
-    """Return the function, which Python calls, and which compiled code inlines."""
-    add_overload(function, lambda *_args: function, FLAGS | {"forceinline": True})
-    return function
 
 
 @struct

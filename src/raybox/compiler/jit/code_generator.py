@@ -9,7 +9,7 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-from raybox.compiler.target import CodeTarget
+from raybox.compiler.target import CodeTarget, machine_for
 
 
 def compile_for(target: CodeTarget) -> None:
@@ -42,11 +42,8 @@ class _TargetCodegen(JITCPUCodegen):
         super().__init__("raybox")
 
     def _init(self, _module: Any) -> None:
-        triple, processor, features = self._target
-        machine = binding.Target.from_triple(triple).create_target_machine(
-            cpu=processor, features=features, opt=3, reloc="pic", codemodel="small"
-        )
-        self._tm, self._tm_features, self._engine = machine, features, _NoEngine()
+        machine = machine_for(self._target)
+        self._tm, self._tm_features, self._engine = machine, self._target.features, _NoEngine()
         self._target_data, self._data_layout = machine.target_data, str(machine.target_data)
         self._loopvect, self._opt_level = False, 0  # as Numba optimizes for this processor
 

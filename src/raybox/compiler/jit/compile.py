@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -25,7 +24,8 @@ from raybox.compiler.jit.fingerprint import Unidentified, fingerprint
 from raybox.compiler.jit.kind_types import types_of
 from raybox.compiler.jit.objects import compile_apart, compile_entry
 from raybox.compiler.jit.store import ObjectFile
-from raybox.compiler.kinds import read_only_arrays
+from raybox.compiler.kinds import writable_arrays
+from raybox.compiler.library import source_stamp
 from raybox.compiler.target import compile_target
 from raybox.errors import RayboxError
 
@@ -49,8 +49,7 @@ def compiled(function: Callable[..., Any], kinds: str, classes: dict[str, type])
         if made.symbol not in _LOADED:
             for name in made.requires:
                 _load_apart(name)
-            writable = (1 << kinds.count(":")) - 1 & ~read_only_arrays(kinds)
-            _LOADED[made.symbol] = Found(load(made), made.results, writable)
+            _LOADED[made.symbol] = Found(load(made), made.results, writable_arrays(kinds))
         return _LOADED[made.symbol]
 
 
@@ -111,7 +110,4 @@ def _stored(
 @cache
 def _versions() -> tuple[str, ...]:
     """Return what code depends on besides its sources: versions, and the compiler's own sources."""
-    digest = hashlib.blake2b()
-    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return numba.__version__, llvmlite.__version__, np.__version__, sys.version, digest.hexdigest()
+    return numba.__version__, llvmlite.__version__, np.__version__, sys.version, source_stamp("compiler")

@@ -23,7 +23,7 @@ def load(made: ObjectFile) -> int:
 
 @cache
 def _engine(is_entry: bool) -> Any:
-    """Return an engine of entries, or one of functions of `apart`, which entries know by symbols alone."""
+    """Return an engine of entries, or one of functions of `apart`, which entries call by symbols."""
     machine = binding.Target.from_default_triple().create_target_machine(opt=3)
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 

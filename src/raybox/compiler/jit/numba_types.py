@@ -1,4 +1,4 @@
-"""What Numba must know of raybox's functions and values: their types, and how compiled code calls them."""
+"""Numba's types of raybox's functions and values, and how compiled code calls them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def external(value: ApartFunction) -> Any:
 
 
 def register_overloads() -> None:
-    """Let Numba know the stubs that were declared since the last call."""
+    """Register with Numba the stubs that were declared since the last call."""
     while OVERLOADS:
         stub, pick, flags = OVERLOADS[0]
         overload(stub, jit_options=flags | _CALLEE, strict=False)(pick)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
-from llvmlite import binding
 from llvmlite.binding.value import StorageClass, Visibility
 from numba import njit
 
@@ -17,7 +15,7 @@ from raybox.compiler.jit.linking import EntryCompiler
 from raybox.compiler.jit.numba_types import external, register_overloads
 from raybox.compiler.jit.store import ObjectFile
 from raybox.compiler.jit.wrapper import add_symbol, add_wrapper, results_of
-from raybox.compiler.target import compile_target
+from raybox.compiler.target import compile_target, machine_for
 
 
 def compile_entry(function: Any, kinds: tuple[Any, ...], symbol: str) -> ObjectFile:
@@ -52,17 +50,9 @@ def _emit(compiled: Any, symbol: str, results: str) -> ObjectFile:
         function.visibility = Visibility.hidden  # not exported by a library
     elif "windows" in compile_target().triple:
         function.storage_class = StorageClass.dllexport
-    code = _machine().emit_object(module)
+    code = machine_for(compile_target()).emit_object(module)
     requires = (item.name for item in module.functions if item.is_declaration)
     return ObjectFile(symbol, results, tuple(n for n in requires if not n.startswith("llvm.")), code)
-
-
-@cache
-def _machine() -> Any:
-    target = compile_target()
-    return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="small"
-    )
 
 
 @contextmanager

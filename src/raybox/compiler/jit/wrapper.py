@@ -15,24 +15,21 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from raybox.compiler.jit.struct_type import StructRef, by_value
-
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+from raybox.compiler.simd import I32, I64
 
 
 def add_wrapper(context: Any, library: Any, fndesc: Any, symbol: str) -> None:
     """Add the C function of a compiled function to its library."""
     module = context.create_module("raybox_entry")
-    convention = context.call_conv
-    kind = convention.get_function_type(fndesc.restype, fndesc.argtypes)
-    callee = ir.Function(module, kind, fndesc.llvm_func_name)
-    function = ir.Function(module, ir.FunctionType(_I32, [_I64.as_pointer()] * 2), symbol)
+    callee = _declared(context, module, fndesc)
+    function = ir.Function(module, ir.FunctionType(I32, [I64.as_pointer()] * 2), symbol)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     words = _Words(context, builder, function.args[0])
     args = [words.read(kind) for kind in fndesc.argtypes]
-    status, result = convention.call_function(builder, callee, fndesc.restype, fndesc.argtypes, args)
+    status, result = context.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, args)
     with builder.if_then(status.is_ok):
         for k, word in enumerate(_words_of(builder, fndesc.restype, result)):
-            builder.store(word, builder.gep(function.args[1], [_I64(k)]))
+            builder.store(word, builder.gep(function.args[1], [I64(k)]))
     builder.ret(status.code)
     library.add_ir_module(module)
 
@@ -40,15 +37,20 @@ def add_wrapper(context: Any, library: Any, fndesc: Any, symbol: str) -> None:
 def add_symbol(context: Any, library: Any, fndesc: Any, symbol: str) -> None:
     """Add a function with C's types of its own to the library of a compiled function."""
     module = context.create_module("raybox_apart")
-    convention = context.call_conv
-    kind = convention.get_function_type(fndesc.restype, fndesc.argtypes)
-    callee = ir.Function(module, kind, fndesc.llvm_func_name)
-    args = [context.get_value_type(kind) for kind in fndesc.argtypes]
-    function = ir.Function(module, ir.FunctionType(context.get_value_type(fndesc.restype), args), symbol)
+    callee = _declared(context, module, fndesc)
+    kinds = [context.get_value_type(kind) for kind in fndesc.argtypes]
+    function = ir.Function(module, ir.FunctionType(context.get_value_type(fndesc.restype), kinds), symbol)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    called = convention.call_function(builder, callee, fndesc.restype, fndesc.argtypes, list(function.args))
-    builder.ret(called[1])
+    args = list(function.args)
+    _, result = context.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, args)
+    builder.ret(result)
     library.add_ir_module(module)
+
+
+def _declared(context: Any, module: Any, fndesc: Any) -> Any:
+    """Return a compiled function, declared in a module."""
+    kind = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+    return ir.Function(module, kind, fndesc.llvm_func_name)
 
 
 class _Words:
@@ -59,7 +61,7 @@ class _Words:
         self._count = 0
 
     def _next(self) -> Any:
-        word = self._b.load(self._b.gep(self._place, [_I64(self._count)]))
+        word = self._b.load(self._b.gep(self._place, [I64(self._count)]))
         self._count += 1
         return word
 
@@ -85,7 +87,7 @@ class _Words:
 
     def _read_members(self, kind: StructRef) -> Any:
         b = self._b
-        inner = _Words(self._context, b, b.inttoptr(self._next(), _I64.as_pointer()))
+        inner = _Words(self._context, b, b.inttoptr(self._next(), I64.as_pointer()))
         members = [
             inner._read_members(one) if isinstance(one, StructRef) else inner.read(one) for one in kind.types
         ]
@@ -96,7 +98,7 @@ class _Words:
         array = context.make_array(kind)(context, b)
         data = b.inttoptr(self._next(), array.data.type)
         shape = [self._next() for _ in range(kind.ndim)]
-        itemsize = _I64(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        itemsize = I64(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         strides, stride = list[Any](), itemsize
         for length in reversed(shape):
             strides.insert(0, stride)
@@ -107,7 +109,7 @@ class _Words:
     def _number(self, kind: Any, word: Any) -> Any:
         b, to = self._b, self._context.get_value_type(kind)
         if isinstance(kind, types.Float):
-            return b.bitcast(word if kind.bitwidth == 64 else b.trunc(word, _I32), to)
+            return b.bitcast(word if kind.bitwidth == 64 else b.trunc(word, I32), to)
         return b.trunc(word, to) if isinstance(kind, types.Boolean) else word
 
 
@@ -119,10 +121,10 @@ def _words_of(b: Any, kind: Any, value: Any) -> list[Any]:
         items = [_words_of(b, one, b.extract_value(value, k)) for k, one in enumerate(kind.types)]
         return [word for words in items for word in words]
     if isinstance(kind, types.Float):
-        return [b.bitcast(b.fpext(value, ir.DoubleType()) if kind.bitwidth == 32 else value, _I64)]
+        return [b.bitcast(b.fpext(value, ir.DoubleType()) if kind.bitwidth == 32 else value, I64)]
     if isinstance(kind, types.Boolean):
-        return [b.zext(b.trunc(value, ir.IntType(1)), _I64)]
-    return [value if kind.bitwidth == 64 else (b.sext if kind.signed else b.zext)(value, _I64)]
+        return [b.zext(b.trunc(value, ir.IntType(1)), I64)]
+    return [value if kind.bitwidth == 64 else (b.sext if kind.signed else b.zext)(value, I64)]
 
 
 def results_of(kind: Any) -> str:
