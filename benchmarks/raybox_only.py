@@ -16,6 +16,16 @@ from raybox.scene import all_pairs
 _BRUTE = 2**14  # rays and boxes of the brute force
 
 
+def caches() -> dict[str, int]:
+    """Return the sizes of a core's data caches in bytes, by level; empty if unknown."""
+    found = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
+        if kind != "Instruction":
+            found[f"L{level}"] = int(size[:-1]) * {"K": 2**10, "M": 2**20}[size[-1]]
+    return found
+
+
 def builds(
     size: int, names: Sequence[str], threads: int = 1, rounds: int = 5, boxes: str = "uniform"
 ) -> dict[str, Any]:
@@ -90,7 +100,7 @@ def sizes(sizes: Sequence[int], count: int, rounds: int = 5, kinds: Sequence[str
             found.append({"size": int(size), "rays": kind, "ray_count": len(rays), "seconds": seconds})
     return {
         "machine": machine.describe(),
-        "caches": machine.caches(),
+        "caches": caches(),
         "tree_bytes": {str(size): scene.stats()["bytes"] for size, scene in scenes.items()},
         "times": found,
     }

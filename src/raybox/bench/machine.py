@@ -87,13 +87,3 @@ def in_words(machine: Machine) -> str:
         f"{machine['date']}; {machine['cpu']}; {machine['cores']} cores, {machine['memory_gb']} GB; "
         f"{machine['system']}; Python {machine['python']}\n{versions}"
     )
-
-
-def caches() -> dict[str, int]:
-    """Return the sizes of a core's data caches in bytes, by level; empty if unknown."""
-    found = {}
-    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
-        if kind != "Instruction":
-            found[f"L{level}"] = int(size[:-1]) * {"K": 2**10, "M": 2**20}[size[-1]]
-    return found
