@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import float32, int64, vector_code
 from raybox.compiler.simd import F32, I64, constant, multiply_add, splat
 from raybox.compiler.simd_arrays import Register, loop
-from raybox.compiler.value_types import float32, int64
 from raybox.traversal.node_test import clip
 from raybox.traversal.slab_coefficients import coefficients_of
 from raybox.validation import Floats32

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("numba", reason="needs Numba")
 
+import kernel_lines as lines
 from raybox.compiler.kinds import without_marks
-from raybox.kernels import lines
 
 TESTS = Path(__file__).parents[1]
 EVERYTHING = TESTS / "helpers" / "everything.py"

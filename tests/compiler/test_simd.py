@@ -10,7 +10,7 @@ from aim import INF
 from loops import loop
 from raybox.compiler import simd, simd_arrays
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import larger, lowest_bit, smaller, vector_code
+from raybox.compiler.intrinsics import LanesType, larger, lowest_bit, smaller, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -27,7 +27,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_transpose import transposed
 from raybox.compiler.target import has
-from raybox.compiler.value_types import LanesType, void
 from raybox.traversal import ray_keys
 
 pytestmark = pytest.mark.jit

@@ -206,8 +206,8 @@ def test_processes_that_compile_at_once_all_return_the_right_count(engine):
 
 def test_code_that_calls_a_missing_function_is_not_loaded():
     """LLVM would end the process."""
-    from raybox.compiler.jit import engine
+    from raybox.compiler.jit import objects
 
-    engine._prepare(("PyTuple_Size", "NRT_Allocate"))
+    objects._prepare(("PyTuple_Size", "NRT_Allocate"))
     with pytest.raises(RuntimeError, match=r"does not define no_such_name$"):
-        engine._prepare(("PyTuple_Size", "no_such_name"))
+        objects._prepare(("PyTuple_Size", "no_such_name"))

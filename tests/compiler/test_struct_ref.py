@@ -7,10 +7,9 @@ import pytest
 
 from raybox.compiler.decorators import device
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.kinds import class_name, kind_of
 from raybox.compiler.struct_ref import struct
-from raybox.compiler.value_types import int64
 
 pytestmark = pytest.mark.jit
 
@@ -82,8 +81,7 @@ def make(shape=(3, 4, 5), words=7, *, flag=True):
 
 
 def test_a_struct_and_those_nested_in_it_are_pointers():
-    from raybox.compiler.jit.kind_types import types_of
-    from raybox.compiler.jit.struct_type import StructRef
+    from raybox.compiler.jit.struct_type import StructRef, types_of
 
     def kind_of_struct(given):
         classes = {class_name(cls): cls for cls in (Outer, Inner)}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ray_cases import loop
 from raybox.compiler import simd
-from raybox.compiler.intrinsics import vector_code
-from raybox.compiler.value_types import void
+from raybox.compiler.intrinsics import vector_code, void
 from raybox.exact import error_free_simd
 from raybox.exact.error_free_simd import product_error, remainder
 

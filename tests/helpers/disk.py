@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import allocating, device, inlined
-from raybox.compiler.intrinsics import prefetch, vector_code
+from raybox.compiler.intrinsics import prefetch, vector_code, void
 from raybox.compiler.simd import I64, Lanes, greater, lesser
 from raybox.compiler.simd_arrays import loop
-from raybox.compiler.value_types import void
 from raybox.exact import bigint
 from raybox.exact.predicate import order, sign, time
 from raybox.primitives.box_simd import LANES, Pairs, fill_up, inverse_of, quotient, status_of, timed_status

@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 
 import raybox as rb
+from kernel_lines import merge
 from raybox.adapters.open3d import RaycastingScene
 from raybox.adapters.trimesh import RayMeshIntersector
 from raybox.compiler import entry_points
@@ -469,9 +470,7 @@ def main() -> int:
     if args.digests:
         args.digests.write_text(json.dumps(digests, indent=1))
     if args.kernels:
-        from raybox.kernels import lines  # not in wheels
-
-        args.kernels.write_text("".join(f"{line}\n" for line in lines.merge(found)))
+        args.kernels.write_text("".join(f"{line}\n" for line in merge(found)))
     print(f"{len(digests)} results", file=sys.stderr)
     return 0
 

@@ -17,14 +17,13 @@ pytest.importorskip("numba", reason="needs Numba")
 
 from raybox.compiler import library
 from raybox.kernels import build, platforms
-from raybox.kernels.lines import read
 from raybox.kernels.symbols import imported
 
 PACKAGE = Path(rb.__file__).parent
 NATIVE = platforms.PLATFORMS[platforms.native()]
 LEVEL = next(iter(NATIVE.levels))  # which every processor has
 SPIN = "raybox.compiler.runtime.spin_while(i8:1,i,i,i,i)"
-LISTED = read(Path(__file__).parents[2] / "src" / "raybox" / "kernels" / "kernels.txt")
+LISTED = build.FOLDER.joinpath("kernels.txt").read_text().splitlines()
 KEYS = next(line for line in LISTED if line.startswith("raybox.traversal.ray_groups.scatter("))
 CALL = """
 import sys

@@ -17,7 +17,7 @@ from raybox.bench import data
 from raybox.bvh.build import build
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
-from raybox.queries.first.query import FirstOptions
+from raybox.queries.first import FirstOptions
 from raybox.queries.per_ray import select_rays
 from raybox.queries.table import QUERIES
 from raybox.threads import chunks

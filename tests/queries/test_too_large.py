@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.compiler import huge_pages
-from raybox.queries.first import query as first
+from raybox.queries import first
 
 RAYS = rb.Rays(np.zeros((50, 3)), np.ones((50, 3)))
 BOXES = rb.Boxes(np.zeros((9, 3)), np.ones((9, 3)))

@@ -11,9 +11,8 @@ import raybox as rb
 from grids import KINDS, random_grid, random_rays
 from raybox.bvh import cell_tree
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.mask_flips import flip_of, flipped, swapped
-from raybox.compiler.value_types import int64
 from raybox.primitives.ray import get_ray
 from raybox.queries.nearest.query import ExactNearest
 from raybox.scene import geometry_parts

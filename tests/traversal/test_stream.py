@@ -29,7 +29,7 @@ from ray_cases import (
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.queries.first.stream import FirstRecorder
+from raybox.queries.first import FirstRecorder
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.protocol import intersect_lists

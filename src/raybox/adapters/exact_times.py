@@ -13,7 +13,7 @@ from raybox.geometry import Rays, TriangleRows
 from raybox.geometry.mesh import restored
 from raybox.geometry.ray_input import INF
 from raybox.hits import AllHits
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.primitives.pairs import write_ties
 from raybox.scene.pairwise import intersect
 from raybox.scene.scene import Scene, state_of
@@ -68,7 +68,7 @@ def weight_sides(rays: Rays, scene: Scene, index: Ints, which: Ints, weight: Flo
     found = np.zeros(len(index), np.int64)
     for k, (number, value) in enumerate(zip(which.tolist(), weight.tolist(), strict=True)):
         a, b, c = corners[k]
-        exact = definition.triangle_ratios(small_batch.ray_at(rows, k), a, b, c, False)
+        exact = definition.triangle_ratios(exact_table.ray_at(rows, k), a, b, c, False)
         assert exact is not None  # as each ray hits its triangle
         order = definition.order(exact[1 + number], value.as_integer_ratio())
         found[k] = (order > 0) - (order < 0)

@@ -1,12 +1,10 @@
 """Bins of boxes on three axes at once, and the cut of least cost between two bins."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from raybox.bvh.node import WIDTH
 from raybox.bvh.sah_rows import LOW, ROW_TYPE, UP, flat_index, half_area, row_at
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import LanesType, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
     I32,
@@ -22,7 +20,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import eight_columns
-from raybox.compiler.value_types import LanesType, int64, void
 
 BINS = 16
 _SIDE = 4  # the constant part of the work of a side

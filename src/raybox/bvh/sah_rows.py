@@ -5,12 +5,10 @@ union of two boxes is one maximum, and outward is up everywhere. Lanes 3 and 7 a
 number in the row of a box, the number of boxes in the row of a bin.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, NUDGE, ROW, ULP, WIDTH
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import LanesType, float32, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -29,7 +27,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import LanesType, float32, int64, void
 
 CLAMP = 2.0**20  # bounds in costs: an infinite box must not make costs infinite
 ROW_OF = 31  # low bits of a key: the row of a box (see `raybox.bvh.hilbert_build`)

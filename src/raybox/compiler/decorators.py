@@ -4,11 +4,10 @@ No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Never, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Never, TypeAlias, TypeVar, cast
 
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import Signature, int64, vector_code
 from raybox.compiler.simd import Builder, Scalar
-from raybox.compiler.value_types import Signature, int64
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,13 +73,13 @@ def whole(_b: Builder, x: Scalar) -> Scalar:
 
 
 @device
-def yes(_first: object) -> bool:
+def yes(*_: object) -> bool:
     """Return True: a constant kernel for `dispatch`."""
     return True
 
 
 @device
-def no(_first: object) -> bool:
+def no(*_: object) -> bool:
     """Return False: a constant kernel for `dispatch`."""
     return False
 
@@ -90,12 +89,7 @@ def allocating(function: F) -> F:
     return cast(F, DeviceFunction(function, FLAGS | {"_nrt": True}))
 
 
-class Stub(Protocol):
-    """A function of any signature that only compiled code can call."""
-
-    __name__: str
-
-    def __call__(self, *args: object) -> Never: ...  # noqa: D102
+Stub: TypeAlias = Callable[..., Never]  # of any signature, for compiled code alone
 
 
 def stub(name: str) -> Stub:
@@ -128,12 +122,7 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
         return kernel and kernel.py_func
 
     DISPATCHERS[stub] = kernels
-    add_overload(stub, pick, FLAGS | {"forceinline": inline})
-
-
-def add_overload(stub: Callable[..., Any], pick: Callable[..., Any], flags: dict[str, Any]) -> None:
-    """List what Numba compiles for calls of a stub."""
-    OVERLOADS.append(Overload(stub, pick, flags))
+    OVERLOADS.append(Overload(stub, pick, FLAGS | {"forceinline": inline}))
 
 
 class Namesakes:
@@ -153,7 +142,7 @@ def namesakes(table: Mapping[type, object], name: str, default: object = None) -
 
 def accessor(function: F) -> F:
     """Return the function, which Python calls, and which compiled code inlines."""
-    add_overload(function, lambda *_args: function, FLAGS | {"forceinline": True})
+    OVERLOADS.append(Overload(function, lambda *_args: function, FLAGS | {"forceinline": True}))
     return function
 
 

@@ -3,15 +3,38 @@
 Numba compiles such a function in a fraction of the time of equivalent Python, which is about 0.1 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from raybox.compiler.llvm_ir import ir
 from raybox.compiler.simd import F64, I1, Builder, Scalar
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.value_types import LanesType, Number, int64, larger_of, void
+
+
+class Number(NamedTuple):
+    """A number in compiled code, by Numba's name of its type; `void` is no value at all."""
+
+    name: str
+
+
+class LanesType(NamedTuple):
+    """`Lanes` that compiled code passes from one function of `vector_code` to another."""
+
+    item: ir.Type
+    lanes: int
+
+
+class Signature(NamedTuple):
+    """The types of a function of `apart`."""
+
+    result: Number
+    args: tuple[Number, ...]
+
+
+void, int32, int64 = Number("void"), Number("int32"), Number("int64")
+float32, float64 = Number("float32"), Number("float64")
+larger_of = Number("larger")  # int64, or float64 where an argument is
 
 
 class VectorCode:
@@ -92,3 +115,15 @@ def put_past(_b: Builder, array: Memory, place: Scalar, value: Scalar) -> None:
     For items that are read much later.
     """
     array.put_past(value, place)
+
+
+@vector_code(void)
+def add_float(b: Any, array: Any, place: Any, value: Any) -> None:
+    """Add to an item of a float64 array, by flat index, atomically; the order of additions is any."""
+    b.atomic_rmw("fadd", array.at(place), value, "monotonic")
+
+
+@vector_code(void)
+def add_integer(b: Any, array: Any, place: Any, value: Any) -> None:
+    """Add to an item of an int64 array, by flat index, atomically."""
+    b.atomic_rmw("add", array.at(place), value, "monotonic")

@@ -4,8 +4,6 @@ A library is made of raybox's sources when a wheel is built (`raybox.kernels`). 
 the stamp of the sources that are installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import json

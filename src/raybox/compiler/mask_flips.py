@@ -6,11 +6,10 @@ place k is at bit k xor `flip`.
 
 from typing import Any
 
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.llvm_ir import cgutils, ir
 from raybox.compiler.simd import I8, I32, I64
 from raybox.compiler.target import has
-from raybox.compiler.value_types import int64
 
 _TABLES = "raybox.mask_flips"
 _ROW = 48  # bytes of an octant in the tables: three vectors

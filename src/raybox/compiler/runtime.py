@@ -1,32 +1,29 @@
 """What compiled code calls at run time: new arrays without NumPy's checks, and a wait for another thread."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.compiler.decorators import FLAGS, add_overload, allocating, stub
+from raybox.compiler.decorators import FLAGS, OVERLOADS, Overload, allocating, stub
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.llvm_ir import cgutils, ir
 from raybox.compiler.simd import Builder, Scalar
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.target import compile_target
-from raybox.compiler.value_types import int64
 
 Words: TypeAlias = NDArray[np.uint64]
 _empty_words = stub("empty_words")  # of 64 bits; not initialised
 
 
 def _pick_new_words(_size: object) -> object:
-    from raybox.compiler.jit.new_words import empty_words
+    from raybox.compiler.jit.numba_types import empty_words
 
     return empty_words
 
 
-add_overload(_empty_words, _pick_new_words, FLAGS | {"_nrt": True})
+OVERLOADS.append(Overload(_empty_words, _pick_new_words, FLAGS | {"_nrt": True}))
 
 
 @allocating

@@ -9,7 +9,7 @@ from a ray in the plane of a face, then constrains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from raybox.compiler.llvm_ir import cgutils, ir
@@ -17,10 +17,30 @@ from raybox.compiler.target import has
 
 Builder: TypeAlias = ir.IRBuilder
 Scalar: TypeAlias = ir.Value  # a number in vector code
-I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 BYTES = {I32: 4, I64: 8, F32: 4, F64: 8}
-_ARITHMETIC = {True: ("fadd", "fsub", "fmul"), False: ("add", "sub", "mul")}
+_ARITHMETIC = ("add", "sub", "mul", "div", "neg")  # of floats, with "f" before
+_Operator: TypeAlias = "Callable[[Lanes, Any], Lanes]"
+
+
+def _operator(name: str) -> _Operator:
+    """Return a method that emits an instruction of LLVM, by the builder's name of it."""
+
+    def emit(self: Lanes, other: Any) -> Lanes:
+        return Lanes(self.b, getattr(self.b, self._instruction(name))(self.value, self._of(other)))
+
+    return emit
+
+
+def _comparison(sign: str) -> _Operator:
+    """Return a method that compares lanes; where one is NaN, they are not."""
+
+    def compare(self: Lanes, other: Any) -> Lanes:
+        emit = self.b.fcmp_ordered if self.is_float else self.b.icmp_signed
+        return Lanes(self.b, emit(sign, self.value, self._of(other)))
+
+    return compare
 
 
 class Lanes:
@@ -42,61 +62,21 @@ class Lanes:
         numbers = other if isinstance(other, list) else [other] * self.count
         return ir.Constant(self.value.type, numbers)
 
-    def _emit(self, name: str, *others: Any) -> Lanes:
-        return Lanes(self.b, getattr(self.b, name)(self.value, *(self._of(o) for o in others)))
+    def _instruction(self, name: str) -> str:
+        return f"f{name}" if self.is_float and name in _ARITHMETIC else name
 
-    def __add__(self, other: Any) -> Lanes:
-        return self._emit(_ARITHMETIC[self.is_float][0], other)
-
-    def __sub__(self, other: Any) -> Lanes:
-        return self._emit(_ARITHMETIC[self.is_float][1], other)
-
-    def __mul__(self, other: Any) -> Lanes:
-        return self._emit(_ARITHMETIC[self.is_float][2], other)
-
-    def __truediv__(self, other: Any) -> Lanes:
-        return self._emit("fdiv", other)
-
-    def __and__(self, other: Any) -> Lanes:
-        return self._emit("and_", other)
-
-    def __or__(self, other: Any) -> Lanes:
-        return self._emit("or_", other)
-
-    def __xor__(self, other: Any) -> Lanes:
-        return self._emit("xor", other)
-
-    def __lshift__(self, bits: int) -> Lanes:
-        return self._emit("shl", bits)
-
-    def __rshift__(self, bits: int) -> Lanes:
-        return self._emit("lshr", bits)
+    __add__, __sub__, __mul__ = _operator("add"), _operator("sub"), _operator("mul")
+    __truediv__, __lshift__, __rshift__ = _operator("div"), _operator("shl"), _operator("lshr")
+    __and__, __or__, __xor__ = _operator("and_"), _operator("or_"), _operator("xor")
+    __lt__, __le__ = _comparison("<"), _comparison("<=")
+    __gt__, __ge__ = _comparison(">"), _comparison(">=")
+    equals = _comparison("==")  # not `==`, which compares Python objects
 
     def __neg__(self) -> Lanes:
-        return Lanes(self.b, self.b.fneg(self.value) if self.is_float else self.b.neg(self.value))
+        return Lanes(self.b, getattr(self.b, self._instruction("neg"))(self.value))
 
     def __invert__(self) -> Lanes:
         return Lanes(self.b, self.b.not_(self.value))
-
-    def _compare(self, sign: str, other: Any) -> Lanes:
-        compare = self.b.fcmp_ordered if self.is_float else self.b.icmp_signed
-        return Lanes(self.b, compare(sign, self.value, self._of(other)))
-
-    def __lt__(self, other: Any) -> Lanes:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Lanes:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Lanes:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Lanes:
-        return self._compare(">=", other)
-
-    def equals(self, other: Any) -> Lanes:
-        """Return which lanes are equal; ``==`` compares Python objects."""
-        return self._compare("==", other)
 
     def choose(self, yes: Any, no: Any) -> Lanes:
         """Return `yes` in true lanes of this mask, else `no`.

@@ -1,7 +1,5 @@
 """Rows of vectors into columns, in vector code (`raybox.compiler.simd`)."""
 
-from __future__ import annotations
-
 from raybox.compiler.simd import BYTES, Lanes, joined
 
 

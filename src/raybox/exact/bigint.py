@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.compiler.decorators import allocating, apart, device
+from raybox.compiler.intrinsics import Signature, float64, int64
 from raybox.compiler.runtime import zero_words
-from raybox.compiler.value_types import Signature, float64, int64
 from raybox.exact.double_double import Vector3
 
 Limbs: TypeAlias = NDArray[np.uint64]

@@ -196,7 +196,7 @@ def triangle_ratios(ray: Ray1, a: Vector, b: Vector, c: Vector, cull_back: bool)
 
 
 class BoxSpan(NamedTuple):
-    """The exact times at which a line enters and leaves a box, and the axis of entry as in `Crossing`."""
+    """The exact times at which a line enters and leaves a primitive, and the axis as in `Crossing`."""
 
     enter: Ratio
     leave: Ratio

@@ -9,9 +9,8 @@ Predicates", section 2. Neither must overflow, and products must not underflow: 
 import math
 
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import float64, int64, vector_code
 from raybox.compiler.simd import F64, I64, Builder, Scalar
-from raybox.compiler.value_types import float64, int64
 from raybox.exact.splitter import SPLITTER
 
 _TAME_LOW = 2.0**-300

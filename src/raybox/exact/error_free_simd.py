@@ -6,8 +6,6 @@ overflow, and products of halves do not underflow. Of smaller products, less tha
 Source: Dekker 1971, "A floating-point technique for extending the available precision".
 """
 
-from __future__ import annotations
-
 from raybox.compiler.simd import Lanes, multiply_add
 from raybox.compiler.target import has
 from raybox.exact.splitter import SPLITTER

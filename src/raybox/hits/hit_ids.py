@@ -14,7 +14,7 @@ import numpy as np
 from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, Rows, with_scratch
 from raybox.hits.path_lengths import write_exactly
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
@@ -187,7 +187,7 @@ def _derive(rays: Rays | MovingBoxes, rows: Rows, hits: tuple[Ints, Ints], loop:
         return
     undecided = np.isnan(np.column_stack(out)).any(axis=1)
     for k in np.flatnonzero((number >= 0) & undecided):
-        contact = instance_contact(rows, small_batch.ray_at(rays.rows(), ray_of[k]), number[k])
+        contact = instance_contact(rows, exact_table.ray_at(rays.rows(), ray_of[k]), number[k])
         assert contact is not None  # it is a hit
         _WRITERS[loop](contact, k, *out)
 
@@ -207,7 +207,7 @@ def _set_weights(contact: FirstContact, k: int, out: Floats) -> None:
 def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Floats) -> None:
     """Write the points of first contact by exact times; those without exact times stay."""
     for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
-        point = small_batch.contact_point(rows, small_batch.ray_at(rays, ray), number)
+        point = exact_table.contact_point(rows, exact_table.ray_at(rays, ray), number)
         if point is not None:
             points[k] = point[: points.shape[1]]
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Memory, loop
-from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import halves
 from raybox.geometry import RayRows
 from raybox.hits import path_length as scalar

@@ -7,7 +7,7 @@ import numpy as np
 
 from raybox.geometry import BoxRows, RayRows, Rows
 from raybox.hits.path_length import MODERATE, NORMAL
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints
 
 
@@ -43,7 +43,7 @@ def write_exactly(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], lengths: F
     endless = _endless(rays, rows, *hits) if isinstance(rows, BoxRows) else np.zeros(lengths.size, np.bool_)
     lengths[endless] = inf
     for k in np.flatnonzero(~endless):
-        length = small_batch.path_length(rows, small_batch.ray_at(rays, hits[0][k]), int(hits[1][k]))
+        length = exact_table.path_length(rows, exact_table.ray_at(rays, hits[0][k]), int(hits[1][k]))
         if length is not None:
             lengths[k] = length
 

@@ -6,8 +6,6 @@ stored as all compiled code is, so that a second build compiles only what an edi
 sources give the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json
@@ -26,12 +24,11 @@ from typing import NamedTuple
 from raybox.compiler import jit
 from raybox.compiler.jit.code_generator import compile_for
 from raybox.compiler.jit.compile import apart_object, object_of
-from raybox.compiler.jit.kind_types import class_names
 from raybox.compiler.jit.store import ObjectFile
+from raybox.compiler.jit.struct_type import class_names
 from raybox.compiler.kinds import without_marks, writable_arrays
 from raybox.compiler.library import FOLDER, stamp
 from raybox.compiler.target import CodeTarget
-from raybox.kernels.lines import read
 from raybox.kernels.platforms import PLATFORMS, BuildError, Platform, link, native
 from raybox.kernels.symbols import imported
 
@@ -194,7 +191,7 @@ def main(arguments: list[str]) -> None:
             parser.error(f"a level of {options.target} is {' or '.join(built_for.levels)}; got {level!r}")
     folder = options.into or (FOLDER if options.target == native() else Path("build", options.target))
     try:
-        lines = list(map(parse, read(options.lines)))
+        lines = list(map(parse, options.lines.read_text(encoding="utf-8").splitlines()))
         build(options.levels, built_for, folder, lines)
         if options.check:
             _check_again(options.levels, built_for, folder, lines)

@@ -1,7 +1,5 @@
 """Systems that libraries of kernels are built for, and how object files are linked for each."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """What a shared library imports: ELF, Mach-O and PE files of 64 bits, little-endian."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from struct import iter_unpack, unpack_from
 

@@ -16,8 +16,6 @@ A time of a plane that does not bound the ray inside the box may do so. Where th
 computed again of numbers times 2^-600, among which nothing overflows but what has no end.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import sqrt
 from typing import NamedTuple
@@ -25,11 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F64, I64, Builder, Lanes, constant, greater, lesser, square_root
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import void
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import LANES, Numbers, look_ahead, numbers, prefetch_box
 from raybox.validation import Floats

@@ -4,15 +4,13 @@ Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`),
 `UNDECIDED_INDEX`; `raybox.primitives.box` decides them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F64,
     I32,
@@ -28,7 +26,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import int64, void
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_simd import NearPlanes, contact, inverse_of, lower_bound, numbers, upper_bound
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of

@@ -3,17 +3,14 @@
 Entry times are computed eight at a time: one number of a box is read, not six.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory, loop
-from raybox.compiler.value_types import void
 from raybox.exact.error_free import order_of
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status

@@ -6,8 +6,6 @@ of it away. Where the direction is 0 a face's time is -inf or +inf, or NaN and i
 inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -15,22 +13,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, vector_code
-from raybox.compiler.simd import (
-    F64,
-    I1,
-    I32,
-    I64,
-    Builder,
-    Lanes,
-    Scalar,
-    constant,
-    greater,
-    lesser,
-)
+from raybox.compiler.intrinsics import Fields, vector_code, void
+from raybox.compiler.simd import F64, I1, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser
 from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import remainder
 from raybox.geometry import BoxRows
 from raybox.primitives.status import HIT, MISS, UNDECIDED

@@ -1,16 +1,13 @@
 """Where lines enter and leave the boxes that they hit, eight hits at a time, each time rounded once."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Memory, loop
-from raybox.compiler.value_types import void
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
 from raybox.primitives.box_simd import (

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.exact import definition, instance_definition
-from raybox.exact.definition import Crossing, Ratio, Ray1, Vector
-from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
+from raybox.exact import definition, instance_definition, paths
+from raybox.exact.definition import BoxSpan, Crossing, Ratio, Ray1, Vector
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
-# Where normals of triangles need integers, in Python and in `raybox.primitives.triangle_normal` alike:
+# Where normals of triangles need integers, in Python and in `raybox.primitives.triangle` alike:
 NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
 EVEN = 2.0**-400  # the least share of an edge's largest part that any other may have
 NARROW = 2.0**-40  # the sine of an angle that rounded edges leave a few digits of
@@ -34,25 +34,13 @@ class FirstContact(NamedTuple):
     weights: tuple[float, float]
 
 
-class ExactSpan(NamedTuple):
-    """The exact times at which a whole line enters a primitive and leaves it."""
-
-    enter: Ratio
-    leave: Ratio
-
-
-def no_span(_rows: Rows, _ray: Ray1, _i: int) -> ExactSpan | None:
-    """Return None: the length inside is known from rounded times alone."""
-    return None
-
-
 class ExactFunctions(NamedTuple):
     """Exact functions of a primitive: of rows, one ray and the primitive's number."""
 
     time: Callable[[Any, Ray1, int], Ratio | None]
     """the exact time of the first contact; None: a miss"""
-    span: Callable[[Any, Ray1, int], ExactSpan | None] = no_span
-    """where the line of a ray enters and leaves; None: a miss"""
+    span: Callable[[Any, Ray1, int], BoxSpan | None] = lambda _rows, _ray, _i: None
+    """where the line of a ray enters and leaves; None: a miss, or known from rounded times alone"""
 
 
 def rows_of(geometry: Any) -> Any:
@@ -77,20 +65,12 @@ def _corners(rows: BoxRows, i: int) -> Points:
     return tuple(rows.lower[i].tolist()), tuple(rows.upper[i].tolist())
 
 
-def _box_time(rows: BoxRows, ray: Ray1, i: int) -> Ratio | None:
-    return definition.box_time(ray, *_corners(rows, i))
-
-
-def _box_span(rows: BoxRows, ray: Ray1, i: int) -> ExactSpan | None:
-    return _span_between(ray, _corners(rows, i))
-
-
-def _cell_time(rows: GridRows, ray: Ray1, i: int) -> Ratio | None:
-    return definition.box_time(ray, *_cell_corners(rows, i))
-
-
-def _cell_span(rows: GridRows, ray: Ray1, i: int) -> ExactSpan | None:
-    return _span_between(ray, _cell_corners(rows, i))
+def _of_boxes(corners: Callable[[Any, int], Points]) -> ExactFunctions:
+    """Return the functions of rows that are boxes; corners: of rows and number, (lower, upper)."""
+    return ExactFunctions(
+        lambda rows, ray, i: definition.box_time(ray, *corners(rows, i)),
+        lambda rows, ray, i: definition.box_span(ray, *corners(rows, i)),
+    )
 
 
 def _cell_corners(rows: GridRows, i: int) -> Points:
@@ -99,24 +79,19 @@ def _cell_corners(rows: GridRows, i: int) -> Points:
     return tuple(low for low, _ in edges), tuple(high for _, high in edges)
 
 
-def _span_between(ray: Ray1, corners: Points) -> ExactSpan | None:
-    found = definition.box_span(ray, *corners)
-    return found and ExactSpan(found.enter, found.leave)
+# Planes and triangles, which have no inside: lines enter and leave them at one time.
 
 
-# Planes.
+def _of_surfaces(time: Callable[[Any, Ray1, int], Ratio | None]) -> ExactFunctions:
+    return ExactFunctions(time, lambda rows, ray, i: _at(time(rows, ray, i)))
+
+
+def _at(time: Ratio | None) -> BoxSpan | None:
+    return time and BoxSpan(time, time, -1)
 
 
 def _plane_time(rows: PlaneRows, ray: Ray1, i: int) -> Ratio | None:
     return definition.plane_time(ray, rows.normals[i].tolist(), float(rows.offsets[i]), rows.cull_back)
-
-
-def _plane_span(rows: PlaneRows, ray: Ray1, i: int) -> ExactSpan | None:
-    time = _plane_time(rows, ray, i)
-    return time and ExactSpan(time, time)
-
-
-# Triangles.
 
 
 def _vertices(rows: TriangleRows, i: int) -> Points:
@@ -127,11 +102,6 @@ def _triangle_time(rows: TriangleRows, ray: Ray1, i: int) -> Ratio | None:
     a, b, c = _vertices(rows, i)
     hit = definition.triangle_ratios(ray, a, b, c, rows.cull_back)
     return hit and hit.time
-
-
-def _triangle_span(rows: TriangleRows, ray: Ray1, i: int) -> ExactSpan | None:
-    time = _triangle_time(rows, ray, i)
-    return time and ExactSpan(time, time)
 
 
 def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
@@ -192,12 +162,11 @@ def _instance_time(rows: InstanceRows, ray: Ray1, i: int) -> Ratio | None:
     return hit and hit.time
 
 
-def _instance_span(rows: InstanceRows, ray: Ray1, i: int) -> ExactSpan | None:
+def _instance_span(rows: InstanceRows, ray: Ray1, i: int) -> BoxSpan | None:
     if isinstance(rows.rows, BoxRows):
         local = _to_instance(rows, ray, i)
-        return _span_between(local.ray, local.points)
-    time = _instance_time(rows, ray, i)
-    return time and ExactSpan(time, time)
+        return definition.box_span(local.ray, *local.points)
+    return _at(_instance_time(rows, ray, i))
 
 
 def instance_contact(rows: InstanceRows, ray: Ray1, i: int) -> FirstContact | None:
@@ -237,10 +206,44 @@ def _to_world(rows: InstanceRows, local: _Local, normal: Floats) -> Floats:
 
 
 TABLE: dict[type, ExactFunctions | None] = {
-    BoxRows: ExactFunctions(_box_time, _box_span),
-    GridRows: ExactFunctions(_cell_time, _cell_span),
-    PlaneRows: ExactFunctions(_plane_time, _plane_span),
-    TriangleRows: ExactFunctions(_triangle_time, _triangle_span),
+    BoxRows: _of_boxes(_corners),
+    GridRows: _of_boxes(_cell_corners),
+    PlaneRows: _of_surfaces(_plane_time),
+    TriangleRows: _of_surfaces(_triangle_time),
     InstanceRows: ExactFunctions(_instance_time, _instance_span),
 }
 """Classes of rows and their exact functions; None: kernels only. `raybox.primitives.table.add` adds to it."""
+
+
+def ray_at(rays: RayRows, i: int) -> Ray1:
+    """Return one ray as plain numbers."""
+    low = rays.t_min[i if rays.t_min.size > 1 else 0]
+    high = rays.t_max[i if rays.t_max.size > 1 else 0]
+    origin, direction = rays.origins[i].tolist(), rays.directions[i].tolist()
+    return Ray1(tuple(origin), tuple(direction), float(low), float(high))
+
+
+def exact_time(rows: Rows, ray: Ray1, i: int) -> Ratio | None:
+    """Return the exact time of the first contact with primitive i, or None."""
+    functions = TABLE[type(rows)]
+    assert functions is not None  # as scenes of several geometries check
+    return functions.time(rows, ray, i)
+
+
+def path_length(rows: Rows, ray: Ray1, i: int) -> float | None:
+    """Return the length of a ray inside of primitive i, by exact times; None if these are not known."""
+    functions = TABLE.get(type(rows))
+    span = functions and functions.span(rows, ray, i)
+    return span and paths.length(ray, span.enter, span.leave)
+
+
+def contact_point(rows: Rows, ray: Ray1, i: int) -> Vector | None:
+    """Return the point of first contact with primitive i, each coordinate rounded once; None if unknown."""
+    functions = TABLE.get(type(rows))
+    time = functions and functions.time(rows, ray, i)
+    return time and paths.point(ray, time)
+
+
+def compare_contacts(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
+    """Compare first contacts by time, exactly, then by number."""
+    return definition.order(one[0], other[0]) or one[1] - other[1]

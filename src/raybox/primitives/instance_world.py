@@ -6,7 +6,8 @@ are exactly floats. Then `raybox.primitives.box` and `triangle` decide the image
 must be a box, too: each axis maps to an axis.
 """
 
-from typing import Protocol, cast
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
@@ -114,16 +115,10 @@ def _triangle_to_world(
     return orientation != 0
 
 
-class _ToWorld(Protocol):
-    """Write the image of row i to row `place` of the scratch rows; return whether it is exact."""
-
-    def __call__(
-        self, inner: Rows, scratch: Rows, rows: InstanceRows, instance: int, i: int, place: int, /
-    ) -> bool: ...
-
-
 _TO_WORLD: dict[type, object] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
-_to_world: _ToWorld = declare("to_world", _TO_WORLD.get)
+_to_world: Callable[[Rows, Rows, InstanceRows, int, int, int], bool] = declare("to_world", _TO_WORLD.get)
+"""(inner, scratch, rows, instance, i, place): write the image of row i to row `place` of the scratch rows;
+return whether it is exact."""
 _SCRATCH = cast("Primitive[Rows, Ray]", Namesakes({BoxRows: box, TriangleRows: triangle}))
 _intersect, _tie, _span, _normal = _SCRATCH.intersect, _SCRATCH.tie, _SCRATCH.span, _SCRATCH.normal
 

@@ -5,6 +5,7 @@ lower planes, and `low` for its upper ones. So kernels of boxes use the `extent`
 origin twice.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, overload
 
 import numpy as np
@@ -80,13 +81,9 @@ def _of_mover(mover: Mover) -> tuple[Vector3, Vector3]:
     return mover.low, mover.high
 
 
-class Extent(Protocol):
-    """Return the lower and the upper corner of a ray (its origin twice) or moving box."""
-
-    def __call__(self, ray: Ray | Mover, /) -> tuple[Vector3, Vector3]: ...  # noqa: D102
-
-
-extent: Extent = declare("extent", {Ray: _of_ray, Mover: _of_mover}.get)
+extent: Callable[[Ray | Mover], tuple[Vector3, Vector3]]
+extent = declare("extent", {Ray: _of_ray, Mover: _of_mover}.get)
+"""Return the lower and the upper corner of a ray (its origin twice) or moving box."""
 
 
 @device

@@ -23,28 +23,17 @@ abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominato
 2^-47 dm M^2 too, thus far from 0.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import void
 from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
-from raybox.primitives.box_simd import (
-    LANES,
-    Pairs,
-    fill_up,
-    look_ahead,
-    numbers,
-    status_of,
-    timed_status,
-)
+from raybox.primitives.box_simd import LANES, Pairs, fill_up, look_ahead, numbers, status_of, timed_status
 from raybox.validation import Floats
 
 _OFF = 2.0**-47

@@ -1,9 +1,7 @@
 """`count`: how many primitives each ray hits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,31 +13,24 @@ from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
-from raybox.primitives.status import UNDECIDED, UNDECIDED_INDEX
+from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import (
-    FileColumns,
-    PartArguments,
-    Query,
-    Request,
-    RunOne,
-    RunsQueries,
-    ScenePart,
-)
+from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
-from raybox.traversal.job import Job
+from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet_batches import write_packet_results
+from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
-from raybox.traversal.ray_setup import PASSES, RESULT
+from raybox.traversal.ray_setup import LANES, PASSES, RESULT
 from raybox.traversal.ray_state import mark_undecided
 from raybox.traversal.workspace import (
     DEFERRED,
+    RESULTS,
     LeafSlot,
     Order,
     PacketGroup,
@@ -48,7 +39,7 @@ from raybox.traversal.workspace import (
     Workspace,
     list_undecided,
 )
-from raybox.validation import Ints, MaskInput
+from raybox.validation import Bools, Ints, MaskInput
 
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
@@ -59,11 +50,20 @@ class CountResults(NamedTuple):
     count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
+class NumberRecorder(Recorder, Protocol):
+    """The recorder of a query that has one number for each ray: RESULT + 1."""
+
+    @property
+    def numbers(self) -> Bools | Ints:
+        """Of all rays."""
+        ...
+
+
 @struct
 class CountRecorder(NamedTuple):
     """How many were hit: RESULT + 1."""
 
-    count: Ints  # type: ignore[assignment]  # not the method of tuples
+    numbers: Ints
 
 
 class ExactCount(NamedTuple):
@@ -116,17 +116,18 @@ def _record_certain(
 
 
 @device
-def _write_results(
-    recorder: CountRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+def write_results(
+    recorder: NumberRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
 ) -> bool:
+    """Write RESULT + 1 of each ray of a group, and list undecided rays; a boolean array gets its truth."""
     base, begin, end = group
     for r in range(end - begin):
-        prefetch_to_write(recorder.count, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
+        prefetch_to_write(recorder.numbers, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
         result = workspace.state[r, RESULT]
         if result == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
         else:
-            recorder.count[base + order.order[begin + r]] = result + 1
+            recorder.numbers[base + order.order[begin + r]] = result + 1
     return True
 
 
@@ -140,20 +141,27 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 
 
 @device
-def _write_packets(
-    recorder: CountRecorder,
+def write_packets(
+    recorder: NumberRecorder,
     packets: PacketRecorder,
     job: Job,
     order: Order,
     workspace: Workspace,
     group: PacketGroup,
 ) -> None:
-    write_packet_results(packets, job, order, workspace, group, recorder.count)
+    """Resolve the undecided boxes of packets; write RESULT + 1 of each ray that hits anything."""
+    resolve_undecided(packets, job, order, workspace, group)
+    for p in range(group.count):
+        for lane in range(LANES):
+            if packets.state[p, RESULTS, lane] > MISS_INDEX:
+                to = group.base + packets.first[p] + lane
+                recorder.numbers[to] = packets.state[p, RESULTS, lane] + 1
 
 
 @device
-def _write_misses(recorder: CountRecorder, begin: int, end: int) -> None:
-    recorder.count[begin:end] = 0
+def write_misses(recorder: NumberRecorder, begin: int, end: int) -> None:
+    """Write 0, or False, for rays that hit nothing."""
+    recorder.numbers[begin:end] = 0
 
 
 # In the single-ray traversal.
@@ -230,13 +238,13 @@ QUERY = Query(
         StreamHooks(
             CountRecorder,
             record=_record,
-            write_results=_write_results,
+            write_results=write_results,
             intersect_lists=record_hits(_CertainCount),
             record_certain=_record_certain,
             ends_rays=no,
             defers_float64=yes,
         ),
-        PacketHooks(CountRecorder, _intersect_box, _write_packets, _write_misses),
+        PacketHooks(CountRecorder, _intersect_box, write_packets, write_misses),
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
     run=_run,

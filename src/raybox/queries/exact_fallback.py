@@ -2,7 +2,7 @@
 
 Only instances need it: elsewhere every decision of the single-ray traversal is exact. Such rays touch an
 edge, a corner or two primitives at the very same time, all but exactly, or have huge or tiny numbers. The
-tree returns the candidates; `raybox.primitives.small_batch` decides.
+tree returns the candidates; `raybox.primitives.exact_table` decides.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from raybox.compiler.decorators import inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
 from raybox.geometry import InstanceRows, Rows
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.primitives.instance_ray import AnyRay
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks, register
@@ -69,10 +69,10 @@ def undecided_hits(job: Job) -> Iterator[OrderedHits]:
 
 def _hits(job: Job, k: int) -> list[tuple[Ratio, int]]:
     """Return the hits of ray k, in exact order."""
-    ray = small_batch.ray_at(job.rays, k)
-    times = ((small_batch.exact_time(job.rows, ray, i), i) for i in _candidates(job, k).tolist())
+    ray = exact_table.ray_at(job.rays, k)
+    times = ((exact_table.exact_time(job.rows, ray, i), i) for i in _candidates(job, k).tolist())
     hits = ((time, i) for time, i in times if time is not None)
-    return sorted(hits, key=cmp_to_key(small_batch.compare_contacts))
+    return sorted(hits, key=cmp_to_key(exact_table.compare_contacts))
 
 
 def _candidates(job: Job, k: int) -> Ints:

@@ -5,8 +5,7 @@ A recorder that lists them has `pairs`, with arrays of ray numbers and of boxes,
 traversed again with more (`raybox.queries.batches.Plan.grow`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -54,14 +53,9 @@ def _write_nothing(_pairs: HitPairs, _place: int, _high: float) -> None:
     pass
 
 
-class _WriteBound(Protocol):
-    """Write the upper bound of a hit's first contact, if the pairs have such bounds."""
-
-    def __call__(self, pairs: Pairs | HitPairs, place: int, high: float, /) -> None: ...
-
-
 _WRITERS: dict[type, object] = {Pairs: _write_high, HitPairs: _write_nothing}
-write_bound: _WriteBound = declare("write_bound", _WRITERS.get)
+write_bound: Callable[[Pairs | HitPairs, int, float], None] = declare("write_bound", _WRITERS.get)
+"""(pairs, place, high): write the upper bound of a hit's first contact, if the pairs have such bounds."""
 
 
 class PairRecorder(Recorder, Protocol):

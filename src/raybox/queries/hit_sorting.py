@@ -1,6 +1,7 @@
 """Sort a ray's hits, by time or exactly, then by index: insertion in short runs, then merging."""
 
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -52,13 +53,8 @@ def _before_by_time(_how: ByTime, one: Contact, other: Contact) -> bool:
 ORDERS: dict[type, object] = {ByTime: _before_by_time}
 
 
-class _Before(Protocol):
-    """Return whether one hit comes before another, by the order that `how` stands for."""
-
-    def __call__(self, how: ByTime | Exactly, one: Contact, other: Contact, /) -> bool: ...
-
-
-before: _Before = declare("before", ORDERS.get)
+before: Callable[[ByTime | Exactly, Contact, Contact], bool] = declare("before", ORDERS.get)
+"""Return whether one hit comes before another, by the order that the first argument stands for."""
 
 
 @device

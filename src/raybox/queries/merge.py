@@ -3,7 +3,7 @@
 Reported times are the exact ones rounded once, so two that differ are in exact order.
 
 *Geometries.* Where two times are equal and of different geometries, the exact ones are compared in integers
-(`raybox.primitives.small_batch`); a true tie goes to the geometry that comes first.
+(`raybox.primitives.exact_table`); a true tie goes to the geometry that comes first.
 
 *Parts.* Of times that are equal, compiled code compares the exact ones; true ties are in the order of their
 indices. No machine holds all primitives, so hits carry the rows of theirs.
@@ -18,7 +18,7 @@ import numpy as np
 
 from raybox.compiler.entry_points import entry
 from raybox.geometry import RayRows, Rows
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import tie
 from raybox.queries.query import Request
@@ -48,21 +48,21 @@ def merge_hits(request: Request, parts: Sequence[FlatHits]) -> FlatHits:
     for _, group in groupby(members.tolist(), key=runs.__getitem__):
         places = list(group)
         exact = [(exact_time(request, int(ray[places[0]]), int(number[k])), int(number[k])) for k in places]
-        number[places] = [i for _, i in sorted(exact, key=cmp_to_key(small_batch.compare_contacts))]
+        number[places] = [i for _, i in sorted(exact, key=cmp_to_key(exact_table.compare_contacts))]
     return FlatHits(ray, number, t)
 
 
 def comes_before(request: Request, ray: int, one: int, other: int) -> bool:
     """Return whether the first of two hits of a ray, given by their ids, comes first, exactly."""
     times = (exact_time(request, ray, one), one), (exact_time(request, ray, other), other)
-    return small_batch.compare_contacts(*times) < 0
+    return exact_table.compare_contacts(*times) < 0
 
 
 def exact_time(request: Request, ray: int, number: int) -> Any:
     """Return the exact time of a hit."""
     which = int(np.searchsorted(request.starts, number, side="right")) - 1
     job = request.jobs[which]
-    return small_batch.exact_time(job.rows, small_batch.ray_at(job.rays, ray), number - request.starts[which])
+    return exact_table.exact_time(job.rows, exact_table.ray_at(job.rays, ray), number - request.starts[which])
 
 
 class PartHits(NamedTuple):

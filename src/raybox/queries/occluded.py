@@ -1,14 +1,11 @@
 """`occluded`: whether each ray hits anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, whole, yes
-from raybox.compiler.intrinsics import prefetch_to_write, smaller
+from raybox.compiler.decorators import device, inlined, yes
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
@@ -18,38 +15,19 @@ from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
+from raybox.queries.count import write_misses, write_packets, write_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
-from raybox.queries.query import (
-    FileColumns,
-    PartArguments,
-    Query,
-    Request,
-    RunOne,
-    RunsQueries,
-    ScenePart,
-)
+from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet_batches import write_packet_results
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
-from raybox.traversal.workspace import (
-    DEFERRED,
-    LeafSlot,
-    Order,
-    PacketGroup,
-    PacketRecorder,
-    Span,
-    Workspace,
-    list_undecided,
-)
+from raybox.traversal.workspace import DEFERRED, LeafSlot, Workspace
 from raybox.validation import Bools, Ints, MaskInput
-
-_AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
 
 
 class OccludedResults(NamedTuple):
@@ -62,7 +40,7 @@ class OccludedResults(NamedTuple):
 class OccludedRecorder(NamedTuple):
     """Whether anything was hit: RESULT is 1."""
 
-    hit: Bools
+    numbers: Bools
 
 
 class ExactOccluded(NamedTuple):
@@ -115,21 +93,6 @@ def _record_certain(
     return True
 
 
-@device
-def _write_results(
-    recorder: OccludedRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
-) -> bool:
-    base, begin, end = group
-    for r in range(end - begin):
-        prefetch_to_write(recorder.hit, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
-        result = workspace.state[r, RESULT]
-        if result == UNDECIDED_INDEX:
-            list_undecided(order, whole(order.order[begin + r]))
-        elif result != MISS_INDEX:
-            recorder.hit[base + order.order[begin + r]] = True
-    return True
-
-
 # In the packet traversal.
 
 
@@ -138,23 +101,6 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))  # a later box may decide it
     result = certain.choose(constant(b, I32, LANES, 1), deferred.choose(DEFERRED, at.result))
     return certain.choose(PASSES, at.stop), result
-
-
-@device
-def _write_packets(
-    recorder: OccludedRecorder,
-    packets: PacketRecorder,
-    job: Job,
-    order: Order,
-    workspace: Workspace,
-    group: PacketGroup,
-) -> None:
-    write_packet_results(packets, job, order, workspace, group, recorder.hit)
-
-
-@device
-def _write_misses(recorder: OccludedRecorder, begin: int, end: int) -> None:
-    recorder.hit[begin:end] = False
 
 
 # In the single-ray traversal.
@@ -237,13 +183,13 @@ QUERY = Query(
         StreamHooks(
             OccludedRecorder,
             record=_record,
-            write_results=_write_results,
+            write_results=write_results,
             intersect_lists=record_hits(_CertainOccluded),
             record_certain=_record_certain,
             longest_first=yes,
             defers_float64=yes,
         ),
-        PacketHooks(OccludedRecorder, _intersect_box, _write_packets, _write_misses),
+        PacketHooks(OccludedRecorder, _intersect_box, write_packets, write_misses),
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=_run,

@@ -31,14 +31,6 @@ Res_co = TypeVar("Res_co", covariant=True)
 Public = TypeVar("Public")  # what users get
 
 
-class RunQuery(Protocol[Opt_contra, Res_co]):
-    """Run a query on one geometry."""
-
-    def __call__(self, job: Job, options: Opt_contra, workers: int, progress: bool, /) -> Res_co:
-        """Return the results for all rays of a job."""
-        ...
-
-
 class RunOne(Protocol[Opt_contra, Res_co]):
     """Run a query on one geometry of several."""
 
@@ -143,7 +135,8 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     name: str
     """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
     hooks: tuple[Hooks, ...]
-    run: RunQuery[Opt, Res]
+    run: Callable[[Job, Opt, int, bool], Res]
+    """(job, options, workers, whether progress is shown) -> results of one geometry for all rays of a job"""
     merge_geometries: Callable[[Request, RunOne[Opt, Res], Opt], Res]
     """results of several geometries; the `RunOne` returns those of one"""
     present: Callable[[Res, tuple[int, ...], Source, Opt], Public]

@@ -4,8 +4,6 @@ Boxes are in blocks of sixteen (`raybox.scene.box_blocks`). All rays of a group 
 blocks, which fits a core's cache, before the next tile.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
 from typing import NamedTuple
 

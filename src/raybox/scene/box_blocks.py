@@ -5,8 +5,6 @@ Rays are packed as for a tree: `raybox.traversal.ray_setup` proves that no box t
 multiply-adds, 6 minima and maxima and a compare for 16 boxes, and a branch for 64.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +12,9 @@ import numpy as np
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
 from raybox.compiler import huge_pages
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
-from raybox.compiler.value_types import int64
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts

@@ -15,7 +15,7 @@ from raybox.exact.definition import Ratio, Ray1
 from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, ids_of
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints
 
 _SLACK = 1e-12  # relative, of a time: thousands of times its rounding error
@@ -42,14 +42,14 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
             f"a scan is of one ray of the scene's D = {geometry.ndim_space}; "
             f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
         )
-    one, rows = small_batch.ray_at(ray.rows(), 0), geometry.rows()
+    one, rows = exact_table.ray_at(ray.rows(), 0), geometry.rows()
     contacts: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
         for i in _candidates(one, *_bounds(rows)).tolist():
-            time = small_batch.exact_time(rows, one, i)
+            time = exact_table.exact_time(rows, one, i)
             if time is not None:
                 contacts.append((time, i))
-    contacts.sort(key=cmp_to_key(small_batch.compare_contacts))
+    contacts.sort(key=cmp_to_key(exact_table.compare_contacts))
     index = np.array([i for _, i in contacts], np.int64)
     t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
     source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), ids=(ids_of(geometry),))

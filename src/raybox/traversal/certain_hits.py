@@ -4,17 +4,14 @@ A query that records such hits derives a class from `CertainHits`, for `StreamHo
 does not record stays in the lists, as candidates. See `raybox.traversal.node_test` for what certain means.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import NamedTuple
 
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import bits, loop
-from raybox.compiler.value_types import void
 from raybox.primitives.table import fills_boxes
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import RayVector, Slots

@@ -21,7 +21,7 @@ and a face through the origin at NaN, which constrains nothing.
 import numpy as np
 
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -36,7 +36,6 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.value_types import int64
 from raybox.traversal.grid_rays import DIRECTION, END, INVERSE, LONGER, NUMBERS, ORIGIN, START, later
 from raybox.validation import Floats
 

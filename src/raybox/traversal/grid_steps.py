@@ -7,11 +7,10 @@ at once, while each waits for its own results.
 
 from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import Fields, lowest_bit, popcount, vector_code
+from raybox.compiler.intrinsics import Fields, int64, lowest_bit, popcount, vector_code
 from raybox.compiler.mask_flips import emit_flipped, flipped
 from raybox.compiler.simd import I1, I64, Builder, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
-from raybox.compiler.value_types import int64
 from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import (
     DEPTH,

@@ -20,15 +20,7 @@ from raybox.primitives.ray import Ray
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.protocol import resolve
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
-from raybox.traversal.tree import (
-    Scratch,
-    earlier,
-    intersect_node,
-    is_allowed,
-    push,
-    push_root,
-    traverse_tree,
-)
+from raybox.traversal.tree import Scratch, earlier, intersect_node, is_allowed, push, push_root, traverse_tree
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49

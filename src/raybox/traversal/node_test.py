@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, WIDTH
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
     I32,
@@ -33,7 +33,6 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, on_stack
-from raybox.compiler.value_types import int64, void
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 

@@ -1,11 +1,9 @@
 """Pack rays: eight words each; `raybox.traversal.ray_setup` says what they are and why no box is lost."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from raybox.bvh.node import NUDGE
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -22,7 +20,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import void
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
 from raybox.traversal.ray_setup import (

@@ -16,17 +16,15 @@ a third of the time of `nearest`.)
 Source: Wald et al. 2007, "Ray tracing deformable scenes using dynamic bounding volume hierarchies", 4.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Protocol
+from typing import TypeAlias
 
 from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import declare, device, whole
-from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code
+from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
-from raybox.compiler.value_types import void
 from raybox.primitives.table import prefetch_rows
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
@@ -45,6 +43,9 @@ from raybox.traversal.protocol import (
 from raybox.traversal.ray_setup import LANES, STOP
 from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
 from raybox.traversal.workspace import RESULTS, LeafSlot, LeafSlots, PacketRecorder, Workspace
+
+# Tests a packet's rays against a box; the recorder is that inside of the packets'.
+_IntersectBox: TypeAlias = Callable[[Recorder, PacketRecorder, Job, Workspace, LeafSlot, int], None]
 
 
 @cache
@@ -94,21 +95,6 @@ def _intersection(decide: IntersectBox, store_rays: StoreRays | None) -> _Inters
         write(packets, job, workspace, slot, packet)
 
     return intersect
-
-
-class _IntersectBox(Protocol):
-    """Test a packet's rays against a box; recorder: that inside of `packets`."""
-
-    def __call__(
-        self,
-        recorder: Recorder,
-        packets: PacketRecorder,
-        job: Job,
-        workspace: Workspace,
-        slot: LeafSlot,
-        packet: int,
-        /,
-    ) -> None: ...
 
 
 def _intersection_of(kind: type) -> _IntersectBox | None:

@@ -45,7 +45,7 @@ from raybox.traversal.workspace import (
     room_for,
     set_next_ray,
 )
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Floats
 
 
 @device
@@ -65,26 +65,6 @@ def resolve_undecided(
     for p in range(group.count):
         if packets.undecided[p] != 0:
             _update_results(packets, order, workspace, p)
-
-
-@device
-def write_packet_results(
-    packets: PacketRecorder,
-    job: Job,
-    order: Order,
-    workspace: Workspace,
-    group: PacketGroup,
-    out: Bools | Ints,
-) -> None:
-    """Resolve the undecided boxes of packets; write each hit ray's result + 1 to `out`.
-
-    out: of all rays; a boolean array gets True.
-    """
-    resolve_undecided(packets, job, order, workspace, group)
-    for p in range(group.count):
-        for lane in range(LANES):
-            if packets.state[p, RESULTS, lane] > MISS_INDEX:
-                out[group.base + packets.first[p] + lane] = packets.state[p, RESULTS, lane] + 1
 
 
 @device

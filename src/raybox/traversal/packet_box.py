@@ -1,7 +1,5 @@
 """A packet at a box: what vector code of a query decides there, for sixteen rays at once."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from raybox.compiler.intrinsics import Fields

@@ -12,14 +12,12 @@ slope) and u of its time, that of the ray 2u of a time that is no earlier than t
 itself still is not. So no packet refuses what one of its rays accepts, here too.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.bvh.node import NUDGE
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -36,7 +34,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
-from raybox.compiler.value_types import int64
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, larger, smaller, vector_code
+from raybox.compiler.intrinsics import Fields, larger, smaller, vector_code, void
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.value_types import void
 from raybox.geometry import GridRows
 from raybox.traversal.grid_axes import GridAxes, GridAxis, exact_time, product_time
 from raybox.traversal.grid_clip import AxisCourse, Course

@@ -9,9 +9,9 @@ The state of one ray in a group is a row of `Workspace.state`: its `RESULT` begi
 what the query makes of it; `UNDECIDED_INDEX` leaves the ray to the exact fallback.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from raybox.compiler.decorators import Namesakes, device, inlined, no, yes
 from raybox.compiler.intrinsics import Fields
@@ -36,145 +36,11 @@ from raybox.traversal.workspace import (
 )
 
 R = TypeVar("R", bound=Recorder)
-R_contra = TypeVar("R_contra", bound=Recorder, contravariant=True)
 S = TypeVar("S")  # the state of a ray that is cut into segments
-S_contra = TypeVar("S_contra", contravariant=True)
-S_co = TypeVar("S_co", covariant=True)
 
-
-class Record(Protocol[R_contra]):
-    """Record the candidates of a workspace, which were resolved; never guess: see `mark_undecided`."""
-
-    def __call__(self, recorder: R_contra, job: Job, workspace: Workspace, count: int, /) -> None: ...
-
-
-class WriteResults(Protocol[R_contra]):
-    """Write the results of a group, a span of the order; list its undecided rays; return whether all fit."""
-
-    def __call__(
-        self, recorder: R_contra, job: Job, order: Order, workspace: Workspace, group: Span, /
-    ) -> bool: ...
-
-
-class AddCandidate(Protocol[R_contra]):
-    """Add a ray and a primitive to the candidates; return how many there are now."""
-
-    def __call__(
-        self, recorder: R_contra, workspace: Workspace, count: int, ray: int, primitive: int, /
-    ) -> int: ...
-
-
-class IntersectLists(Protocol[R_contra]):
-    """Write to the lists of a node's slots the rays of a list that may hit them, less certain hits."""
-
-    def __call__(
-        self, recorder: R_contra, job: Job, workspace: Workspace, node: NodeSlots, rays: ListSpan, /
-    ) -> None: ...
-
-
-class RecordCertain(Protocol[R_contra]):
-    """Record that a ray hits the box in a slot for certain; return whether that is all."""
-
-    def __call__(
-        self, recorder: R_contra, job: Job, workspace: Workspace, slot: LeafSlot, ray: int, /
-    ) -> bool: ...
-
-
-class Flag(Protocol[R_contra]):
-    """Return whether something holds; of most, `yes` or `no`."""
-
-    def __call__(self, recorder: R_contra, /) -> bool: ...
-
-
-class WritePackets(Protocol[R_contra]):
-    """Write the results of packets."""
-
-    def __call__(
-        self,
-        recorder: R_contra,
-        packets: PacketRecorder,
-        job: Job,
-        order: Order,
-        workspace: Workspace,
-        group: PacketGroup,
-        /,
-    ) -> None: ...
-
-
-class WriteMisses(Protocol[R_contra]):
-    """Write the results of rays that hit nothing: group by group, while they are in a core's cache."""
-
-    def __call__(self, recorder: R_contra, begin: int, end: int, /) -> None: ...
-
-
-class HasRoom(Protocol[R_contra]):
-    """Return whether there is room for the results of so many rays in packets."""
-
-    def __call__(self, recorder: R_contra, rays: int, /) -> bool: ...
-
-
-class IntersectBox(Hashable, Protocol):
-    """Vector code: return new stops and results of sixteen rays at a box that one of them may hit."""
-
-    def __call__(self, b: Builder, at: PacketAtBox, /) -> tuple[Lanes, Lanes]: ...
-
-
-class StoreRays(Hashable, Protocol):
-    """Vector code: store the rays of a packet in float64, for its hits."""
-
-    def __call__(
-        self, b: Builder, recorder: Fields, workspace: Fields, given: Float64Rays, packet: Scalar, /
-    ) -> None: ...
-
-
-class Resolve(Protocol[R_contra]):
-    """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
-
-    def __call__(self, recorder: R_contra, rows: Rows, ray: AnyRay, i: int, /) -> float: ...
-
-
-class Start(Protocol[R]):
-    """Return the state of ray k, which has hit nothing yet."""
-
-    def __call__(self, recorder: R, k: int, /) -> R: ...
-
-
-class Finish(Protocol[R_contra]):
-    """Write the result of ray k; return False if there was no room."""
-
-    def __call__(self, recorder: R_contra, state: R_contra, job: Job, k: int, /) -> bool: ...
-
-
-class BeginSegments(Protocol[R_contra, S_co]):
-    """Return the state of ray k, which is in no cell yet."""
-
-    def __call__(self, recorder: R_contra, k: int, /) -> S_co: ...
-
-
-class RecordSegment(Protocol[R_contra, S]):
-    """Record the stretch of a ray in a cell, t_enter <= t_exit; return the new state."""
-
-    def __call__(
-        self, recorder: R_contra, state: S, ray: Ray, cell: int, t_enter: float, t_exit: float, /
-    ) -> S: ...
-
-
-class EndSegments(Protocol[R_contra, S_contra]):
-    """Write the result of ray k; return False if there was no room."""
-
-    def __call__(self, recorder: R_contra, state: S_contra, k: int, /) -> bool: ...
-
-
-class RecordRay(Protocol[R_contra, S]):
-    """Record all stretches of a ray, in order; return the new state."""
-
-    def __call__(self, recorder: R_contra, state: S, ray: Ray, stretches: Stretches, /) -> S: ...
-
-
-class PrefetchCell(Protocol[R_contra]):
-    """Prefetch what `record_segment` reads and writes of a cell."""
-
-    def __call__(self, recorder: R_contra, cell: int, /) -> None: ...
+Flag: TypeAlias = Callable[[R], bool]  # of most, `yes` or `no`
+IntersectBox: TypeAlias = Callable[[Builder, PacketAtBox], tuple[Lanes, Lanes]]
+StoreRays: TypeAlias = Callable[[Builder, Fields, Fields, Float64Rays, Scalar], None]
 
 
 @device
@@ -185,27 +51,9 @@ def add_pair(_recorder: Recorder, workspace: Workspace, count: int, ray: int, pr
 
 
 @device
-def record_none(_recorder: Recorder, _job: Job, _workspace: Workspace, _slot: LeafSlot, _ray: int) -> bool:
-    """Record no certain hit: every box is a candidate."""
-    return False
-
-
-@device
-def always_room(_recorder: Recorder, _rays: int) -> bool:
-    """Return that there is room for the results of any number of rays."""
-    return True
-
-
-@device
 def start_with_all(recorder: R, _k: int) -> R:
     """Return the recorder, which is of one ray alone."""
     return recorder
-
-
-@device
-def always_finished(_recorder: Recorder, _state: Recorder, _job: Job, _k: int) -> bool:
-    """Return that there was room for a ray's result, which is written already."""
-    return True
 
 
 @device
@@ -226,13 +74,19 @@ class StreamHooks(NamedTuple, Generic[R]):
     """A query in the stream traversal, which tests a list of rays against each node."""
 
     recorder: type[R]
-    record: Record[R]
-    write_results: WriteResults[R]
-    add_candidate: AddCandidate[R] = add_pair
-    intersect_lists: IntersectLists[R] = intersect_all
-    """made by `record_hits` for a query that records boxes which sixteen rays hit for certain"""
-    record_certain: RecordCertain[R] = record_none
-    """the same for one ray"""
+    record: Callable[[R, Job, Workspace, int], None]
+    """Record so many candidates of a workspace, which were resolved; never guess: see `mark_undecided`."""
+    write_results: Callable[[R, Job, Order, Workspace, Span], bool]
+    """Write the results of a group, a span of the order; list its undecided rays; return whether all fit."""
+    add_candidate: Callable[[R, Workspace, int, int, int], int] = add_pair
+    """Add (ray, primitive) to so many candidates (count, ray, primitive); return how many there are now."""
+    intersect_lists: Callable[[R, Job, Workspace, NodeSlots, ListSpan], None] = intersect_all
+    """Write to the lists of a node's slots the rays of a list that may hit them, less certain hits.
+
+    Made by `record_hits` for a query that records boxes which sixteen rays hit for certain.
+    """
+    record_certain: Callable[[R, Job, Workspace, LeafSlot, int], bool] = no
+    """Record that a ray hits the box in a slot for certain; return whether that is all: else a candidate."""
     ends_rays: Flag[R] = yes
     """whether rays may end before they have hit everything: then the order of nodes matters"""
     longest_first: Flag[R] = no
@@ -248,21 +102,32 @@ class PacketHooks(NamedTuple, Generic[R]):
 
     recorder: type[R]
     intersect_box: IntersectBox
-    write_packets: WritePackets[R]
-    write_misses: WriteMisses[R]
-    has_room: HasRoom[R] = always_room
+    """Vector code: return new stops and results of sixteen rays at a box that one of them may hit."""
+    write_packets: Callable[[R, PacketRecorder, Job, Order, Workspace, PacketGroup], None]
+    """Write the results of packets."""
+    write_misses: Callable[[R, int, int], None]
+    """Write the results of the rays begin <= k < end, which hit nothing, while they are in a core's cache."""
+    has_room: Callable[[R, int], bool] = yes
+    """Return whether there is room for the results of so many rays in packets."""
     prefetches_boxes: Flag[R] = no
     """whether boxes that packets are tested against are read soon after"""
     store_rays: StoreRays | None = None
+    """Vector code: store the rays of a packet in float64, for its hits."""
 
 
 class ExactHooks(NamedTuple, Generic[R]):
     """A query in the single-ray traversal, which decides each primitive exactly as it comes."""
 
     recorder: type[R]
-    resolve: Resolve[R]
-    start: Start[R] = start_with_all
-    finish: Finish[R] = always_finished
+    resolve: Callable[[R, Rows, AnyRay, int], float]
+    """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
+    start: Callable[[R, int], R] = start_with_all
+    """Return the state of ray k, which has hit nothing yet."""
+    finish: Callable[[R, R, Job, int], bool] = yes
+    """Write the result of ray k (recorder, state, job, k); return False if there was no room.
+
+    By default `resolve` has written it.
+    """
     takes_turns: Flag[R] = no
     """whether rays may take turns: results are written by `resolve`, and `start` may be called again"""
     first_only: Flag[R] = no
@@ -273,11 +138,16 @@ class SegmentHooks(NamedTuple, Generic[R, S]):
     """A query in the partition of rays by a grid: the state of a ray is returned, and stays in registers."""
 
     recorder: type[R]
-    begin_segments: BeginSegments[R, S]
-    record_segment: RecordSegment[R, S]
-    end_segments: EndSegments[R, S]
-    record_ray: RecordRay[R, S] = record_each
-    prefetch_cell: PrefetchCell[R] = prefetch_none
+    begin_segments: Callable[[R, int], S]
+    """Return the state of ray k, which is in no cell yet."""
+    record_segment: Callable[[R, S, Ray, int, float, float], S]
+    """Record the stretch of a ray in a cell (cell, t_enter <= t_exit); return the new state."""
+    end_segments: Callable[[R, S, int], bool]
+    """Write the result of ray k; return False if there was no room."""
+    record_ray: Callable[[R, S, Ray, Stretches], S] = record_each
+    """Record all stretches of a ray, in order; return the new state."""
+    prefetch_cell: Callable[[R, int], None] = prefetch_none
+    """Prefetch what `record_segment` reads and writes of a cell."""
     has_exact_times: Flag[R] = no
     """whether times are rounded once; otherwise each is off by less than 2^-50 of itself"""
 

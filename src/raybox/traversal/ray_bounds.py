@@ -5,8 +5,6 @@
 so that a time of entry or exit is off by 5u of itself, of which `_ROUGH` is 8u.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

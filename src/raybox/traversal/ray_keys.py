@@ -5,13 +5,11 @@ where its direction is out of reach of float32. `raybox.traversal.ray_setup` fin
 nothing, or are not packed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from raybox.bvh.node import NUDGE
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -30,18 +28,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.target import has
-from raybox.compiler.value_types import int64, void
-from raybox.traversal.ray_setup import (
-    CELLS,
-    CELLS_A_UNIT,
-    CENTER,
-    CORNER,
-    HIGH,
-    LANES,
-    LOW,
-    NUMBERS,
-    SCALE,
-)
+from raybox.traversal.ray_setup import CELLS, CELLS_A_UNIT, CENTER, CORNER, HIGH, LANES, LOW, NUMBERS, SCALE
 from raybox.validation import Ints, Ints32
 
 SINGLE_RAY_KEY = 8 * CELLS**3  # the key of rays that go one by one, each decision exact

@@ -55,8 +55,6 @@ Rays whose numbers are so large or small that floats might over- or underflow ar
 `UNDECIDED_INDEX`): the single-ray traversal decides them, one at a time.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

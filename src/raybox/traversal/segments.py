@@ -25,6 +25,7 @@ import numpy as np
 
 from raybox.compiler.decorators import inlined, whole
 from raybox.compiler.entry_points import entry
+from raybox.compiler.intrinsics import popcount
 from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray, get_ray, is_empty
 from raybox.traversal.grid_axes import (
@@ -42,12 +43,25 @@ from raybox.traversal.grid_axes import (
     next_time,
 )
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, scale_of
-from raybox.traversal.grid_mask import is_occupied
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
 from raybox.traversal.protocol import begin_segments, end_segments, record_ray, record_segment
 from raybox.traversal.time_keys import get, time_of
+
+
+@inlined
+def is_occupied(rows: GridRows, cell: int) -> bool:
+    """Return whether rays may hit a cell of a grid; not all cells may be occupied."""
+    if rows.words.size == 32 * rows.blocks.size:  # all are stored
+        return rows.words[cell >> 6] >> (cell & 63) & 1 != 0
+    block, bit = cell >> 12, 1 << (cell >> 6 & 63)
+    stored = rows.blocks[block, 0]
+    if stored & bit == 0:
+        return False
+    word = rows.words[rows.blocks[block, 1] + popcount(stored & (bit - 1))]
+    return word >> (cell & 63) & 1 != 0
+
 
 S = TypeVar("S")  # the state of a ray, as a query has it
 

@@ -9,25 +9,12 @@ only the end. See `raybox.traversal.ray_setup` for why no box is lost. A row is 
            | xyz  | xyz | xyz   | xyz  |
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-from raybox.compiler.intrinsics import Fields, vector_code
-from raybox.compiler.simd import (
-    F32,
-    I32,
-    I64,
-    Builder,
-    Lanes,
-    Scalar,
-    constant,
-    greater,
-    multiply_add,
-)
+from raybox.compiler.intrinsics import Fields, vector_code, void
+from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import eight_columns, transposed
-from raybox.compiler.value_types import void
 from raybox.traversal.ray_setup import INVERSE, PACKED_WORDS, SLACK, STOP, margins
 from raybox.traversal.workspace import SLAB_WORDS, PacketRecorder
 

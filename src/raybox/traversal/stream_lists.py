@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Memory, Register, bits, loop, while_any
-from raybox.compiler.value_types import int64, void
 from raybox.traversal.node_test import valid
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.slab_coefficients import stops_of

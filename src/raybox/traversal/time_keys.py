@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-from raybox.compiler.intrinsics import vector_code
+from raybox.compiler.intrinsics import float64, int64, vector_code, void
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.value_types import float64, int64, void
 from raybox.validation import Ints
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1

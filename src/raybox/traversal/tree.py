@@ -11,10 +11,9 @@ import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH
 from raybox.compiler.decorators import accessor, declare, inlined, whole
-from raybox.compiler.intrinsics import lowest_bit, vector_code
+from raybox.compiler.intrinsics import int64, lowest_bit, vector_code
 from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, splat
 from raybox.compiler.simd_arrays import Memory
-from raybox.compiler.value_types import int64
 from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Mover, Ray, get_ray, is_empty

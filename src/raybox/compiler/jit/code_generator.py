@@ -1,7 +1,5 @@
 """Numba's code generator for another processor or system than this one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import binding

@@ -1,7 +1,5 @@
 """Compile entry points at their first call, or load what was compiled before."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Callable
@@ -19,11 +17,10 @@ from raybox.compiler.calls import Found
 from raybox.compiler.decorators import APART
 from raybox.compiler.fork import fork_after, fork_safe_lock
 from raybox.compiler.jit import store
-from raybox.compiler.jit.engine import load
 from raybox.compiler.jit.fingerprint import Unidentified, fingerprint
-from raybox.compiler.jit.kind_types import types_of
-from raybox.compiler.jit.objects import compile_apart, compile_entry
+from raybox.compiler.jit.objects import compile_apart, compile_entry, load
 from raybox.compiler.jit.store import ObjectFile
+from raybox.compiler.jit.struct_type import types_of
 from raybox.compiler.kinds import writable_arrays
 from raybox.compiler.library import source_stamp
 from raybox.compiler.target import compile_target

@@ -7,8 +7,6 @@ docstrings and line numbers do not matter. A change of a global of a user's kern
 compilation is not detected.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 from collections.abc import Callable, Iterable, Iterator

@@ -8,8 +8,6 @@ caller. Here callees stay unoptimized and are linked into an entry point once, w
 whole: equally fast code in two thirds of the compile time.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite.binding import Linkage
@@ -99,23 +97,21 @@ def _visit(library: Any, found: dict[Any, None]) -> None:
 class _EntryLowering(NativeLowering):
     """Lower to an `EntryLibrary`."""
 
-    _name = "entry_lowering"
+    _name, library = "entry_lowering", EntryLibrary
 
     def run_pass(self, state: Any) -> bool:
-        state.library = EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         return bool(super().run_pass(state))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _CalleeLowering(NativeLowering):
+class _CalleeLowering(_EntryLowering):
     """Lower to a `CalleeLibrary`."""
 
-    _name = "callee_lowering"
+    _name, library = "callee_lowering", CalleeLibrary
 
     def run_pass(self, state: Any) -> bool:
-        state.library = CalleeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
         fndesc = lowered.fndesc
@@ -143,17 +139,17 @@ def _passes(state: Any, lowering: type) -> Any:
     return pipeline
 
 
-class CalleeCompiler(compiler.CompilerBase):
-    """Numba's compiler without the generation of machine code."""
-
-    def define_pipelines(self) -> list[Any]:
-        """Return the passes of a compilation."""
-        return [_passes(self.state, _CalleeLowering)]
-
-
 class EntryCompiler(compiler.CompilerBase):
     """Numba's compiler to an `EntryLibrary`, which its caller completes."""
 
+    lowering: type[NativeLowering] = _EntryLowering
+
     def define_pipelines(self) -> list[Any]:
         """Return the passes of a compilation."""
-        return [_passes(self.state, _EntryLowering)]
+        return [_passes(self.state, self.lowering)]
+
+
+class CalleeCompiler(EntryCompiler):
+    """Numba's compiler to a `CalleeLibrary`, without the generation of machine code."""
+
+    lowering = _CalleeLowering

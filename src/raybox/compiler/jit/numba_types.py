@@ -1,7 +1,5 @@
 """Numba's types of raybox's functions and values, and how compiled code calls them."""
 
-from __future__ import annotations
-
 import inspect
 from functools import cache, partial
 from typing import Any
@@ -11,10 +9,10 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, models, overload, register_model, typeof_impl
+from numba.np.arrayobj import _empty_nd_impl
 
-from raybox.compiler import value_types
 from raybox.compiler.decorators import OVERLOADS, ApartFunction, DeviceFunction
-from raybox.compiler.intrinsics import VectorCode
+from raybox.compiler.intrinsics import LanesType, Number, VectorCode, larger_of
 from raybox.compiler.jit.linking import CalleeCompiler
 from raybox.compiler.jit.struct_type import StructRef, load_data, load_field, load_size
 from raybox.compiler.simd import I64, Lanes, short
@@ -26,7 +24,7 @@ _CALLEE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class
 class NumbaLanes(types.Type):
     """Numba's type of `Lanes`."""
 
-    def __init__(self, kind: value_types.LanesType) -> None:
+    def __init__(self, kind: LanesType) -> None:
         super().__init__(name=f"Lanes({kind.lanes} x {short(kind.item)})")
         self.kind = kind
 
@@ -38,9 +36,9 @@ class _LanesModel(models.PrimitiveModel):
 
 
 @cache
-def numba_type(kind: value_types.Number | value_types.LanesType) -> Any:
+def numba_type(kind: Number | LanesType) -> Any:
     """Return Numba's type of what vector code returns."""
-    return NumbaLanes(kind) if isinstance(kind, value_types.LanesType) else getattr(types, kind.name)
+    return NumbaLanes(kind) if isinstance(kind, LanesType) else getattr(types, kind.name)
 
 
 # Functions
@@ -106,8 +104,8 @@ def _intrinsic(code: VectorCode) -> Any:
     return intrinsic(typer)
 
 
-def _result(kind: value_types.Number | value_types.LanesType, args: list[Any]) -> Any:
-    if kind == value_types.larger_of:
+def _result(kind: Number | LanesType, args: list[Any]) -> Any:
+    if kind == larger_of:
         return types.float64 if types.float64 in args else types.int64
     return numba_type(kind)
 
@@ -147,3 +145,26 @@ def _operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         operands = [_operand(context, builder, *pair) for pair in zip(kind.types, items, strict=True)]
         return kind.instance_class(*operands) if isinstance(kind, types.BaseNamedTuple) else operands
     return builder.sext(value, I64) if isinstance(kind, types.Integer) and kind.bitwidth < 64 else value
+
+
+# New arrays
+
+_WORDS = types.Array(types.uint64, 1, "C")
+
+
+@intrinsic
+def _new_words(_typing: Any, _size: Any) -> Any:
+    """Return an uninitialised array of 64-bit words."""
+
+    def codegen(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        return _empty_nd_impl(context, builder, _WORDS, [args[0]])._getvalue()
+
+    return _WORDS(types.intp), codegen
+
+
+def empty_words(size: int) -> Any:
+    """Return an uninitialised array.
+
+    `np.empty` compiles the formatting of its errors, too, which takes 2 s; sizes are never wrong here.
+    """
+    return _new_words(size)

@@ -4,8 +4,6 @@ A file begins with the key of its code and a checksum. Both are verified before 
 machine code: whoever can write the file can run code, so a folder that others can write to is not used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,9 +5,8 @@ from numpy.typing import NDArray
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import put_past, vector_code
+from raybox.compiler.intrinsics import int64, put_past, vector_code
 from raybox.compiler.simd import I64, Builder, Scalar
-from raybox.compiler.value_types import int64
 from raybox.validation import Bools, Floats, Ints
 
 Words = NDArray[np.uint64]

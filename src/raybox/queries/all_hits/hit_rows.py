@@ -4,14 +4,11 @@ Times nearly always differ. So the place of a hit in a short row is how many tim
 at once, and no branch is mispredicted (insertion took a quarter of the loop).
 """
 
-from __future__ import annotations
-
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import F64, I32, I64, Builder, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Register, loop
-from raybox.compiler.value_types import int64
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.status import HIT, UNDECIDED_INDEX

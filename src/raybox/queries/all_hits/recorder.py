@@ -1,7 +1,5 @@
 """`all` in compiled code: the recorder, and what is recorded while the tree is traversed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -15,10 +15,8 @@ is not after that of j, so that the ray is long enough. So two numbers of the bo
 times, however close they are.
 """
 
-from __future__ import annotations
-
 from raybox.bvh.node import ROW
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int32, vector_code
 from raybox.compiler.simd import (
     F32,
     I32,
@@ -34,7 +32,6 @@ from raybox.compiler.simd import (
     splat,
 )
 from raybox.compiler.simd_arrays import Memory, Register, bits
-from raybox.compiler.value_types import int32
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_planes, plane_order
 from raybox.traversal.certain_hits import CertainHits

@@ -25,18 +25,10 @@ from raybox.queries.merge import (
     hits_of_part,
     pick_rows,
 )
-from raybox.queries.nearest import packet, stream
+from raybox.queries.nearest import stream
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import (
-    FileColumns,
-    PartArguments,
-    Query,
-    Request,
-    RunOne,
-    RunsQueries,
-    ScenePart,
-)
+from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
@@ -193,7 +185,7 @@ QUERY = Query(
     name="nearest",
     hooks=(
         stream.HOOKS,
-        packet.HOOKS,
+        stream.PACKET_HOOKS,
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=_run,

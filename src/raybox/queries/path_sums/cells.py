@@ -1,16 +1,13 @@
 """Path sums in grids: a ray's stretches, each in one cell, are added while the ray is cut."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined, whole
-from raybox.compiler.intrinsics import prefetch, vector_code
+from raybox.compiler.intrinsics import float64, prefetch, vector_code
 from raybox.compiler.simd import F64, I64, constant, splat
 from raybox.compiler.simd_arrays import Register, loop
-from raybox.compiler.value_types import float64
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives.ray import Ray
 from raybox.queries.path_sums.speeds import with_speeds

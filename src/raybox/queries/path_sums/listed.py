@@ -12,8 +12,8 @@ import numpy as np
 
 from raybox.geometry import BoxRows, InstanceRows, RayRows, with_scratch
 from raybox.hits.path_lengths import path_lengths, write_exactly
+from raybox.primitives import exact_table
 from raybox.primitives import pairs as pair_loops
-from raybox.primitives import small_batch
 from raybox.primitives.box_lengths import CROSSING_WORDS, CrossingRays
 from raybox.primitives.box_simd import LANES
 from raybox.primitives.exact_table import instance_contact
@@ -133,7 +133,7 @@ def _timed_lengths(job: Job, ray: Ints, index: Ints) -> Floats:
     pair_loops.spans_of(job.rays, with_scratch(job.rows, 0), ray, index, near, far)
     for k in np.flatnonzero(np.isnan(near) | np.isnan(far)):
         assert isinstance(job.rows, InstanceRows)  # spans of other rows are always known
-        contact = instance_contact(job.rows, small_batch.ray_at(job.rays, ray[k]), int(index[k]))
+        contact = instance_contact(job.rows, exact_table.ray_at(job.rays, ray[k]), int(index[k]))
         assert contact is not None  # it is a hit
         near[k], far[k] = contact.crossing.t_enter, contact.crossing.t_exit
     lengths, lost = path_lengths(job.rays, ray, near, far)

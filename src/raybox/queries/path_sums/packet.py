@@ -8,26 +8,12 @@ stream traversal. A sum that is not finite is computed again by the exact fallba
 Lengths are added after the traversal, when what is next can be prefetched: as they come takes a tenth longer.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from raybox.compiler.decorators import device, whole
-from raybox.compiler.intrinsics import Fields, lowest_bit, smaller, vector_code
-from raybox.compiler.simd import (
-    F64,
-    I1,
-    I32,
-    I64,
-    Builder,
-    Lanes,
-    Scalar,
-    constant,
-    mask_of,
-    splat,
-)
+from raybox.compiler.intrinsics import Fields, int64, lowest_bit, smaller, vector_code, void
+from raybox.compiler.simd import F64, I1, I32, I64, Builder, Lanes, Scalar, constant, mask_of, splat
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.compiler.value_types import int64, void
 from raybox.geometry import Rows
 from raybox.primitives.box_lengths import (
     CrossingRays,

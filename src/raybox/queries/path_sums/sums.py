@@ -6,14 +6,11 @@ takes rays one by one, in their order, may use whole arrays as those of a group:
 same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from raybox.compiler.atomics import add_float, add_integer
 from raybox.compiler.decorators import Namesakes, device, inlined
-from raybox.compiler.intrinsics import prefetch, prefetch_to_write
+from raybox.compiler.intrinsics import add_float, add_integer, prefetch, prefetch_to_write
 from raybox.validation import Floats, Ints
 
 S = TypeVar("S")

@@ -1,7 +1,5 @@
 """The list of kernels that a library has: a line for each entry point and the kinds of its arguments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path
