@@ -163,8 +163,10 @@ def rays(count: int, dimension: int = 3) -> rb.Rays:
 
 def picture() -> rb.Rays:
     """Return the rays of a camera, so near each other that they form packets."""
-    eye, target = [-2.0 * SPACE, 3.0, 4.0], [SPACE / 2] * 3
-    return rb.Rays.pinhole(eye, target, up=[0, 0, 1], fov=10, width=PIXELS, height=PIXELS)
+    # No `pinhole`: the tangent of its angle may round otherwise on another system.
+    middle = (PIXELS - 1) / 2
+    matrix, axes = [[270, 0, middle], [0, 270, middle], [0, 0, 1]], [[0, -1, 0], [0, 0, -1], [1, 0, 0]]
+    return rb.Rays.from_camera(matrix, axes, [6, 6, 2 * SPACE], width=PIXELS, height=PIXELS)
 
 
 def batches(dimension: int) -> Iterator[tuple[str, rb.Rays]]:
@@ -252,7 +254,7 @@ def builds() -> Results:
             yield f"{quality}/{workers}", scene.stats()
         for step, amount in (("near", 0.1), ("part", 300.0), ("all", 3000.0)):
             moved = np.arange(len(spread)) < (len(spread) // 5 if step == "part" else len(spread))
-            shift = np.where(moved[:, None], rng(32).normal(0, amount, spread.lower.shape), 0)
+            shift = np.where(moved[:, None], (rng(32).random(spread.lower.shape) - 0.5) * (4 * amount), 0)
             scene.update(rb.Boxes(spread.lower + shift, spread.upper + shift))
             scene.check()
             yield f"{quality}/{step}", (scene.stats(), scene.nearest(far).index)
@@ -468,7 +470,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     found, digests = recorded(lambda: dict(everything(args.cases or list(CASES))))
     if args.digests:
-        args.digests.write_text(json.dumps(digests, indent=1))
+        args.digests.write_text(json.dumps(digests, indent=1), newline="\n")
     if args.kernels:
         args.kernels.write_text("".join(f"{line}\n" for line in merge(found)))
     print(f"{len(digests)} results", file=sys.stderr)
