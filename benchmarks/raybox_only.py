@@ -139,10 +139,10 @@ def brute(rounds: int = 7) -> dict[str, Any]:
     }
     for call in calls.values():
         call()
-    out.state[:] = 0
+    out.single_count[0] = out.packed_count[0] = 0
     calls["sweep"]()
     return {
-        "tests": int(out.state[2]) * _BRUTE,
+        "tests": int(out.packed_count[0]) * _BRUTE,
         "fused": steps * peak_rates.CHAINS,
         "lanes": peak_rates.LANES,
         "slabs": steps * peak_rates.LANES,

@@ -51,7 +51,7 @@ def test_a_build_continues_when_the_node_array_is_full():
         assert (words[-10:] == 7).all()
         calls += 1
     assert calls > 10
-    np.testing.assert_array_equal(words[: workspace.state[1]], want)
+    np.testing.assert_array_equal(words[: workspace.node_count[0]], want)
 
 
 def levels(nodes) -> int:

@@ -13,6 +13,7 @@ import strategies
 from aim import Pairs
 from compare import assert_hits
 from raybox.primitives import box_pairs
+from raybox.primitives.pairs import Pairing
 from raybox.scene import all_pairs, pairwise
 
 INF = np.inf
@@ -276,7 +277,7 @@ def undecided_share(pairs: Pairs) -> float:
     n = len(pairs.origins)
     rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
     out = np.empty(n, np.int64), np.empty(n)
-    return box_pairs.decide_runs(box_pairs.make_work(rays, boxes, (n, 0, 1, 1)), (0, n), *out) / n
+    return box_pairs.decide_runs(box_pairs.make_work(rays, boxes, Pairing(n, 0, 1, 1)), (0, n), *out) / n
 
 
 def test_float64_decides_almost_all_pairs():
@@ -293,11 +294,11 @@ def test_counting_all_pairs_leaves_hardly_any_undecided():
     task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_results(500, np.empty(0, np.int64), np.empty(0))
     all_pairs.intersect_all_pairs(task, (0, 500), workspace, out)
-    assert out.state[0] < 30  # undecided pairs
-    assert out.state[1] < 5  # rays that cannot be packed
-    packed = np.setdiff1d(np.arange(500), out.single_rays[: out.state[1]])
+    assert out.undecided_count[0] < 30
+    assert out.single_count[0] < 5
+    packed = np.setdiff1d(np.arange(500), out.single_rays[: out.single_count[0]])
     lost = (intersect_all(pairs).hit.sum(axis=1) - out.counts)[packed]
     assert lost.min() == 0
-    assert lost.sum() <= out.state[0]
+    assert lost.sum() <= out.undecided_count[0]
     assert 100 < out.counts.sum() < 10_000
     assert all_pairs.measure_rate(rays, boxes, 0.01) > 1e6

@@ -233,12 +233,12 @@ def test_planes_of_entry_are_unknown_at_edges(intersect, monkeypatch):
 @pytest.mark.parametrize("room", [ROOM, 0])
 def test_certain_hits_are_hits(name, intersect, room):
     """Except for those at t_min; without memory they are counted only."""
-    case, counts, size = Case(name), Counter(), np.zeros(2, np.int64)
+    case, counts, pair_count = Case(name), Counter(), np.zeros(1, np.int64)
     contacts = make_pairs(room)
     contacts.item[:] = contacts.ray[:] = -7
-    recorder = AllHitsRecorder(contacts, size, (), (), (), ())
+    recorder = AllHitsRecorder(contacts, pair_count, (), (), (), (), ())
     for items, rays, listed in case.intersect_nodes(intersect, recorder):
-        number, size[0] = int(size[0]), 0
+        number, pair_count[0] = int(pair_count[0]), 0
         pairs = zip(contacts.ray[:number].tolist(), contacts.item[:number].tolist(), strict=False)
         got = set(pairs) if room else set()
         wanted = {(r, i) for r in rays for i in items if i in case.hits[r] and r not in listed[items[i]]}

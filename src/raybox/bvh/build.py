@@ -15,7 +15,7 @@ from raybox.bvh.frame import FramedBoxes, aligned, choose_frame, frozen, root_of
 from raybox.bvh.hilbert_build import pack
 from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
 from raybox.bvh.reinsertion import build_best
-from raybox.bvh.sah_build import NODES, build_nodes, make_workspace
+from raybox.bvh.sah_build import build_nodes, make_workspace
 from raybox.bvh.sah_parallel import BuildTask, PartRows, build_top
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
@@ -91,7 +91,7 @@ def build_part(rows: Floats32, task: BuildTask, quality: str) -> Ints32:
     nodes = np.empty(((part.end - part.begin) // 5 + WIDTH + 1, ROW), np.int32)
     while not build_nodes(rows, workspace, nodes):
         nodes = np.concatenate([nodes, np.empty_like(nodes)])
-    return nodes[: workspace.state[NODES]]
+    return nodes[: workspace.node_count[0]]
 
 
 class Subtree(NamedTuple):

@@ -26,7 +26,7 @@ from raybox.validation import Floats, Ints, freeze
 SIDE = 4  # children of a node on each axis; the number of a child has two bits for each
 MAX_LEVELS = 32
 _ALL_BUT_SIGN = 2**63 - 1
-MASK, FIRST = 0, 1  # of a node: a bit for each occupied child, and the first of its children's nodes
+MASK, FIRST = 0, 1  # of a node (a block of cells): bits of occupied children (stored words), and the first
 
 
 Edges = tuple[Floats, Floats, Floats]
@@ -156,7 +156,7 @@ def set_cell_bits(blocks: Ints, words: Ints, shapes: tuple[Ints, Ints], masks: I
     """Set a bit for each occupied cell; `shapes`: of the cells, and of their nodes."""
     at = 0
     for k in range(blocks.shape[0]):
-        stored = blocks[k, 0]
+        stored = blocks[k, MASK]
         while stored != 0:
             cell = (64 * k + lowest_bit(stored)) * 64
             _set_word_bits(words[at], cell, shapes[0], shapes[1], masks)
@@ -169,7 +169,7 @@ def list_cells(blocks: Ints, words: Ints, cells: Ints) -> None:
     """Write the number of each occupied cell, in order."""
     at, row = 0, 0
     for k in range(blocks.shape[0]):
-        stored = blocks[k, 0]
+        stored = blocks[k, MASK]
         while stored != 0:
             word = words[row]
             while word != 0:

@@ -23,7 +23,6 @@ from raybox.validation import Floats32, Ints, Ints32
 
 SAH_DEPTH = 48
 BEGIN, END, NODE, DEPTH = 0, 1, 2, 3  # columns of `task`
-WAITING, NODES = 0, 1  # of `state`
 
 
 @struct
@@ -36,7 +35,8 @@ class SahWorkspace(NamedTuple):
 
     task: Ints
     task_centers: Floats32
-    state: Ints  # tasks on the stack, nodes so far
+    waiting: Ints  # (1,): how many tasks are on the stack
+    node_count: Ints  # (1,): nodes so far
     begin: Ints
     end: Ints
     area: Floats32
@@ -52,7 +52,8 @@ def make_workspace(begin: int, end: int, depth: int, centers: Floats32) -> SahWo
     workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
         task_centers=np.empty((room, 8), np.float32),
-        state=np.array([1, 1], np.int64),
+        waiting=np.ones(1, np.int64),
+        node_count=np.ones(1, np.int64),
         begin=np.zeros(WIDTH, np.int64),
         end=np.zeros(WIDTH, np.int64),
         area=np.zeros(WIDTH, np.float32),
@@ -163,8 +164,7 @@ def _open_small(workspace: SahWorkspace, count: int) -> int:
 @entry
 def build_nodes(rows: Floats32, workspace: SahWorkspace, nodes: Ints32) -> bool:
     """Write nodes top down until there is no room for more; return whether all is done."""
-    waiting = workspace.state[WAITING]
-    node_count = workspace.state[NODES]
+    waiting, node_count = workspace.waiting[0], workspace.node_count[0]
     while waiting > 0 and node_count <= nodes.shape[0]:
         waiting -= 1
         begin, end = workspace.task[waiting, BEGIN], workspace.task[waiting, END]
@@ -197,6 +197,5 @@ def build_nodes(rows: Floats32, workspace: SahWorkspace, nodes: Ints32) -> bool:
                 sah_rows.store(workspace.task_centers, waiting, sah_rows.load(workspace.centers, p))
                 waiting += 1
                 node_count += 1
-    workspace.state[WAITING] = waiting
-    workspace.state[NODES] = node_count
+    workspace.waiting[0], workspace.node_count[0] = waiting, node_count
     return waiting == 0

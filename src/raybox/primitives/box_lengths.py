@@ -29,6 +29,7 @@ from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import LANES, Numbers, look_ahead, numbers, prefetch_box
+from raybox.primitives.ray import DIRECTION, T_MAX, T_MIN
 from raybox.validation import Floats
 
 CROSSING_WORDS = 8
@@ -59,13 +60,13 @@ def write_crossing(row: Floats, which: int, crossings: Floats, speeds: Floats, r
     """
     in_range, total = True, 0.0
     for k in range(3):
-        d = row[which, 3 + k]
+        d = row[which, DIRECTION + k]
         size = abs(d)
         in_range = in_range and (size == 0.0 or (size >= _LEAST and size <= _MOST))
         crossings[r, k] = row[which, k]
-        crossings[r, 3 + k] = 1.0 / d if size > 0.0 else np.inf
+        crossings[r, DIRECTION + k] = 1.0 / d if size > 0.0 else np.inf
         total += d * d
-    crossings[r, 6], crossings[r, 7] = row[which, 6], row[which, 7]
+    crossings[r, T_MIN], crossings[r, T_MAX] = row[which, T_MIN], row[which, T_MAX]
     speeds[r] = sqrt(total)
     return in_range
 
@@ -91,9 +92,9 @@ def times_inside(rows: list[Lanes], planes: list[tuple[Lanes, Lanes]], scale: fl
     def scaled(x: Lanes) -> Lanes:
         return x if scale == 1.0 else x * scale
 
-    near, far = scaled(rows[6]), scaled(rows[7])
+    near, far = scaled(rows[T_MIN]), scaled(rows[T_MAX])
     for k, (first, last) in enumerate(planes):
-        origin, inverse = scaled(rows[k]), rows[3 + k]
+        origin, inverse = scaled(rows[k]), rows[DIRECTION + k]
         # NaN, of a ray in a plane, constrains nothing
         near = greater((scaled(first) - origin) * inverse, near)
         far = lesser((scaled(last) - origin) * inverse, far)
@@ -112,7 +113,8 @@ def _write_lengths(
         planes = []
         for k in range(3):
             places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
-            backward, low, up = rows[3 + k] < 0.0, boxes.lower.gather(places), boxes.upper.gather(places)
+            low, up = boxes.lower.gather(places), boxes.upper.gather(places)
+            backward = rows[DIRECTION + k] < 0.0
             planes.append((backward.choose(up, low), backward.choose(low, up)))
         speed = rays.speeds.gather(which)
         length = Register(b, (times_inside(rows, planes) * speed).value)

@@ -25,9 +25,17 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import int64, void
 from raybox.geometry import BoxRows, RayRows
-from raybox.primitives.box_simd import NearPlanes, contact, inverse_of, lower_bound, numbers, upper_bound
+from raybox.primitives.box_simd import (
+    NearPlanes,
+    contact,
+    inverse_of,
+    load_rays,
+    lower_bound,
+    numbers,
+    upper_bound,
+)
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.validation import Floats, Ints
@@ -47,9 +55,9 @@ class Work(NamedTuple):
     tile: Floats  # (TILE,)
 
 
-def make_work(rays: RayRows, boxes: BoxRows, pairing: tuple[int, int, int, int]) -> Work:
+def make_work(rays: RayRows, boxes: BoxRows, pairing: Pairing) -> Work:
     """Return pairs for the kernels."""
-    return Work(rays, boxes, Pairing(*pairing), np.empty(TILE))
+    return Work(rays, boxes, pairing, np.empty(TILE))
 
 
 class _Ray(NamedTuple):
@@ -202,13 +210,13 @@ def decide_listed(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, numbe
     `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.primitives.box_simd.Pairs`.
     """
     with loop(b, number, LANES) as at:
-        rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in numbers(b, pairs.ray, at)])
+        o, d, *span = load_rays(b, exact, numbers(b, pairs.ray, at))
         items = [b.mul(item, I64(3)) for item in numbers(b, pairs.item, at)]
 
         def triples(memory: Memory, starts: list[Scalar]) -> list[Lanes]:
             return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
 
-        ray = _Ray(rows[:3], rows[3:6], [inverse_of(x) for x in rows[3:6]], rows[6], rows[7])
+        ray = _Ray(o, d, [inverse_of(x) for x in d], *span)
         classified = _classify(ray, triples(boxes.lower, items), triples(boxes.upper, items))
         hits = classified.status.equals(HIT)
         pairs.status.store(classified.status.to(I32), at)

@@ -14,12 +14,12 @@ from raybox.compiler.simd_arrays import Memory, loop
 from raybox.exact.error_free import order_of
 from raybox.geometry import BoxRows
 from raybox.primitives.box_simd import AHEAD, LANES, Pairs, fill_up, inverse_of, quotient, timed_status
+from raybox.primitives.ray import DIRECTION, T_MIN
 from raybox.primitives.status import UNKNOWN_ORDER
 from raybox.validation import Floats
 
 _UPPER = 3  # the first plane that is an upper one
 _WITHIN = 6  # no plane: the ray starts inside
-_DIRECTION, _T_MIN = 3, 6  # columns of a ray's row
 _PAD = 2.0**-50  # four times the relative error of a quotient of a difference
 _UNDERFLOW = 1e-300
 
@@ -35,8 +35,8 @@ def _entry_times(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number
                 exact.prefetch(b.mul(b.sext(pairs.ray.get(b.add(soon, I64(k))), I64), I64(LANES)))
         planes = _planes(b, boxes, pairs, at)
         rows = pairs.ray.load(at, LANES).to(I64) * LANES
-        p, d = boxes.lower.pick(planes.offsets), exact.pick(rows + planes.axes + _DIRECTION)
-        o = exact.pick(rows + planes.within.choose(_T_MIN, planes.axes))
+        p, d = boxes.lower.pick(planes.offsets), exact.pick(rows + planes.axes + DIRECTION)
+        o = exact.pick(rows + planes.within.choose(T_MIN, planes.axes))
         known, t = quotient(p, o, d, inverse_of(d))
         pairs.status.store(timed_status(known | planes.within), at)
         pairs.low.store(planes.within.choose(o, t), at)
@@ -101,7 +101,7 @@ def certain_order(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> int:
     axis = _entry_axis(boxes, exact, r, i)
     if axis < 0 or axis != _entry_axis(boxes, exact, r, j):
         return UNKNOWN_ORDER
-    if exact[r, _DIRECTION + axis] < 0.0:
+    if exact[r, DIRECTION + axis] < 0.0:
         return order_of(boxes.upper[j, axis], boxes.upper[i, axis])
     return order_of(boxes.lower[i, axis], boxes.lower[j, axis])
 
@@ -109,9 +109,9 @@ def certain_order(boxes: BoxRows, exact: Floats, r: int, i: int, j: int) -> int:
 @device
 def _entry_axis(boxes: BoxRows, exact: Floats, r: int, i: int) -> int:
     """Return the axis of the face by which a ray enters a box that it hits; -1 if uncertain."""
-    best, latest, others = -1, -np.inf, exact[r, _T_MIN]
+    best, latest, others = -1, -np.inf, exact[r, T_MIN]
     for axis in range(3):
-        d = exact[r, _DIRECTION + axis]
+        d = exact[r, DIRECTION + axis]
         if d != 0.0:
             plane = boxes.upper[i, axis] if d < 0.0 else boxes.lower[i, axis]
             t = (plane - exact[r, axis]) / d

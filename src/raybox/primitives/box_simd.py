@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, vector_code, void
+from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import F64, I1, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser
 from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed
@@ -63,6 +63,21 @@ def make_pairs(number: int) -> Pairs:
     return Pairs(ray, item, status, np.empty(size), np.empty(size), np.empty(size, np.int64))
 
 
+class Float64Rays(NamedTuple):
+    """Rays as they were given, in float64."""
+
+    origin: list[Lanes]
+    direction: list[Lanes]
+    t_min: Lanes
+    t_max: Lanes
+
+
+def load_rays(b: Builder, exact: Memory, rays: list[Scalar]) -> Float64Rays:
+    """Return eight rays, by their rows of origin, direction, t_min and t_max."""
+    columns = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
+    return Float64Rays(columns[:3], columns[3:6], *columns[6:])
+
+
 class _Slabs(NamedTuple):
     """Eight rays and boxes, axis by axis: near planes, times within three roundings, and the range."""
 
@@ -81,11 +96,10 @@ def _intersect_slabs(
     b: Builder, boxes: Fields, exact: Memory, rays: list[Scalar], primitives: list[Scalar]
 ) -> _Slabs:
     """Return the times at which rays cross the planes of their boxes."""
-    rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
-    o, d = rows[:3], rows[3:6]
+    o, d, t_min, t_max = load_rays(b, exact, rays)
     inverses = [inverse_of(x) for x in d]
     plane, near, far = [], [], []
-    tame = rows[7].equals(rows[7])
+    tame = t_max.equals(t_max)
     for k in range(3):
         places = [b.add(b.mul(item, I64(3)), I64(k)) for item in primitives]
         low, up = boxes.lower.gather(places), boxes.upper.gather(places)
@@ -99,7 +113,7 @@ def _intersect_slabs(
         last = (backward.choose(low, up) - o[k]) * inverse
         near.append((first > -np.inf).choose(first, -np.inf))
         far.append((last < np.inf).choose(last, np.inf))
-    return _Slabs(o, d, inverses, plane, near, far, rows[6], rows[7], tame)
+    return _Slabs(o, d, inverses, plane, near, far, t_min, t_max, tame)
 
 
 def lower_bound(t: Lanes) -> Lanes:

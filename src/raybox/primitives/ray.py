@@ -14,6 +14,8 @@ from raybox.compiler.decorators import declare, device
 from raybox.exact.double_double import Vector3
 from raybox.geometry import MovingBoxRows, RayRows
 
+DIRECTION, T_MIN, T_MAX = 3, 6, 7  # columns of rays in rows of eight numbers, the origin first
+
 
 class Ray(NamedTuple):
     """The points o + t d with t_min <= t <= t_max; origin, direction: tuples of three."""

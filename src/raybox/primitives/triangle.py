@@ -20,9 +20,7 @@ from raybox.exact.double_double import DD, Vector3
 from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
-from raybox.primitives.exact_table import EVEN, NARROW, NEAR_OVERFLOW
-from raybox.primitives.instance_ray import InstanceRay
-from raybox.primitives.ray import Ray
+from raybox.primitives.ray import DIRECTION, Ray
 from raybox.primitives.status import UNKNOWN_ORDER
 from raybox.primitives.triangle_simd import classify, first_contacts
 from raybox.validation import Floats
@@ -145,7 +143,8 @@ def prefetch_rows(mesh: TriangleRows, i: int) -> None:
 @device
 def certain_order(mesh: TriangleRows, exact: Floats, r: int, i: int, j: int) -> int:
     """Return the order of two triangles that have the same corners, or planes across the same axis."""
-    return _plane_order(mesh, (exact[r, 3], exact[r, 4], exact[r, 5]), i, j)
+    d = exact[r, DIRECTION], exact[r, DIRECTION + 1], exact[r, DIRECTION + 2]
+    return _plane_order(mesh, d, i, j)
 
 
 @device

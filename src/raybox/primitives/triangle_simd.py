@@ -33,7 +33,16 @@ from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
-from raybox.primitives.box_simd import LANES, Pairs, fill_up, look_ahead, numbers, status_of, timed_status
+from raybox.primitives.box_simd import (
+    LANES,
+    Pairs,
+    fill_up,
+    load_rays,
+    look_ahead,
+    numbers,
+    status_of,
+    timed_status,
+)
 from raybox.validation import Floats
 
 _OFF = 2.0**-47
@@ -130,11 +139,10 @@ def _is_tame(size: Lanes) -> Lanes:
 def _load(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, at: Scalar) -> RayTriangles:
     """Load eight pairs."""
     rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
-    rows = transposed([exact.load(b.mul(ray, I64(8)), 8) for ray in rays])
     places = [b.mul(item, I64(9)) for item in items]
     first = transposed([mesh.corners.load(place, 8) for place in places])
     last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
-    return RayTriangles(rows[:3], rows[3:6], rows[6], rows[7], [first[:3], first[3:6], [*first[6:], last]])
+    return RayTriangles(*load_rays(b, exact, rays), [first[:3], first[3:6], [*first[6:], last]])
 
 
 @vector_code(void)

@@ -1,8 +1,8 @@
 """Pairs of a ray and a box that it hits, listed while the tree is traversed: those of one group, in no order.
 
-A recorder that lists them has `pairs`, with arrays of ray numbers and of boxes, and `size`, whose place
-`PAIRS` has how many there are, also past the end of their memory. A group whose pairs had no room is
-traversed again with more (`raybox.queries.batches.Plan.grow`).
+A recorder that lists them has `pairs`, with arrays of ray numbers and of boxes, and `pair_count`: how many
+there are, also past the end of their memory. A group whose pairs had no room is traversed again with more
+(`raybox.queries.batches.Plan.grow`).
 """
 
 from collections.abc import Callable
@@ -22,8 +22,6 @@ from raybox.traversal.ray_setup import LANES
 from raybox.traversal.ray_state import mark_undecided
 from raybox.traversal.workspace import LeafSlot, Workspace
 from raybox.validation import Ints, Ints32
-
-PAIRS = 0  # place in the `size` of a recorder
 
 
 class HitPairs(NamedTuple):
@@ -67,8 +65,8 @@ class PairRecorder(Recorder, Protocol):
         ...
 
     @property
-    def size(self) -> Ints:
-        """How many there are: `PAIRS`."""
+    def pair_count(self) -> Ints:
+        """(1,): how many there are."""
         ...
 
 
@@ -76,7 +74,7 @@ class PairRecorder(Recorder, Protocol):
 def record(recorder: PairRecorder, _job: Job, workspace: Workspace, count: int) -> None:
     """Add the hits among resolved candidates to the pairs."""
     found, pairs = workspace.pairs, recorder.pairs
-    size = recorder.size[PAIRS]
+    size = recorder.pair_count[0]
     for p in range(count):
         if found.status[p] == UNDECIDED:
             mark_undecided(workspace, found.ray[p])
@@ -85,7 +83,7 @@ def record(recorder: PairRecorder, _job: Job, workspace: Workspace, count: int) 
                 pairs.ray[size], pairs.item[size] = found.ray[p], found.item[p]
                 write_bound(pairs, size, found.high[p])
             size += 1
-    recorder.size[PAIRS] = size
+    recorder.pair_count[0] = size
 
 
 class CertainPairs(CertainHits):
@@ -98,13 +96,13 @@ class CertainPairs(CertainHits):
         """Add certain hits to the pairs."""
         b, pairs = self.b, self.recorder.pairs
         certain = self.certain(near, far)
-        size = self.recorder.size.get(PAIRS)
+        size = self.recorder.pair_count.get(0)
         after = b.add(size, b.ctpop(certain.mask()))
         with b.if_then(b.icmp_signed("<=", b.add(size, I64(LANES)), pairs.ray.size)):
             pairs.ray.squeeze(self.rays.rays, certain, size)
             pairs.item.store(splat(b, self.slots.item(slot), self.rays.count), size)
             self.write_more(size)
-        self.recorder.size.put(after, PAIRS)
+        self.recorder.pair_count.put(after, 0)
         return undecided(near, far, certain)
 
     def certain(self, near: Lanes, far: Lanes) -> Lanes:
@@ -118,14 +116,14 @@ class CertainPairs(CertainHits):
 @device
 def add_certain(recorder: PairRecorder, job: Job, slot: LeafSlot, r: int, high: float) -> None:
     """Add a certain hit of one ray to the pairs. high: see `write_bound`."""
-    pairs, size = recorder.pairs, recorder.size[PAIRS]
+    pairs, size = recorder.pairs, recorder.pair_count[0]
     if size + LANES <= pairs.ray.size:
         pairs.ray[size], pairs.item[size] = r, ~job.tree.nodes[slot.node, CHILD + slot.slot]
         write_bound(pairs, size, high)
-    recorder.size[PAIRS] = size + 1
+    recorder.pair_count[0] = size + 1
 
 
 @device
 def has_unwritten(recorder: PairRecorder) -> bool:
     """Return whether a group was traversed whose hits had no room."""
-    return recorder.size[PAIRS] > 0
+    return recorder.pair_count[0] > 0

@@ -16,7 +16,7 @@ from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
-from raybox.scene.box_blocks import Blocks, list_candidates, make_blocks
+from raybox.scene.box_blocks import BlockHits, Blocks, list_candidates, make_blocks
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
 from raybox.traversal.ray_setup import (
@@ -38,6 +38,7 @@ _TILE = 64  # blocks: 24 KiB
 _GROUP = 1024  # rays that are set up by one call
 _CANDIDATE_WORDS = 1024  # rows of the list of candidates, of 64 boxes each
 _PAIRS = 2048  # pairs that float64 decides by one call
+_SINGLE, _MISS = 8, 9  # keys after those of octants: of rays that cannot be packed, or hit nothing
 
 
 class AllPairsTask(NamedTuple):
@@ -65,13 +66,16 @@ class AllPairsResults(NamedTuple):
     t: Floats
     counts: Ints  # (rays,)
     single_rays: Ints  # (rays,): rays that cannot be packed, for another kernel
-    state: Ints  # (3,): undecided pairs, length of single_rays, packed rays
+    single_count: Ints  # (1,): how many these are
+    undecided_count: Ints  # (1,): of pairs
+    packed_count: Ints  # (1,): of rays
 
 
 def make_results(rays: int, index: Ints, t: Floats) -> AllPairsResults:
     """Return the results of `rays` rays; index and t: of pairs, or empty."""
     counts = np.zeros(rays if index.size == 0 else 0, np.int64)
-    return AllPairsResults(index, t, counts, np.empty(rays, np.int64), np.zeros(3, np.int64))
+    zeros = (np.zeros(1, np.int64) for _ in range(3))
+    return AllPairsResults(index, t, counts, np.empty(rays, np.int64), *zeros)
 
 
 class AllPairsWorkspace(NamedTuple):
@@ -86,7 +90,7 @@ class AllPairsWorkspace(NamedTuple):
     rays64: Floats  # (rays + 16, 8)
     power: Ints32  # (rays + 16,)
     shift: Floats32  # (rays + 16,)
-    found: Ints  # (_CANDIDATE_WORDS, 3): `raybox.scene.box_blocks.list_candidates`
+    found: BlockHits  # room for _CANDIDATE_WORDS
     pairs: Pairs
 
 
@@ -98,7 +102,7 @@ def make_workspace() -> AllPairsWorkspace:
     state = np.empty((_GROUP + 16, STATE_WORDS), np.int32)
     pairs = make_pairs(_PAIRS + 64)
     power, shift = np.empty(_GROUP + 16, np.int32), np.empty(_GROUP + 16, np.float32)
-    found = np.empty((_CANDIDATE_WORDS, 3), np.int64)
+    found = BlockHits(*(np.empty(_CANDIDATE_WORDS, np.int64) for _ in range(3)))
     return AllPairsWorkspace(
         keys, order, rows, np.empty(11, np.int64), packed_rays, state, exact, power, shift, found, pairs
     )
@@ -110,13 +114,13 @@ def _write_keys_singly(task: AllPairsTask, workspace: AllPairsWorkspace, count: 
     set_up_rays(task.frame, workspace, workspace.rows, workspace.order, SetupSpan(whole(0), count, False))
     for k in range(count):
         workspace.keys[k] = (
-            9 if workspace.packed_rays[k, STOP] == PASSES else octant_of(workspace.packed_rays, k)
+            _MISS if workspace.packed_rays[k, STOP] == PASSES else octant_of(workspace.packed_rays, k)
         )
 
 
 @device
 def _sort(task: AllPairsTask, workspace: AllPairsWorkspace, begin: int, end: int) -> None:
-    """Sort rays by octant; group 8 has rays that cannot be packed, group 9 rays that hit nothing."""
+    """Sort rays by octant, or `_SINGLE` and `_MISS`."""
     keys, count = workspace.keys, end - begin
     for k in range(count):
         workspace.order[k] = k
@@ -126,7 +130,7 @@ def _sort(task: AllPairsTask, workspace: AllPairsWorkspace, begin: int, end: int
     else:
         sort_keys(task.rays, task.frame, begin, end, keys)
         for k in range(count):
-            keys[k] = keys[k] // CELLS**3 if keys[k] != MISS_KEY else 9
+            keys[k] = keys[k] // CELLS**3 if keys[k] != MISS_KEY else _MISS
     sort_by(keys, count, workspace.starts, workspace.order)
 
 
@@ -134,7 +138,7 @@ def _sort(task: AllPairsTask, workspace: AllPairsWorkspace, begin: int, end: int
 def _write_pairs(workspace: AllPairsWorkspace, begin: int, base: int, word: int, count: int) -> int:
     """Append the pairs of one row of candidates; return the new number of pairs."""
     pairs, found = workspace.pairs, workspace.found
-    r, first, bits = found[word, 0], found[word, 1], found[word, 2]
+    r, first, bits = found.ray[word], found.first[word], found.boxes[word]
     source = base + workspace.order[begin + r]
     while bits != 0:
         pairs.ray[count], pairs.source[count] = r, source
@@ -154,7 +158,7 @@ def _decide(task: AllPairsTask, workspace: AllPairsWorkspace, count: int, out: A
     for p in range(count):
         status, ray, item = pairs.status[p], pairs.source[p], pairs.item[p]
         if status == UNDECIDED:
-            out.state[0] += 1
+            out.undecided_count[0] += 1
         if status != MISS and out.index.size > 0:
             k = ray * task.blocks.box_count + item
             out.index[k] = item if status == HIT else UNDECIDED_INDEX
@@ -166,8 +170,8 @@ def _decide(task: AllPairsTask, workspace: AllPairsWorkspace, count: int, out: A
 @device
 def _list_single_ray(out: AllPairsResults, ray: int) -> None:
     """List a ray as one that cannot be packed."""
-    out.single_rays[out.state[1]] = ray
-    out.state[1] += 1
+    out.single_rays[out.single_count[0]] = ray
+    out.single_count[0] += 1
 
 
 @device
@@ -185,7 +189,7 @@ def _intersect_octant(
     for tile in range(0, planes.shape[0], _TILE):
         span = (tile, min(tile + _TILE, planes.shape[0]))
         for r in range(end - begin):
-            used = list_candidates((planes, workspace.packed_rays, workspace.found), span, octant, r, used)
+            used = list_candidates((planes, workspace.packed_rays), workspace.found, span, (octant, r), used)
             last = span[1] == planes.shape[0] and r == end - begin - 1
             if used > _CANDIDATE_WORDS - _TILE or last:
                 for word in range(used + 1):
@@ -207,8 +211,8 @@ def intersect_all_pairs(
         for octant in range(8):
             if workspace.starts[octant] < workspace.starts[octant + 1]:
                 _intersect_octant(task, workspace, base, octant, out)
-        out.state[2] += workspace.starts[8]
-        for k in range(workspace.starts[8], workspace.starts[9]):
+        out.packed_count[0] += workspace.starts[_SINGLE]
+        for k in range(workspace.starts[_SINGLE], workspace.starts[_MISS]):
             _list_single_ray(out, base + workspace.order[k])
 
 
@@ -223,7 +227,7 @@ def measure_rate(rays: RayRows, boxes: BoxRows, seconds: float = 1.0) -> float:
     intersect_all_pairs(task, (0, min(out.single_rays.size, 1)), workspace, out)
     done, start = 0, perf_counter()
     while (spent := perf_counter() - start) < seconds:
-        out.state[:] = 0
+        out.single_count[0] = out.packed_count[0] = 0
         intersect_all_pairs(task, (0, out.single_rays.size), workspace, out)
-        done += int(out.state[2]) * task.blocks.box_count
+        done += int(out.packed_count[0]) * task.blocks.box_count
     return done / spent

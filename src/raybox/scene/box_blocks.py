@@ -12,13 +12,13 @@ import numpy as np
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
 from raybox.compiler import huge_pages
-from raybox.compiler.intrinsics import int64, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
 from raybox.traversal.node_test import clip, sides_of
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts
-from raybox.validation import Floats, Floats32
+from raybox.validation import Floats, Floats32, Ints
 
 BLOCK = 16
 _WORDS = 6 * BLOCK
@@ -54,16 +54,23 @@ def _outward(planes: Floats, center: Floats, scale: float) -> Floats:
     return np.where(shifted > FAR, np.inf, np.where(shifted < -FAR, -FAR, moved))
 
 
+class BlockHits(NamedTuple):
+    """Rays and boxes that they may hit: a row for each ray and 64 boxes."""
+
+    ray: Ints
+    first: Ints  # of 64 boxes
+    boxes: Ints  # a bit for each of them
+
+
 @vector_code(int64)
 def list_candidates(
-    b: Builder, memory: list[Memory], span: list[Scalar], octant: Scalar, ray: Scalar, used: Scalar
+    b: Builder, memory: list[Memory], found: Fields, span: list[Scalar], which: list[Scalar], used: Scalar
 ) -> Scalar:
     """Append the candidates of a ray in blocks span[0]:span[1]; return the new length of the list.
 
-    memory: the planes of the blocks, the packed rays, and the list. A row of the list is the ray, the first
-    of 64 boxes, and a bit for each of these that is a candidate.
+    memory: the planes of the blocks, and the packed rays; which: an octant, and a ray.
     """
-    planes, packed_rays, found = memory
+    (planes, packed_rays), (octant, ray) = memory, which
     base = b.mul(ray, I64(PACKED_WORDS))
     words = [packed_rays.splat(b.add(base, I64(k)), BLOCK) for k in range(PACKED_WORDS)]
     slabs = expand(*packed_parts(words))
@@ -95,9 +102,9 @@ def list_candidates(
             bits = hit[0].mask()
             for k in range(1, blocks_per_branch):
                 bits = b.or_(bits, b.shl(hit[k].mask(), I64(BLOCK * k)))
-            row = b.mul(end.value, I64(3))
-            for k, value in enumerate((ray, b.mul(block, I64(BLOCK)), bits)):
-                found.put(value, b.add(row, I64(k)))
+            found.ray.put(ray, end.value)
+            found.first.put(b.mul(block, I64(BLOCK)), end.value)
+            found.boxes.put(bits, end.value)
             end.value = b.add(end.value, I64(1))
         at.value = b.add(block, I64(blocks_per_branch))
         b.branch(head)

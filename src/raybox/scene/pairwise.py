@@ -10,7 +10,9 @@ from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, Rows, facing, ids_of
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
+from raybox.primitives import box_pairs
 from raybox.primitives.exact_table import rows_of
+from raybox.primitives.pairs import Pairing, intersect_pairs
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.validation import Floats, Ints, freeze
@@ -32,11 +34,11 @@ class _How(NamedTuple):
 
 
 class _PairTask(NamedTuple):
-    """Pairs; pair k is ray ``k // inner * row + k % inner * column``, row ``k % inner * step``."""
+    """Pairs of rays and rows, and their results."""
 
     rays: RayRows
     rows: Rows
-    pairing: tuple[int, int, int, int]  # inner, row, column, step
+    pairing: Pairing
     index: Ints  # type: ignore[assignment]  # not the method of tuples
     t: Floats
 
@@ -104,7 +106,8 @@ def intersect(
     source = Source(rays, (rows,), (0,), max(shape[-1], 1), row, int(last > 1), ids=(ids_of(geometry),))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
-    task = _PairTask(rays.rows(), rows, (source.inner, source.row, source.column, step), index, t)
+    pairing = Pairing(source.inner, source.row, source.column, step)
+    task = _PairTask(rays.rows(), rows, pairing, index, t)
     _run_kernels(task, _How(workers, progress))
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
@@ -144,15 +147,12 @@ def _shape(rays: Rays, rows: int) -> tuple[int, ...]:
 
 def _run_kernels(task: _PairTask, how: _How) -> None:
     """Write the results of pairs by compiled loops."""
-    from raybox.primitives import pairs
-
     if isinstance(task.rows, BoxRows) and task.index.size >= _LANES:
         _run_box_kernels(task, how)
         return
-    pairing = pairs.Pairing(*task.pairing)
 
     def work(begin: int, end: int) -> None:
-        pairs.intersect_pairs(task.rays, task.rows, pairing, (begin, end), task.index, task.t)
+        intersect_pairs(task.rays, task.rows, task.pairing, (begin, end), task.index, task.t)
 
     run_chunks(work, task.index.size, **how._asdict())
 
@@ -162,7 +162,7 @@ def _run_box_kernels(task: _PairTask, how: _How) -> None:
     inner, row, column, step = task.pairing
     total = task.index.size
     if step == 0:
-        task = task._replace(pairing=(total, 0, 1, 0))
+        task = task._replace(pairing=Pairing(total, 0, 1, 0))
     elif row and not column and total >= (_MIN_ALL_PAIRS if inner >= _LANES else _MIN_ALL_PAIRS_SHORT):
         _run_all_pairs(task, how)
         return
@@ -177,8 +177,6 @@ def _run_box_kernels(task: _PairTask, how: _How) -> None:
 
 def _decide_span(task: _PairTask, begin: int, end: int) -> None:
     """Write the results of a span of pairs, in runs of one ray, one box, or neighbours in both."""
-    from raybox.primitives import box_pairs
-
     work = box_pairs.make_work(task.rays, task.boxes, task.pairing)
     if box_pairs.decide_runs(work, (begin, end), task.index, task.t):
         _decide_undecided(task, begin, end)
@@ -186,8 +184,6 @@ def _decide_span(task: _PairTask, begin: int, end: int) -> None:
 
 def _decide_undecided(task: _PairTask, begin: int, end: int) -> None:
     """Decide the undecided pairs of a span exactly."""
-    from raybox.primitives import box_pairs
-
     which = begin + np.flatnonzero(task.index[begin:end] == UNDECIDED_INDEX)
     work = box_pairs.make_work(task.rays, task.boxes, task.pairing)
     box_pairs.decide_undecided(work, which, task.index, task.t)
@@ -195,11 +191,11 @@ def _decide_undecided(task: _PairTask, begin: int, end: int) -> None:
 
 def _run_repeated(task: _PairTask, how: _How) -> None:
     """Write the results of rays, row against row with boxes that are repeated for longer runs."""
-    box_count = task.pairing[0]
+    box_count = task.pairing.inner
     times = _MIN_RUN // box_count
     repeated = BoxRows(*(np.tile(corner, (times, 1)) for corner in task.boxes))
     freeze(*repeated)
-    task = task._replace(rows=repeated, pairing=(times * box_count, times * box_count, 1, 1))
+    task = task._replace(rows=repeated, pairing=Pairing(times * box_count, times * box_count, 1, 1))
 
     def work(begin: int, end: int) -> None:
         _decide_span(task, begin, end)
@@ -213,7 +209,7 @@ def _run_all_pairs(task: _PairTask, how: _How) -> None:
     """Write the results of every ray with every box."""
     from raybox.scene import all_pairs
 
-    rays, index, t, box_count = task.rays, task.index, task.t, task.pairing[0]
+    rays, index, t, box_count = task.rays, task.index, task.t, task.pairing.inner
     boxes = all_pairs.make_task(rays, task.boxes)
     parts = _PARTS if box_count > _MIN_SPLIT else 1
 
@@ -224,9 +220,9 @@ def _run_all_pairs(task: _PairTask, how: _How) -> None:
         index[begin * box_count : end * box_count], t[begin * box_count : end * box_count] = -1, np.inf
         out = all_pairs.make_results(end - begin, index, t)
         all_pairs.intersect_all_pairs(boxes, (begin, end), all_pairs.make_workspace(), out)
-        if out.state[0]:
+        if out.undecided_count[0]:
             _decide_undecided(task, begin * box_count, end * box_count)
-        for ray in out.single_rays[: out.state[1]].tolist():
+        for ray in out.single_rays[: out.single_count[0]].tolist():
             _decide_span(task, ray * box_count, (ray + 1) * box_count)
 
     run_chunks(work, len(rays.origins) * parts, **how._asdict())

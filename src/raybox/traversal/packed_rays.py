@@ -20,8 +20,10 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.compiler.value_types import void
+from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.traversal.ray_bounds import ClippedRays, Float64Rays, clip_rays, largest
+from raybox.traversal.ray_bounds import ClippedRays, clip_rays, largest
 from raybox.traversal.ray_setup import (
     LATER,
     NOT_PACKED,
@@ -142,7 +144,7 @@ def _columns_of(rows: list[Lanes]) -> Float64Rays:
     """Turn rows of origin, direction, t_min and t_max into columns."""
     parts = [transposed(rows[k : k + NUMBERS]) for k in range(0, len(rows), NUMBERS)]
     columns = [joined(list(column)) for column in zip(*parts, strict=True)]
-    return Float64Rays(columns[:3], columns[3:6], columns[6], columns[7])
+    return Float64Rays(columns[:3], columns[3:6], *columns[6:])
 
 
 def store_rows(b: Builder, _recorder: Fields, workspace: Fields, given: Float64Rays, packet: Scalar) -> None:

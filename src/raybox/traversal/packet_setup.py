@@ -34,11 +34,13 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
+from raybox.compiler.value_types import int64
+from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.protocol import PACKET
-from raybox.traversal.ray_bounds import SINGLE, ClippedRays, Float64Rays, clip_rays
+from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
 from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP
 from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, SlabCoefficients, expand

@@ -17,12 +17,12 @@ from raybox.compiler.decorators import Namesakes, device, inlined, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import Builder, Lanes, Scalar
 from raybox.geometry import Rows
+from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Ray
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
-from raybox.traversal.ray_bounds import Float64Rays
 from raybox.traversal.time_keys import Stretches, get, time_of
 from raybox.traversal.workspace import (
     LeafSlot,

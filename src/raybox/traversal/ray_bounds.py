@@ -13,6 +13,7 @@ from raybox.bvh.node import FAR, NUDGE
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import F32, F64, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser, splat
 from raybox.compiler.simd_arrays import Memory
+from raybox.primitives.box_simd import Float64Rays
 from raybox.traversal.ray_setup import CENTER, HIGH, LOW, REACH, SCALE
 
 SINGLE = 2.0**-22  # four times what float32 rounds off
@@ -24,15 +25,6 @@ _NEAR = 2.0**26  # rays that stand still on an axis can be packed from here,
 _LONG = 2.0**61  # if they leave the bounds of all boxes so soon, or move as fast on all other axes
 _POWER, _BIAS, _BITS = 0x7FF, 1023, 52  # of a float64: its exponent
 _TAME = 500  # exponents of directions that can be packed
-
-
-class Float64Rays(NamedTuple):
-    """Rays as they were given, in float64."""
-
-    origin: list[Lanes]
-    direction: list[Lanes]
-    t_min: Lanes
-    t_max: Lanes
 
 
 class ClippedRays(NamedTuple):

@@ -22,7 +22,6 @@ from raybox.traversal.workspace import (
     Workspace,
     clear_undecided,
     next_ray,
-    set_first_ray,
     set_next_ray,
     work_counts,
 )
@@ -38,7 +37,7 @@ _AHEAD = 16  # places are prefetched so many rays before: halves the time of sca
 @device
 def _set_up(job: Job, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
     """Pack the rays of a group: emitted once, called twice."""
-    set_first_ray(workspace, span.begin)
+    workspace.first_ray[0] = span.begin
     set_up_rays(job.frame, workspace, order.rows, order.where, SetupSpan(span.begin, span.end, deferred))
 
 

@@ -66,7 +66,6 @@ from raybox.validation import Floats, Floats32, Ints32
 
 PACKED_WORDS = 8
 NUMBERS = 8  # of a ray, in a row: its origin, its direction, t_min and t_max
-T_MIN = 6  # its place in such a row
 INVERSE, SLACK, STOP = 3, 6, 7
 RESULT, TIMED, STATE_WORDS = 0, 1, 2  # of a ray's state, which a query records; how many words it has
 LANES, _EIGHT = 16, 8

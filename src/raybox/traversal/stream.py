@@ -51,11 +51,8 @@ from raybox.traversal.workspace import (
     count_candidates,
     count_list_test,
     count_single_test,
-    first_ray,
     pending_list,
     put_pending,
-    set_waiting_count,
-    waiting_count,
 )
 from raybox.validation import Ints32
 
@@ -131,7 +128,7 @@ def resolve_candidates(job: Job, recorder: Recorder, workspace: Workspace, count
 def _resolve(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> None:
     """Resolve candidates whose rays may have no float64 copy yet."""
     if float64_is_deferred(job, recorder):
-        load_float64(workspace, first_ray(workspace), count)
+        load_float64(workspace, workspace.first_ray[0], count)
     resolve_candidates(job, recorder, workspace, count)
 
 
@@ -148,23 +145,23 @@ def _resolve_full(job: Job, recorder: Recorder, workspace: Workspace, count: int
     pairs = workspace.pairs
     for k in range(full, count):
         pairs.ray[k - full], pairs.item[k - full] = pairs.ray[k], pairs.item[k]
-    set_waiting_count(workspace, count - full)
+    workspace.waiting_count[0] = count - full
 
 
 @device
 def resolve_waiting(job: Job, recorder: Recorder, workspace: Workspace) -> None:
     """Resolve the candidates that wait."""
-    if waiting_count(workspace) > 0:
-        _resolve(job, recorder, workspace, waiting_count(workspace))
-        set_waiting_count(workspace, 0)
+    if workspace.waiting_count[0] > 0:
+        _resolve(job, recorder, workspace, workspace.waiting_count[0])
+        workspace.waiting_count[0] = 0
 
 
 @device
 def _make_room(job: Job, recorder: Recorder, workspace: Workspace, count: int) -> int:
     """Return how many candidates wait; resolve them first if there is no room for so many more."""
-    if waiting_count(workspace) + count + FULL > workspace.pairs.ray.size:
+    if workspace.waiting_count[0] + count + FULL > workspace.pairs.ray.size:
         resolve_waiting(job, recorder, workspace)
-    return waiting_count(workspace)
+    return workspace.waiting_count[0]
 
 
 @device

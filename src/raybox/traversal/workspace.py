@@ -18,7 +18,7 @@ from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _NEXT, _UNDECIDED = 0, 1  # in `Order.place`
-_LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS, _FIRST, _WAITING = range(6)  # in `Workspace.work`
+_LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS = range(4)  # in `Workspace.work`
 
 
 @struct
@@ -203,10 +203,12 @@ class Workspace(NamedTuple):
     node: Ints32  # (STACK,): the stack of a single ray
     time: Floats32  # (STACK,)
     slots: Floats32  # (8,): of a node's slots: entry times, or which come first
-    work: Ints  # (8,): `WorkCounts`, `first_ray` and `waiting_count`
+    work: Ints  # (4,): `WorkCounts`
+    first_ray: Ints  # (1,): where in the order the group begins
+    waiting_count: Ints  # (1,): how many candidates wait to be resolved
     single: Floats32  # (16,): slab coefficients of a single ray
     packet_slabs: Floats32  # (packets + 16, 16): slab coefficients of packets
-    rows: Floats  # those of an `Order`: ray r is in rows[where[first_ray + r]]
+    rows: Floats  # those of an `Order`: ray r is in rows[where[first_ray[0] + r]]
     where: Ints32
 
 
@@ -251,30 +253,6 @@ def count_candidates(workspace: Workspace, count: int) -> None:
     workspace.work[_CANDIDATES] += count
 
 
-@accessor
-def first_ray(workspace: Workspace) -> int:
-    """Return where in the order the group begins."""
-    return int(workspace.work[_FIRST])
-
-
-@accessor
-def set_first_ray(workspace: Workspace, k: int) -> None:
-    """Note where in the order the group begins."""
-    workspace.work[_FIRST] = k
-
-
-@accessor
-def waiting_count(workspace: Workspace) -> int:
-    """Return how many candidates wait to be resolved."""
-    return int(workspace.work[_WAITING])
-
-
-@accessor
-def set_waiting_count(workspace: Workspace, count: int) -> None:
-    """Note how many candidates wait to be resolved."""
-    workspace.work[_WAITING] = count
-
-
 def room_for(rays: int) -> int:
     """Return for how many numbers of so many rays there is room in lists."""
     return _ROOM * (rays + LANES)
@@ -283,8 +261,7 @@ def room_for(rays: int) -> int:
 def make_workspace(rays: int, room: int | None = None) -> Workspace:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
     room = room_for(rays) if room is None else room
-    work = huge_pages.empty((8,), np.int64)
-    work[:] = 0
+    counters = huge_pages.zeros((6,), np.int64)  # in one cache line
     return Workspace(
         huge_pages.empty((rays + LANES, PACKED_WORDS), np.float32),
         huge_pages.empty((rays + LANES, STATE_WORDS), np.int32),
@@ -300,7 +277,7 @@ def make_workspace(rays: int, room: int | None = None) -> Workspace:
         huge_pages.empty((STACK,), np.int32),
         huge_pages.empty((STACK,), np.float32),
         huge_pages.empty((WIDTH,), np.float32),
-        work,
+        *(counters[:4], counters[4:5], counters[5:]),
         huge_pages.empty((SLAB_WORDS,), np.float32),
         np.empty((0, SLAB_WORDS), np.float32),
         np.empty((0, 8)),

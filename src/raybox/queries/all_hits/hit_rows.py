@@ -11,13 +11,13 @@ from raybox.compiler.simd import F64, I32, I64, Builder, Scalar, constant, splat
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
+from raybox.primitives.ray import T_MIN
 from raybox.primitives.status import HIT, UNDECIDED_INDEX
 from raybox.primitives.table import certain_order, first_contacts
-from raybox.queries.all_hits.recorder import PACKED, SORTED, AllHitsRecorder
-from raybox.queries.hit_pairs import PAIRS
+from raybox.queries.all_hits.recorder import PACKED, AllHitsRecorder
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
 from raybox.traversal.job import Job, RaySpan
-from raybox.traversal.ray_setup import LANES, RESULT, T_MIN
+from raybox.traversal.ray_setup import LANES, RESULT
 from raybox.traversal.workspace import (
     COLUMNS,
     MAX_PACKET_HITS,
@@ -56,20 +56,20 @@ def _rank(b: Builder, pairs: Fields, hits: Fields, run: list[Scalar], to: Scalar
 
 @device
 def _write_row(
-    recorder: AllHitsRecorder, job: Job, workspace: Workspace, pairs: Pairs, run: tuple[int, int, int]
+    recorder: AllHitsRecorder, job: Job, workspace: Workspace, pairs: Pairs, r: int, run: tuple[int, int]
 ) -> bool:
     """Write the row of ray r, of the timed pairs begin <= c < end; return False if the ray is undecided.
 
-    run: r, begin, end. Of pairs where the range begins, `high` says whether that is certain: they tie.
+    run: begin, end. Of pairs where the range begins, `high` says whether that is certain: they tie.
     """
-    r, begin, end = run
-    first, decided = recorder.size[SORTED] + begin, True
+    begin, end = run
+    first, decided = recorder.sorted_count[0] + begin, True
     for c in range(begin, end):
         begins = pairs.low[c] == workspace.rays64[r, T_MIN]
         decided = decided and pairs.status[c] == HIT and not (begins and pairs.high[c] == 0.0)
     if not decided:
         return False
-    if end - begin <= _SHORT and _rank(pairs, recorder.hits, (begin, end), first) == 0:
+    if end - begin <= _SHORT and _rank(pairs, recorder.hits, run, first) == 0:
         return True
     for c in range(begin, end):
         at = first + c - begin
@@ -97,7 +97,7 @@ def write_results(
     """Write the rows of a group of rays; return False if there is no room."""
     base, begin, end = group
     pairs, starts = recorder.pairs, recorder.starts
-    count, done = recorder.size[PAIRS], recorder.size[SORTED]
+    count, done = recorder.pair_count[0], recorder.sorted_count[0]
     if count + LANES > pairs.ray.size or done + count > recorder.hits.index.size:
         return False
     _group_by_ray(recorder, workspace, end - begin)
@@ -105,12 +105,12 @@ def write_results(
     for r in range(end - begin):
         first, stop, k = starts[r], starts[r + 1], order.order[begin + r]
         decided = workspace.state[r, RESULT] != UNDECIDED_INDEX
-        if not (decided and _write_row(recorder, job, workspace, pairs, (r, first, stop))):
+        if not (decided and _write_row(recorder, job, workspace, pairs, whole(r), (first, stop))):
             list_undecided(order, whole(k))
             stop = first
         recorder.where[base + k], recorder.counts[base + k] = done + first, stop - first
-    recorder.size[PAIRS] = 0
-    recorder.size[SORTED] = done + count
+    recorder.pair_count[0] = 0
+    recorder.sorted_count[0] = done + count
     return True
 
 
@@ -120,7 +120,7 @@ def _group_by_ray(recorder: AllHitsRecorder, workspace: Workspace, rays: int) ->
 
     `high` says from then on whether a hit is known to be where the range begins: 1 or 0.
     """
-    pairs, starts, count = recorder.pairs, recorder.starts, recorder.size[PAIRS]
+    pairs, starts, count = recorder.pairs, recorder.starts, recorder.pair_count[0]
     starts[: rays + 2] = 0
     for c in range(count):
         starts[pairs.ray[c] + 2] += 1
@@ -191,11 +191,13 @@ def _write_packet_rows(
             count, k = packets.state[p, RESULTS, lane] + 1, packets.first[p] + lane
             if count < 0:
                 continue
-            recorder.where[base + k], recorder.counts[base + k] = PACKED - (recorder.size[SORTED] + at), count
-            if not _write_row(recorder, job, workspace, workspace.pairs, (p * LANES + lane, at, at + count)):
+            row = recorder.sorted_count[0] + at
+            recorder.where[base + k], recorder.counts[base + k] = PACKED - row, count
+            run = at, at + count
+            if not _write_row(recorder, job, workspace, workspace.pairs, p * LANES + lane, run):
                 list_undecided(order, whole(k))
             at += count
-    recorder.size[SORTED] += at
+    recorder.sorted_count[0] += at
 
 
 @entry

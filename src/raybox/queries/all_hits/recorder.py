@@ -24,14 +24,14 @@ class AllHitsRecorder(NamedTuple):
     """All hits: pairs in no order, then sorted ray by ray in `hits`."""
 
     pairs: Pairs  # of one group; those of packets are written at once
-    size: Ints  # (2,): how many pairs, with those that had no room; how many sorted hits
+    pair_count: Ints  # (1,): with those that had no room
+    sorted_count: Ints  # (1,): hits in `hits`
     starts: Ints  # (rays + 2,)
     hits: HitArrays  # of all groups so far, each ray's in one row
     where: Ints  # for each ray: where its row begins (for a ray in a packet: PACKED minus it)
     counts: Ints  # for each ray: how many hits its row has
 
 
-SORTED = 1  # place in `AllHitsRecorder.size`, beside `PAIRS`
 PACKED = -2  # where rows of rays in packets begin, counted down from here
 
 
@@ -71,7 +71,7 @@ def intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 @device
 def has_room(recorder: AllHitsRecorder, rays: int) -> bool:
     """Return whether there is room for the hits of so many rays in packets."""
-    return recorder.size[SORTED] + rays * MAX_PACKET_HITS + LANES <= recorder.hits.index.size
+    return recorder.sorted_count[0] + rays * MAX_PACKET_HITS + LANES <= recorder.hits.index.size
 
 
 @device

@@ -13,10 +13,10 @@ from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import intersect
 from raybox.queries.all_hits import hit_rows
-from raybox.queries.all_hits.recorder import SORTED, AllHitsRecorder
+from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.batches import Plan, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
-from raybox.queries.hit_pairs import PAIRS, room_for
+from raybox.queries.hit_pairs import room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
@@ -116,16 +116,18 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
     """Return every hit of a batch of rays."""
     count = len(job.rays.origins)
     where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
-    no_starts = np.empty(0, np.int64)
+
+    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays) -> AllHitsRecorder:
+        pair_count, sorted_count = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where, counts)
 
     def recorder(size: int) -> AllHitsRecorder:
         pairs = _PAIRS.pop() if _PAIRS else make_pairs(8 * size)
-        starts, sizes = np.empty(size + 2, np.int64), np.zeros(2, np.int64)
-        return AllHitsRecorder(pairs, sizes, starts, make_hit_arrays(16 * size), where, counts)
+        return make_recorder(pairs, np.empty(size + 2, np.int64), make_hit_arrays(16 * size))
 
     def packet_recorder(size: int) -> AllHitsRecorder:
         hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
-        return AllHitsRecorder(_NO_PAIRS, np.zeros(2, np.int64), no_starts, hits, where, counts)
+        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits)
 
     plan = Plan(
         recorder,
@@ -231,11 +233,11 @@ def joined(parts: list[AllResults]) -> AllResults:
 
 def _grown(recorder: AllHitsRecorder, factor: float) -> AllHitsRecorder:
     """Return a recorder with room for its last group, and for so many times what it has to hold by then."""
-    needed, done = recorder.size[PAIRS], recorder.size[SORTED]
+    needed, done = recorder.pair_count[0], recorder.sorted_count[0]
     pairs, hits = recorder.pairs, recorder.hits
     if needed + LANES > pairs.ray.size:
         pairs = make_pairs(room_for(needed))
-        recorder.size[PAIRS] = 0
+        recorder.pair_count[0] = 0
     if done + needed > hits.index.size:
         hits = make_hit_arrays(int(factor * _SPARE * (done + needed)) + LANES)
         hits.index[:done], hits.t[:done] = recorder.hits.index[:done], recorder.hits.t[:done]

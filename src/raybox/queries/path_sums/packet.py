@@ -22,18 +22,16 @@ from raybox.primitives.box_lengths import (
     times_inside,
     write_crossing,
 )
-from raybox.primitives.box_simd import fill_up, prefetch_box
+from raybox.primitives.box_simd import Float64Rays, fill_up, prefetch_box
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import write_lengths
-from raybox.queries.hit_pairs import PAIRS
-from raybox.queries.path_sums.stream import BLOCK, PACKET_HITS, PATH_COLUMNS, PathRecorder
+from raybox.queries.path_sums.stream import BLOCK, PATH_COLUMNS, PathRecorder
 from raybox.queries.path_sums.sums import RaySums
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import PacketHooks
-from raybox.traversal.ray_bounds import Float64Rays
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.workspace import (
     COLUMNS,
@@ -90,7 +88,7 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
     """List that some rays hit a box; add the lengths at once if there is no room."""
     recorder = at.packets.inner
-    memory, count = recorder.memory, recorder.size.get(I64(PACKET_HITS))
+    memory, count = recorder.memory, recorder.memory.packet_hit_count.get(0)
     place = b.mul(count, I64(_WORDS))
     has_room = b.icmp_signed("<", place, memory.packet_hits.size)
     with b.if_else(has_room, likely=True) as (room, full):
@@ -98,7 +96,7 @@ def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
             flags = b.or_(certain.mask(), b.shl(at.octant, I64(LANES)))
             for k, word in enumerate((b.trunc(at.packet, I32), at.item, b.trunc(flags, I32))):
                 memory.packet_hits.put(word, b.add(place, I64(k)))
-            recorder.size.put(b.add(count, I64(1)), I64(PACKET_HITS))
+            memory.packet_hit_count.put(b.add(count, I64(1)), 0)
         with full:
             _add_lengths(b, recorder, at.rows, _PacketHit(at.packet, at.item, at.octant, certain))
 
@@ -106,7 +104,7 @@ def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
 @vector_code(void)
 def _add_listed(b: Builder, recorder: Fields, rows: Fields) -> None:
     """Add the lengths inside of listed boxes."""
-    hits, count = recorder.memory.packet_hits, recorder.size.get(I64(PACKET_HITS))
+    hits, count = recorder.memory.packet_hits, recorder.memory.packet_hit_count.get(0)
     last = b.sub(count, I64(1))
     with loop(b, count) as k:
         ahead = b.add(k, I64(_AHEAD))
@@ -117,7 +115,7 @@ def _add_listed(b: Builder, recorder: Fields, rows: Fields) -> None:
         octant = b.lshr(b.zext(flags, I64), I64(LANES))
         hit = _PacketHit(b.sext(packet, I64), item, octant, mask_of(b, flags, LANES))
         _add_lengths(b, recorder, rows, hit)
-    recorder.size.put(I64(0), I64(PACKET_HITS))
+    recorder.memory.packet_hit_count.put(I64(0), 0)
 
 
 def _add_lengths(b: Builder, recorder: Fields, rows: Fields, at: _PacketHit) -> None:
@@ -161,7 +159,7 @@ def _planes_of(b: Builder, rows: Fields, at: _PacketHit) -> list[tuple[Scalar, S
 @device
 def _add_resolved(recorder: PathRecorder[RaySums], rows: Rows, workspace: Workspace) -> None:
     """Add the lengths inside of boxes that were undecided, and turned out to be hit."""
-    memory, pairs, count = recorder.memory, recorder.pairs, recorder.size[PAIRS]
+    memory, pairs, count = recorder.memory, recorder.pairs, recorder.pair_count[0]
     values = recorder.sums.values
     fill_up(pairs, count)
     for p in range(count):
@@ -176,7 +174,7 @@ def _add_resolved(recorder: PathRecorder[RaySums], rows: Rows, workspace: Worksp
             if value != 0.0:
                 packet, lane = divmod(pairs.ray[p], LANES)
                 memory.packets[packet, _SUM, lane] += value * memory.lengths[p - begin]
-    recorder.size[PAIRS] = 0
+    recorder.pair_count[0] = 0
 
 
 @device

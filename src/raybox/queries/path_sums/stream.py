@@ -18,7 +18,8 @@ from raybox.primitives.box_simd import fill_up
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import write_lengths
 from raybox.queries import hit_pairs
-from raybox.queries.hit_pairs import PAIRS, CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
+from raybox.queries.hit_pairs import CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
+from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
 from raybox.queries.path_sums.sums import (
     PathSums,
     add_length,
@@ -101,7 +102,6 @@ _AHEAD = 24  # what pairs and rays read and write is prefetched so many before
 _MOST = 1 << 21  # pairs: memory for more is not reused
 _MAX_FREE = 4
 PATH_COLUMNS = 10  # of packets: crossing rows, speeds, and sums so far
-PACKET_HITS = 1  # place in `PathMemory.size`, after `PAIRS`: how many hits of packets are listed
 _HITS_EACH = 128  # boxes that each packet hits, on average, for which there is room
 
 
@@ -109,7 +109,8 @@ class PathMemory(NamedTuple):
     """Memory for the hits of groups of up to so many rays."""
 
     pairs: HitPairs
-    size: Ints  # (2,): `PAIRS` and `PACKET_HITS`
+    pair_count: Ints  # (1,)
+    packet_hit_count: Ints  # (1,): how many hits of packets are listed
     crossings: Floats  # (rays, 8): see `raybox.primitives.box_lengths`
     speeds: Floats  # (rays,)
     lengths: Floats  # (BLOCK + 8,)
@@ -122,7 +123,7 @@ class PathRecorder(NamedTuple, Generic[S]):
     """The hits of a group, and what their lengths are added to."""
 
     pairs: HitPairs
-    size: Ints
+    pair_count: Ints
     memory: PathMemory
     order: PairOrder  # with room for all pairs, if those of a ray are added in the order of their primitives
     sums: S
@@ -138,7 +139,7 @@ def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
     """
     memory = _take_memory(rays)
     order = make_pair_order(memory.pairs.ray.size if ordered else 0)
-    return PathRecorder(memory.pairs, memory.size, memory, order, sums)
+    return PathRecorder(memory.pairs, memory.pair_count, memory, order, sums)
 
 
 def _take_memory(rays: int) -> PathMemory:
@@ -151,20 +152,19 @@ def _take_memory(rays: int) -> PathMemory:
         if len(memory.speeds) == rays:
             return memory
         _FREE.append(memory)
-    size = huge_pages.empty((2,), np.int64)
-    size[:] = 0
+    counts = huge_pages.zeros((1,), np.int64), huge_pages.zeros((1,), np.int64)
     crossings, speeds = (huge_pages.empty(shape, np.float64) for shape in ((rays, CROSSING_WORDS), (rays,)))
     lengths = huge_pages.empty((BLOCK + _EIGHT,), np.float64)
     count = rays // LANES + 1  # memory that no packet writes to takes no room
     packets = huge_pages.empty((count, PATH_COLUMNS, LANES), np.float64)
     packet_hits = huge_pages.empty((_HITS_EACH * count, 3), np.int32)
-    return PathMemory(make_hit_pairs(8 * rays), size, crossings, speeds, lengths, packets, packet_hits)
+    return PathMemory(make_hit_pairs(8 * rays), *counts, crossings, speeds, lengths, packets, packet_hits)
 
 
 def grown(recorder: PathRecorder[S], _factor: float) -> PathRecorder[S]:
     """Return a recorder with room for the pairs of its last group."""
-    pairs = make_hit_pairs(room_for(recorder.size[PAIRS]))
-    recorder.size[PAIRS] = 0
+    pairs = make_hit_pairs(room_for(recorder.pair_count[0]))
+    recorder.pair_count[0] = 0
     order = make_pair_order(pairs.ray.size if recorder.order.codes.size else 0)
     return recorder._replace(pairs=pairs, memory=recorder.memory._replace(pairs=pairs), order=order)
 
@@ -222,7 +222,7 @@ def _write_results(
     recorder: PathRecorder[PathSums], job: Job, order: Order, workspace: Workspace, group: Span
 ) -> bool:
     base, begin, end = group
-    count = recorder.size[PAIRS]
+    count = recorder.pair_count[0]
     if count + LANES > recorder.pairs.ray.size:
         return False
     _start_rays(recorder, order, workspace, group)
@@ -233,7 +233,7 @@ def _write_results(
         prefetch_ray(recorder.sums, whole(base + order.order[smaller(begin + r + _AHEAD, end - 1)]))
         if workspace.state[r, RESULT] != UNDECIDED_INDEX:
             finish_ray(recorder.sums, whole(r), whole(base + order.order[begin + r]))
-    recorder.size[PAIRS] = 0
+    recorder.pair_count[0] = 0
     return True
 
 
