@@ -105,22 +105,8 @@ GEOMETRIES: dict[str, Callable[[], Any]] = {
     "several": lambda: [boxes(9, 60), mesh(10, 60), planes(11, 4), grid(3, True), copies(boxes(12, 4))],
     "several boxes": lambda: [boxes(13, 60), copies(boxes(14, 4)), grid(3, True)],
 }
-SUMMED = (
-    "boxes",
-    "flat boxes",
-    "grid",
-    "cells",
-    "flat grid",
-    "flat cells",
-    *(
-        "copies of boxes",
-        "copies of flat boxes",
-        "several boxes",
-    ),
-)
+SUMMED = GEOMETRIES.keys() - {"mesh", "planes", "flat planes", "copies of a mesh", "several"}
 CULLED = "mesh", "planes", "flat planes", "copies of a mesh"
-
-
 ONE_ROW: dict[str, Callable[[], Any]] = {
     "boxes": lambda: boxes(1, 1),
     "flat boxes": lambda: boxes(2, 1, 2),
@@ -135,10 +121,15 @@ def listed(geometry: Any) -> list[Any]:
     return geometry if isinstance(geometry, list) else [geometry]
 
 
+def of_each(geometry: Any, make: Callable[[int], np.ndarray]) -> Any:
+    """Return the array of a geometry with this many primitives, or a list of those of several."""
+    found = [make(len(one)) for one in listed(geometry)]
+    return found if isinstance(geometry, list) else found[0]
+
+
 def mask(geometry: Any) -> Any:
     """Return a mask of two in three primitives."""
-    found = [np.arange(len(one)) % 3 > 0 for one in listed(geometry)]
-    return found if isinstance(geometry, list) else found[0]
+    return of_each(geometry, lambda count: np.arange(count) % 3 > 0)
 
 
 def widened(numbers: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
@@ -203,14 +194,21 @@ def options(name: str, geometry: Any, count: int) -> Iterator[Options]:
         yield from _sums(geometry, count)
 
 
+def of_batches(name: str, geometry: Any) -> Iterator[tuple[str, Options, rb.Rays]]:
+    """Yield every query of a geometry with its name, for each batch of rays."""
+    for size, some in batches(listed(geometry)[0].ndim_space):
+        for k, one in enumerate(options(name, geometry, some.t_min.size)):
+            yield f"{name}/{size}/{one.query}/{k}", one, some
+
+
 def _sums(geometry: Any, count: int) -> Iterator[Options]:
     """Yield sums along rays, of none, one and two channels."""
     weights = np.linspace(0.5, 2, count)
     for channels in (None, (), (2,)):
         values, given = None, None
         if channels is not None:
-            values = [widened(np.linspace(-1, 1, len(one)), channels) for one in listed(geometry)]
-            values, given = values if isinstance(geometry, list) else values[0], widened(weights, channels)
+            values = of_each(geometry, lambda n, to=channels: widened(np.linspace(-1, 1, n), to))
+            given = widened(weights, channels)
         for reproducible in (False, True):
             yield Options("integrate", (values,), {"reproducible": reproducible})
             for per in ("length", "hit"):
@@ -237,10 +235,8 @@ def queries() -> Results:
         scene = rb.Scene(geometry)
         scene.check()
         yield f"{name}/stats", scene.stats()
-        for size, some in batches(listed(geometry)[0].ndim_space):
-            flat = some.reshape(-1)
-            for k, one in enumerate(options(name, geometry, len(flat))):
-                yield f"{name}/{size}/{one.query}/{k}", run(scene, one, flat if one.args else some, scene)
+        for part, one, some in of_batches(name, geometry):
+            yield part, run(scene, one, some.reshape(-1) if one.args else some, scene)
 
 
 @case
@@ -325,11 +321,9 @@ def parts() -> Results:
         whole = rb.Scene(geometry)
         with tempfile.TemporaryDirectory() as folder:
             scene = rb.SplitScene(geometry, parts=4, folder=Path(folder) / "parts")
-            for size, some in batches(geometry.ndim_space):
-                flat = some.reshape(-1)
-                for k, one in enumerate(options(name, geometry, len(flat))):
-                    if not {"where", "cull"} & one.named.keys() and not one.named.get("reproducible"):
-                        yield f"{name}/{size}/{one.query}/{k}", run(scene, one, flat, whole)
+            for part, one, some in of_batches(name, geometry):
+                if not {"where", "cull"} & one.named.keys() and not one.named.get("reproducible"):
+                    yield part, run(scene, one, some.reshape(-1), whole)
 
 
 @case
