@@ -48,14 +48,10 @@ def test_faces_nearer_than_float64_resolves_are_two_crossings():
 def exact_rows(mesh, origins, directions):
     """Return ray and lowest triangle of each hit point, sorted, and the numbers of two kinds of ties."""
     rows, same, alike = [], 0, 0
-    corners = np.asarray(mesh.vertices)[mesh.faces].tolist()
-    for r, (o, d) in enumerate(zip(origins.tolist(), directions.tolist(), strict=True)):
-        first = {}
-        for i, triangle in enumerate(corners):
-            hit = exact_surfaces.triangle(o, d, (0.0, INF), *triangle)
-            if hit is not None:
-                same += hit[0].t in first
-                first.setdefault(hit[0].t, i)
+    corners = np.asarray(mesh.vertices)[mesh.faces]
+    for r, row in enumerate(exact_surfaces.triangles_along(rb.Rays(origins, directions), corners)):
+        first = {hit.t: hit.index for hit in reversed(row)}
+        same += len(row) - len(first)
         alike += len(first) - len({float(t) for t in first})
         rows += [(r, i) for _, i in sorted(first.items())]
     return rows, same, alike

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from exact import Met, Row, has_range
+from exact import Found, Met, Row, has_range, rounded
 
 
 def plane(o: Row, d: Row, span: Row, normal: Row, offset: float, *, cull_back: bool = False) -> Met | None:
@@ -57,6 +57,18 @@ def triangle(
         return None
     t = Fraction(w * d_scale, det * scale)
     return (Met(t, t, t), Fraction(u, det), Fraction(v, det)) if span[0] <= t <= span[1] else None
+
+
+def triangles_along(rays, corners, *, cull_back: bool = False) -> list[list[Found]]:
+    """Return the hits of each ray, in order of time and index. corners: (triangles, 3, 3)."""
+    found, corners = [], corners.tolist()
+    numbers = rays.origins, rays.directions, rays.t_min, rays.t_max
+    for o, d, *span in zip(*(x.tolist() for x in numbers), strict=True):
+        hits = ((i, triangle(o, d, span, *one, cull_back=cull_back)) for i, one in enumerate(corners))
+        times = [(i, hit[0].t, rounded(hit[0].t)) for i, hit in hits if hit is not None]
+        row = [Found(i, exact, (True, t, t, t, -1, True)) for i, exact, t in times]
+        found.append(sorted(row, key=lambda f: (f.t, f.index)))
+    return found
 
 
 def normal(a, b, c) -> list[Fraction]:

@@ -11,7 +11,7 @@ import exact
 import families
 import raybox as rb
 from aim import INF, Pairs
-from pair_checks import call_classify, call_entry_times, call_first_contacts, near_planes
+from pair_checks import Classified, call_entry_times, classified, near_planes
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 from scenes import random_scene
@@ -30,25 +30,14 @@ def tame_rows(pairs) -> Pairs:
     return Pairs(*(x[good] for x in pairs))
 
 
-def classified(pairs):
-    """Classify each ray and the box of its row; then time the hits."""
-    n = len(pairs.origins)
-    boxes, jobs = rb.Boxes(*pairs[4:]).rows(), make_pairs(n)
-    rays64 = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
-    jobs.ray[:n] = jobs.item[:n] = jobs.source[:n] = np.arange(n)
-    call_classify(boxes, rays64, jobs, n)
-    status, low, high = (x[:n].copy() for x in jobs[2:5])
-    (hits,) = np.nonzero(status == HIT)
-    again = make_pairs(hits.size)
-    again.ray[: hits.size] = again.item[: hits.size] = again.source[: hits.size] = hits
-    if hits.size:
-        call_first_contacts(boxes, rays64, again, hits.size)
-    return status, low, high, hits, again.status[: hits.size], again.low[: hits.size]
+def classify(pairs) -> Classified:
+    return classified(rb.Boxes(*pairs[4:]).rows(), pairs)
 
 
 def check_pairs(pairs) -> Counter:
     """Check status, bounds and times against the truth; return counts."""
-    status, low, high, hits, timed, t = classified(pairs)
+    found = classify(pairs)
+    status, low, high, hits, timed, t = found
     truth = list(exact.met_rows(*pairs))
     assert not [k for k, want in enumerate(truth) if status[k] == (MISS if want else HIT)]
     for k in np.flatnonzero(status == HIT).tolist():
@@ -63,14 +52,7 @@ def check_pairs(pairs) -> Counter:
             k,
             time,
         )
-    return Counter(
-        {
-            "hits": len(hits),
-            "misses": int((status == MISS).sum()),
-            "undecided": int((status == UNDECIDED).sum()),
-            "untimed": int((timed != HIT).sum()),
-        }
-    )
+    return found.counts()
 
 
 # Of 400 pairs each: how many are undecided, and of how many hits the time is not known in float64.
@@ -154,7 +136,7 @@ def test_planes_too_far_for_floats_are_undecided():
     pairs = random_scene(69, 300, 300, size=4.0)
     far = np.where(np.arange(300) % 3 == 0, 2.0**501, np.where(np.arange(300) % 3 == 1, INF, 2.0**499))
     pairs.upper[np.arange(300), np.arange(300) % 3] = far
-    status = classified(pairs)[0]
+    status = classify(pairs).status
     counts = check_pairs(pairs)
     assert (status[far == 2.0**501] == UNDECIDED).all()
     assert (status[far != 2.0**501] != UNDECIDED).all()

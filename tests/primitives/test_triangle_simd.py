@@ -10,11 +10,10 @@ import exact_surfaces
 import families_surfaces
 import raybox as rb
 from compare import assert_scene
-from exact import Found, rounded
+from exact import rounded
 from families_surfaces import TrianglePairs
-from pair_checks import call_classify, call_first_contacts, loop
-from raybox.primitives.box_simd import make_pairs
-from raybox.primitives.status import HIT, MISS, UNDECIDED, UNKNOWN_ORDER
+from pair_checks import classified, loop
+from raybox.primitives.status import HIT, MISS, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order
 
 INF = np.inf
@@ -29,25 +28,10 @@ def as_mesh(corners) -> rb.Mesh:
     return rb.Mesh(np.reshape(corners, (-1, 3)), np.arange(3 * len(corners)).reshape(-1, 3))
 
 
-def classified(pairs: TrianglePairs, cull: bool):
-    """Classify each ray and the triangle of its row; then time the hits."""
-    n = len(pairs.origins)
-    mesh, jobs = as_mesh(pairs.corners).rows()._replace(cull_back=cull), make_pairs(n)
-    rays64 = np.column_stack([pairs.origins, pairs.directions, pairs.t_min + 0.0, pairs.t_max])
-    jobs.ray[:n] = jobs.item[:n] = np.arange(n)
-    call_classify(mesh, rays64, jobs, n)
-    status, low, high = (x[:n].copy() for x in jobs[2:5])
-    (hits,) = np.nonzero(status == HIT)
-    again = make_pairs(hits.size)
-    again.ray[: hits.size] = again.item[: hits.size] = hits
-    if hits.size:
-        call_first_contacts(mesh, rays64, again, hits.size)
-    return status, low, high, hits, again.status[: hits.size], again.low[: hits.size]
-
-
 def check_pairs(pairs: TrianglePairs, cull: bool = False) -> Counter:
     """Check status, bounds and times against the truth; return counts."""
-    status, low, high, hits, timed, t = classified(pairs, cull)
+    found = classified(as_mesh(pairs.corners).rows()._replace(cull_back=cull), pairs)
+    status, low, high, hits, timed, t = found
     truth = [
         exact_surfaces.triangle(o, d, span, *corners, cull_back=cull)
         for o, d, *span, corners in zip(*(x.tolist() for x in pairs), strict=True)
@@ -58,15 +42,8 @@ def check_pairs(pairs: TrianglePairs, cull: bool = False) -> Counter:
         assert low[k] < when < high[k], k
         assert pairs.t_min[k] < low[k] < high[k] < pairs.t_max[k], k
         assert known != HIT or time == rounded(when), k
-    return Counter(
-        {
-            "hits": hits.size,
-            "misses": int((status == MISS).sum()),
-            "undecided": int((status == UNDECIDED).sum()),
-            "untimed": int((timed != HIT).sum()),
-            "on edge": sum(want is not None and min(want[1:]) * (1 - sum(want[1:])) == 0 for want in truth),
-        }
-    )
+    on_edge = sum(want is not None and min(want[1:]) * (1 - sum(want[1:])) == 0 for want in truth)
+    return found.counts() + Counter({"on edge": on_edge})
 
 
 @pytest.mark.parametrize("cull", [False, True])
@@ -235,20 +212,6 @@ def test_equal_triangles_tie_and_planes_across_an_axis_are_ordered():
 # Many rays in a mesh: streams
 
 
-def truth(rays: rb.Rays, corners: np.ndarray, cull: bool) -> list[list[Found]]:
-    found = []
-    for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
-        row = []
-        for i, triangle in enumerate(corners.tolist()):
-            span = float(low), float(high)
-            hit = exact_surfaces.triangle(o.tolist(), d.tolist(), span, *triangle, cull_back=cull)
-            if hit is not None:
-                t = rounded(hit[0].t)
-                row.append(Found(i, hit[0].t, (True, t, t, t, -1, True)))
-        found.append(sorted(row, key=lambda f: (f.t, f.index)))
-    return found
-
-
 @pytest.mark.parametrize("cull", [False, True])
 def test_many_rays_in_a_soup_with_ties(cull):
     """Some triangles are there twice, some share edges; some rays run exactly through their corners."""
@@ -261,7 +224,7 @@ def test_many_rays_in_a_soup_with_ties(cull):
     )
     origins[::3] = rng.integers(-12, 13, (534, 3)) / 4
     rays = rb.Rays(origins, goals - origins, t_max=rng.choice([1.0, 2.5, INF], 1600))
-    found = truth(rays, corners, cull)
+    found = exact_surfaces.triangles_along(rays, corners, cull_back=cull)
     counts = {"hits": sum(map(bool, found)), "tied": sum(exact.ties(f) > 0 for f in found if f)}
     assert counts["hits"] > 800
     assert counts["tied"] > 200

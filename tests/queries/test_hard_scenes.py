@@ -12,7 +12,6 @@ import hard_families
 import raybox as rb
 from aim import Pairs
 from compare import assert_scene
-from exact import Found, rounded
 from raybox.queries import batches
 from raybox.traversal.workspace import make_workspace, work_counts
 from scenes import as_rays, build, truth
@@ -80,16 +79,8 @@ def test_boxes_are_exact(name, seed):
 @pytest.mark.parametrize("name", MESHES)
 def test_triangles_are_exact(name):
     rays, mesh = hard_families.FAMILIES[name](np.random.default_rng(5), RAYS, 12)
-    corners, found, tied = mesh.vertices[mesh.faces], [], 0
-    for o, d in zip(rays.origins.tolist(), rays.directions.tolist(), strict=True):
-        row = []
-        for i, triangle in enumerate(corners.tolist()):
-            hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)
-            if hit is not None:
-                t = rounded(hit[0].t)
-                row.append(Found(i, hit[0].t, (True, t, t, t, -1, True)))
-        found.append(sorted(row, key=lambda f: (f.t, f.index)))
-        tied += sum(one.t == other.t for one, other in pairwise(found[-1]))
+    found = exact_surfaces.triangles_along(rays, mesh.vertices[mesh.faces])
+    tied = sum(one.t == other.t for row in found for one, other in pairwise(row))
     assert_scene(rb.Scene(mesh), rays, found)
     assert (tied > 5000) == ("near" not in name)
     assert sum(map(len, found)) > 5000

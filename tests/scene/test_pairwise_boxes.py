@@ -32,6 +32,17 @@ def choose_path(monkeypatch, path: str) -> None:
         monkeypatch.setattr(pairwise, name, 0 if path == "all pairs" else 1 << 60)
 
 
+def assert_same_on_all_paths(monkeypatch, pairs):
+    """Return what all paths return, with the same bits."""
+    results = []
+    for path in PATHS:
+        choose_path(monkeypatch, path)
+        results.append(intersect_all(pairs))
+        np.testing.assert_array_equal(results[0].index, results[-1].index)
+        np.testing.assert_array_equal(results[0].t, results[-1].t)
+    return results[0]
+
+
 def as_rays(pairs, **options) -> rb.Rays:
     return rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], **options)
 
@@ -116,27 +127,17 @@ def test_any_number_of_rows(n):
 
 def test_more_boxes_than_a_tile_and_more_rays_than_a_group(monkeypatch):
     pairs = cloud(1, 1100, 1100, size=0.1)
-    results = []
-    for path in PATHS:
-        choose_path(monkeypatch, path)
-        results.append(intersect_all(pairs))
-    np.testing.assert_array_equal(results[0].index, results[1].index)
-    np.testing.assert_array_equal(results[0].t, results[1].t)
+    hits = assert_same_on_all_paths(monkeypatch, pairs)
     some = Pairs(*(x[1060:1070] for x in pairs[:4]), *pairs[4:])
     assert_index_and_t(intersect_all(some), truth(some), 1100)
-    assert 1000 < results[0].hit.sum() < 500_000
+    assert 1000 < hits.hit.sum() < 500_000
 
 
 def test_more_candidates_than_the_workspace_holds(monkeypatch):
     pairs = cloud(2, 300, 1500, size=30.0)
     pairs = pairs._replace(directions=np.abs(pairs.directions) + 0.01)  # one group, all of it
-    results = []
-    for path in PATHS:
-        choose_path(monkeypatch, path)
-        results.append(intersect_all(pairs))
-    np.testing.assert_array_equal(results[0].index, results[1].index)
-    np.testing.assert_array_equal(results[0].t, results[1].t)
-    assert results[1].hit.mean() > 0.6
+    hits = assert_same_on_all_paths(monkeypatch, pairs)
+    assert hits.hit.mean() > 0.6
     some = Pairs(*(x[::60] for x in pairs[:4]), *pairs[4:])
     assert_index_and_t(intersect_all(some), truth(some), 1500)
 
