@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 import raybox as rb
 import user_script
+from processes import python
 
 WRONG = """
 import raybox as rb
@@ -43,17 +43,7 @@ def test_pyright_finds_nothing_in_the_script_and_wrong_words_in_another(tmp_path
     (tmp_path / "wrong.py").write_text(WRONG)
     config = {"extraPaths": [str(Path(rb.__file__).parents[1])], "include": ["right.py", "wrong.py"]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
-    command = [
-        sys.executable,
-        "-m",
-        "pyright",
-        "--outputjson",
-        "--pythonpath",
-        sys.executable,
-        "-p",
-        tmp_path,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python("-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", tmp_path)
     found = json.loads(done.stdout[done.stdout.index("{") :])
     assert found["summary"]["filesAnalyzed"] == 2
     errors = [(Path(e["file"]).name, e["range"]["start"]["line"]) for e in found["generalDiagnostics"]]

@@ -3,8 +3,6 @@
 Tests against Open3D run where it is installed.
 """
 
-import subprocess
-import sys
 from threading import Thread
 from types import SimpleNamespace
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from processes import output_of
 from raybox.adapters.open3d import RaycastingScene
 
 INVALID, INF = 4294967295, np.inf
@@ -241,10 +240,7 @@ def test_wrong_arguments_are_refused(call, words):
 
 def test_open3d_is_not_imported():
     code = "import sys, raybox.adapters.open3d; print('open3d' in sys.modules)"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "False\n"
-    )
+    assert output_of("-c", code) == "False\n"
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -14,6 +12,7 @@ from trimesh.ray.ray_triangle import RayMeshIntersector as Own
 
 import exact_surfaces
 import raybox as rb
+from processes import output_of
 from raybox.adapters.trimesh import RayMeshIntersector, install, uninstall
 
 INF = np.inf
@@ -77,15 +76,9 @@ def test_types_and_shapes_of_results_are_trimeshs():
 
 def exact_hit_points(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
     """Return t and lowest triangle of each hit point, by ray."""
-    corners, found = np.asarray(mesh.vertices)[np.asarray(mesh.faces)].tolist(), []
-    for o, d in zip(origins.tolist(), directions.tolist(), strict=True):
-        first = {}
-        for i, triangle in enumerate(corners):
-            hit = exact_surfaces.triangle(o, d, (0.0, INF), *triangle)
-            if hit is not None:
-                first.setdefault(hit[0].t, i)
-        found.append(sorted(first.items()))
-    return found
+    corners = np.asarray(mesh.vertices)[np.asarray(mesh.faces)]
+    found = exact_surfaces.triangles_along(rb.Rays(origins, directions), corners)
+    return [sorted({hit.t: hit.index for hit in reversed(row)}.items()) for row in found]
 
 
 def check_all_methods(mesh, origins, directions) -> list[list[tuple[Fraction, int]]]:
@@ -290,8 +283,7 @@ from raybox.adapters.trimesh import RayMeshIntersector, install, uninstall
 mesh = SimpleNamespace(vertices=np.eye(3), faces=np.array([[0, 1, 2]]))
 print(RayMeshIntersector(mesh).intersects_any([[0, 0, 0]], [[1, 1, 1]])[0], "trimesh" in sys.modules)
 """
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert output.split() == ["True", "False"]
+    assert output_of("-c", code).split() == ["True", "False"]
 
 
 @pytest.fixture

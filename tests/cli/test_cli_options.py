@@ -1,7 +1,6 @@
 """Options that all commands share, outputs that exist, exit codes, messages and shell completion."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
+from processes import python
 from raybox.cli import main, messages
 from raybox.io.chunked import writer_stage
 from streaming import fail_at
@@ -197,9 +197,8 @@ def test_an_unsupported_file_lists_the_extensions_of_its_argument(folder):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell):
-    env = os.environ | {"_RAYBOX_COMPLETE": f"{shell}_source"}
     code = "import sys; sys.argv[0] = 'raybox'; from raybox.cli import main; main(prog_name='raybox')"
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = python("-c", code, _RAYBOX_COMPLETE=f"{shell}_source")
     if shell == "bash" and "Shell completion is not supported" in done.stderr:
         pytest.skip("an old bash")
     assert "_RAYBOX_COMPLETE" in done.stdout
@@ -208,15 +207,8 @@ def test_completion_scripts(shell):
 
 def test_completion_of_commands_options_and_queries():
     def completed(words, cword):
-        env = os.environ | {
-            "_RAYBOX_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(cword),
-        }
-        code = "from raybox.cli import main; main(prog_name='raybox')"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
-        )
+        named = {"_RAYBOX_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(cword)}
+        done = python("-c", "from raybox.cli import main; main(prog_name='raybox')", **named)
         return {line.partition(",")[2] for line in done.stdout.splitlines()}
 
     assert {"cast", "pick", "info"} <= completed("raybox ", 1)

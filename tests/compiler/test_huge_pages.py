@@ -1,15 +1,14 @@
 """Buffers are reused, and never while an array still refers to them."""
 
 import mmap
-import subprocess
-import sys
-import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import raybox as rb
+from processes import python
 from raybox.compiler import huge_pages
 
 SIZE = 1 << 19  # floats: four megabytes
@@ -88,11 +87,8 @@ def test_threads_never_share_memory():
                 wrong.append(number)
             del array
 
-    threads = [threading.Thread(target=use, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        assert len([*threads.map(use, range(8))]) == 8
     assert not wrong
     assert huge_pages._FREE
 
@@ -134,8 +130,8 @@ early.hits, late.hits = scene.nearest(rays), scene.nearest(rays)
 
 
 def test_results_that_live_to_the_end_of_the_process_print_nothing():
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, timeout=120, check=True)
-    assert done.stderr == b""
+    done = python("-c", LATE)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("size", [0, 7, SIZE // 8, SIZE + 77])

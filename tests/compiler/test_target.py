@@ -2,11 +2,11 @@
 
 import os
 import platform
-import subprocess
-import sys
+from unittest import mock
 
 import pytest
 
+from processes import output_of
 from raybox.compiler import target
 
 pytestmark = pytest.mark.jit
@@ -41,9 +41,8 @@ def test_instruction_sets_are_those_of_generated_code(processor, features):
 def run(code, **environment) -> list[str]:
     """Return the words that code prints in a process with these variables."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=own | environment, check=True, capture_output=True, text=True)
-    return done.stdout.split()
+    with mock.patch.dict(os.environ, own, clear=True):
+        return output_of("-c", code, **environment).split()
 
 
 NAMES = """

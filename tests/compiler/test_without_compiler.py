@@ -1,10 +1,8 @@
 """Without Numba, or with NUMBA_DISABLE_JIT=1: what needs a compiler raises one clear error."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from processes import python
 
 SCENE = """
 import numpy as np, raybox as rb
@@ -24,6 +22,7 @@ main()
 HIDDEN = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
 NO_JIT = "NUMBA_DISABLE_JIT=1 (environment"
 NO_LIBRARY = 'Numba, which compiles them, is not installed: pip install "raybox[jit]"'
+EMPTY = "from raybox.compiler import library\nlibrary.library = lambda: library.Library(None, {})\n"
 OWN = """
 from typing import NamedTuple
 from raybox.compiler.entry_points import entry
@@ -39,9 +38,7 @@ size_of(Own(1))
 
 
 def run(code, tmp_path, **environment):
-    where = os.environ | {"RAYBOX_LEVEL": "jit"} | environment
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=where, cwd=tmp_path, capture_output=True, text=True, check=False)
+    return python("-c", code, cwd=tmp_path, RAYBOX_LEVEL="jit", **environment)
 
 
 @pytest.mark.jit
@@ -66,15 +63,13 @@ def test_neither_library_nor_compiler_is_one_clear_error(code, tmp_path):
 
 def test_a_primitive_of_a_users_own_names_the_extra(tmp_path):
     """Beside a library of kernels, which here is one of no kernels."""
-    library = "from raybox.compiler import library\nlibrary.library = lambda: library.Library(None, {})\n"
-    ended = run(HIDDEN + library + OWN, tmp_path)
+    ended = run(HIDDEN + EMPTY + OWN, tmp_path)
     assert ended.returncode == 1
     assert 'is compiled by Numba, which is not installed: pip install "raybox[jit]"' in ended.stderr
     assert "During handling" not in ended.stderr
 
 
 def test_a_combination_that_the_library_lacks_is_the_line_to_add(tmp_path):
-    library = "from raybox.compiler import library\nlibrary.library = lambda: library.Library(None, {})\n"
-    ended = run(HIDDEN + library + SCENE, tmp_path)
+    ended = run(HIDDEN + EMPTY + SCENE, tmp_path)
     assert ended.returncode == 1
     assert "lacks this line of kernels.txt: raybox.bvh." in ended.stderr.splitlines()[-1]

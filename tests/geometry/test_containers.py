@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from math import inf, nan
 
 import numpy as np
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import raybox as rb
+from processes import output_of
 
 pytestmark = pytest.mark.core
 
@@ -254,5 +253,4 @@ def test_mesh():
 def test_geometry_needs_no_compiler():
     unwanted = ("numba", "fractions", "tqdm")
     code = f"import sys, raybox.geometry; print([name for name in {unwanted} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert output_of("-c", code) == "[]\n"

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import raybox as rb
 from file_samples import BOXES, RAYS
+from processes import python
 from raybox.io.chunked import file_lock
 
 DOORS = {
@@ -78,8 +78,7 @@ def test_a_codec_that_zarr_does_not_know(tmp_path):
         content["codecs"] = [*content["codecs"][:-1], {"name": "mystery", "configuration": {}}]
         path.write_text(json.dumps(content))
     rb.save(tmp_path / "boxes.npz", BOXES)
-    command = [sys.executable, "-m", "raybox", "cast", "boxes.npz", "rays.zarr", "-o", "o.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = python("-m", "raybox", "cast", "boxes.npz", "rays.zarr", "-o", "o.csv", cwd=tmp_path)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     assert len(lines) == 1

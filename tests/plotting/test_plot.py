@@ -1,8 +1,6 @@
 """rb.plot and rb.plot_slabs: shapes drawn, bit for bit where that is promised, and errors."""
 
 import re
-import subprocess
-import sys
 from math import inf
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 from matplotlib.colors import same_color, to_rgba
 
 import raybox as rb
+from processes import output_of
 from raybox.plotting import canvas
 from raybox.plotting.shapes import outlines
 from raybox.textbook.explain import examine
@@ -295,7 +294,7 @@ rb.plot(rb.Boxes([0, 0], [1, 1]))
 rb.plot_slabs(rb.Rays([0, 0], [2, 1]), rb.Boxes([[1, 0]], [[4, 1]]))
 assert "numba" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    output_of("-c", code)
 
 
 # Slabs
@@ -337,11 +336,7 @@ def test_faces_and_crossings_are_where_explain_has_them():
     [
         (rb.Rays([0, 2.2], [1, 1.1]), "miss: the slabs share no t", "nothing: in at 1, out at 0.7273"),
         (rb.Rays([0, 4], [1, 0]), "miss: the slabs share no t", "parallel, and outside"),
-        (
-            rb.Rays([0, 0], [2, 1.2], t_max=0.4),
-            ELSEWHERE,
-            None,
-        ),
+        (rb.Rays([0, 0], [2, 1.2], t_max=0.4), ELSEWHERE, None),
         (rb.Rays([2, 2], [0, 0]), "hit at t = 0", None),
     ],
 )

@@ -1,8 +1,5 @@
 """The results of a scan of one ray equal those of a scene, bit for bit."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +7,7 @@ from hypothesis import given, settings
 import families
 import raybox as rb
 import strategies
+from processes import output_of
 from raybox.scene.scan import scan
 
 
@@ -73,4 +71,4 @@ def test_a_scan_loads_no_compiler():
         "a = scan(rb.Rays([-1, .5, .5], [1, 0, 0]), b); assert len(a[0].t) == 500;"
         "assert 'numba' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    output_of("-c", code)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from processes import output_of
 from raybox.threads import chunks as parallel
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.threads.pool import cores
@@ -174,7 +175,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_forked_child_starts_its_own_workers():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=300, check=True)
+    output_of("-W", "ignore", "-c", FORK)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -1,8 +1,6 @@
 """The viewer without a browser: picks, lines of sight, uploads, HTML."""
 
 import math
-import subprocess
-import sys
 import tempfile
 from importlib import resources
 
@@ -11,6 +9,7 @@ import pytest
 
 import raybox as rb
 from file_samples import samples
+from processes import output_of
 from raybox.viewer import appearance, open_file
 from raybox.viewer import html as markup
 from raybox.viewer.model import LineOfSight, LineStart, PageState
@@ -293,8 +292,7 @@ def test_long_lists_end_with_a_count():
 
 def test_the_name_view_is_a_function_and_costs_no_import():
     code = "import raybox.viewer.model, raybox as rb, sys; print(callable(rb.view), 'viser' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
+    assert output_of("-c", code).split() == ["True", "False"]
 
 
 def test_without_viser_the_command_to_install_it_is_given(monkeypatch):
