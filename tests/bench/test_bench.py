@@ -14,17 +14,7 @@ from click.testing import CliRunner
 
 import exact
 import raybox as rb
-from raybox.bench import (
-    checks,
-    data,
-    machine,
-    peers,
-    raybox_scene,
-    report,
-    runner,
-    timing,
-    worker,
-)
+from raybox.bench import checks, data, machine, peers, raybox_scene, report, runner, timing, worker
 from raybox.bench.peers import Engine
 from raybox.cli import main
 
@@ -383,18 +373,7 @@ def test_adapters_of_installed_peers_agree(scene):
 @pytest.mark.long
 def test_the_command_measures_and_lists_missing_peers(tmp_path):
     out = tmp_path / "raw.json"
-    options = [
-        "--size",
-        "300",
-        "--peer",
-        "numpy",
-        "--peer",
-        "mujoco",
-        "--query",
-        "count",
-        "--rays",
-        "camera",
-    ]
+    options = ["--size", "300", "--peer", "numpy", "--peer", "mujoco", "--query", "count", "--rays", "camera"]
     done = CliRunner().invoke(main, ["bench", *options, "--rounds", "2", "-o", str(out)])
     assert done.exit_code == 0, done.output
     head, line = done.stdout.splitlines()[:2]

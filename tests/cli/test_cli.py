@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS, samples
+from processes import output_of, python
 from raybox.cli import main
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -100,9 +101,7 @@ def test_examples_in_help_are_lines_of_their_own():
 def modules_after(*arguments):
     code = "import sys; from raybox.cli import main\n"
     code += "try: main(sys.argv[1:])\nfinally: print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-    )
+    done = python("-c", code, *arguments)
     assert done.returncode == 0, done.stderr
     return set(done.stderr.split())
 
@@ -301,11 +300,9 @@ def test_demo_needs_no_extra(folder):
     extras = "['pyarrow', 'trimesh', 'laspy', 'ifcopenshell', 'viser']"
     code = f"import sys; sys.modules.update(dict.fromkeys({extras}))\n"
     code += "from raybox.cli import main; main(['demo'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert 'pip install "raybox[view]"' in output_of("-c", code)
     assert Path("depth.png").is_file()
     assert not Path("demo.html").exists()
-    assert 'pip install "raybox[view]"' in done.stdout
 
 
 def test_demo_where_it_cannot_write(folder):

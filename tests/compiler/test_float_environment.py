@@ -2,8 +2,6 @@
 
 import inspect
 import os
-import subprocess
-import sys
 import threading
 import time
 from functools import cached_property
@@ -14,6 +12,7 @@ import pytest
 
 import raybox as rb
 from float_modes import MODES, control_word, modes, set_control_word
+from processes import output_of
 from raybox import files, hits, plotting, textbook, viewer
 from raybox.adapters import open3d, trimesh
 from raybox.adapters.trimesh import RayMeshIntersector
@@ -193,6 +192,14 @@ def bits(results) -> dict[str, bytes]:
 CASES = {(scale, count): Case(scale, count) for scale in (TINY, 1.0) for count in (1, 9, 4000)}
 
 
+def assert_same(expected, results, name):
+    """Assert that results in these modes have the same bits, and that the modes stay."""
+    with modes(name) as word:
+        found = bits(results())
+        assert control_word() == word
+    assert {what: found[what] == expected[what] for what in expected} == dict.fromkeys(found, True)
+
+
 @pytest.fixture(scope="module")
 def expected():
     return {key: bits(case.results()) for key, case in CASES.items()}
@@ -209,22 +216,20 @@ def test_the_cases_have_hits_and_misses(expected):
 @every_mode
 def test_no_result_depends_on_the_modes(name, expected):
     for key, case in CASES.items():
-        with modes(name) as word:
-            found = bits(case.results())
-            assert control_word() == word
-        assert {what: found[what] == expected[key][what] for what in found} == dict.fromkeys(found, True), key
+        assert_same(expected[key], case.results, name)
 
 
 @pytest.mark.parametrize("name", ["FTZ and DAZ", "up"])
 def test_many_rays_on_several_threads(name):
     case = Case(TINY, 100_000)
     rays, scene = rb.Rays(case.origins, case.directions), rb.Scene(rb.Boxes(case.lower, case.upper))
-    hits = scene.nearest(rays, workers=3)
-    with modes(name):
-        again = scene.nearest(rays, workers=3)
-    np.testing.assert_array_equal(again.index, hits.index)
-    np.testing.assert_array_equal(again.t, hits.t)
-    assert (hits.index >= 0).any()
+
+    def results():
+        hits = scene.nearest(rays, workers=3)
+        assert hits.hit.any()
+        yield from (("index", hits.index), ("t", hits.t))
+
+    assert_same(bits(results()), results, name)
 
 
 MILLION = 1_000_000
@@ -252,11 +257,8 @@ def test_a_million_rays_in_every_mode(scale, monkeypatch):
     for name in ("FTZ and DAZ", "down", "up", "towards zero", "FTZ, DAZ, up"):
         pools = {}
         monkeypatch.setattr(pool, "_POOLS", pools)
-        with modes(name) as word:
-            found = bits(results_of_many(case))
-            assert control_word() == word
+        assert_same(plain, lambda: results_of_many(case), name)
         assert pools, "no thread was started"
-        assert {what: found[what] == plain[what] for what in plain} == dict.fromkeys(plain, True), name
 
 
 @every_mode
@@ -294,10 +296,7 @@ def other_results():
 
 @every_mode
 def test_other_geometries_and_texts(name):
-    plain = bits(other_results())
-    with modes(name) as word:
-        assert bits(other_results()) == plain
-        assert control_word() == word
+    assert_same(bits(other_results()), other_results, name)
 
 
 @every_mode
@@ -305,20 +304,18 @@ def test_files(name, tmp_path):
     boxes = rb.Boxes(np.array([[0, 0, 0], [1, 2, 3]]) * TINY, np.array([[1, 1, 1], [2, 3, 4]]) / 3)
     rays = rb.Rays(np.full((5, 3), -TINY), np.array([[1, 1, k] for k in range(5)]) / 7)
 
-    def written(folder):
-        rb.save(folder / "boxes.csv", boxes)
-        rb.save(folder / "rays.csv", rays)
-        rb.stream.cast(rb.Scene(rb.load(folder / "boxes.csv")), folder / "rays.csv", folder / "hits.csv")
-        return [path.read_bytes() for path in sorted(folder.glob("*.csv"))]
+    def results():
+        rb.save(tmp_path / "boxes.csv", boxes)
+        rb.save(tmp_path / "rays.csv", rays)
+        scene = rb.Scene(rb.load(tmp_path / "boxes.csv"))
+        rb.stream.cast(scene, tmp_path / "rays.csv", tmp_path / "hits.csv")
+        for path in tmp_path.glob("*.csv"):
+            yield path.name, np.frombuffer(path.read_bytes(), np.uint8)
+            path.unlink()
 
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        folder.mkdir()
-    plain = written(folders[0])
-    with modes(name) as word:
-        assert written(folders[1]) == plain
-        assert control_word() == word
+    plain = bits(results())
     assert len(plain) == 3
+    assert_same(plain, results, name)
 
 
 @every_mode
@@ -326,12 +323,12 @@ def test_a_scene_in_parts(name, tmp_path):
     case = CASES[TINY, 9]
     boxes, rays = rb.Boxes(case.lower, case.upper), rb.Rays(case.origins, case.directions)
     hits = rb.Scene(boxes).nearest(rays)
-    with modes(name) as word:
-        parts = rb.SplitScene(boxes, parts=3, folder=tmp_path / "parts")
-        found = parts.nearest(rays)
-        assert control_word() == word
-    np.testing.assert_array_equal(found.index, hits.index)
-    np.testing.assert_array_equal(found.t, hits.t)
+
+    def results():
+        found = rb.SplitScene(boxes, parts=3, folder=tmp_path / "parts").nearest(rays)
+        yield from (("index", found.index), ("t", found.t))
+
+    assert_same(bits([("index", hits.index), ("t", hits.t)]), results, name)
 
 
 def on_two_threads(work) -> None:
@@ -378,14 +375,7 @@ def test_a_loop_that_changes_the_modes_of_a_worker_does_not_change_the_next(name
 
 def run(code: str, **environ: str) -> str:
     path = os.pathsep.join([str(Path(rb.__file__).parents[1]), str(HELPERS)])
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=os.environ | {"PYTHONPATH": path} | environ,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
+    return output_of("-W", "ignore", "-c", code, PYTHONPATH=path, **environ)
 
 
 PAIRS = """

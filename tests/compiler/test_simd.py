@@ -43,13 +43,9 @@ def _operate(b, floats, wide, words, out, out64, out32):
             *(lesser(x, y), greater(x, y), multiply_add(x, y, z), x.magnitude(), x / y - z * 2.0 + 1.0),
             *((x < y).choose(x, 7.0), (x >= y).choose(0.0, y), (x.equals(y) | ~(x <= y)).choose(y, x)),
             floats.gather([I64((7 * k + 3) % 48) for k in range(16)]),
-            *(
-                floats.splat(5, 16),
-                constant(b, F32, 16, 2.5),
-                splat(b, x.lane(3), 16),
-                x.shuffled(y, SHUFFLED),
-            ),
-            *(-x, x.permuted(REPEATED), greater(z, LISTED) * LISTED, x.with_lane(9, y.lane(2))),
+            *(floats.splat(5, 16), constant(b, F32, 16, 2.5), splat(b, x.lane(3), 16)),
+            *(x.shuffled(y, SHUFFLED), -x, x.permuted(REPEATED)),
+            *(greater(z, LISTED) * LISTED, x.with_lane(9, y.lane(2))),
         ]
     ):
         out.store(row, 16 * k)
@@ -102,30 +98,12 @@ def test_operations_on_lanes_equal_those_of_numpy():
         listed = np.array(LISTED, np.float32)
         want += [-x, x[REPEATED], np.where(z > listed, z, listed) * listed, x.copy()]
         want[-1][9] = y[2]
-        want64 = [
-            *w.T,
-            np.where(u < v, u, v),
-            np.where(u > v, u, v),
-            [fused_once(*p) for p in zip(u, v, u, strict=True)] if has("fma") else u * v + u,
-        ]
-        want64 += [
-            np.abs(u),
-            u / v,
-            u.astype(np.float32),
-            np.where(u > v, u, v),
-            i[:8].astype(np.int64).view(float),
-        ]
-        want32 = [
-            -i,
-            i + j,
-            i - j,
-            i * 3,
-            i & 12,
-            i | j,
-            i ^ j,
-            i << 2,
-            (i.view(np.uint32) >> 3).view(np.int32),
-        ]
+        want64 = [*w.T, np.where(u < v, u, v), np.where(u > v, u, v)]
+        want64 += [[fused_once(*p) for p in zip(u, v, u, strict=True)] if has("fma") else u * v + u]
+        want64 += [np.abs(u), u / v, u.astype(np.float32), np.where(u > v, u, v)]
+        want64 += [i[:8].astype(np.int64).view(float)]
+        want32 = [-i, i + j, i - j, i * 3, i & 12, i | j, i ^ j, i << 2]
+        want32 += [(i.view(np.uint32) >> 3).view(np.int32)]
     want32 += [i < j, np.trunc(np.nan_to_num(x)), np.arange(40, 56)]
     out32[10] = np.where(np.isnan(x), 0, out32[10])
     for k, (got, row) in enumerate(zip([*out, *out64, *out32], [*want, *want64, *want32], strict=True)):
@@ -187,16 +165,8 @@ def test_the_lowest_bit_is_that_of_python():
     assert [_lowest_bit(mask) for mask in masks] == [(mask & -mask).bit_length() - 1 for mask in masks]
 
 
-MASKS = [
-    0,
-    0xFFFF,
-    0xFF,
-    0xFF00,
-    1,
-    0x8000,
-    0x180,
-    *np.random.default_rng(5).integers(0, 1 << 16, 200).tolist(),
-]
+MASKS = [0, 0xFFFF, 0xFF, 0xFF00, 1, 0x8000, 0x180]
+MASKS += np.random.default_rng(5).integers(0, 1 << 16, 200).tolist()
 
 
 def emulate(way, monkeypatch):
@@ -276,9 +246,8 @@ def test_rows_become_columns(count, dtype):
     out, parts = np.zeros_like(rows), np.zeros((count, 2 * count), dtype)
     turn(rows, out, parts)
     np.testing.assert_array_equal(out, rows.T)
-    np.testing.assert_array_equal(
-        parts, np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1).reshape(count, -1)
-    )
+    twice = np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1)
+    np.testing.assert_array_equal(parts, twice.reshape(count, -1))
 
 
 def fused_once(x, y, z) -> float:

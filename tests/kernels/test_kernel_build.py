@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
+from processes import python
 
 pytest.importorskip("numba", reason="needs Numba")
 
@@ -36,8 +36,7 @@ print("numba" in sys.modules)
 
 def run(*arguments, source=PACKAGE.parent, **environment):
     """Run Python on the package in a folder; return the finished process."""
-    env = os.environ | {"PYTHONPATH": str(source)} | environment
-    return subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, check=False)
+    return python(*arguments, PYTHONPATH=str(source), **environment)
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +68,7 @@ def test_lines_are_a_module_a_function_and_kinds():
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "# a comment",
-        "raybox.a.f",
-        "numpy.f(i)",
-        "raybox.a.f(i",
-        "raybox.a.f(i))",
-        "raybox.a.f(f8)",
-        "raybox.a.f(i,)",
-    ],
+    ["", "# a comment", *(f"raybox.a.f{end}" for end in ("", "(i", "(i))", "(f8)", "(i,)")), "numpy.f(i)"],
 )
 def test_a_wrong_line_is_an_error_that_shows_it(text):
     with pytest.raises(platforms.BuildError, match=re.escape(f"got {text!r}")):
@@ -141,9 +131,8 @@ def test_a_library_is_called_without_numba(built):
 
 
 def test_what_a_library_lacks_is_compiled(built):
-    assert (
-        run("-c", CALL.replace("np.int64", "np.uint64"), source=built, RAYBOX_LEVEL=LEVEL).stdout == "True\n"
-    )
+    call = CALL.replace("np.int64", "np.uint64")
+    assert run("-c", call, source=built, RAYBOX_LEVEL=LEVEL).stdout == "True\n"
 
 
 def test_a_library_of_other_sources_is_never_loaded(copy):

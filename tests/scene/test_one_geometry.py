@@ -18,10 +18,7 @@ every = pytest.mark.parametrize("geometry", MADE.values(), ids=MADE)
 @every
 def test_files_are_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
-    with pytest.raises(
-        rb.InvalidInput,
-        match=REFUSAL,
-    ):
+    with pytest.raises(rb.InvalidInput, match=REFUSAL):
         rb.stream.cast(rb.Scene(geometry), tmp_path / "rays.npy", tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 
@@ -32,15 +29,9 @@ def test_clusters_cast_at_boxes_or_a_mesh(geometry, tmp_path):
     arrays = pytest.importorskip("dask.array")
     np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
     scene = rb.Scene(geometry)
-    with pytest.raises(
-        rb.InvalidInput,
-        match=REFUSAL,
-    ):
+    with pytest.raises(rb.InvalidInput, match=REFUSAL):
         rb.cluster.cast(scene, tmp_path / "rays.npy", tmp_path / "out.csv", cluster=None)
-    with pytest.raises(
-        rb.InvalidInput,
-        match=REFUSAL,
-    ):
+    with pytest.raises(rb.InvalidInput, match=REFUSAL):
         rb.cluster.ask(scene, arrays.ones((1, 6), chunks=(1, 6)))
     assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 
@@ -69,8 +60,7 @@ def test_what_cannot_be_split(geometry, tmp_path):
 @every
 def test_one_geometry_is_shown_and_drawn(geometry):
     with pytest.raises(
-        rb.InvalidInput,
-        match=r"scene must be of Boxes, a Grid or a Mesh; got .*Show its geometries one by",
+        rb.InvalidInput, match=r"scene must be of Boxes, a Grid or a Mesh; got .*Show its geometries one by"
     ):
         stage_of(rb.Scene(geometry))
     with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid, a Mesh or a Scene; got "):

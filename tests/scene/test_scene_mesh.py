@@ -12,10 +12,7 @@ from compare import EPS, assert_scene
 from exact import Found, rounded
 
 INF = np.inf
-TETRAHEDRON = (
-    [[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]],
-    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
-)
+TETRAHEDRON = ([[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 CUBE_FACES = "013 032 467 475 045 051 237 276 026 064 157 173"
 CUBE = (
     [[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)],

@@ -8,15 +8,10 @@ import families
 import raybox as rb
 from aim import Pairs
 from compare import FIELDS, assert_scene
+from scenes import build
 
 INF = np.inf
 UNIT = ([[0.0, 0, 0]], [[1.0, 1, 1]])
-
-
-def build(lower, upper) -> rb.Scene:
-    scene = rb.Scene(rb.Boxes(lower, upper))
-    scene.check()
-    return scene
 
 
 @pytest.fixture(scope="module")
