@@ -10,6 +10,7 @@ import raybox as rb
 from aim import INF, Pairs, feature
 from loops import loop, numba
 from raybox.bvh.build import build
+from raybox.bvh.node import CHILD, EMPTY, outward_down, outward_up
 from raybox.compiler.calls import level
 from raybox.compiler.target import has
 from raybox.queries.occluded import OccludedRecorder
@@ -25,6 +26,18 @@ U = Fraction(2) ** -24
 EARLY, LATE, BETWEEN = (7 * U, 16 * U, 4 * U) if FUSED else (8 * U, 19 * U, 5 * U)
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
+
+
+@loop
+def outward(x, down, up):
+    for k in range(x.size):
+        down[k], up[k] = outward_down(x[k]), outward_up(x[k])
+
+
+def parents_of(tree) -> dict:
+    """Return the (node, slot) of each node and of each box ~i; None for the root."""
+    children = tree.nodes[:, CHILD:]
+    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
 
 
 def cloud(seed):

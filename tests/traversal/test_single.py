@@ -10,8 +10,9 @@ import families
 import raybox as rb
 from aim import INF, Pairs
 from loops import loop
+from ray_cases import outward, parents_of
 from raybox.bvh.build import build
-from raybox.bvh.node import CHILD, EMPTY, FAR, ROW, WIDTH, outward_down, outward_up
+from raybox.bvh.node import FAR, ROW, WIDTH
 from raybox.bvh.refit import refit
 from raybox.primitives.ray import get_ray
 from raybox.queries.table import QUERIES
@@ -24,12 +25,6 @@ from scenes import as_rays, random_scene
 
 BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 LARGEST, LEAST, MARGIN = Fraction(1.7976931348623157e308), Fraction(5e-324), Fraction(2) ** -101
-
-
-@loop
-def outward(x, down, up):
-    for k in range(x.size):
-        down[k], up[k] = outward_down(x[k]), outward_up(x[k])
 
 
 @loop
@@ -187,12 +182,6 @@ def pad_to_3d(pairs):
     """Return pairs padded to three dimensions."""
     room = 3 - pairs.origins.shape[1]
     return Pairs(*(np.pad(x, ((0, 0), (0, room))) if x.ndim == 2 else x for x in pairs))
-
-
-def parents_of(tree) -> dict:
-    """Return the (node, slot) of each node and of each box ~i; None for the root."""
-    children = tree.nodes[:, CHILD:]
-    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
 
 
 def assert_slabs(tree, pairs, rays, found) -> None:

@@ -21,29 +21,22 @@ from ray_cases import (
     f32,
     loop,
     make_case,
+    outward,
+    parents_of,
     set_up,
     time_at,
     times_at,
     write_slabs,
 )
 from raybox.bvh.build import build
-from raybox.bvh.node import CHILD, EMPTY, ROW, outward_down, outward_up
+from raybox.bvh.node import CHILD, ROW
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first import FirstRecorder
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.protocol import intersect_lists
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
-from raybox.traversal.ray_setup import (
-    CELLS,
-    NOT_PACKED,
-    PASSES,
-    RESULT,
-    STOP,
-    TIMED,
-    frame_of,
-    make_frame,
-)
+from raybox.traversal.ray_setup import CELLS, NOT_PACKED, PASSES, RESULT, STOP, TIMED, frame_of, make_frame
 from raybox.traversal.ray_state import latest_for
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
@@ -233,12 +226,6 @@ def test_packed_rays_lose_no_box_and_are_seldom_loose(name):
     assert name == "open" or min(counts["margin"], counts["tight"] + 5) > 20, counts
 
 
-@loop
-def outward(x, down, up):
-    for k in range(x.size):
-        down[k], up[k] = outward_down(x[k]), outward_up(x[k])
-
-
 def assert_zero_direction(slab, axis, v, stop):
     """Assert that an axis of zero direction excludes exactly the slabs without the origin."""
     c_near, c_far, near, far = slab[axis:12:3]
@@ -391,12 +378,6 @@ def latest_of(workspace, t):
 def drop_ended_rays(workspace, number):
     pad(workspace.lists, workspace.lists[0], number)
     return drop_ended(workspace, 0, number)
-
-
-def parents_of(tree) -> dict:
-    """Return the (node, slot) of each node and of each box ~i; None for the root."""
-    children = tree.nodes[:, CHILD:]
-    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
 
 
 @pytest.mark.parametrize("name", BOX_SETS)
