@@ -88,7 +88,7 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
 def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
     """List that some rays hit a box; add the lengths at once if there is no room."""
     recorder = at.packets.inner
-    memory, count = recorder.memory, recorder.memory.packet_hit_count.get(0)
+    memory, count = recorder.memory, recorder.packet_hit_count.get(0)
     place = b.mul(count, I64(_WORDS))
     has_room = b.icmp_signed("<", place, memory.packet_hits.size)
     with b.if_else(has_room, likely=True) as (room, full):
@@ -96,7 +96,7 @@ def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
             flags = b.or_(certain.mask(), b.shl(at.octant, I64(LANES)))
             for k, word in enumerate((b.trunc(at.packet, I32), at.item, b.trunc(flags, I32))):
                 memory.packet_hits.put(word, b.add(place, I64(k)))
-            memory.packet_hit_count.put(b.add(count, I64(1)), 0)
+            recorder.packet_hit_count.put(b.add(count, I64(1)), 0)
         with full:
             _add_lengths(b, recorder, at.rows, _PacketHit(at.packet, at.item, at.octant, certain))
 
@@ -104,7 +104,7 @@ def _list_hit(b: Builder, at: PacketAtBox, certain: Lanes) -> None:
 @vector_code(void)
 def _add_listed(b: Builder, recorder: Fields, rows: Fields) -> None:
     """Add the lengths inside of listed boxes."""
-    hits, count = recorder.memory.packet_hits, recorder.memory.packet_hit_count.get(0)
+    hits, count = recorder.memory.packet_hits, recorder.packet_hit_count.get(0)
     last = b.sub(count, I64(1))
     with loop(b, count) as k:
         ahead = b.add(k, I64(_AHEAD))
@@ -115,7 +115,7 @@ def _add_listed(b: Builder, recorder: Fields, rows: Fields) -> None:
         octant = b.lshr(b.zext(flags, I64), I64(LANES))
         hit = _PacketHit(b.sext(packet, I64), item, octant, mask_of(b, flags, LANES))
         _add_lengths(b, recorder, rows, hit)
-    recorder.memory.packet_hit_count.put(I64(0), 0)
+    recorder.packet_hit_count.put(I64(0), 0)
 
 
 def _add_lengths(b: Builder, recorder: Fields, rows: Fields, at: _PacketHit) -> None:

@@ -124,6 +124,7 @@ class PathRecorder(NamedTuple, Generic[S]):
 
     pairs: HitPairs
     pair_count: Ints
+    packet_hit_count: Ints
     memory: PathMemory
     order: PairOrder  # with room for all pairs, if those of a ray are added in the order of their primitives
     sums: S
@@ -139,7 +140,7 @@ def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
     """
     memory = _take_memory(rays)
     order = make_pair_order(memory.pairs.ray.size if ordered else 0)
-    return PathRecorder(memory.pairs, memory.pair_count, memory, order, sums)
+    return PathRecorder(*memory[:3], memory, order, sums)
 
 
 def _take_memory(rays: int) -> PathMemory:
