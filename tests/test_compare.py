@@ -2,11 +2,11 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import python
 
 pytestmark = [pytest.mark.long, pytest.mark.jit]  # the trees have no libraries
 ROOT = Path(__file__).parents[1]
@@ -19,8 +19,7 @@ Scene.count = lambda self, rays, **how: _count(self, rays, **how) + (rays.shape 
 
 
 def compare(new, *options):
-    command = [sys.executable, ROOT / "benchmarks" / "compare.py", ROOT, new, *TINY, *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return python(ROOT / "benchmarks" / "compare.py", ROOT, new, *TINY, *options)
 
 
 def test_a_tree_is_equal_to_itself():

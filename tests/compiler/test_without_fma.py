@@ -1,8 +1,7 @@
-"""Results of code without fused operations equal those of this processor's code, and Fractions."""
+"""Results of code without fused operations, or of other vectors, equal those of this processor's code."""
 
 import os
 import platform
-import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise
@@ -14,39 +13,64 @@ import pytest
 import exact_instances
 import raybox as rb
 import target_sweep
+from processes import output_of, python
+from raybox.compiler.target import has
+from raybox.traversal.ray_setup import at_a_time
 
 pytestmark = [pytest.mark.long, pytest.mark.jit]
 TESTS = Path(__file__).parents[1]
 EXACT = 12  # rays of a case that are compared with Fractions
 
 
+def results_of_a_process(folder, code="", **environment):
+    """Return the results of a process that runs code first, and stores machine code in a folder."""
+    paths = [*(str(each) for each in TESTS.iterdir() if each.is_dir()), *sys.path]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    path = folder / "results.npz"
+    code += f"import target_sweep; target_sweep.write({str(path)!r})"
+    output_of("-c", code, RAYBOX_CACHE_DIR=str(folder / "code"), **environment)
+    with np.load(path) as got:
+        return dict(got)
+
+
 @pytest.fixture(scope="module")
 def generic(tmp_path_factory):
     """Return the results of a processor of which nothing is known, and the folder of its code."""
     folder = tmp_path_factory.mktemp("generic")
-    path, code = folder / "results.npz", folder / "code"
-    own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    paths = [*(str(each) for each in TESTS.iterdir() if each.is_dir()), *sys.path]
-    own |= {
-        "NUMBA_CPU_NAME": "generic",
-        "RAYBOX_CACHE_DIR": str(code),
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-    }
-    command = [sys.executable, "-c", f"import target_sweep; target_sweep.write({str(path)!r})"]
-    subprocess.run(command, env=own, check=True)
-    with np.load(path) as got:
-        yield dict(got), code
+    return results_of_a_process(folder, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES=""), folder / "code"
 
 
-def test_results_do_not_depend_on_fused_operations(generic):
-    got, own = generic[0].copy(), target_sweep.results()
-    assert not got.pop("fused") or platform.machine().lower() not in {"x86_64", "amd64"}
+def assert_same(got):
+    """Assert that results, of which some are of packets, are those of this process."""
+    own = target_sweep.results()
     assert min(each.pop("batches with packets") for each in (own, got)) >= len(target_sweep.QUERIES)
     assert own.keys() == got.keys()
     for name, array in own.items():
         assert array.dtype == got[name].dtype, name
         assert array.tobytes() == got[name].tobytes(), name
     assert got["random: nearest index"].size >= target_sweep.MANY
+
+
+def test_results_do_not_depend_on_fused_operations(generic):
+    got = generic[0].copy()
+    assert not got.pop("fused") or platform.machine().lower() not in {"x86_64", "amd64"}
+    assert got.pop("width") == 8
+    assert_same(got)
+
+
+OTHER_WIDTH = """
+from raybox.compiler import target
+own = target.has
+target.has = lambda instructions: own(instructions) ^ (instructions == "avx512f")
+"""
+
+
+def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
+    """Few machines use both."""
+    got = results_of_a_process(tmp_path, OTHER_WIDTH)
+    assert {int(got.pop("width")), at_a_time()} == {8, 16}
+    assert got.pop("fused") == has("fma")
+    assert_same(got)
 
 
 def test_results_without_fused_operations_are_those_of_fractions(generic):
@@ -106,9 +130,7 @@ MARGINS = (
 
 def test_margins_without_fused_operations_lose_no_box():
     """These tests compare margins with Fractions: here for the code of a processor without the operations."""
-    own = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    tests = [str(TESTS / name) for name in MARGINS]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", *tests]
-    done = subprocess.run(command, env=own, check=False, capture_output=True, text=True)
+    command = ["-m", "pytest", "-q", "-n", "0", *(TESTS / name for name in MARGINS)]
+    done = python(*command, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
     assert done.returncode == 0, done.stdout[-4000:]
     assert "23 passed" in done.stdout

@@ -14,6 +14,7 @@ import raybox as rb
 from ray_cases import BOX_SETS, as_rays_or_miss, make_rays_at
 from raybox.compiler.target import has
 from raybox.traversal import packet_batches
+from raybox.traversal.ray_setup import at_a_time
 from scenes import random_scene
 
 QUERIES = ("nearest", "count", "all")
@@ -86,5 +87,5 @@ def _arrays(got) -> dict[str, np.ndarray]:
 
 
 def write(path: str) -> None:
-    """Save the results of this process, and whether its code has fused operations."""
-    np.savez(path, fused=np.array(has("fma")), **results())
+    """Save the results of this process, whether it has fused operations, and how wide its vectors are."""
+    np.savez(path, fused=np.array(has("fma")), width=np.array(at_a_time()), **results())
