@@ -45,128 +45,63 @@ typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObj
 #define AS_DOUBLE PyFloat_AS_DOUBLE
 #endif
 
-/* ARRAYS of five words and KINDS less ARRAYS of one word are fewer than WORDS. */
-enum { WORDS = 1024, KINDS = 256, ARRAYS = 128, DIMENSIONS = 4, RESULTS = 16 };
+/* An array has up to five words, all else one or none. */
+enum { KINDS = 256, DIMENSIONS = 4, WORDS = (1 + DIMENSIONS) * KINDS, RESULTS = 16 };
 
 typedef int32_t (*Code)(const int64_t *words, int64_t *results);
 
-/* ---- Tables ---- */
+/* ---- Kinds ---- */
 
 /* Kinds of numbers, and of what has parts; the latter hold a count in bits 8 to 31 and a number above. */
 enum { NONE, INTEGER, DOUBLE, SINGLE, BOOLEAN, ARRAY, TUPLE, NAMED, STRUCT, BLOCK };
+
+/* In the kind of an array: of an argument, whether it is read-only; of a row, whether the code writes to it. */
+#define GUARDED ((uint64_t)1 << 7)
 
 static inline uint64_t kind_with(uint64_t tag, uint64_t count, uint64_t number) {
     return tag | count << 8 | number << 32;
 }
 
-typedef struct { /* one bit an array, in the order of the walk */
-    uint64_t low, high;
-} Bits;
-
-static inline Bits shifted(Bits bits, unsigned by) {
-    if (by == 0) return bits;
-    if (by >= 64) return (Bits){0, by < 128 ? bits.low << (by - 64) : 0};
-    return (Bits){bits.low << by, bits.high << by | bits.low >> (64 - by)};
-}
-
-typedef struct { /* kinds of arguments */
-    uint64_t hash;
-    size_t count;
-    uint64_t *kinds;
-} Key;
-
-static uint64_t hash_of(const uint64_t *kinds, size_t count) {
-    uint64_t hash = count;
-    for (size_t k = 0; k < count; k++) hash += kinds[k] * (2 * k + 0x9E3779B97F4A7C15u);
-    return hash;
-}
-
-static inline int equal(const Key *one, const Key *other) {
-    return one->hash == other->hash && one->count == other->count &&
-           !memcmp(one->kinds, other->kinds, one->count * sizeof(uint64_t));
-}
-
-typedef struct {
+typedef struct Known { /* a class, in a list of those with the same hash */
+    struct Known *next;
     PyTypeObject *class; /* a reference: no other class can get its address */
     uint64_t kind, number;
 } Known;
 
-typedef struct Classes { /* open addressing, at most half full */
-    struct Classes *older;
-    size_t mask, count;
-    Known slots[];
-} Classes;
-
-typedef struct Layout { /* the kinds of a Block, numbered */
-    struct Layout *next;
-    uint64_t number;
-    Key key;
-} Layout;
+enum { CHAINS = 256 };
 
 typedef struct {
-    Classes *classes;
-    Layout *layouts;
+    Known *classes[CHAINS];
+    uint64_t class_count;
     PyTypeObject *block;
-    PyObject *refuse;
+    PyObject *refuse, *find_checked;
     Lock lock;
 } State;
 
-static inline size_t slot_of(const PyTypeObject *class) {
-    return (uintptr_t)class * (size_t)0x9E3779B97F4A7C15u >> (sizeof(size_t) * 4);
+static inline Known **chain_of(State *state, const PyTypeObject *class) {
+    return &state->classes[((uintptr_t)class >> 4) * 0x9E3779B1u >> 16 & (CHAINS - 1)];
 }
 
-static const Known *known_class(State *state, const PyTypeObject *class) {
-    Classes *classes = LOAD(state->classes);
-    for (size_t k = slot_of(class);; k++) {
-        Known *slot = &classes->slots[k & classes->mask];
-        const PyTypeObject *there = LOAD(slot->class);
-        if (there == class) return slot;
-        if (!there) return NULL;
-    }
-}
-
-static void insert_class(Classes *classes, Known new) {
-    size_t k = slot_of(new.class);
-    while (classes->slots[k & classes->mask].class) k++;
-    Known *slot = &classes->slots[k & classes->mask];
-    slot->kind = new.kind;
-    slot->number = new.number;
-    classes->count++;
-    PUBLISH(slot->class, new.class);
-}
-
-static Classes *grown(Classes *older) {
-    size_t size = older ? 2 * (older->mask + 1) : 64;
-    Classes *classes = PyMem_Calloc(1, sizeof(Classes) + size * sizeof(Known));
-    if (!classes) return NULL;
-    classes->older = older; /* readers may still be in it */
-    classes->mask = size - 1;
-    for (size_t k = 0; older && k <= older->mask; k++)
-        if (older->slots[k].class) insert_class(classes, older->slots[k]);
-    return classes;
+static inline const Known *known_class(State *state, const PyTypeObject *class) {
+    const Known *known = LOAD(*chain_of(state, class));
+    while (known && known->class != class) known = known->next;
+    return known;
 }
 
 /* Return the kind of a class, which is `kind` if the class is new; -1 and MemoryError without memory. */
 static int add_class(State *state, PyTypeObject *class, uint64_t kind) {
-    int result = (int)kind;
+    Known *new = PyMem_Malloc(sizeof(Known)), **chain = chain_of(state, class);
+    if (!new) return PyErr_NoMemory(), -1;
     LOCK(&state->lock);
     const Known *known = known_class(state, class);
-    Classes *classes = state->classes;
-    if (!known && 2 * classes->count > classes->mask) {
-        classes = grown(classes);
-        if (classes) PUBLISH(state->classes, classes);
-    }
-    if (known) {
-        result = (int)known->kind;
-    } else if (classes) {
+    if (!known) {
+        *new = (Known){*chain, class, kind, state->class_count++};
         Py_INCREF((PyObject *)class);
-        insert_class(classes, (Known){class, kind, classes->count});
-    } else {
-        PyErr_NoMemory();
-        result = -1;
+        PUBLISH(*chain, new);
     }
     UNLOCK(&state->lock);
-    return result;
+    if (known) PyMem_Free(new);
+    return (int)(known ? known->kind : kind);
 }
 
 static int has_fields(PyTypeObject *class) {
@@ -183,10 +118,9 @@ static int has_fields(PyTypeObject *class) {
 typedef struct {
     State *state;
     int64_t *words;           /* from the front those in place, from the back the structs that are complete */
-    size_t front, back, room; /* front <= back: all words are counted, and no more than `room` */
+    size_t front, back, room; /* front <= back */
     size_t count;
-    unsigned arrays;
-    Bits read_only;
+    uint64_t hash;         /* the sum of all kinds */
     PyTypeObject *unknown; /* the class that stopped the walk */
     uint64_t kinds[KINDS];
 } Walk;
@@ -195,17 +129,17 @@ typedef struct {
     PyObject_HEAD
     PyObject *value;
     int64_t *words; /* words[0] is the address of the struct, which is behind it */
-    const Layout *layout;
-    unsigned arrays;
-    Bits read_only;
+    uint64_t *kinds, hash;
+    size_t count;
 } Block;
 
 /* These return -1 where an argument is refused, without an exception. */
 static int walk(Walk *w, PyObject *value, int in_struct);
 
-static inline int put_kind(Walk *w, uint64_t kind) {
+static inline int put_kind(Walk *w, uint64_t kind, uint64_t guarded) {
     if (w->count == KINDS) return -1;
-    w->kinds[w->count++] = kind;
+    w->hash += kind;
+    w->kinds[w->count++] = kind | guarded;
     return 0;
 }
 
@@ -217,16 +151,7 @@ static inline int put_word(Walk *w, int64_t word) {
 }
 
 static inline int put(Walk *w, uint64_t kind, int64_t word) {
-    return put_kind(w, kind) < 0 ? -1 : put_word(w, word);
-}
-
-static int put_arrays(Walk *w, unsigned count, Bits read_only) {
-    if (count > ARRAYS - w->arrays) return -1;
-    Bits bits = shifted(read_only, w->arrays);
-    w->read_only.low |= bits.low;
-    w->read_only.high |= bits.high;
-    w->arrays += count;
-    return 0;
+    return put_kind(w, kind, 0) < 0 ? -1 : put_word(w, word);
 }
 
 static int put_double(Walk *w, double number) {
@@ -281,8 +206,9 @@ static int walk_array(Walk *w, PyArrayObject *array) {
     int needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     if (!item || (flags & needed) != needed || !PyArray_ISNBO(dtype->byteorder)) return -1;
     if (count < 1 || count > DIMENSIONS) return -1;
-    if (put_arrays(w, 1, (Bits){!(flags & NPY_ARRAY_WRITEABLE), 0}) < 0) return -1;
-    if (put(w, kind_with(ARRAY, item, count), (intptr_t)PyArray_DATA(array)) < 0) return -1;
+    uint64_t guarded = flags & NPY_ARRAY_WRITEABLE ? 0 : GUARDED;
+    if (put_kind(w, kind_with(ARRAY, item, count), guarded) < 0) return -1;
+    if (put_word(w, (intptr_t)PyArray_DATA(array)) < 0) return -1;
     for (int k = 0; k < count; k++)
         if (put_word(w, PyArray_DIM(array, k)) < 0) return -1;
     return 0;
@@ -307,14 +233,17 @@ static int close_struct(Walk *w, size_t begin) {
 static int walk_tuple(Walk *w, PyObject *tuple, uint64_t kind, uint64_t number, int in_struct) {
     Py_ssize_t size = SIZE(tuple);
     size_t begin = w->front;
-    if (size > KINDS || put_kind(w, kind_with(kind, size, number)) < 0) return -1;
+    if (size > KINDS || put_kind(w, kind_with(kind, size, number), 0) < 0) return -1;
     if (walk_items(w, tuple, size, in_struct || kind == STRUCT) < 0) return -1;
     return kind == STRUCT ? close_struct(w, begin) : 0;
 }
 
 static int walk_block(Walk *w, const Block *block) {
-    if (put_arrays(w, block->arrays, block->read_only) < 0) return -1;
-    return put(w, kind_with(BLOCK, 0, block->layout->number), block->words[0]);
+    if (block->count > KINDS - w->count) return -1;
+    memcpy(&w->kinds[w->count], block->kinds, block->count * sizeof(uint64_t));
+    w->count += block->count;
+    w->hash += block->hash;
+    return put_word(w, block->words[0]);
 }
 
 static int walk_known(Walk *w, PyObject *value, int in_struct) {
@@ -341,14 +270,13 @@ static int walk(Walk *w, PyObject *value, int in_struct) {
     if (class == &PyFloat_Type) return put_double(w, AS_DOUBLE(value));
     if (class == &PyTuple_Type) return walk_tuple(w, value, TUPLE, 0, in_struct);
     if (class == &PyBool_Type) return put(w, BOOLEAN, value == Py_True);
-    if (value == Py_None) return put_kind(w, NONE);
+    if (value == Py_None) return put_kind(w, NONE, 0);
     return walk_known(w, value, in_struct);
 }
 
 static int walk_all(Walk *w, PyObject *const *args, Py_ssize_t count) {
-    w->front = w->count = w->arrays = 0;
+    w->front = w->count = w->hash = 0;
     w->back = w->room;
-    w->read_only = (Bits){0, 0};
     w->unknown = NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if (walk(w, args[k], 0) < 0) return -1;
@@ -385,76 +313,19 @@ static PyObject *refuse(State *state, PyObject *name, PyObject *const *args, Py_
     return NULL;
 }
 
-/* ---- Keys in which each Block stands as its struct ---- */
-
-static const Layout *layout_numbered(State *state, uint64_t number) {
-    const Layout *layout = LOAD(state->layouts);
-    while (layout->number != number) layout = layout->next;
-    return layout;
-}
-
-/* Write kinds to `to`, unless it is NULL; return how many there are. */
-static size_t expand(State *state, const Walk *w, uint64_t *to) {
-    size_t count = 0;
-    for (size_t k = 0; k < w->count; k++) {
-        const uint64_t *kinds = &w->kinds[k];
-        size_t more = 1;
-        if ((*kinds & 0xFF) == BLOCK) {
-            const Layout *layout = layout_numbered(state, *kinds >> 32);
-            kinds = layout->key.kinds;
-            more = layout->key.count;
-        }
-        if (to) memcpy(&to[count], kinds, more * sizeof(uint64_t));
-        count += more;
-    }
-    return count;
-}
-
-/* Return a key with memory of its own; without kinds and with MemoryError, if there is none. */
-static Key expanded_key(State *state, const Walk *w) {
-    size_t count = expand(state, w, NULL);
-    Key key = {0, count, PyMem_Malloc((count + 1) * sizeof(uint64_t))};
-    if (!key.kinds) {
-        PyErr_NoMemory();
-        return key;
-    }
-    expand(state, w, key.kinds);
-    key.hash = hash_of(key.kinds, count);
-    return key;
-}
-
 /* ---- Block ---- */
-
-/* Return the layout with a key, whose memory it takes over. */
-static const Layout *layout_with(State *state, Key key) {
-    if (!key.kinds) return NULL;
-    LOCK(&state->lock);
-    Layout *first = state->layouts, *layout = first;
-    while (layout && !equal(&layout->key, &key)) layout = layout->next;
-    int is_new = !layout;
-    if (is_new && (layout = PyMem_Malloc(sizeof(Layout)))) {
-        *layout = (Layout){first, first ? first->number + 1 : 0, key};
-        PUBLISH(state->layouts, layout);
-    }
-    UNLOCK(&state->lock);
-    if (!layout) PyErr_NoMemory();
-    if (!is_new || !layout) PyMem_Free(key.kinds);
-    return layout;
-}
 
 /* Lay out the value a second time, in memory of the size that the first walk found. */
 static int fill_block(Block *block, Walk *w, PyObject *const *value) {
     w->room = w->front + (w->room - w->back);
-    block->words = w->words = PyMem_Malloc(w->room * sizeof(int64_t));
-    if (!block->words) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    if (walk_all(w, value, 1) < 0) return -1;
-    block->arrays = w->arrays;
-    block->read_only = w->read_only;
-    block->layout = layout_with(w->state, expanded_key(w->state, w));
-    return block->layout ? 0 : -1;
+    block->words = w->words = PyMem_Malloc((w->room + w->count) * sizeof(int64_t));
+    if (!block->words) return PyErr_NoMemory(), -1;
+    block->kinds = (uint64_t *)&block->words[w->room];
+    block->count = w->count;
+    if (walk_all(w, value, 1) < 0 || w->count != block->count) return -1;
+    memcpy(block->kinds, w->kinds, w->count * sizeof(uint64_t));
+    block->hash = w->hash;
+    return 0;
 }
 
 static PyObject *refuse_block(State *state, PyObject *value) {
@@ -510,17 +381,20 @@ static void block_dealloc(PyObject *self) {
     free_object(self);
 }
 
-static PyMemberDef block_members[] = {
-    {"value", T_OBJECT, offsetof(Block, value), READONLY, "The struct."},
-    {0},
-};
+/* The value, or one of its attributes. Special names are those of Block: it is no tuple. */
+static PyObject *block_getattro(PyObject *self, PyObject *name) {
+    PyObject *value = ((Block *)self)->value;
+    if (PyUnicode_GetLength(name) > 1 && PyUnicode_ReadChar(name, 0) == '_' && PyUnicode_ReadChar(name, 1) == '_')
+        return PyObject_GenericGetAttr(self, name);
+    return PyUnicode_CompareWithASCIIString(name, "value") ? PyObject_GetAttr(value, name) : Py_NewRef(value);
+}
 
 static PyType_Slot block_slots[] = {
     {Py_tp_doc, "Block(value): the words of a struct, laid out once; counts as the struct in any call."},
     {Py_tp_new, block_new},
     {Py_tp_traverse, block_traverse},
     {Py_tp_dealloc, block_dealloc},
-    {Py_tp_members, block_members},
+    {Py_tp_getattro, block_getattro},
     {0, NULL},
 };
 
@@ -533,10 +407,11 @@ static PyType_Spec block_spec = {
 
 typedef struct Row { /* code for arguments of these kinds */
     struct Row *next;
-    Key key;
     Code code;
-    Bits writable;
     char results[RESULTS + 3];
+    uint64_t hash;
+    size_t count;
+    uint64_t kinds[];
 } Row;
 
 typedef struct {
@@ -549,117 +424,57 @@ typedef struct {
     Lock lock;
 } Entry;
 
-static inline int overlap(Bits one, Bits other) {
-    return (one.low & other.low) || (one.high & other.high);
+/* Return whether kinds are those of a row, whose code writes to no read-only array. */
+static int fits(const Row *row, const Walk *w) {
+    if (row->hash != w->hash || row->count != w->count) return 0;
+    uint64_t wrong = 0;
+    for (size_t k = 0; k < w->count; k++)
+        wrong |= ((row->kinds[k] ^ w->kinds[k]) & ~GUARDED) | (row->kinds[k] & w->kinds[k] & GUARDED);
+    return !wrong;
 }
 
-/* Return the first row for these kinds that writes to no read-only array. */
-static const Row *row_with(Entry *self, const Key *key, Bits read_only) {
+static const Row *row_for(Entry *self, const Walk *w) {
     const Row *row = LOAD(self->rows);
-    while (row && (!equal(&row->key, key) || overlap(row->writable, read_only))) row = LOAD(row->next);
+    while (row && !fits(row, w)) row = LOAD(row->next);
     return row;
 }
 
-static int same_use(const Row *one, const Row *other) {
-    return equal(&one->key, &other->key) && one->writable.low == other->writable.low &&
-           one->writable.high == other->writable.high;
-}
-
-/* Add code for a key, whose memory the row takes over, unless another thread was faster. */
-static int add_row(Entry *self, const Row *found, Key key) {
-    Row *row = key.kinds ? PyMem_Malloc(sizeof(Row)) : NULL;
-    if (!row) {
-        PyMem_Free(key.kinds);
-        PyErr_NoMemory();
-        return -1;
+/* Return a row with what `find_checked` returned. */
+static Row *make_row(PyObject *found, const Walk *w) {
+    unsigned long long address;
+    const char *results;
+    PyObject *writable, *bits = NULL;
+    Row *row = PyMem_Malloc(sizeof(Row) + w->count * sizeof(uint64_t));
+    if (!row) return (Row *)PyErr_NoMemory();
+    if (PyArg_ParseTuple(found, "KsO", &address, &results, &writable))
+        bits = PyObject_CallMethod(writable, "to_bytes", "is", KINDS / 8, "little");
+    if (!bits) return PyMem_Free(row), NULL;
+    const char *writes = PyBytes_AsString(bits);
+    *row = (Row){.code = (Code)(uintptr_t)address, .hash = w->hash, .count = w->count};
+    strncpy(row->results, results, RESULTS + 2);
+    for (size_t k = 0, array = 0; k < w->count; k++) {
+        row->kinds[k] = w->kinds[k] & ~GUARDED;
+        if ((row->kinds[k] & 0xFF) != ARRAY) continue;
+        if (writes[array / 8] >> array % 8 & 1) row->kinds[k] |= GUARDED;
+        array++;
     }
-    *row = *found;
-    row->next = NULL;
-    row->key = key;
-    LOCK(&self->lock);
-    Row **end = &self->rows;
-    while (*end && !same_use(*end, row)) end = &(*end)->next;
-    int is_new = !*end;
-    if (is_new) PUBLISH(*end, row);
-    UNLOCK(&self->lock);
-    if (!is_new) {
-        PyMem_Free(key.kinds);
-        PyMem_Free(row);
-    }
-    return 0;
+    Py_DECREF(bits);
+    return row;
 }
 
-static int are_results(const char *results, Py_ssize_t size) {
-    if (size == 1) return strspn(results, "nifb") == 1;
-    return size >= 3 && size <= RESULTS + 2 && results[0] == '(' && results[size - 1] == ')' &&
-           strspn(results + 1, "ifb") == (size_t)size - 2;
-}
-
-static int read_bits(PyObject *number, Bits *bits) {
-    PyObject *by = PyLong_FromLong(64), *high = NULL;
-    if (by && PyLong_Check(number)) high = PyNumber_Rshift(number, by);
-    Py_XDECREF(by);
-    if (!high) return -1;
-    bits->low = PyLong_AsUnsignedLongLongMask(number);
-    bits->high = PyLong_AsUnsignedLongLong(high); /* OverflowError if negative or past 128 bits */
-    Py_DECREF(high);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static int read_row(PyObject *found, Row *row) {
-    if (!PyTuple_Check(found) || PyTuple_Size(found) != 3) return -1;
-    PyObject *address = PyTuple_GetItem(found, 0), *results = PyTuple_GetItem(found, 1);
-    if (!PyLong_Check(address) || !PyUnicode_Check(results)) return -1;
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(results, &size);
-    if (!text || !are_results(text, size)) return -1;
-    memcpy(row->results, text, size + 1);
-    row->code = (Code)(uintptr_t)PyLong_AsUnsignedLongLong(address);
-    return PyErr_Occurred() || !row->code ? -1 : read_bits(PyTuple_GetItem(found, 2), &row->writable);
-}
-
-/* Read what `find` returns for arguments. */
-static int find_row(Entry *self, PyObject *const *args, Py_ssize_t count, Bits read_only, Row *row) {
-    PyObject *all = as_tuple(args, count);
-    PyObject *found = all ? PyObject_CallFunctionObjArgs(self->find, all, NULL) : NULL;
+/* Add the row that `find` returns for arguments. The first one for some kinds stays the first. */
+static int learn(Entry *self, const Walk *w, PyObject *const *args, Py_ssize_t count) {
+    PyObject *all = as_tuple(args, count), *found = NULL;
+    if (all) found = PyObject_CallFunctionObjArgs(self->state->find_checked, self->name, self->find, all, NULL);
+    Row *row = found ? make_row(found, w) : NULL, **end = &self->rows;
+    Py_XDECREF(found);
     Py_XDECREF(all);
-    if (!found) return -1;
-    int status = read_row(found, row);
-    int is_wrong = status == 0 && overlap(row->writable, read_only);
-    if (status < 0) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "%U: find returned %R; expected Found(address, results, writable)",
-                     self->name, found);
-    } else if (is_wrong) {
-        PyErr_Format(PyExc_ValueError, "%U: find returned code that writes to a read-only array", self->name);
-    }
-    Py_DECREF(found);
-    return status < 0 || is_wrong ? -1 : 0;
-}
-
-static Key copied_key(const Key *key) {
-    Key copy = {key->hash, key->count, PyMem_Malloc((key->count + 1) * sizeof(uint64_t))};
-    if (copy.kinds) memcpy(copy.kinds, key->kinds, key->count * sizeof(uint64_t));
-    return copy;
-}
-
-/* Add rows for arguments: with Blocks as structs, and as they are. */
-static int learn(Entry *self, const Walk *w, const Key *key, PyObject *const *args, Py_ssize_t count) {
-    Key expanded = expanded_key(self->state, w), own = copied_key(key);
-    Bits read_only = w->read_only;
-    Row row = {0};
-    const Row *same = expanded.kinds ? row_with(self, &expanded, read_only) : NULL;
-    int status = expanded.kinds && own.kinds ? 0 : -1;
-    if (status == 0 && same) row = *same;
-    if (status == 0 && !same) status = find_row(self, args, count, read_only, &row);
-    if (status < 0) {
-        PyMem_Free(expanded.kinds);
-        PyMem_Free(own.kinds);
-        if (!PyErr_Occurred()) PyErr_NoMemory();
-        return -1;
-    }
-    status = add_row(self, &row, expanded);
-    return add_row(self, &row, own) < 0 ? -1 : status;
+    if (!row) return -1;
+    LOCK(&self->lock);
+    while (*end) end = &(*end)->next;
+    PUBLISH(*end, row);
+    UNLOCK(&self->lock);
+    return 0;
 }
 
 static PyObject *as_result(char kind, int64_t word) {
@@ -699,10 +514,9 @@ static PyObject *call_with(Entry *self, PyObject *const *args, Py_ssize_t count)
     w.room = WORDS;
     for (;;) { /* `find` may run any code, after which all is laid out anew */
         if (lay_out(&w, args, count) < 0) return refuse(self->state, self->name, args, count);
-        Key key = {hash_of(w.kinds, w.count), w.count, w.kinds};
-        const Row *row = row_with(self, &key, w.read_only);
+        const Row *row = row_for(self, &w);
         if (row) return run(self, row, words);
-        if (learn(self, &w, &key, args, count) < 0) return NULL;
+        if (learn(self, &w, args, count) < 0) return NULL;
     }
 }
 
@@ -758,7 +572,6 @@ static void entry_dealloc(PyObject *object) {
     PyObject_GC_UnTrack(object);
     for (Row *row = self->rows, *next; row; row = next) {
         next = row->next;
-        PyMem_Free(row->key.kinds);
         PyMem_Free(row);
     }
     Py_XDECREF(self->dict);
@@ -876,13 +689,15 @@ static int add_numpy_classes(State *state) {
     return add_class(state, &PyDoubleArrType_Type, DOUBLE) < 0 ? -1 : 0;
 }
 
-/* Take the errors' texts from `raybox.compiler.kinds`, and make Block known there. */
+/* Take checks and texts of errors from `raybox.compiler.kinds`, and make Block known there. */
 static int connect_kinds(State *state) {
     PyObject *kinds = PyImport_ImportModule("raybox.compiler.kinds");
     if (!kinds) return -1;
     state->refuse = PyObject_GetAttrString(kinds, "refuse");
+    state->find_checked = PyObject_GetAttrString(kinds, "find_checked");
     PyObject *classes = PyObject_GetAttrString(kinds, "BLOCK_CLASSES");
-    int status = state->refuse && classes ? PySet_Add(classes, (PyObject *)state->block) : -1;
+    int is_complete = state->refuse && state->find_checked && classes;
+    int status = is_complete ? PySet_Add(classes, (PyObject *)state->block) : -1;
     Py_XDECREF(classes);
     Py_DECREF(kinds);
     return status;
@@ -899,8 +714,6 @@ static int execute(PyObject *module) {
     State *state = PyModule_GetState(module);
     PyTypeObject *entry = NULL;
     if (_import_array() < 0) return -1;
-    state->classes = grown(NULL);
-    if (!state->classes) return -1;
     int status = add_type(module, "Entry", &entry_spec, &entry);
     Py_XDECREF((PyObject *)entry);
     if (status < 0 || add_type(module, "Block", &block_spec, &state->block) < 0) return -1;
@@ -911,19 +724,15 @@ static int execute(PyObject *module) {
 static void free_state(void *module) {
     State *state = PyModule_GetState(module);
     if (!state) return;
-    for (size_t k = 0; state->classes && k <= state->classes->mask; k++)
-        Py_XDECREF((PyObject *)state->classes->slots[k].class);
-    for (Classes *classes = state->classes, *older; classes; classes = older) {
-        older = classes->older;
-        PyMem_Free(classes);
-    }
-    for (Layout *layout = state->layouts, *next; layout; layout = next) {
-        next = layout->next;
-        PyMem_Free(layout->key.kinds);
-        PyMem_Free(layout);
-    }
+    for (size_t k = 0; k < CHAINS; k++)
+        for (Known *known = state->classes[k], *next; known; known = next) {
+            next = known->next;
+            Py_DECREF((PyObject *)known->class);
+            PyMem_Free(known);
+        }
     Py_XDECREF((PyObject *)state->block);
     Py_XDECREF(state->refuse);
+    Py_XDECREF(state->find_checked);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -10,11 +10,13 @@ Words of an argument:
   address of the words of its items.
 
 An `Entry` looks the code up by the kinds of its arguments (`raybox.compiler.kinds`), and calls its `find` for
-kinds that are new. A `Block` is a struct that is laid out once, for arguments that seldom change; its arrays
-must keep their memory and shapes.
+kinds that are new. A `Block` is a struct that is laid out once, for arguments that seldom change, and has the
+attributes of the struct. Its arrays must keep their memory and shapes.
 """
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING
+
+from raybox.compiler.kinds import Found
 
 if TYPE_CHECKING:
     from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
@@ -24,18 +26,4 @@ else:
     except ImportError:
         from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
 
-__all__ = ["Block", "Entry", "Found", "laid_out", "level", "register_struct"]
-T = TypeVar("T", bound=tuple[object, ...])
-
-
-class Found(NamedTuple):
-    """Machine code for arguments of some kinds."""
-
-    address: int
-    results: str  # "n" for None, "i", "f", "b", or "(...)" for a tuple of up to 16 of i, f and b
-    writable: int  # bit k: array k, in the order of the arguments, must be writable
-
-
-def laid_out(struct: T) -> T:
-    """Return a struct for entry points alone, with its words laid out once: one address in each call."""
-    return cast(T, Block(struct))
+__all__ = ["Block", "Entry", "Found", "level", "register_struct"]

@@ -2,120 +2,151 @@
 
 import ctypes
 import platform
-import re
 import struct
 import sys
 from collections.abc import Callable, Iterable
-from threading import Lock
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from raybox.compiler.kinds import BLOCK_CLASSES, SCALARS, BlockLike, KindWalk, is_named, refuse
+from raybox.compiler.kinds import (
+    BLOCK_CLASSES,
+    DIMENSIONS,
+    KINDS,
+    SCALARS,
+    find_checked,
+    is_named,
+    read_only_arrays,
+    refuse,
+    without_marks,
+)
 
 C = TypeVar("C", bound=type)
 Result = int | float | bool | tuple[int | float | bool, ...] | None
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-_RESULTS = re.compile(r"[nifb]|\([ifb]{1,16}\)")
-_STRUCTS: set[type] = set()
-_PASSED: set[type] = set()  # classes of named tuples that were laid out
-_LOCK = Lock()
+_RESULTS = ctypes.c_int64 * 16
+_WORDS = (1 + DIMENSIONS) * KINDS
+_IS_STRUCT: dict[type, bool] = {tuple: False}  # classes of named tuples that were registered or laid out
+_READ_ONLY, _FLAGS = 0x101, 0x501  # NumPy's flags C_CONTIGUOUS and ALIGNED; with WRITEABLE
+_ARRAYS = {  # the kinds of arrays that are admitted
+    (dtype, ndim, flags): f"{dtype.str}:{ndim}{mark}"
+    for dtype in map(np.dtype, "df?bhilqBHILQ")
+    for ndim in range(1, DIMENSIONS + 1)
+    for flags, mark in ((_READ_ONLY, "r"), (_FLAGS, ""))
+}
+_ADDRESS = object.__basicsize__  # where a PyArrayObject has the address of its items
+_word_at = ctypes.c_int64.from_address
 
 
 def register_struct(cls: C) -> C:
     """Return a class of named tuples, whose instances are now passed by address."""
     if not isinstance(cls, type) or not is_named(cls):
         raise TypeError(f"register_struct: got {cls!r}; expected a class of named tuples")
-    if cls in _PASSED and cls not in _STRUCTS:
+    if not _IS_STRUCT.setdefault(cls, True):
         raise TypeError(f"register_struct: instances of {cls!r} were passed before")
-    _STRUCTS.add(cls)
     return cls
 
 
-class _Layout:
-    """Memory of the structs of an argument list."""
+class _Refused(Exception):
+    """An argument is refused."""
 
-    def __init__(self) -> None:
-        self.structs: list[ctypes.Array[ctypes.c_int64]] = []
 
-    def words_of(self, values: Iterable[object], in_struct: bool) -> list[int]:
-        """Return the words of values; keep those of structs."""
+class _Arguments:
+    """The kinds and words of arguments.
+
+    Raises KeyError for a class that is not known, `_Refused`, or struct.error for an integer beyond int64.
+    """
+
+    def __init__(self, args: Iterable[object], room: int) -> None:
+        self.kinds: list[object] = []  # one for each number, array and tuple
+        self.words: list[int] = []  # those that have their place
+        self._memory = (ctypes.c_int64 * room)()
+        self._begin = ctypes.addressof(self._memory)
+        self.address = self._placed(self._words_of(args, False))
+        struct.pack_into(f"={len(self.words)}q", self._memory, 0, *self.words)
+
+    def _placed(self, words: list[int]) -> int:
+        """Return the address that words get."""
+        address = self._begin + 8 * len(self.words)
+        self.words += words
+        return address
+
+    def _words_of(self, values: Iterable[Any], in_struct: bool) -> list[int]:
+        kinds: list[object] = self.kinds
         words: list[int] = []
         for value in values:
             cls = type(value)
             if cls is np.ndarray:
-                array = cast("npt.NDArray[np.generic]", value)
-                words += (array.__array_interface__["data"][0], *array.shape)
-            elif cls in SCALARS:
-                words += _scalar_words(value, SCALARS[cls])
+                shape = value.shape
+                kinds.append(_ARRAYS[value.dtype, len(shape), value.flags.num & _FLAGS])
+                words.append(_word_at(id(value) + _ADDRESS).value)
+                words += shape
             elif cls is Block:
-                words.append(cast(Block, value)._address)
+                kinds += value._arguments.kinds
+                words.append(value._arguments.words[-1])
+            elif cls in SCALARS:
+                kinds.append(SCALARS[cls])
+                words += _SCALAR_WORDS[SCALARS[cls]](value)
             else:
-                words += self._tuple_words(cast("tuple[object, ...]", value), in_struct)
+                words += self._tuple(value, in_struct)
+        if len(kinds) > KINDS:
+            raise _Refused
         return words
 
-    def _tuple_words(self, value: tuple[object, ...], in_struct: bool) -> list[int]:
-        by_address = type(value) in _STRUCTS or (in_struct and type(value) is not tuple)
-        words = self.words_of(tuple.__iter__(value), in_struct or by_address)
-        if not by_address:
-            return words
-        self.structs.append((ctypes.c_int64 * len(words))(*words))
-        return [ctypes.addressof(self.structs[-1])]
+    def _tuple(self, value: tuple[object, ...], in_struct: bool) -> list[int]:
+        cls = type(value)
+        by_address = _IS_STRUCT[cls] or (in_struct and cls is not tuple)
+        self.kinds.append((cls, tuple.__len__(value)))
+        if len(self.kinds) > KINDS:
+            raise _Refused
+        words = self._words_of(tuple.__iter__(value), in_struct or by_address)
+        return [self._placed(words)] if by_address else words
 
 
-def _scalar_words(value: object, kind: str) -> tuple[int, ...]:
-    if kind == "n":
-        return ()
-    if kind == "f":
-        return struct.unpack("=q", struct.pack("=d", value))
-    if kind == "g":
-        return struct.unpack("=I", cast(np.float32, value).tobytes())
-    return (int(cast(int, value)),)
+_SCALAR_WORDS: dict[str, Callable[[Any], tuple[int, ...]]] = {
+    "n": lambda _: (),
+    "i": lambda number: (int(number),),
+    "b": lambda number: (int(number),),
+    "f": lambda number: struct.unpack("=q", struct.pack("=d", number)),
+    "g": lambda number: struct.unpack("=I", number.tobytes()),
+}
 
 
-class _CallWalk(KindWalk):
-    """The kinds of arguments, without marks: what was found in a Block is not looked for again."""
-
-    def __init__(self) -> None:
-        super().__init__(marks=False)
-
-    def _block(self, block: BlockLike) -> str:
-        if not isinstance(block, Block):
-            self._refuse("got a Block of the C module", "expected one of ctypes_calls")
-        self.add_arrays(block._walk.arrays, block._walk.read_only)
-        self.classes += block._walk.classes
-        return block._kinds
+def _lay_out(name: str, args: tuple[object, ...], room: int = _WORDS) -> _Arguments:
+    """Lay out arguments. Reading `_fields` of a class may run any code, after which all is laid out anew."""
+    while True:
+        try:
+            return _Arguments(args, room)
+        except KeyError as error:
+            (cls,) = error.args
+            if not isinstance(cls, type) or not is_named(cls):
+                refuse(name, args)
+            _IS_STRUCT.setdefault(cls, False)
+        except (_Refused, struct.error):
+            refuse(name, args)
 
 
 class Block:
-    """The words of a struct, laid out once; counts as the struct in any call."""
+    """The words of a struct, laid out once; counts as the struct in any call, and has its attributes."""
 
-    __slots__ = ("_address", "_kinds", "_layout", "_value", "_walk")
+    __slots__ = ("_arguments", "_value")
 
     def __init__(self, value: tuple[object, ...], /) -> None:
-        if type(value) not in _STRUCTS:
+        if not _IS_STRUCT.get(type(value)):
             raise TypeError(f"Block: got {type(value)!r}; expected one struct, whose class is registered")
-        self._value, self._layout = value, _Layout()
-        self._kinds, self._walk, (self._address,) = _lay_out("Block", (value,), self._layout)
+        self._value, self._arguments = value, _lay_out("Block", (value,))
+        self._arguments = _lay_out("Block", (value,), len(self._arguments.words))
 
     @property
     def value(self) -> tuple[object, ...]:
         """The struct."""
         return self._value
 
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._value, name)
+
 
 BLOCK_CLASSES.add(Block)
-
-
-def _lay_out(name: str, args: tuple[object, ...], layout: _Layout) -> tuple[str, KindWalk, list[int]]:
-    walk = _CallWalk()
-    try:
-        kinds = walk.kinds_of(args)
-    except (TypeError, OverflowError):
-        refuse(name, args)
-    _PASSED.update(walk.classes)
-    return kinds, walk, layout.words_of(args, False)
 
 
 class _Code(NamedTuple):
@@ -133,58 +164,34 @@ class Entry:
         if not isinstance(name, str) or not callable(find):
             raise TypeError(f"Entry: got {find!r}, {name!r}; expected a callable and a str")
         self._find, self._name = find, name
-        self._rows: dict[object, tuple[_Code, ...]] = {}
+        self._codes: dict[object, _Code] = {}
+        self._found: dict[object, tuple[_Code, ...]] = {}  # without marks of read-only arrays
 
     def __call__(self, *args: object) -> Result:
         """Call the code for the kinds of the arguments."""
-        row = None
-        while row is None:  # `find` may run any code, after which all is laid out anew
-            layout = _Layout()  # until the code has returned
-            kinds, walk, words = _lay_out(self._name, args, layout)
-            key = (kinds, *walk.classes)
-            row = next((row for row in self._rows.get(key, ()) if not row.writable & walk.read_only), None)
-            if row is None:
-                self._add_row(key, self._found(args, walk.read_only))
-        results = (ctypes.c_int64 * 16)()
-        if row.code((ctypes.c_int64 * len(words))(*words), results):
+        laid = _lay_out(self._name, args)
+        while (key := tuple(laid.kinds)) not in self._codes:
+            self._add_code(key, args)  # `find` may run any code, after which all is laid out anew
+            laid = _lay_out(self._name, args)
+        code, results = self._codes[key], _RESULTS()
+        if code.code(laid.address, results):
             raise MemoryError(f"{self._name}: out of memory")
-        return _result(row.results, results)
+        if code.results == "n":
+            return None
+        numbers = tuple(map(_as_number, code.results.strip("()"), results))
+        return numbers if code.results[0] == "(" else numbers[0]
 
-    def _found(self, args: tuple[object, ...], read_only: int) -> _Code:
-        found = self._find(args)
-        if not _is_found(found):
-            raise ValueError(
-                f"{self._name}: find returned {found!r}; expected Found(address, results, writable)"
-            )
-        address, results, writable = found
-        if writable & read_only:
-            raise ValueError(f"{self._name}: find returned code that writes to a read-only array")
-        return _Code(_FUNCTION(address), results, writable)
-
-    def _add_row(self, key: object, row: _Code) -> None:
-        with _LOCK:
-            self._rows[key] = (*self._rows.get(key, ()), row)
-
-
-def _is_found(found: object) -> bool:
-    if not isinstance(found, tuple) or len(found) != 3:
-        return False
-    address, results, writable = found
-    return (
-        isinstance(address, int)
-        and 0 < address < 2**64
-        and isinstance(results, str)
-        and _RESULTS.fullmatch(results) is not None
-        and isinstance(writable, int)
-        and 0 <= writable < 2**128
-    )
-
-
-def _result(kinds: str, words: "ctypes.Array[ctypes.c_int64]") -> Result:
-    if kinds == "n":
-        return None
-    numbers = tuple(_as_number(kind, word) for kind, word in zip(kinds.strip("()"), words, strict=False))
-    return numbers if kinds[0] == "(" else numbers[0]
+    def _add_code(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
+        """Take code that was found for these kinds and writes to no read-only array, or find some."""
+        read_only = read_only_arrays(",".join(kind for kind in key if isinstance(kind, str)))
+        plain = tuple(without_marks(kind) if isinstance(kind, str) else kind for kind in key)
+        rows = self._found.get(plain, ())
+        for row in rows:
+            if not row.writable & read_only:
+                self._codes[key] = row
+                return
+        address, results, writable = find_checked(self._name, self._find, args)
+        self._found[plain] = (*rows, _Code(_FUNCTION(address), results, writable))
 
 
 def _as_number(kind: str, word: int) -> int | float | bool:

@@ -29,7 +29,7 @@ def entry(function: F) -> F:
 
 def find_code(function: Callable[..., object], args: tuple[object, ...]) -> Found:
     """Return the machine code of an entry point for arguments like these."""
-    walk = KindWalk(marks=True)
+    walk = KindWalk()
     name, kinds = f"{function.__module__}.{function.__qualname__}", walk.kinds_of(args)
     found = library.find(name, kinds)
     if found is not None:

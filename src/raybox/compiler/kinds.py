@@ -8,12 +8,13 @@ The kinds of an argument list, separated by commas, choose the code that runs:
 """
 
 import re
-from typing import NoReturn, Protocol, TypeGuard, cast
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, Protocol, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
 
-KINDS, ARRAYS, DIMENSIONS = 256, 128, 4  # so that there are fewer than 1,024 words
+KINDS, DIMENSIONS = 256, 4
 BLOCK_CLASSES: set[type] = set()  # one class of each implementation of calls that is loaded
 SCALARS = {int: "i", float: "f", bool: "b", type(None): "n"} | {
     np.dtype(code).type: kind
@@ -25,7 +26,16 @@ _ARRAY_RULE = (
     "expected a C-contiguous, aligned array in native byte order, of 1 to 4 dimensions, of float64, float32, "
     "bool or integers; numpy.ascontiguousarray makes one"
 )
+_RESULTS = re.compile(r"[nifb]|\([ifb]{1,16}\)")
 _VALUE_RULE = "expected a numpy.ndarray (no subclass), a number, a bool, None, or a tuple of such"
+
+
+class Found(NamedTuple):
+    """Machine code for arguments of some kinds."""
+
+    address: int
+    results: str  # "n" for None, "i", "f", "b", or "(...)" for a tuple of up to 16 of i, f and b
+    writable: int  # bit k: array k, in the order of the arguments, must be writable
 
 
 class BlockLike(Protocol):
@@ -47,15 +57,11 @@ def is_named(cls: type) -> bool:
 
 
 class KindWalk:
-    """The kinds of arguments, and what was found on the way.
+    """The kinds of arguments, and the classes of named tuples on the way."""
 
-    marks: whether kinds mark read-only arrays.
-    """
-
-    def __init__(self, marks: bool) -> None:
-        self.marks = marks
-        self.count = self.arrays = self.read_only = 0  # read_only: bit k is that of array k
-        self.classes: list[type] = []  # of named tuples
+    def __init__(self) -> None:
+        self.count = 0
+        self.classes: list[type] = []
         self._path: list[object] = []  # number of the argument, names and numbers of items in it
 
     def kinds_of(self, args: tuple[object, ...]) -> str:
@@ -77,7 +83,7 @@ class KindWalk:
         if cls in SCALARS:
             return self._scalar(value, SCALARS[cls])
         if is_block(value):
-            return self._block(value)
+            return self._tuple(value.value)
         if cls is tuple or is_named(cls):
             return self._tuple(cast("tuple[object, ...]", value))
         return self._refuse(f"got {_name(cls)}", _VALUE_RULE)
@@ -90,26 +96,11 @@ class KindWalk:
             aligned = "" if flags.aligned else ", not aligned"
             what = f"got an array of {dtype.str}, shape {array.shape}, strides {array.strides}{aligned}"
             self._refuse(what, _ARRAY_RULE)
-        is_read_only = not flags.writeable
-        self.add_arrays(1, int(is_read_only))
-        return f"{item}:{array.ndim}" + "r" * (is_read_only and self.marks)
-
-    def add_arrays(self, count: int, read_only: int) -> None:
-        """Count arrays, of which some are read-only."""
-        self.read_only |= read_only << self.arrays
-        self.arrays += count
-        if self.arrays > ARRAYS:
-            raise TypeError(f"more than {ARRAYS} arrays in the arguments")
+        return f"{item}:{array.ndim}" + "r" * (not flags.writeable)
 
     def _scalar(self, value: object, kind: str) -> str:
         if kind == "i" and not -(2**63) <= int(cast(int, value)) < 2**63:
             raise OverflowError(f"{self._where()}: got an integer beyond int64")
-        return kind
-
-    def _block(self, block: BlockLike) -> str:
-        count, self.count = self.count, 0
-        kind = self._tuple(block.value)
-        self.count = count  # a Block counts as one
         return kind
 
     def _tuple(self, value: tuple[object, ...]) -> str:
@@ -144,7 +135,7 @@ def class_name(cls: type) -> str:
 
 def kind_of(args: tuple[object, ...]) -> str:
     """Return the kinds of arguments as one text; raise TypeError or OverflowError where one has none."""
-    return KindWalk(marks=True).kinds_of(args)
+    return KindWalk().kinds_of(args)
 
 
 def without_marks(kinds: str) -> str:
@@ -169,3 +160,31 @@ def refuse(name: str, args: tuple[object, ...]) -> NoReturn:
     except (TypeError, OverflowError) as error:
         raise type(error)(f"{name}: {error}") from None
     raise TypeError(f"{name}: another thread changed the arguments while they were read")
+
+
+def find_checked(
+    name: str, find: Callable[[tuple[object, ...]], tuple[int, str, int]], args: tuple[object, ...]
+) -> Found:
+    """Return what `find` returns for arguments of an entry; raise ValueError where that cannot be right."""
+    found = find(args)
+    if not _is_found(found):
+        raise ValueError(f"{name}: find returned {found!r}; expected Found(address, results, writable)")
+    if found[2] & read_only_arrays(kind_of(args)):
+        raise ValueError(f"{name}: find returned code that writes to a read-only array")
+    address, results, writable = found
+    return Found(int(address), results, int(writable))
+
+
+def _is_found(found: object) -> bool:
+    """Return whether an object is a tuple as `Found`, with numbers in their ranges."""
+    if not isinstance(found, tuple) or len(found) != 3:
+        return False
+    address, results, writable = found
+    return (
+        isinstance(address, int)
+        and 0 < address < 2**64
+        and isinstance(results, str)
+        and _RESULTS.fullmatch(results) is not None
+        and isinstance(writable, int)
+        and 0 <= writable < 2**KINDS
+    )

@@ -3,11 +3,12 @@
 Passed by value, each call would pass every number of every array, hundreds in a traversal.
 """
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from raybox.compiler.calls import register_struct
+from raybox.compiler.calls import Block, register_struct
 
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 STRUCTS: set[type] = set()
 
 
@@ -16,3 +17,8 @@ def struct(cls: C) -> C:
     STRUCTS.add(cls)
     register_struct(cls)
     return cls
+
+
+def laid_out(value: T) -> T:
+    """Return a struct with its words laid out once, one address in each call; other values as they are."""
+    return cast(T, Block(cast("tuple[object, ...]", value))) if type(value) in STRUCTS else value

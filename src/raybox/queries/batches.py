@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler import huge_pages
-from raybox.compiler.calls import laid_out
+from raybox.compiler.struct_ref import laid_out
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
@@ -300,7 +300,7 @@ def _undecided_of(order: Order) -> Ints:
 
 def _make_small(rays: int) -> tuple[Order, Workspace]:
     order = _make_order(rays)._replace(starts=_NONE, place=_PLACES.take())
-    return order, laid_out(_with_rows(make_workspace(rays), order))
+    return laid_out(order), laid_out(_with_rows(make_workspace(rays), order))
 
 
 def _take_order(rays: int) -> Order:
