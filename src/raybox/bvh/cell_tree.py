@@ -20,6 +20,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import lowest_bit, popcount
+from raybox.compiler.struct_ref import struct
 from raybox.errors import RayboxError
 from raybox.validation import Floats, Ints, freeze
 
@@ -49,6 +50,7 @@ class GridArrays(Protocol):
     def words(self) -> Ints: ...  # noqa: D102
 
 
+@struct
 class CellTree(NamedTuple):
     """The tree of a grid's cells, as passed to kernels. All arrays are frozen."""
 

@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler.decorators import device
+from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats, Ints, Ints32
 
 X = TypeVar("X", float, Floats)
@@ -42,6 +43,7 @@ ULP = 2.0**-23  # twice what rounding to float32 can move a number
 NUDGE = 2.0**-100  # absolute outward slack: float32 underflow loses at most 2^-149
 
 
+@struct
 class Tree(NamedTuple):
     """A tree, as passed to kernels. All arrays are frozen."""
 

@@ -11,6 +11,7 @@ from raybox.bvh.node import Tree
 from raybox.bvh.partial_rebuild import RefitPolicy
 from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
+from raybox.compiler.struct_ref import laid_out
 from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
@@ -46,7 +47,8 @@ class Part(NamedTuple):
     rows: Rows
     tree: Rows  # a `Tree`, or that of `own_tree`
     box_rows: tuple[Floats, Floats]
-    frame: Frame | None  # of the tree, for primitives with vector code
+    job_tree: Rows  # the tree, laid out for kernels
+    frame: Frame | None  # of the tree, for primitives with vector code; laid out likewise
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
 
@@ -119,7 +121,7 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
     if own is not None:
-        return Part(geometry, rows, own.build(rows), bounds(rows), None, refit_policy)
+        return _made(geometry, rows, own.build(rows), bounds(rows), refit_policy, None)
     inner = None
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
@@ -154,7 +156,7 @@ def moved(part: Part, geometry: Geometry) -> Part:
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
     rows = facing(part.geometry, part.rows, cull)
-    tree = cast(Tree, part.tree)  # or that of `own_tree`
+    tree = cast(Tree, part.job_tree)  # or that of `own_tree`
     return Job(tree, rows, rays.rows(), allowed, part.frame)
 
 
@@ -222,13 +224,13 @@ def _measured(part: Part) -> dict[str, float]:
 def _made(
     geometry: Geometry,
     rows: Rows,
-    tree: Tree,
+    tree: Rows,
     box_rows: tuple[Floats, Floats],
     refit_policy: RefitPolicy,
     inner: Part | None,
 ) -> Part:
-    frame = frame_of(tree) if has_simd(rows) else None
-    return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner)
+    frame = laid_out(frame_of(tree)) if isinstance(tree, Tree) and has_simd(rows) else None
+    return Part(geometry, rows, tree, box_rows, laid_out(tree), frame, refit_policy, inner)
 
 
 def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:

@@ -61,6 +61,7 @@ import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
 from raybox.compiler.decorators import device, whole
+from raybox.compiler.struct_ref import struct
 from raybox.compiler.target import has
 from raybox.validation import Floats, Floats32, Ints32
 
@@ -105,6 +106,7 @@ def at_a_time() -> int:
     return LANES if has("avx512f") else _EIGHT
 
 
+@struct
 class Frame(NamedTuple):
     """Tree coordinates as vector code reads them, and the grid by which rays are sorted."""
 
