@@ -46,7 +46,7 @@ typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObj
 #endif
 
 /* An array has up to five words, all else one or none. */
-enum { KINDS = 256, DIMENSIONS = 4, WORDS = (1 + DIMENSIONS) * KINDS, RESULTS = 16 };
+enum { KINDS = 256, DIMENSIONS = 4, WORDS = (1 + DIMENSIONS) * KINDS, RESULTS = 16, CHAINS = 256 };
 
 typedef int32_t (*Code)(const int64_t *words, int64_t *results);
 
@@ -67,8 +67,6 @@ typedef struct Known { /* a class, in a list of those with the same hash */
     PyTypeObject *class; /* a reference: no other class can get its address */
     uint64_t kind, number;
 } Known;
-
-enum { CHAINS = 256 };
 
 typedef struct {
     Known *classes[CHAINS];

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).with_name("_calls.c")
 STABLE_ABI = "0x030B0000"  # Python 3.11
 _HARDENED = ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-fstack-protector-strong")
 # Without -g0 and -s, the output has the names of folders.
-_COMPILE = ("-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra", *_HARDENED)
+_COMPILE = ("-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra", *_HARDENED)
 _LINK = {"linux": ("-Wl,-z,relro,-z,now", "-Wl,-s")}
 
 
