@@ -10,6 +10,7 @@ import raybox as rb
 import strategies
 from aim import INF, Pairs
 from compare import assert_normals, assert_scene
+from raybox.compiler.calls import Block
 from scenes import as_rays, build, check_scene, random_scene, truth
 
 
@@ -185,3 +186,13 @@ def test_normals_of_the_nearest():
     first = [f[0].plain if f else (False, INF, np.nan, np.nan, -1, False) for f in truth(pairs)]
     want = exact.Answers(*(np.array(x) for x in zip(*first, strict=True)))
     assert_normals(build(*pairs[4:]).nearest(as_rays(pairs)), want, pairs.directions)
+
+
+@pytest.mark.parametrize("geometry", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), rb.Grid(*[[0, 1, 2]] * 3)])
+def test_the_tree_is_laid_out_once(geometry):
+    scene, rays = rb.Scene(geometry), rb.Rays([-1, 0.5, 0.5], [1, 0, 0])
+    (one,), (other,) = (scene._request(rays, None, None)[0].jobs for _ in range(2))
+    assert one.tree is other.tree
+    assert one.frame is other.frame
+    assert {type(one.tree), type(one.frame)} <= {Block, type(None)}
+    assert one.tree.nodes is scene._parts[0].tree.nodes
