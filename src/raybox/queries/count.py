@@ -41,7 +41,8 @@ from raybox.traversal.workspace import (
 )
 from raybox.validation import Bools, Ints, MaskInput
 
-_AHEAD = 16  # results go all over the arrays: their places are prefetched so many before
+AHEAD = 16
+"""Results go all over the arrays: their places are prefetched so many before."""
 
 
 class CountResults(NamedTuple):
@@ -116,13 +117,12 @@ def _record_certain(
 
 
 @device
-def write_results(
-    recorder: NumberRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+def _write_results(
+    recorder: CountRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
 ) -> bool:
-    """Write RESULT + 1 of each ray of a group, and list undecided rays; a boolean array gets its truth."""
     base, begin, end = group
     for r in range(end - begin):
-        prefetch_to_write(recorder.numbers, base + order.order[smaller(begin + r + _AHEAD, end - 1)])
+        prefetch_to_write(recorder.numbers, base + order.order[smaller(begin + r + AHEAD, end - 1)])
         result = workspace.state[r, RESULT]
         if result == UNDECIDED_INDEX:
             list_undecided(order, whole(order.order[begin + r]))
@@ -238,7 +238,7 @@ QUERY = Query(
         StreamHooks(
             CountRecorder,
             record=_record,
-            write_results=write_results,
+            write_results=_write_results,
             intersect_lists=record_hits(_CertainCount),
             record_certain=_record_certain,
             ends_rays=no,

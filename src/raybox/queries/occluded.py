@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, yes
+from raybox.compiler.decorators import device, inlined, whole, yes
+from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
@@ -15,7 +16,7 @@ from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
-from raybox.queries.count import write_misses, write_packets, write_results
+from raybox.queries.count import AHEAD, write_misses, write_packets
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
@@ -26,7 +27,7 @@ from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
-from raybox.traversal.workspace import DEFERRED, LeafSlot, Workspace
+from raybox.traversal.workspace import DEFERRED, LeafSlot, Order, Span, Workspace, list_undecided
 from raybox.validation import Bools, Ints, MaskInput
 
 
@@ -90,6 +91,21 @@ def _record_certain(
 ) -> bool:
     workspace.state[r, RESULT] = 1
     workspace.packed_rays[r, STOP] = PASSES
+    return True
+
+
+@device
+def _write_results(
+    recorder: OccludedRecorder, _job: Job, order: Order, workspace: Workspace, group: Span
+) -> bool:
+    base, begin, end = group
+    for r in range(end - begin):
+        prefetch_to_write(recorder.numbers, base + order.order[smaller(begin + r + AHEAD, end - 1)])
+        result = workspace.state[r, RESULT]
+        if result == UNDECIDED_INDEX:
+            list_undecided(order, whole(order.order[begin + r]))
+        elif result != MISS_INDEX:
+            recorder.numbers[base + order.order[begin + r]] = True
     return True
 
 
@@ -183,7 +199,7 @@ QUERY = Query(
         StreamHooks(
             OccludedRecorder,
             record=_record,
-            write_results=write_results,
+            write_results=_write_results,
             intersect_lists=record_hits(_CertainOccluded),
             record_certain=_record_certain,
             longest_first=yes,
