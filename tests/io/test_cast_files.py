@@ -12,8 +12,9 @@ import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.io.chunked import chunks, csv_chunks, parquet, pipeline, readers, result_columns
+from raybox.io.chunked import parquet, pipeline, readers, result_columns
 from raybox.io.chunked.result_columns import rows_of
+from raybox.io.formats import csv_blocks, numpy_arrays, point_clouds, zarr_arrays
 from raybox.queries.all_hits import file_columns
 from raybox.queries.columns import Sparse
 from streaming import (
@@ -53,9 +54,9 @@ def test_every_pair_of_formats(tmp_path, source, query):
 
 @pytest.mark.parametrize("size", [1, 2, 51, 102, 103, 104, 10**9])
 def test_chunks_change_nothing(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(chunks, "BLOCK_ROWS", 17)
-    monkeypatch.setattr("raybox.io.chunked.tables.BLOCK_ROWS", 17)
-    monkeypatch.setattr(csv_chunks, "BLOCK_BYTES", 400)
+    monkeypatch.setattr(numpy_arrays, "BLOCK_ROWS", 17)
+    monkeypatch.setattr(zarr_arrays, "BLOCK_ROWS", 17)
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 400)
     for source in ENDINGS:
         rays = put(tmp_path / f"rays.{source}", RAYS)
         rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=size)
@@ -78,7 +79,8 @@ def test_no_rays_and_two_dimensions(tmp_path, source, dims):
 
 @pytest.mark.parametrize("name", ["points.las", "points.laz", "binary.pcd", "ascii.pcd", "points.ply"])
 def test_points(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("raybox.io.chunked.readers.BLOCK_ROWS", 7)
+    monkeypatch.setattr(point_clouds, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(readers, "BLOCK_ROWS", 7)
     path = tmp_path / name
     path.write_bytes(samples()[name][0])
     origin = (0.5, 0.25, 0.0)
@@ -151,7 +153,7 @@ def test_csv_by_hand(tmp_path, monkeypatch):
     assert len(rays) == 40
     scene = rb.Scene(rb.Boxes([[1.0, -1.0]], [[4.0, 3.0]]))
     for block in (1, 7, 60, 1 << 20):
-        monkeypatch.setattr(csv_chunks, "BLOCK_BYTES", block)
+        monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
         rb.stream.cast(scene, path, tmp_path / "out.npy", chunk=11)
         check(tmp_path / "out.npy", scene.nearest(rays))
     path.write_bytes(b"origin_x,origin_y,direction_x,direction_y\r0,0,1,0\r0,9,1,0\r")

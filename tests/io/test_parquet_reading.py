@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from raybox.errors import FileFormatError
-from raybox.io.chunked import tables
 from raybox.io.chunked.chunks import ChunkBuffers, Position, read
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats import load
+from raybox.io.formats import parquet as parquet_format
 from raybox.io.formats.common import ReadOptions
 
 pa = pytest.importorskip("pyarrow")
@@ -42,7 +42,7 @@ def read_from(path, row=0, offset=0):
     starts = []
     for block in open_ray_file(path, ReadOptions("rays")).blocks(row, offset):
         starts.append(block.row)
-        for column, values in zip(read, [*block.arrays["origins"], *block.arrays["directions"]], strict=True):
+        for column, values in zip(read, [block.columns[name] for name in NAMES], strict=True):
             assert len(values) == block.rows
             column.append(np.array(values))
     return [np.concatenate(column) for column in read], starts
@@ -74,7 +74,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("batch", [999, 1 << 17])
 def test_numbers_are_read_bit_for_bit(tmp_path, monkeypatch, way, nullable, batch):
-    monkeypatch.setattr(tables, "_BATCH", batch)
+    monkeypatch.setattr(parquet_format, "BATCH_ROWS", batch)
     path, columns = tmp_path / "rays.parquet", numbers(30_011)
     parquet.write_table(table(columns, nullable), path, **PLAIN | WAYS[way])
     found, starts = read_from(path)
@@ -154,7 +154,7 @@ def test_chunks_resume_within_a_row_group(tmp_path, monkeypatch):
     parquet.write_table(table(columns), path, **PLAIN, row_group_size=3500)
     source, rounds = open_ray_file(path, ReadOptions("rays")), []
     for batch in (700, 1 << 17):
-        monkeypatch.setattr(tables, "_BATCH", batch)
+        monkeypatch.setattr(parquet_format, "BATCH_ROWS", batch)
         rounds.append(list(read(source, 1000, Position(), ChunkBuffers())))
     for chunks in rounds:
         assert [c.end._replace(row=0) for c in chunks] == [c.end._replace(row=0) for c in rounds[0]]

@@ -1,5 +1,6 @@
 """Limits on scenes of the viewer are checked by headers, before anything is unpacked."""
 
+import contextlib
 import io
 import json
 import struct
@@ -11,8 +12,8 @@ import pytest
 
 import raybox as rb
 from file_samples import BOXES, POINTS, samples, vox, vox_chunk
+from raybox.io.formats import announced
 from raybox.viewer import open_file
-from raybox.viewer.announced import Announced, announced
 
 COUNTED = [name for name in samples() if not name.endswith((".ifc", ".json")) and "mixed" not in name]
 
@@ -79,17 +80,21 @@ def test_a_file_of_too_many_rows_is_not_read(tmp_path, name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_damaged_headers_announce_nothing_or_raise_no_other_error(tmp_path, name):
-    content = samples()[name][0]
+def test_damaged_headers_are_refused_as_the_file_is_or_announce_no_less(tmp_path, name):
+    content, how = samples()[name]
     for size in (0, 1, 7, 20, 60, len(content) // 2):
         for tail in (b"", b"\xff" * 40):
             (tmp_path / name).write_bytes(content[:size] + tail)
-            assert isinstance(announced(tmp_path / name), Announced)
+            with contextlib.suppress(rb.FileFormatError):
+                rows = announced(tmp_path / name).rows
+                assert rows >= len(rb.load(tmp_path / name, **how))
 
 
 def test_shapes_that_show_one_voxel_model_many_times(tmp_path):
-    shape = vox_chunk(b"nSHP", struct.pack("<iiiii", 1, 0, 1, 0, 0))
-    (tmp_path / "a.vox").write_bytes(vox([(0, 0, 0), (3, 4, 5)], scene=1000 * shape))
+    """Groups of ten, three deep, are 1000 places of a model of two voxels."""
+    shape = vox_chunk(b"nSHP", struct.pack("<iiiii", 3, 0, 1, 0, 0))
+    groups = [vox_chunk(b"nGRP", struct.pack("<iii10i", name, 0, 10, *[name + 1] * 10)) for name in range(3)]
+    (tmp_path / "a.vox").write_bytes(vox([(0, 0, 0), (3, 4, 5)], scene=b"".join(groups) + shape))
     assert announced(tmp_path / "a.vox").rows == 2000
 
 

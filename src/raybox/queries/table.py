@@ -35,6 +35,17 @@ def file_queries() -> tuple[str, ...]:
     return tuple(name for name, query in QUERIES.items() if query.columns)
 
 
+def is_result_column(name: str) -> bool:
+    """Return whether a column of results has this name, a channel of sums included: ``integral_3``."""
+    base, _, channel = name.rpartition("_")
+    for query in file_queries():
+        columns = columns_of(query)
+        names = list(columns.dtypes(3, []))
+        if name in names or (columns.arguments and base == names[-1] and channel.isdigit()):
+            return True
+    return False
+
+
 def columns_of(query: str) -> FileColumns:
     """Return the columns of a query of `file_queries`."""
     columns = QUERIES[query].columns

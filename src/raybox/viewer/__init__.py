@@ -4,7 +4,6 @@
 module          contents
 ==============  =============================================================================
 ``stage``       the scene shown: exact coordinates, and their map to the page's float32
-``announced``   rows and bytes that a file announces, before it is read
 ``open_file``   reads a path, or the bytes of an upload, into a stage
 ``model``       state and results of clicks, without a browser
 ``html``        results as HTML, points as text

@@ -6,9 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Rays
-from raybox.io.formats import FORMATS, read
+from raybox.io.formats import FORMATS, announced, read
 from raybox.scene.scene import Scene
-from raybox.viewer.announced import announced
 from raybox.viewer.stage import Solid, Stage, stage
 
 MAX_BYTES = 256 * 2**20  # bytes of an upload
@@ -36,7 +35,7 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
     if len(content) > MAX_BYTES:
         raise too_large(plain, len(content))
     suffix = PurePosixPath(plain).suffix.lower()
-    if suffix not in FORMATS:
+    if suffix not in FORMATS or FORMATS[suffix].is_folder:
         raise FileFormatError(
             f"{plain}: unsupported file extension {suffix!r}; supported: {' '.join(FORMATS)}"
         )

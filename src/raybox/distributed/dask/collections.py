@@ -23,7 +23,7 @@ from raybox.io import checked_json, scene_files
 from raybox.io.chunked.cast_checks import check_arguments
 from raybox.io.chunked.partitioned import dimension_of
 from raybox.io.chunked.result_columns import Dtypes, as_array, column_dtypes, rows_of, run_query
-from raybox.io.formats.assembly import RANGES, assemble, column_names
+from raybox.io.formats.columns import RANGES, column_names
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
@@ -208,10 +208,12 @@ def _map_frame(
 def _query_frame(part: "pandas.DataFrame", spec: _PartitionQuery, names: list[str]) -> "pandas.DataFrame":
     """Return the results of a partition."""
     dimension = _dimension_of_frame(list(part.columns))
-    wanted = [*column_names("origins", dimension), *column_names("directions", dimension)]
-    wanted += [name for name in RANGES if name in part.columns]
-    columns = {name: part[name].to_numpy(np.float64) for name in wanted}
-    results = _results(spec, assemble(columns, "rays"), 0)
+    arrays = {
+        array: np.stack([part[name].to_numpy(np.float64) for name in column_names(array, dimension)], -1)
+        for array in ("origins", "directions")
+    }
+    arrays |= {name: part[name].to_numpy(np.float64) for name in RANGES if name in part.columns}
+    results = _results(spec, arrays, 0)
     index = part.index.take(results["ray"])
     return type(part)({name: results[name] for name in names}, index=index)
 

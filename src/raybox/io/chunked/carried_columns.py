@@ -4,24 +4,22 @@ They are read by the thread that writes, in the order of the rays, so only those
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.io.chunked.carried_readers import (
-    arrow_types,
-    check_types,
-    extra_columns,
-    open_columns,
-    output_name,
-)
-from raybox.io.chunked.chunks import Position, RayFile, RowBlock
+from raybox.io.chunked.chunks import Position, RayFile
 from raybox.io.chunked.joined_files import join
+from raybox.io.chunked.readers import guarded
 from raybox.io.chunked.result_columns import as_array, rows_of
-from raybox.io.formats.common import ReadOptions, file_error, require
+from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
+from raybox.io.formats.parquet import ParquetTable
+from raybox.io.formats.table import format_of
+from raybox.io.formats.tables import Block, Column, Table, Wanted
+from raybox.queries import table as queries
 from raybox.queries.columns import Columns
 from raybox.validation import Ints
 
@@ -49,9 +47,9 @@ class CarriedColumns(NamedTuple):
 class CarriedReader:
     """Reads rows in the order of the rays; those before the last ray that was read are gone."""
 
-    def __init__(self, path: Path, blocks: Iterator[RowBlock]) -> None:
+    def __init__(self, path: Path, blocks: Iterator[Block]) -> None:
         self._path, self._blocks = path, blocks
-        self._window: deque[RowBlock] = deque()
+        self._window: deque[Block] = deque()
 
     def rows(self, columns: Columns) -> dict[str, Any]:
         """Return the carried columns of results, whose rays are in order."""
@@ -66,18 +64,18 @@ class CarriedReader:
             self._window.popleft()
         start = self._window[0].row
         return {
-            name: _joined([block.arrays[name] for block in self._window], numbers - start)
-            for name in self._window[0].arrays
+            name: _joined([block.columns[name] for block in self._window], numbers - start)
+            for name in self._window[0].columns
         }
 
-    def _next(self) -> RowBlock:
+    def _next(self) -> Block:
         block = next(self._blocks, None)
         if block is None:
             raise file_error(self._path, "has changed: rows are missing at its end", "start again")
         return block
 
 
-def _end(block: RowBlock) -> int:
+def _end(block: Block) -> int:
     return block.row + block.rows
 
 
@@ -104,28 +102,98 @@ def carried(
             f"{suffix} has no columns of any type, which carry needs",
             f"write {' or '.join(SUFFIXES)}",
         )
-    names = _names(source.paths, carry, options)
+    tables = [_table(path, options) for path in source.paths]
+    names = _names(tables, carry, options)
     if not names:
         return None
     as_text = suffix == ".csv"
-    opened = [open_columns(path, names, options, as_text) for path in source.paths]
-    types = [arrow_types(path, names) for path in source.paths] if not as_text else [{}]
-    check_types(source.paths, types)
+    opened = [_carried_file(table, names, options, as_text) for table in tables]
+    types = [_arrow_types(table, names) for table in tables] if not as_text else [{}]
+    _check_types(source.paths, types)
     joined = join(opened, source.path.name) if len(opened) > 1 else opened[0]
-    return CarriedColumns(joined, types[0], [output_name(name) for name in names])
+    return CarriedColumns(joined, types[0], list(names.values()))
 
 
-def _names(paths: Sequence[Path], carry: Sequence[str], options: ReadOptions) -> list[str]:
-    """Return the columns to carry; raise if a file lacks one, or two get the same name."""
-    extra = [extra_columns(path, options) for path in paths]
+def _table(path: Path, options: ReadOptions) -> Table:
+    """Return the table of a file whose columns have names and types."""
+    form = format_of(path, "rays")
+    with reader_errors(path, form.name):
+        table = form.open(path, options) if form.open else None
+    if table is None or not table.has_names:
+        raise file_error(path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
+    return table
+
+
+def _names(tables: Sequence[Table], carry: Sequence[str], options: ReadOptions) -> dict[str, str]:
+    """Return the columns to carry, and their names in the output.
+
+    Raise if a file lacks one, or two get the same name.
+    """
+    used = [table.layout(options).numbers for table in tables]
+    extra = [
+        [n for n in table.names if n not in numbers] for table, numbers in zip(tables, used, strict=True)
+    ]
     names = extra[0] if list(carry) == [ALL] and ALL not in extra[0] else list(dict.fromkeys(carry))
-    for path, there in zip(paths, extra, strict=True):
+    for table, there in zip(tables, extra, strict=True):
         for name in names:
             if name not in there:
                 known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
-                raise file_error(path, f"has no column {name!r} to carry", known)
-    renamed = [output_name(name) for name in names]
-    for name, new in zip(names, renamed, strict=True):
-        if renamed.count(new) > 1:
-            raise file_error(paths[0], f"the column {name!r} would be the second {new!r}", "rename it")
-    return names
+                raise file_error(table.path, f"has no column {name!r} to carry", known)
+    renamed = {name: _output_name(name) for name in names}
+    for name, new in renamed.items():
+        if list(renamed.values()).count(new) > 1:
+            problem = f"the column {name!r} would be the second {new!r}"
+            raise file_error(tables[0].path, problem, "rename it")
+    return renamed
+
+
+def _output_name(name: str) -> str:
+    """Return a column's name in the output: ``ray_id`` for ``id``, which there names the box."""
+    return f"ray_{name}" if queries.is_result_column(name) else name
+
+
+def _carried_file(table: Table, names: Mapping[str, str], options: ReadOptions, as_text: bool) -> RayFile:
+    """Return the blocks of some columns, by their names in the output."""
+    form = format_of(table.path)
+
+    def blocks(row: int, offset: int) -> Iterator[Block]:
+        for block in guarded(table, Wanted(others=list(names)), form.name, row, offset):
+            columns = {new: block.columns[name] for name, new in names.items()}
+            if as_text:
+                columns = {new: _as_text(column, new, table.path) for new, column in columns.items()}
+            yield block._replace(columns=columns)
+
+    return RayFile(table.path, options, {}, table.rows, blocks, lambda _name, _index: "")
+
+
+def _as_text(column: Column, name: str, path: Path) -> Column:
+    """Return a column as text; "" for null."""
+    if isinstance(column, np.ndarray):
+        return column
+    arrow = require("pyarrow", "io", ".parquet")
+    try:
+        texts = column.cast(arrow.string())
+    except arrow.ArrowException as error:
+        problem = f"holds {column.type}, which CSV cannot hold"
+        raise file_error(path, problem, "write .parquet", f"column {name}") from error
+    return texts.fill_null("").to_numpy(zero_copy_only=False).astype(object)
+
+
+def _arrow_types(table: Table, names: Mapping[str, str]) -> "dict[str, pyarrow.DataType]":
+    """Return the types of columns in a Parquet output: of CSV, text."""
+    if not isinstance(table, ParquetTable):
+        return dict.fromkeys(names.values(), require("pyarrow", "io", ".parquet").string())
+    types = {new: table.type(name) for name, new in names.items()}
+    return {
+        new: getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
+        for new, kind in types.items()
+    }
+
+
+def _check_types(paths: Sequence[Path], types: "Sequence[dict[str, pyarrow.DataType]]") -> None:
+    """Raise if a column has another type in another file."""
+    for path, found in zip(paths, types, strict=False):
+        for name, kind in found.items():
+            if kind != types[0][name]:
+                problem = f"the column {name} is {kind}, in {paths[0]} it is {types[0][name]}"
+                raise file_error(path, problem, "store it as one type, or write .csv")

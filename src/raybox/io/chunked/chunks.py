@@ -1,6 +1,6 @@
 """Row blocks of a file, put together to chunks of one size."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -12,28 +12,13 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.geometry.rays import own
 from raybox.io.chunked import column_kernels
-from raybox.io.formats.assembly import RANGES, build
+from raybox.io.formats.assembly import build
+from raybox.io.formats.columns import RANGES, column_names
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions
+from raybox.io.formats.tables import Block
 from raybox.validation import Ints
 
 CHUNK = 1 << 20  # rays: as many as the scene sorts at once
-BLOCK_ROWS = 1 << 16  # rows that readers yield at a time, where they can choose
-
-
-class RowBlock(NamedTuple):
-    """Consecutive rows of a file.
-
-    `arrays` are (n, D) or (n,), or sequences of D columns.
-    """
-
-    row: int
-    """The number of its first row."""
-    offset: int
-    """Where its reader finds it (a row, byte or row group), or the block that it is a part of."""
-    rows: int
-    arrays: Mapping[str, Floats | Sequence[Floats]]
-    fraction: float | None = None
-    """The fraction of the file that ends with it, where the number of rows is unknown."""
 
 
 class RayFile(NamedTuple):
@@ -45,7 +30,7 @@ class RayFile(NamedTuple):
     """Its arrays, and the length of their rows; 0 for t_min and t_max."""
     total: int | None
     """The number of rows; None: unknown before the end."""
-    blocks: Callable[[int, int], Iterator[RowBlock]]
+    blocks: Callable[[int, int], Iterator[Block]]
     """(row, offset) -> the block that begins there and all after it; (0, 0) is the first."""
     where: Callable[[str, tuple[int, ...]], str]
     """(array, index) -> the place of a number in the file, for errors."""
@@ -69,9 +54,9 @@ class Position(NamedTuple):
     first: int = 0
     """Its first row."""
     row: int = 0
-    """`RowBlock.row` of the block that holds this row or the one before it."""
+    """`Block.row` of the block that holds this row or the one before it."""
     offset: int = 0
-    """`RowBlock.offset` of that block."""
+    """`Block.offset` of that block."""
     checksum: str = ""
     """Of all rows before."""
 
@@ -146,7 +131,7 @@ def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers
     position, filled, buffers = start, 0, pool.acquire(source.widths, size)
     checksums, finite = _checksums_at(start, source), True
 
-    def chunk_to(block: RowBlock) -> _ChunkArrays:
+    def chunk_to(block: Block) -> _ChunkArrays:
         checksum = " ".join(f"{total[0]:016x}" for total in checksums.values())
         end = Position(position.first + filled, block.row, block.offset, checksum)
         return _ChunkArrays(buffers, filled, position, end, block.fraction, finite)
@@ -173,14 +158,13 @@ def _checksums_at(position: Position, source: RayFile) -> Checksums:
 
 
 def _copy_rows(
-    buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]", checksums: Checksums
+    buffers: Buffers, start: int, block: Block, rows: "slice[int, int, None]", checksums: Checksums
 ) -> bool:
     """Copy rows of a block into buffers, and update the checksums; return whether they are finite."""
     all_finite, end = True, start + rows.stop - rows.start
     for name, array in buffers.items():
-        given = block.arrays[name]
-        columns = np.atleast_2d(given.T) if isinstance(given, np.ndarray) else given
-        some = [column[rows] for column in columns]
+        names = column_names(name, array.shape[1]) if array.ndim == 2 else [name]
+        some: list[Floats] = [np.asarray(block.columns[column][rows]) for column in names]
         words, checksum = array[start:end].reshape(end - start, -1).view(np.uint64), checksums[name]
         finite = column_kernels.interleave(places_of(some), words, checksum)
         all_finite &= finite or name in RANGES

@@ -5,7 +5,6 @@ has a part file, and the output is assembled at the end. The writer of `.parquet
 `raybox.io.chunked.parquet`.
 """
 
-import csv
 import io
 import zipfile
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from raybox.io.chunked.journal import folder_of
 from raybox.io.chunked.parquet import ParquetWriter
 from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import OutputSpec, id_array, row_slices
+from raybox.io.formats import csv_table
 from raybox.io.formats.common import file_error, require
-from raybox.io.formats.csv_table import plain_rows
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
 from raybox.queries.columns import Columns, row_count
@@ -71,14 +70,14 @@ class CsvWriter:
         self._spec, self._ids = spec, id_array(spec)
         self.files = PartFiles(results=PartFile(spec.folder / "results.csv", lengths.get("results", 0)))
         self.close = self.files.close
-        self.header_length = len(_csv_header(spec))
+        self.header_length = len(csv_table.line([*spec.dtypes]))
         if not self.files["results"].length:
-            self.files["results"].write(_csv_header(spec))
+            self.files["results"].write(csv_table.line([*spec.dtypes]))
 
     def add(self, columns: Columns) -> None:
         """Append rows."""
         for some in row_slices(columns, self._spec, self._ids):
-            self.files["results"].write(_csv_lines(some))
+            self.files["results"].write(csv_table.lines(some))
 
     def finish(self, rows: int) -> None:
         """Do nothing: the file is complete."""
@@ -97,7 +96,7 @@ class CsvStreamWriter:
         """Write rows."""
         self._write_header()
         for some in row_slices(columns, self._spec, self._ids):
-            self._file.write(_csv_lines(some))
+            self._file.write(csv_table.lines(some))
 
     def finish(self, rows: int) -> None:
         """Flush the file."""
@@ -106,18 +105,8 @@ class CsvStreamWriter:
 
     def _write_header(self) -> None:
         if not self._has_header:
-            self._file.write(_csv_header(self._spec))
+            self._file.write(csv_table.line([*self._spec.dtypes]))
         self._has_header = True
-
-
-def _csv_header(spec: OutputSpec) -> bytes:
-    return (",".join(spec.dtypes) + "\n").encode()
-
-
-def _csv_lines(columns: dict[str, Array]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(plain_rows(columns))
-    return text.getvalue().encode()
 
 
 _COPIED = 1 << 22  # bytes that are copied at once

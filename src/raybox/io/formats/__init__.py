@@ -19,6 +19,17 @@ from raybox.io.formats.common import Loaded
 from raybox.io.formats.grid_files import load_grid
 from raybox.io.formats.loading import contents, load, read
 from raybox.io.formats.saving import Saveable, check_target, save
-from raybox.io.formats.table import FORMATS
+from raybox.io.formats.table import FORMATS, announced
 
-__all__ = ["FORMATS", "Loaded", "Saveable", "check_target", "contents", "load", "load_grid", "read", "save"]
+__all__ = [
+    "FORMATS",
+    "Loaded",
+    "Saveable",
+    "announced",
+    "check_target",
+    "contents",
+    "load",
+    "load_grid",
+    "read",
+    "save",
+]

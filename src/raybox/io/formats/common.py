@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxErro
 from raybox.geometry import Boxes, Invalid, Mesh, Rays
 
 Floats = NDArray[np.float64]
-Labels = dict[str, list[str]]
+Labels = dict[str, NDArray[Any]]
 
 
 class ReadOptions(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import NamedTuple
 
-from raybox.io.formats.assembly import canonical, has_kind
+from raybox.io.formats.columns import has_kind
 
 
 class CsvHeader(NamedTuple):
@@ -29,32 +29,35 @@ def read_header(readline: Callable[[], str]) -> CsvHeader:
             return header
     delimiter = _delimiter(line)
     rows = csv.reader(chain([line], iter(readline, "")), delimiter=delimiter, strict=True)
-    names = _names(next(rows, []))
+    names = [name.strip() for name in next(rows, [])]
     return CsvHeader(names, delimiter, lines + rows.line_num)
 
 
 def _comment_header(line: str, lines: int) -> CsvHeader | None:
     """Return the columns that a comment names; None if they are none of boxes, rays or points."""
+    if "y" not in line and "Y" not in line:  # all kinds have such a column
+        return None
     for text in (line, line.lstrip("# ")):
         delimiter = _delimiter(text)
         names = _split(text, delimiter)
-        if has_kind(names):
+        if _has_kind(names):
             return CsvHeader(names, delimiter, lines)
     return None
 
 
 def _delimiter(line: str) -> str:
     """Return the semicolon if only that separates a line into columns of boxes, rays or points."""
-    return ";" if has_kind(_split(line, ";")) and not has_kind(_split(line, ",")) else ","
+    is_semicolon = ";" in line and _has_kind(_split(line, ";")) and not _has_kind(_split(line, ","))
+    return ";" if is_semicolon else ","
+
+
+def _has_kind(names: list[str]) -> bool:
+    return len(names) > 1 and has_kind({*names, *(name.lower() for name in names)})
 
 
 def _split(line: str, delimiter: str) -> list[str]:
     """Return the names in a line; none if its quotes are broken."""
     try:
-        return _names(next(csv.reader([line], delimiter=delimiter), []))
+        return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
         return []
-
-
-def _names(fields: list[str]) -> list[str]:
-    return canonical([name.strip() for name in fields])

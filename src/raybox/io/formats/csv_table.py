@@ -3,7 +3,7 @@
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -12,38 +12,62 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.io.formats import csv_blocks
-from raybox.io.formats.assembly import assemble, choose_columns, column_name
-from raybox.io.formats.common import FileArrays, Labels, ReadOptions, file_error, quoted
+from raybox.io.formats.common import file_error, quoted
 from raybox.io.formats.csv_header import read_header
+from raybox.io.formats.tables import Announced, Block, Column, Table, Wanted, count_in, inexact
 from raybox.validation import Array
 
 BLOCK_ROWS = 65_536
 
 
-def read(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of a CSV file.
+class CsvTable(Table):
+    """A CSV file: UTF-8, commas or semicolons, double quotes, a header line, comments before it."""
 
-    UTF-8, commas or semicolons, double quotes, a header line, which comments may precede.
-    """
-    try:
-        with path.open("rb") as file:
-            header = csv_blocks.read_header(file)
-            kind, names, labels = choose_columns(header.names, path, options)
-            wanted = header.wanted(names)
-            blocks = (
-                csv_blocks.numbers(block.data, wanted)
-                for block in csv_blocks.complete_rows(header.rows, path)
-            )
-            columns = np.concatenate(
-                [np.empty((len(names), 0)), *(block for block in blocks if block is not None)], axis=1
-            )
-        texts = _labels(path, labels) if labels else {}
-    except (ValueError, csv.Error) as error:
-        raise row_error(path, options, error) from error
-    arrays = assemble(dict(zip(names, columns, strict=True)), kind)
-    return FileArrays(
-        arrays, lambda array, index: f"{line_of(path, index[0])}, column {column_name(array, index)}", texts
-    )
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._header = csv_blocks.read_header(path)
+        except (ValueError, csv.Error) as error:
+            raise row_error(path, [], error) from error
+        self.names = self._header.names
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield blocks; other columns than numbers are arrays of text."""
+        size, header = self.path.stat().st_size, self._header
+        with self.path.open("rb") as file:
+            file.seek(offset or header.start)
+            for rows in csv_blocks.complete_rows(file, self.path, csv_blocks.BLOCK_BYTES, header.line_end):
+                try:
+                    count, columns = self._parsed(rows.data, wanted)
+                except (ValueError, IndexError, csv.Error) as error:
+                    raise row_error(self.path, wanted.numbers, error) from error
+                if count:
+                    yield Block(row, rows.begin, count, columns, rows.end / size)
+                    row += count
+
+    def _parsed(self, data: bytes, wanted: Wanted) -> tuple[int, dict[str, Column]]:
+        """Return the number of rows, and their columns; (0, {}) for empty lines only."""
+        columns, count = dict[str, Column](), 0
+        if wanted.numbers:
+            found = csv_blocks.numbers(data, self._header.fields([*wanted.numbers]))
+            if found is None:
+                return 0, {}
+            count, columns = found.shape[1], dict(zip(wanted.numbers, found, strict=True))
+        if wanted.others:
+            rows = csv_blocks.rows_of(data.decode("utf-8"), self._header.delimiter)
+            count, places = len(rows), self._header.fields([*wanted.others]).places
+            for name, place in zip(wanted.others, places, strict=True):
+                columns[name] = np.empty(count, object)
+                columns[name][:] = [row[place] for row in rows]
+        return count, columns
+
+    def place(self, row: int, column: str) -> str:
+        """Return the line and the column of a number."""
+        return f"{_line_of(self.path, row)}, column {column}"
+
+    def announced(self) -> Announced:
+        """Return the number of lines below the header."""
+        return Announced(count_in(self.path, self._header.line_end, self._header.start))
 
 
 def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -70,42 +94,30 @@ def _quote_error(path: Path, place: str, error: csv.Error) -> FileFormatError:
     return file_error(path, problem, "repair the quotes", place)
 
 
-def _header(rows: Iterator[tuple[str, list[str]]]) -> dict[str, int]:
-    """Return the place of each column, from the first of the rows."""
-    return {name: place for place, name in enumerate(next(rows)[1])}
-
-
-def _labels(path: Path, labels: list[str]) -> Labels:
-    rows = _rows(path)
-    places = _header(rows)
-    wanted = [places[name] for name in labels]
-    texts = [[row[place] for place in wanted] for _, row in rows]
-    columns = zip(*texts, strict=True) if texts else [()] * len(labels)
-    return {name: list(column) for name, column in zip(labels, columns, strict=True)}
-
-
-def line_of(path: Path, row: int) -> str:
+def _line_of(path: Path, row: int) -> str:
     """Return the line on which a row of the table ends."""
     return next(islice(_rows(path), row + 1, None))[0]
 
 
-def row_error(path: Path, options: ReadOptions, error: Exception) -> FileFormatError:
+def row_error(path: Path, numbers: Sequence[str], error: Exception) -> FileFormatError:
     """Return the error for the first row that does not fit the header; slow."""
     if isinstance(error, UnicodeDecodeError):
         return file_error(
             path, "is not UTF-8 text", "save it as UTF-8, or check that it is a CSV file", _byte(path)
         )
     rows = _rows(path)
-    places = _header(rows)
-    _, names, _ = choose_columns(list(places), path, options)
+    places = {name: place for place, name in enumerate(next(rows)[1])}
     for line, row in rows:
         if len(row) != len(places):
             return _length_error(path, line, row, len(places))
-        for name in names:
-            if not _is_number(row[places[name]]):
-                problem = f"{quoted(row[places[name]])} is not a number"
+        for name in numbers:
+            text = row[places[name]]
+            if not _is_number(text):
+                problem = f"{quoted(text)} is not a number"
                 return file_error(path, problem, "correct the row", f"{line}, column {name}")
-    return file_error(path, str(error), "correct the file")
+            if not csv_blocks.is_exact(text):
+                return inexact(path, quoted(text), f"{line}, column {name}")
+    return file_error(path, "is not a table that raybox reads", "check that it is a CSV file")
 
 
 def _length_error(path: Path, line: str, row: list[str], width: int) -> FileFormatError:
@@ -141,18 +153,28 @@ def _is_number(text: str) -> bool:
 
 def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
     """Write columns of one length; floats with as many digits as round-trip."""
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(columns)
+    file.write(line(list(columns)))
     rows = len(next(iter(columns.values())))
     for start in range(0, rows, BLOCK_ROWS):
-        table.writerows(
-            plain_rows({name: column[start : start + BLOCK_ROWS] for name, column in columns.items()})
-        )
-    text.detach()
+        file.write(lines({name: column[start : start + BLOCK_ROWS] for name, column in columns.items()}))
 
 
-def plain_rows(columns: Mapping[str, Array]) -> Iterator[tuple[object, ...]]:
+def lines(columns: Mapping[str, Array]) -> bytes:
+    """Return the rows of columns as lines that end in LF, texts quoted where they need it."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(_plain_rows(columns))
+    found = text.getvalue()
+    return b"".join(map(line, _plain_rows(columns))) if "\r" in found else found.encode()
+
+
+def line(fields: Sequence[object]) -> bytes:
+    """Return a row as a line; texts with CR are quoted, as Python does only where CR ends lines."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow(fields)
+    return (text.getvalue()[:-2] + "\n").encode()
+
+
+def _plain_rows(columns: Mapping[str, Array]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of columns; 1 and 0 for bool."""
     arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
     return zip(*(array.tolist() for array in arrays), strict=True)

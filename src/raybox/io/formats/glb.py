@@ -9,6 +9,7 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
+from raybox.io.formats.tables import Announced
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -65,3 +66,17 @@ def _check_references(document: dict[str, Any], path: Path) -> None:
             if not str(uri).startswith("data:"):
                 problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
                 raise file_error(path, problem, "export it as one file", f"{kind[:-1]} {number}")
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of triangles of all nodes: several may show one mesh."""
+    document = _document(path.read_bytes(), path)
+    counts: list[int] = [accessor["count"] for accessor in document.get("accessors", [])]
+
+    def corners(primitive: dict[str, Any]) -> int:
+        used: list[int] = [primitive["attributes"]["POSITION"]]
+        used += [primitive["indices"]] if "indices" in primitive else []
+        return max(counts[k] for k in used)
+
+    sizes = [sum(map(corners, mesh["primitives"])) for mesh in document.get("meshes", [])]
+    return Announced(sum(sizes[node["mesh"]] for node in document.get("nodes", []) if "mesh" in node) // 3)

@@ -7,7 +7,8 @@ from typing import Literal, overload
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Invalid, Mesh, Rays
-from raybox.io.formats.assembly import ACCEPTED, build
+from raybox.io.formats.assembly import build
+from raybox.io.formats.columns import ACCEPTED
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.table import parse
 

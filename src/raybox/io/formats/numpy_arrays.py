@@ -4,35 +4,260 @@
 .npz      boxes: ``lower upper [id]``; rays: ``origins directions [t_min t_max]``; points: ``points``
 .npy      boxes: (M, 6) or (M, 4), rows ``lower, upper``;
           rays: (N, 6) or (N, 4), rows ``origin, direction``, or (N, 8) with ``t_min, t_max`` after;
-          points: (N, 3) or (N, 2)
+          points: (N, 3) or (N, 2), or (N, 4) with a fourth number that is not read, as of KITTI;
+          or (N,) with named columns, those of CSV
 ========  =============================================================================================
 """
 
 import math
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
 
-from raybox.io.formats.assembly import KINDS, RANGES
+from raybox.errors import FileFormatError
+from raybox.io.formats.columns import ACCEPTED, KINDS, RANGES, Layout, choose_kind, column_names, is_flat
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
+from raybox.io.formats.tables import BLOCK_ROWS, Announced, Block, Column, Table, Wanted, exact_floats
+from raybox.io.formats.typed_labels import is_label, label
 from raybox.validation import Array, Dtype
 
 NAMES = ("lower", "upper", "origins", "directions", *RANGES, "points")
-WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2)}
+WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2), "points": (3, 2, 4)}
+_LOCAL_HEADER = 30  # bytes of the header before a member of an archive
+_LENGTHS = 26  # where it has the lengths of the name and of the extra field that follow it
+
+
+class Header(NamedTuple):
+    """The header of a `.npy` array, and where its numbers begin in the file."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: Dtype
+    start: int = 0
+
+
+class NpyTable(Table):
+    """The table of an `.npy` file: of columns without names, or of named ones."""
+
+    has_names = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            self._header = header(file, path.stat().st_size, path, "")
+        shape, fields = self._header.shape, self._header.dtype.names
+        self._is_named = fields is not None and len(shape) == 1
+        self.rows = math.prod(shape[:-1] if len(shape) > 1 else shape)
+        self.names = (
+            list(fields or ())
+            if self._is_named
+            else [str(k) for k in range(shape[1] if len(shape) == 2 else 0)]
+        )
+
+    def announced(self) -> Announced:
+        """Return the number of rows, and the bytes of all numbers."""
+        return Announced(self.rows or 0, math.prod(self._header.shape) * self._header.dtype.itemsize)
+
+    def layout(self, options: ReadOptions) -> Layout:
+        """Return which columns to read; of columns without names, `options` decide."""
+        if not self._is_named:
+            check_numbers(self._header.dtype, self.path, "")
+            return _unnamed(self._header.shape, self.path, options)
+        layout, fields = super().layout(options), dict(self._header.dtype.fields or {})
+        labels = {name: own for name, own in layout.labels.items() if is_label(fields[own][0])}
+        return layout._replace(labels=labels)
+
+    def place(self, row: int, column: str) -> str:
+        """Return the indices of a number."""
+        return f"row {row} (the first is 0), column {column}" if self._is_named else f"[{row}, {column}]"
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield rows; columns are views of them."""
+        length = self._header.shape[0]
+        with self.path.open("rb") as file:
+            for start in range(offset, length, BLOCK_ROWS):
+                end = min(length, start + BLOCK_ROWS)
+                rows = _rows(file, self._header, start, end)
+                columns = {name: self._column(rows, name) for name in (*wanted.numbers, *wanted.others)}
+                columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
+                yield Block(start, start, end - start, columns)
+
+    def _column(self, rows: Array, name: str) -> Array:
+        """Return a column of rows."""
+        found: Array = rows[name] if self._is_named else rows[:, int(name)]  # type: ignore[call-overload]
+        return found
+
+
+def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> Layout:
+    """Return the arrays that the columns of a table make, by its width."""
+    kind = "points" if options.origin is not None else options.kind
+    width = shape[1] if len(shape) == 2 else 0
+    if kind is None and width > 3:
+        raise file_error(
+            path,
+            "does not say whether its rows are boxes or rays",
+            'say kind "scene" or "rays" (kind=, --kind)',
+        )
+    if width not in WIDTHS[kind or "rays"]:
+        known = ", ".join(map(str, sorted(WIDTHS[kind or "rays"])))
+        for_kind = "for a scene" if kind == "scene" else f"for {kind or 'points'}"
+        raise file_error(
+            path, f"has shape {shape}", f"{for_kind}, give a table whose width is one of {known}"
+        )
+    names = [str(k) for k in range(width)]
+    if width < 4 or kind == "points":
+        return Layout("points", {"points": names[:3]}, {})
+    half, of_kind = 3 if width > 4 else 2, ACCEPTED[kind][0]
+    arrays = dict(zip(KINDS[of_kind], (names[:half], names[half : 2 * half]), strict=True))
+    return Layout(of_kind, arrays | {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}, {})
+
+
+def _rows(file: BinaryIO, header: Header, begin: int, end: int) -> Array:
+    """Return some rows of an array."""
+    (length, *width), dtype = header.shape, header.dtype
+    columns = width[0] if width else 1
+    if not header.fortran:
+        return _numbers(file, dtype, header.start + begin * columns * dtype.itemsize, (end - begin, *width))
+    starts = (header.start + (k * length + begin) * dtype.itemsize for k in range(columns))
+    return np.stack([_numbers(file, dtype, start, (end - begin,)) for start in starts], axis=-1)
+
+
+def _numbers(file: BinaryIO, dtype: Dtype, start: int, shape: tuple[int, ...]) -> Array:
+    file.seek(start)
+    return np.fromfile(file, dtype, math.prod(shape)).reshape(shape)
+
+
+Read = Callable[[str, int, int], Array]
+"""(array, first row, end) -> some rows of it"""
+
+
+class ArraysTable(Table):
+    """Arrays with a row for each ray: the columns of ``lower`` are ``min_x min_y min_z``."""
+
+    has_names = False
+
+    def __init__(self, path: Path, shapes: Mapping[str, tuple[int, ...]], read: Read, step: int = 0) -> None:
+        self.path, self._read, self._step = path, read, step or BLOCK_ROWS
+        self._arrays = {name: column_names(name, *shape[1:]) for name, shape in shapes.items()}
+        self.names = [name for names in self._arrays.values() for name in names]
+        self.rows = next(iter(shapes.values()))[0]
+
+    def place(self, row: int, column: str) -> str:
+        """Return the array and the indices of a number."""
+        array, names = next((array, names) for array, names in self._arrays.items() if column in names)
+        return f"{array}{[row] if is_flat(array) else [row, names.index(column)]}"
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield rows; columns are views of the arrays."""
+        needed = {*wanted.numbers, *wanted.others}
+        for start in range(offset, self.rows or 0, self._step):
+            end, columns = min(self.rows or 0, start + self._step), dict[str, Column]()
+            for array, names in self._arrays.items():
+                if needed.intersection(names):
+                    rows = self._read(array, start, end)
+                    columns |= {name: rows if is_flat(array) else rows[:, k] for k, name in enumerate(names)}
+            columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
+            yield Block(start, start, end - start, columns)
+
+
+def rows_match(kind: str, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Return whether all arrays of a kind have a row for each ray."""
+    wide = {shapes[name] for name in KINDS[kind]}
+    length, width = next(iter(wide))[:1], next(iter(wide))[1:]
+    flat = {shapes[name] for name in RANGES if name in shapes}
+    return len(wide) == 1 and width in ((2,), (3,)) and flat <= {length}
+
+
+def kinds_of(arrays: Iterable[str]) -> list[str]:
+    """Return the kinds of content that arrays make."""
+    return [kind for kind in ("boxes", "rays", "points") if KINDS[kind].keys() <= set(arrays)]
+
+
+def open_npz(path: Path, options: ReadOptions) -> Table | None:
+    """Return the table of rays of an archive.
+
+    None if it is compressed, or an array has not a row for each ray: then it is read whole.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        kind = choose_kind(kinds_of(members), path, options) if kinds_of(members) else None
+        if kind is None or any(info.compress_type for info in members.values()):
+            return None
+        names = [name for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in members]
+        places = {name: _place(path, members[name]) for name in names}
+        for name, place in places.items():
+            check_numbers(place.dtype, path, name)
+        if not rows_match(kind, shapes := {name: place.shape for name, place in places.items()}):
+            return None
+        if any(place.fortran for place in places.values()) or archive.testzip():
+            return None  # loaded whole, it raises an error that names the damaged member
+
+    def read(name: str, begin: int, end: int) -> Array:
+        with path.open("rb") as file:
+            return _rows(file, places[name], begin, end)
+
+    return ArraysTable(path, shapes, read)
+
+
+def _place(path: Path, info: zipfile.ZipInfo) -> Header:
+    """Return the header of a member that is not compressed."""
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        local = file.read(_LOCAL_HEADER)
+        name, extra = (int.from_bytes(local[_LENGTHS + k : _LENGTHS + k + 2], "little") for k in (0, 2))
+        with zipfile.ZipFile(path) as archive, archive.open(info) as inside:
+            found = header(inside, info.file_size, path, info.filename)
+            return found._replace(start=found.start + info.header_offset + _LOCAL_HEADER + name + extra)
+
+
+def announced_npz(path: Path) -> Announced:
+    """Return the rows of the largest array that raybox reads, and the bytes of all of them."""
+    sizes = [Announced()]
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.filename.removesuffix(".npy") in (*NAMES, "id"):
+                with archive.open(info) as member:
+                    shape = header(member, info.file_size, path, info.filename).shape
+                sizes.append(Announced(math.prod(shape[:-1] if len(shape) > 1 else shape), info.file_size))
+    return Announced(max(size.rows for size in sizes), sum(size.bytes for size in sizes))
 
 
 def read_npz(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of an `.npz` file that raybox uses."""
+    """Return the arrays of an `.npz` file that raybox uses; others with a value for each box are labels."""
     members, loaded = load_members(path, (*NAMES, "id"))
-    ids = loaded.pop("id", None)
-    if not any(set(arrays) <= set(loaded) for arrays in KINDS.values()):
+    if not kinds_of(loaded):
         problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
-    arrays = {name: as_floats(array, path, name) for name, array in loaded.items()}
-    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", _labels(ids, arrays, path))
+    arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}
+    labels = _labels(path, members, loaded, arrays["lower"].shape[:1]) if "lower" in arrays else {}
+    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", labels)
+
+
+def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:
+    """Return the ids, and all other arrays with a value for each box."""
+    ids = loaded.get("id")
+    if ids is not None and ids.shape != count:
+        problem = f"has {ids.size} ids for {count[0]} boxes"
+        raise file_error(path, problem, "give one id for each box", "id")
+    with zipfile.ZipFile(path) as archive:
+        rest = [name for name in members if name not in NAMES and _is_label(archive, name, count)]
+    return {name: label(name, [array]) for name, array in load_members(path, rest)[1].items()}
+
+
+def _is_label(archive: zipfile.ZipFile, name: str, count: tuple[int, ...]) -> bool:
+    """Return whether an array of an archive has a value for each box."""
+    info = archive.NameToInfo.get(f"{name}.npy")
+    if info is None:
+        return False
+    with archive.open(info) as file:
+        try:
+            found = header(file, info.file_size, Path(name), name)
+        except (FileFormatError, ValueError):
+            return False  # an array that raybox does not read
+    return found.shape == count and is_label(found.dtype)
 
 
 def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, Array]]:
@@ -54,16 +279,6 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> Arra
     return array
 
 
-def read_npy(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of one table of numbers.
-
-    Without ``options.kind`` its width decides, or an error.
-    """
-    table = as_floats(load_array(path), path, "")
-    kind = table_kind(table.shape, path, options)
-    return FileArrays(split(table, kind), lambda array, index: cell(array, index, table.shape[1]))
-
-
 def load_array(path: Path) -> Array:
     """Return the array of an `.npy` file, after a check of its header against its size."""
     with path.open("rb") as file:
@@ -80,52 +295,6 @@ def map_array(path: Path) -> Array:
         file.seek(0)
         check_numbers(header(file, path.stat().st_size, path, "").dtype, path, "")
     return np.asarray(np.load(path, allow_pickle=False, mmap_mode="r"))
-
-
-def table_kind(shape: tuple[int, ...], path: Path, options: ReadOptions) -> str | None:
-    """Return the kind of content in a table of this shape."""
-    kind = options.kind or ("rays" if options.origin else None)
-    width = shape[1] if len(shape) == 2 else 0
-    if kind is None and width > 3:
-        raise file_error(
-            path,
-            "does not say whether its rows are boxes or rays",
-            'say kind "scene" or "rays" (kind=, --kind)',
-        )
-    if width not in WIDTHS[kind or "rays"]:
-        known = ", ".join(map(str, sorted(WIDTHS[kind or "rays"])))
-        for_kind = "for a scene" if kind == "scene" else f"for {kind or 'points'}"
-        raise file_error(
-            path, f"has shape {shape}", f"{for_kind}, give a table whose width is one of {known}"
-        )
-    return kind
-
-
-def split(table: Floats, kind: str | None) -> dict[str, Floats]:
-    """Return the arrays that the columns of a table make."""
-    width = table.shape[1]
-    if width < 4:
-        return {"points": table}
-    half = 3 if width > 4 else 2
-    first, second = KINDS["boxes" if kind == "scene" else "rays"]
-    arrays = {first: table[:, :half], second: table[:, half : 2 * half]}
-    return arrays | {name: table[:, 6 + k] for k, name in enumerate(RANGES) if width == 8}
-
-
-def cell(array: str, index: tuple[int, ...], width: int) -> str:
-    """Return the place in the table of a number of one of its arrays."""
-    if array in RANGES:
-        return str([*index, 6 + RANGES.index(array)])
-    second = array in ("upper", "directions")
-    return str([index[0], index[1] + second * (3 if width > 4 else 2)])
-
-
-class Header(NamedTuple):
-    """The header of a `.npy` array."""
-
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: Dtype
 
 
 def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
@@ -148,7 +317,7 @@ def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
         problem = f"{'is cut off' if needed > there else 'is too long'}: "
         problem += f"{needed} bytes of numbers announced, {there} there"
         raise file_error(path, problem, "copy the file again", name)
-    return Header(shape, fortran, dtype)
+    return Header(shape, fortran, dtype, size - there)
 
 
 def check_numbers(dtype: Dtype, path: Path, name: str) -> None:
@@ -161,17 +330,7 @@ def check_numbers(dtype: Dtype, path: Path, name: str) -> None:
 def as_floats(array: Array, path: Path, name: str) -> Floats:
     """Return an array of real numbers as float64."""
     check_numbers(array.dtype, path, name)
-    return array.astype(np.float64, copy=False)
-
-
-def _labels(ids: Array | None, arrays: Mapping[str, Floats], path: Path) -> Labels:
-    if ids is None or "lower" not in arrays:
-        return {}
-    if ids.shape != arrays["lower"].shape[:1]:
-        raise file_error(
-            path, f"has {ids.size} ids for {len(arrays['lower'])} boxes", "give one id for each box", "id"
-        )
-    return {"id": [str(value) for value in ids.tolist()]}
+    return exact_floats(array, path, lambda index: f"{name}{list(index) or ''}")
 
 
 def member(name: str) -> zipfile.ZipInfo:

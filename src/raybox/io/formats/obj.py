@@ -13,6 +13,7 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene, triangulate
+from raybox.io.formats.tables import Announced, count_in
 
 NAMES = (b"o", b"g")  # of parts: a # may be in them
 COMMENT = ord("#")  # a number is found in bytes seven times as fast as bytes are
@@ -104,3 +105,8 @@ def _reason(key: bytes, fields: list[bytes], error: Exception) -> str:
             rule = "a number" if key == b"v" else "the number of a vertex"
             return f"{quoted(field.decode(errors='replace'))} is not {rule}"
     return str(error)
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of faces."""
+    return Announced(count_in(path, b"\nf"))

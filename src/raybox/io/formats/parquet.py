@@ -1,6 +1,9 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
-from collections.abc import Container, Iterator, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
@@ -9,9 +12,12 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from raybox.errors import FileFormatError
+from raybox.geometry import Invalid
 from raybox.io.formats import parquet_footer
-from raybox.io.formats.assembly import RANGES, assemble, choose_columns, column_name
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted, require
+from raybox.io.formats.columns import RANGES, Layout
+from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
+from raybox.io.formats.tables import Announced, Block, Table, Wanted, exact_floats
+from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Array
 
 if TYPE_CHECKING:
@@ -20,43 +26,135 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
 BATCH_ROWS = 1 << 17  # a megabyte of each column
+_NUMBERS = r"u?int|float|double|halffloat"
+_PARTS = {f"{axis}{end}": f"{end}_{axis}" for axis in "xyz" for end in ("min", "max")}
+_BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
 
 
-def read(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of a Parquet file, from columns of any numeric type."""
-    library, arrow = require("pyarrow.parquet", "io", ".parquet"), require("pyarrow", "io", ".parquet")
-    with library.ParquetFile(path) as file:
-        kind, numbers, labels = choose_columns(file.schema_arrow.names, path, options)
-        check_optional_columns(file.schema_arrow.names, kind, path)
-        names, starts = numbers + labels, group_starts(file.metadata, path)
-        parts = [
-            batch
-            for group in range(file.num_row_groups)
-            for batch in batches(file, group, names, (path, starts), BATCH_ROWS, threads=True)
-        ]
-        schema = arrow.schema([file.schema_arrow.field(name) for name in names])
-    table = arrow.Table.from_batches([part.select(names) for part in parts], schema)
-    columns = {name: floats(table.column(name), name, path, options) for name in numbers}
-    texts = {name: [str(value) for value in table.column(name).to_pylist()] for name in labels}
-    where = lambda array, index: f"row {index[0]} (the first is 0), column {column_name(array, index)}"  # noqa: E731
-    return FileArrays(assemble(columns, kind), where, texts)
+class ParquetTable(Table):
+    """A Parquet file; the fields of a struct are columns of their own: ``bbox.xmin``."""
 
+    def __init__(self, path: Path) -> None:
+        self.path, self._library = path, require("pyarrow.parquet", "io", ".parquet")
+        with self._library.ParquetFile(path) as file:
+            self._metadata, self._schema = file.metadata, file.schema_arrow
+        self._starts = group_starts(self._metadata, path)
+        self.rows = self._starts[-1]
+        self._fields = dict(_leaves(self._schema))
+        self.names = list(self._fields)
+        self.own = _boxes(self._schema)
 
-def check_optional_columns(names: Container[str], kind: str, path: Path) -> None:
-    """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
+    def announced(self) -> Announced:
+        """Return the number of rows, and the bytes once unpacked."""
+        groups = (self._metadata.row_group(k) for k in range(self._metadata.num_row_groups))
+        return Announced(self.rows or 0, sum(group.total_byte_size for group in groups))
 
-    Its name in the schema is damaged then; without it, the rays or boxes would be others. Row groups name
-    each of their columns once more.
-    """
-    missing = [name for name in _OPTIONAL.get(kind, ()) if name not in names]
-    if not missing:
-        return
-    with path.open("rb") as file:
-        footer = parquet_footer.read_footer(file, path.stat().st_size)[1]
-    for name in missing:
-        if parquet_footer.has_column(footer, name):
-            problem = f"its row groups hold a column {name}, its schema does not"
-            raise file_error(path, problem, "copy or write it again", "footer")
+    def layout(self, options: ReadOptions) -> Layout:
+        """Return which columns to read; columns whose type no label has are left out."""
+        layout = super().layout(options)
+        self._check_optional_columns(layout.kind)
+        labels = {name: own for name, own in layout.labels.items() if is_arrow_label(self.type(own))}
+        return layout._replace(labels=labels)
+
+    def type(self, name: str) -> "pyarrow.DataType":
+        """Return the Arrow type of a column."""
+        return self._fields[name]
+
+    def place(self, row: int, column: str) -> str:
+        """Return the row and the column of a number."""
+        return f"row {row} (the first is 0), column {column}"
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield batches of row groups; other columns than numbers are Arrow arrays."""
+        how = {
+            "metadata": self._metadata,
+            "pre_buffer": wanted.threads,
+            "buffer_size": _BUFFER * (not wanted.threads),
+        }
+        with self._library.ParquetFile(self.path, **how) as file:
+            for group in range(offset, self._metadata.num_row_groups):
+                start = self._starts[group]
+                for batch in self._batches(file, group, wanted):
+                    arrays = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
+                    arrays |= {
+                        name: self._floats(arrays[name], name, wanted.invalid, start)
+                        for name in wanted.numbers
+                    }
+                    yield Block(start, group, batch.num_rows, arrays)
+                    start += batch.num_rows
+
+    def _batches(
+        self, file: "pyarrow.parquet.ParquetFile", group: int, wanted: Wanted
+    ) -> "Iterator[pyarrow.RecordBatch]":
+        """Yield columns of a row group in batches.
+
+        Raise `FileFormatError` unless every row is read.
+        """
+        names = [*wanted.numbers, *wanted.others]
+        missing = promised = self._starts[group + 1] - self._starts[group]
+        found = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names, use_threads=wanted.threads)
+        while True:
+            try:
+                batch = next(found, None)
+            except (OSError, ValueError) as error:
+                problem = str(error).splitlines()[0][:120]
+                raise self._damaged(group, f"cannot be read ({problem})") from error
+            if batch is None:
+                break
+            there = dict(_leaves(batch.schema))
+            if there.keys() != {*names}:
+                raise self._damaged(group, f"holds the columns {quoted(' '.join(there))}")
+            missing -= batch.num_rows
+            yield batch
+        # Arrow ends a column silently at a page whose header is damaged.
+        if missing:
+            raise self._damaged(group, f"holds {promised - missing:,} of {promised:,} rows")
+
+    def _damaged(self, group: int, problem: str) -> FileFormatError:
+        return file_error(self.path, problem, "copy or write it again", f"row group {group}")
+
+    def _floats(self, column: "pyarrow.Array", name: str, invalid: "Invalid | None", first: int) -> Floats:
+        """Return a column as float64; nulls become NaN with invalid="miss", else raise.
+
+        first: the row in the file of the column's first number, for errors.
+        """
+
+        def place(index: tuple[int, ...]) -> str:
+            return self.place(first + index[0], name) if index else f"column {name}"
+
+        kind = str(column.type)
+        if kind.startswith("decimal"):
+            column = _of_decimals(column, self.path, place)
+        elif not re.match(_NUMBERS, kind):
+            raise file_error(
+                self.path, f"holds {kind}, not numbers", "store the column as float64", place(())
+            )
+        missing = np.asarray(column.is_null()) if column.null_count else None
+        if missing is None:
+            return exact_floats(np.asarray(column), self.path, place)
+        if invalid != "miss":
+            count = column.null_count
+            problem = "a value is missing" if count == 1 else f"{count} values are missing"
+            way_out = "fill in each or remove its row" + (", or read with invalid='miss'" if invalid else "")
+            raise file_error(self.path, problem, way_out, place((int(missing.argmax()),)))
+        floats = exact_floats(np.asarray(column.fill_null(0)), self.path, place)
+        return np.where(missing, np.nan, floats)
+
+    def _check_optional_columns(self, kind: str) -> None:
+        """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
+
+        Its name in the schema is damaged then; without it, the rays or boxes would be others. Row groups name
+        each of their columns once more.
+        """
+        missing = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names]
+        if not missing:
+            return
+        with self.path.open("rb") as file:
+            footer = parquet_footer.read_footer(file, self.path.stat().st_size)[1]
+        for name in missing:
+            if parquet_footer.has_column(footer, name):
+                problem = f"its row groups hold a column {name}, its schema does not"
+                raise file_error(self.path, problem, "copy or write it again", "footer")
 
 
 def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
@@ -72,61 +170,54 @@ def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[i
     return [0, *accumulate(counts)]
 
 
-def batches(
-    file: "pyarrow.parquet.ParquetFile",
-    group: int,
-    names: list[str],
-    source: tuple[Path, list[int]],
-    size: int,
-    *,
-    threads: bool = False,
-) -> "Iterator[pyarrow.RecordBatch]":
-    """Yield columns of a row group, `size` rows at a time.
-
-    source: the path, and what `group_starts` returns. Raise `FileFormatError` unless every row is read.
-    """
-    path, starts = source
-    missing = promised = starts[group + 1] - starts[group]
-    found = file.iter_batches(size, row_groups=[group], columns=names, use_threads=threads)
-    while True:
-        try:
-            batch = next(found, None)
-        except (OSError, ValueError) as error:
-            problem = str(error).splitlines()[0][:120]
-            raise _damaged(path, group, f"cannot be read ({problem})") from error
-        if batch is None:
-            break
-        if sorted(batch.schema.names) != sorted(names):
-            raise _damaged(path, group, f"holds the columns {quoted(' '.join(batch.schema.names))}")
-        missing -= batch.num_rows
-        yield batch
-    # Arrow ends a column silently at a page whose header is damaged.
-    if missing:
-        raise _damaged(path, group, f"holds {promised - missing:,} of {promised:,} rows")
+def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]":
+    """Yield the names and types of columns; of a struct of numbers, those of its fields."""
+    for field in schema:
+        kind = field.type
+        parts = [kind.field(k) for k in range(kind.num_fields)] if str(kind).startswith("struct<") else []
+        if parts and all(re.match(_NUMBERS, str(part.type)) for part in parts):
+            yield from ((f"{field.name}.{part.name}", part.type) for part in parts)
+        else:
+            yield field.name, kind
 
 
-def _damaged(path: Path, group: int, problem: str) -> FileFormatError:
-    return file_error(path, problem, "copy or write it again", f"row group {group}")
+def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
+    """Return a column of a batch, or the field of one; without dictionary."""
+    if name in batch.schema.names:
+        column = batch.column(name)
+        return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+    struct, _, part = name.rpartition(".")
+    found = batch.column(struct)
+    return found.flatten()[found.type.get_field_index(part)]
 
 
-def floats(column: "pyarrow.Array", name: str, path: Path, options: ReadOptions, first: int = 0) -> Floats:
-    """Return a column as float64; nulls become NaN with invalid="miss", else raise.
+def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
+    """Return the columns of bounds that metadata name: the covering of GeoParquet, a box of GeoArrow."""
+    boxes = [f.name for f in schema if (f.metadata or {}).get(b"ARROW:extension:name") == b"geoarrow.box"]
+    ways = [{part: f"{name}.{part}" for part in _PARTS} for name in boxes[: len(boxes) == 1]]
+    try:
+        geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
+        covering = geo["columns"][geo["primary_column"]]["covering"]["bbox"] if geo else {}
+        ways += [{part: ".".join(names) for part, names in covering.items()}]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass  # GeoParquet without a covering, or metadata of another program
+    there = dict(_leaves(schema))
+    return {
+        _PARTS[part]: name for way in ways for part, name in way.items() if part in _PARTS and name in there
+    }
 
-    first: the row in the file of the column's first number, for errors.
-    """
-    kind = str(column.type)
-    if not kind.startswith(("int", "uint", "float", "double", "halffloat")):
-        raise file_error(path, f"holds {kind}, not numbers", "store the column as float64", f"column {name}")
-    if column.null_count and options.invalid != "miss":
-        row = first + int(np.argmax(np.asarray(column.is_null())))
-        problem, place = (
-            "a value is missing" if column.null_count == 1 else f"{column.null_count} values are missing",
-            f"row {row} (the first is 0), column {name}",
-        )
-        of_boxes = name.startswith(("min_", "max_"))
-        way_out = "fill in each or remove its row" + ("" if of_boxes else ", or read with invalid='miss'")
-        raise file_error(path, problem, way_out, place)
-    return np.asarray(column, dtype=np.float64)
+
+def _of_decimals(
+    column: "pyarrow.Array", path: Path, place: Callable[[tuple[int, ...]], str]
+) -> "pyarrow.Array":
+    """Return decimal numbers as floats; raise for the first that float64 does not hold."""
+    values = column.to_pylist()
+    for row, value in enumerate(values):
+        if value is not None and Decimal(float(value)) != value:
+            problem = f"{value} is a decimal number that float64 does not hold"
+            raise file_error(path, problem, "store the column as float64: CAST(x AS DOUBLE)", place((row,)))
+    floats = [None if value is None else float(value) for value in values]
+    return require("pyarrow", "io", ".parquet").array(floats, "float64")
 
 
 def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:

@@ -16,6 +16,7 @@ from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
+from raybox.io.formats.tables import Announced
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -213,3 +214,9 @@ def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
     except ValueError as error:
         problem = f"its compressed data are damaged ({error})"
         raise file_error(path, problem, "copy or download it again", place) from error
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of points in the header."""
+    with path.open("rb") as file:
+        return Announced(_header(_header_lines(file, path), path).rows)

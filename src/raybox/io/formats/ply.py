@@ -19,6 +19,7 @@ from raybox.io.formats.mesh_parts import (
     to_scene,
     triangulate,
 )
+from raybox.io.formats.tables import Announced
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
@@ -279,3 +280,10 @@ def _read_rows(element: Element, data: bytes, order: str, at: int, path: Path) -
                 corners.append(np.frombuffer(data, order + kind, size, at).astype(np.int64))
             at += width
     return _PolygonRows(np.array(sizes, dtype=np.int64), np.concatenate(corners), at)
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of faces, else of vertices, in the header."""
+    with path.open("rb") as file:
+        counts = {element.name: element.rows for element in _header(file, path)[0]}
+    return Announced(counts.get("face") or counts.get("vertex", 0))

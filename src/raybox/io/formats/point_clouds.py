@@ -1,14 +1,19 @@
 """Points, which become rays from one origin: LAS and LAZ, through laspy."""
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, require
+from raybox.io.formats.common import FileArrays, Floats, file_error, require
 from raybox.io.formats.mesh_parts import cut_off
+from raybox.io.formats.tables import BLOCK_ROWS, Block, Table, Wanted
 
+_POINT_BYTES = 24
+_LAS_HEADER_BYTES = 255
+_MINOR_VERSION, _COUNT, _COUNT_14 = 25, slice(107, 111), slice(247, 255)  # bytes of the LAS header
 LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points, number of variable records
 
 # Not the parallel reader: it allocates the chunk size that the file announces.
@@ -30,15 +35,31 @@ if missing:
 """
 
 
-def read_las(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the coordinates of a LAS or LAZ file."""
-    require("laspy", "las", path.suffix.lower())
-    check_las(path)
-    return points_of(
-        np.frombuffer(subprocess_reader.run(LAS_READER, path), "<f8")
-        .astype(np.float64, copy=False)
-        .reshape(-1, 3)
-    )
+class LasTable(Table):
+    """The coordinates of a LAS or LAZ file, read by a process of its own, which a damaged file may crash."""
+
+    def __init__(self, path: Path) -> None:
+        require("laspy", "las", path.suffix.lower())
+        check_las(path)
+        self.path, self.names = path, ["x", "y", "z"]
+        with path.open("rb") as file:
+            head = file.read(_LAS_HEADER_BYTES)
+        count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
+        self.rows = count or None  # some writers leave 0 there
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield points."""
+        with subprocess_reader.stream_stdout(LAS_READER, self.path, str(offset)) as stdout:
+            start = offset
+            while data := stdout.read(_POINT_BYTES * BLOCK_ROWS):
+                points = np.frombuffer(data[: len(data) // _POINT_BYTES * _POINT_BYTES], "<f8").reshape(-1, 3)
+                columns = {name: points[:, "xyz".index(name)] for name in wanted.numbers}
+                yield Block(start, start, len(points), columns)
+                start += len(points)
+
+    def place(self, row: int, column: str) -> str:
+        """Return the place of a coordinate."""
+        return f"point {row} (the first is 0), column {column}"
 
 
 def check_las(path: Path) -> None:

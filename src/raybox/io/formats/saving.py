@@ -16,7 +16,7 @@ from raybox.geometry import Boxes, Rays
 from raybox.hits import AllHits, Hits
 from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
-from raybox.io.formats.assembly import KINDS, RANGES, column_names
+from raybox.io.formats.columns import KINDS, RANGES, column_names
 from raybox.io.formats.common import extension_problem, file_error, path_of, require
 from raybox.validation import Array
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
+from raybox.io.formats.tables import Announced, count_in
 
 HEADER, RECORD = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 
@@ -72,3 +73,11 @@ def _vertex(fields: list[str], path: Path, line: int) -> list[float]:
             path, f"{quoted(' '.join(fields))} is not a vertex", "correct the line", f"line {line}"
         ) from error
     return [x, y, z]
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of triangles: that of the header if it fits the size, else of facets in the text."""
+    with path.open("rb") as file:
+        count = int.from_bytes(file.read(HEADER)[HEADER - 4 :], "little")
+    is_binary = path.stat().st_size == HEADER + count * RECORD.itemsize
+    return Announced(count if is_binary else count_in(path, b"endfacet"))

@@ -1,4 +1,4 @@
-"""The table of formats: a reader for each file extension, checked against the first bytes."""
+"""The table of formats: one line each, of which loading, casts, limits and lists of formats are made."""
 
 import stat
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from raybox.io.formats import (
     point_clouds,
     stl,
     vox,
+    zarr_arrays,
 )
 from raybox.io.formats.common import (
     FileArrays,
@@ -28,41 +29,70 @@ from raybox.io.formats.common import (
     quoted,
     reader_errors,
 )
+from raybox.io.formats.tables import Announced, Table, whole
+
+Reader = Callable[[Path, ReadOptions], Loaded | FileArrays]
+SCENE, RAYS = "scene", "rays"
 
 
 class Format(NamedTuple):
-    """A file format.
+    """A file format."""
 
-    Its reader, the first bytes of its files (b"": any), its name.
-    """
-
-    read: Callable[[Path, ReadOptions], Loaded | FileArrays]
+    read: Reader
+    """the whole"""
     magic: bytes
+    """the first bytes of its files (b"": any)"""
     name: str
+    kinds: tuple[str, ...] = (SCENE,)
+    """what its files may hold"""
+    announced: Callable[[Path], Announced] | None = None
+    """rows and bytes, from headers"""
+    open: Callable[[Path, ReadOptions], Table | None] | None = None
+    """its rows, block by block; None for a file that is read whole"""
+    is_folder: bool = False
+
+
+def _table(table: Callable[[Path], Table], magic: bytes, name: str, *kinds: str) -> Format:
+    """Return the format of a table, from its reader."""
+    return Format(
+        lambda path, options: whole(table(path), options),
+        magic,
+        name,
+        kinds,
+        lambda path: table(path).announced(),
+        lambda path, _: table(path),
+    )
+
+
+def _zarr(path: Path, options: ReadOptions) -> FileArrays:
+    return whole(zarr_arrays.open_zarr(path, options), options)
 
 
 FORMATS = {
-    ".npz": Format(numpy_arrays.read_npz, b"PK", "NumPy arrays (npz)"),
-    ".npy": Format(numpy_arrays.read_npy, b"\x93NUMPY", "a NumPy table (npy)"),
-    ".csv": Format(csv_table.read, b"", "CSV"),
-    ".parquet": Format(parquet.read, b"PAR1", "Parquet"),
-    ".ply": Format(ply.read, b"ply", "PLY"),
-    ".obj": Format(obj.read, b"", "Wavefront OBJ"),
-    ".stl": Format(stl.read, b"", "STL"),
-    ".glb": Format(glb.read, b"glTF", "binary glTF"),
+    ".npz": Format(
+        *(numpy_arrays.read_npz, b"PK", "NumPy arrays (npz)", (SCENE, RAYS)),
+        *(numpy_arrays.announced_npz, numpy_arrays.open_npz),
+    ),
+    ".npy": _table(numpy_arrays.NpyTable, b"\x93NUMPY", "a NumPy table (npy)", SCENE, RAYS),
+    ".csv": _table(csv_table.CsvTable, b"", "CSV", SCENE, RAYS),
+    ".parquet": _table(parquet.ParquetTable, b"PAR1", "Parquet", SCENE, RAYS),
+    ".ply": Format(ply.read, b"ply", "PLY", (SCENE, RAYS), ply.announced),
+    ".obj": Format(obj.read, b"", "Wavefront OBJ", announced=obj.announced),
+    ".stl": Format(stl.read, b"", "STL", announced=stl.announced),
+    ".glb": Format(glb.read, b"glTF", "binary glTF", announced=glb.announced),
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
     ".json": Format(cityjson.read, b"", "CityJSON"),
-    ".vox": Format(vox.read, b"VOX ", "MagicaVoxel"),
-    ".las": Format(point_clouds.read_las, b"LASF", "LAS"),
-    ".laz": Format(point_clouds.read_las, b"LASF", "LAZ"),
-    ".pcd": Format(pcd.read, b"", "PCD"),
+    ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
+    ".las": _table(point_clouds.LasTable, b"LASF", "LAS", RAYS),
+    ".laz": _table(point_clouds.LasTable, b"LASF", "LAZ", RAYS),
+    ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced),
+    ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
 }
 
 
-SCENE = ".npz .npy .csv .parquet .ply .obj .stl .glb .ifc .json .vox"
-RAYS = ".npz .npy .csv .parquet .ply .las .laz .pcd"
-EXTENSIONS = {"scene": SCENE, "rays": RAYS}
-"""Of the files of each kind."""
+def extensions(kind: str | None = None) -> str:
+    """Return the extensions of the files that may hold a scene or rays; None: either."""
+    return " ".join(name for name, form in FORMATS.items() if kind is None or kind in form.kinds)
 
 
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -70,27 +100,38 @@ def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
     Every error is one line that names the file.
     """
-    form = format_of(path, EXTENSIONS.get(options.kind or "", " ".join(FORMATS)))
+    form = format_of(path, options.kind)
     with reader_errors(path, form.name):
         return form.read(path, options)
 
 
-def format_of(path: Path, extensions: str = " ".join(FORMATS)) -> Format:
-    """Return the format of a file's extension; an error lists `extensions`.
+def announced(path: Path) -> Announced:
+    """Return what the headers of a file announce, before anything is allocated by it."""
+    form = format_of(path)
+    with reader_errors(path, form.name):
+        return form.announced(path) if form.announced else Announced()
+
+
+def format_of(path: Path, kind: str | None = None) -> Format:
+    """Return the format of a file's extension; an error lists those of a kind.
 
     Raise if the file does not begin like one.
     """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
-        raise file_error(path, extension_problem(path), f"supported: {extensions}")
+        raise file_error(path, extension_problem(path), f"supported: {extensions(kind)}")
     with reader_errors(path, form.name):
         mode = path.stat().st_mode
+        if form.is_folder:
+            if not stat.S_ISDIR(mode):
+                raise file_error(path, "is not a folder", f"give the folder of a {form.name} group")
+            return form
         if not stat.S_ISREG(mode):
             problem = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
             raise file_error(path, problem, "give the path of a file")
         with path.open("rb") as file:
             head = file.read(64)
-        _check_start(path, head, form)
+    _check_start(path, head, form)
     return form
 
 

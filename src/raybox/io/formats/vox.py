@@ -22,6 +22,7 @@ from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry import Boxes
 from raybox.io.formats.common import GridCells, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
+from raybox.io.formats.tables import Announced
 
 Cells = NDArray[np.int64]
 MAX_MODEL_SIZE = 256  # cells along an axis of a model: voxels have coordinates of one byte
@@ -274,3 +275,20 @@ def _scene_models(models: list[VoxModel], nodes: dict[int, SceneNode], path: Pat
         placed += [_place(models[k], place + node.shift - models[k].size // 2) for k in node.models]
         waiting += [(child, place + node.shift) for child in reversed(node.children)]
     return placed
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of voxels of the scene: those of a model as often as it is placed."""
+    content = _content(path.read_bytes(), path)
+    sizes, totals = [len(model.cells) for model in content.models], dict[int, int]()
+
+    def total(name: int, above: frozenset[int] = frozenset()) -> int:
+        node = content.nodes.get(name)
+        if node is None or name in above:
+            return 0
+        if name not in totals:
+            own = sum(sizes[k] for k in node.models if 0 <= k < len(sizes))
+            totals[name] = own + sum(total(child, above | {name}) for child in node.children)
+        return totals[name]
+
+    return Announced(total(0) or sum(sizes[:1]))

@@ -1,0 +1,185 @@
+"""The columns of tables: those of boxes, oriented boxes, rays and points, in any spelling of the field."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from raybox.io.formats.common import ReadOptions, file_error, quoted
+
+RANGES = ("t_min", "t_max")
+YAW = ("yaw", "heading")
+_CENTERS = [f"{word}{dot}*" for word in ("center", "position", "translation") for dot in "_."] + ["*"]
+_SIZES = [f"{word}{dot}*" for word in ("size", "dimensions") for dot in "_."]
+_SIZES += ["d*", "length width height", "l w h"]
+
+# The arrays of each kind of content, and names of their columns, raybox's own first. * is the axis.
+KINDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "boxes": {
+        "lower": ("min_*", "min*", "*min", "*_min", "bbox.*min"),
+        "upper": ("max_*", "max*", "*max", "*_max", "bbox.*max"),
+    },
+    "oriented boxes": dict(
+        zip(("centers", "sizes"), zip(*product(_CENTERS, _SIZES), strict=True), strict=True)
+    ),
+    "rays": {"origins": ("origin_*",), "directions": ("direction_*",)},
+    "points": {"points": ("*",)},
+}
+ACCEPTED: dict[str | None, tuple[str, ...]] = {
+    "scene": ("boxes", "oriented boxes"),
+    "rays": ("rays", "points"),
+    None: ("boxes", "oriented boxes", "rays", "points"),
+}
+
+
+class Layout(NamedTuple):
+    """The columns of a table that are read, by the names that it has for them."""
+
+    kind: str
+    arrays: dict[str, list[str]]
+    """of each array of the kind, and of ranges and yaw, which have one column"""
+    labels: dict[str, str]
+    """of each label; only boxes have labels"""
+
+    @property
+    def numbers(self) -> list[str]:
+        """All columns of arrays."""
+        return [name for names in self.arrays.values() for name in names]
+
+
+def column_names(array: str, dimension: int = 3) -> list[str]:
+    """Return the columns of an array: ``column_names("lower")`` is ``["min_x", "min_y", "min_z"]``."""
+    forms = next((arrays[array] for arrays in KINDS.values() if array in arrays), None)
+    return [array] if forms is None else _spelled(forms[0])[:dimension]
+
+
+def _spelled(form: str) -> list[str]:
+    """Return the names of a spelling on the axes x, y, z."""
+    return form.split() if " " in form else [form.replace("*", axis) for axis in "xyz"]
+
+
+OWN_NAMES = frozenset(name for kind in KINDS.values() for array in kind for name in column_names(array))
+"""The columns as raybox writes them."""
+
+
+def is_flat(array: str) -> bool:
+    """Return whether an array has one number a row."""
+    return not any(array in arrays for arrays in KINDS.values())
+
+
+def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
+    """Return the kind of content to read, of those that a file has."""
+    found = list(found)
+    kinds = [kind for kind in ACCEPTED[options.kind] if kind in found]
+    if options.origin is not None and "points" in kinds:
+        return "points"
+    if not kinds:
+        wanted = "a scene" if options.kind == "scene" else "rays"
+        raise file_error(path, f"holds {' and '.join(found)}, not {wanted}", f"give a file of {wanted} here")
+    if len(kinds) > 1 and options.kind is None and kinds != ["oriented boxes", "points"]:
+        raise file_error(path, f"holds {' and '.join(kinds)}", 'say which: kind="scene" or kind="rays"')
+    return kinds[0]
+
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def choose(header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE) -> Layout:
+    """Return which columns of a table to read; labels only with boxes.
+
+    own: columns of the table by raybox's names, where the file itself says what they are.
+    """
+    _check_repeated(header, path)
+    names = {name: name for name in header}
+    names = {**own, **names}
+    found = _arrays(names, path)
+    is_lowered = not found
+    if is_lowered:
+        _check_repeated([low if (low := name.lower()) in OWN_NAMES else name for name in header], path)
+        names = {name.lower(): name for name in header} | names
+        found = _arrays(names, path)
+    if not found:
+        raise file_error(path, _header_problem(names), _columns_hint(path, options), "header")
+    kind = choose_kind(found, path, options)
+    arrays = found[kind]
+    if kind == "rays":
+        lower = {name.lower(): name for name in header} | names
+        arrays |= {name: [lower[name]] for name in RANGES if name in lower}
+    used = {name for names in arrays.values() for name in names} | set(own.values())
+    labels = {"id" if is_lowered and n.lower() == "id" else n: n for n in header if n not in used}
+    return Layout(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
+
+
+def _check_repeated(header: Sequence[str], path: Path) -> None:
+    counts = Counter(header)  # not header.count: a table may have a million columns
+    repeated = sorted(name for name, count in counts.items() if count > 1)
+    if repeated:
+        raise file_error(
+            path, f"has more than one column named {quoted(repeated[0])}", "rename one of them", "header"
+        )
+
+
+def has_kind(header: Container[str]) -> bool:
+    """Return whether a header has the columns of boxes, rays or points."""
+    return any(_matches(kind, header) for kind in KINDS)
+
+
+def _arrays(names: Mapping[str, str], path: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the arrays of each kind that the columns make.
+
+    Raise if they make those of boxes in two ways, none of which is raybox's.
+    """
+    found = {}
+    for kind, arrays in KINDS.items():
+        ways = _matches(kind, names)
+        if len(ways) > 1 and kind == "boxes" and "min_x" not in ways[0][0]:
+            both = " and ".join(" ".join(lower) for lower, _ in ways[:2])
+            raise file_error(path, f"has bounds of two kinds: {both}", "rename those that count", "header")
+        if ways:
+            found[kind] = {
+                array: [names[name] for name in way] for array, way in zip(arrays, ways[0], strict=True)
+            }
+            if kind == "oriented boxes":
+                found[kind]["yaw"] = [names[next(name for name in YAW if name in names)]]
+    return found
+
+
+def _matches(kind: str, header: Container[str]) -> list[list[list[str]]]:
+    """Return the spellings of a kind that a header has: of each array, its columns.
+
+    Z in all of its arrays, or in none (2D).
+    """
+    if kind == "oriented boxes" and not any(name in header for name in YAW):
+        return []
+    found = []
+    for forms in zip(*KINDS[kind].values(), strict=True):
+        spelled = [_spelled(form) for form in forms]
+        deep = [names[2] in header for names in spelled]
+        flat = (name in header for names in spelled for name in names[:2])
+        if all(flat) and (all(deep) or not any(deep)):
+            found.append([names if deep[0] else names[:2] for names in spelled])
+    return found
+
+
+def _header_problem(header: Mapping[str, str]) -> str:
+    """Return what is wrong with a header of no kind.
+
+    The missing columns, if it has some of a kind.
+    """
+    for kind in ("boxes", "rays", "oriented boxes"):
+        for number, forms in enumerate(zip(*KINDS[kind].values(), strict=True)):
+            names = [name for form in forms for name in _spelled(form)]
+            names += YAW[:1] if kind == "oriented boxes" else []
+            lacking = [name for name in names if name not in header]
+            if len(lacking) <= (len(names) // 2 if number or kind == "oriented boxes" else len(names) - 1):
+                return f"lacks the column{'s' * (len(lacking) > 1)} {' '.join(lacking)}"
+    return f"has no columns of boxes, rays or points, but {quoted(','.join(header))}"
+
+
+def _columns_hint(path: Path, options: ReadOptions) -> str:
+    kinds = {"scene": ["boxes"], "rays": ["rays", "points"]}.get(options.kind or "", list(KINDS))
+    rows = [f"{kind}: {' '.join(n for array in KINDS[kind] for n in column_names(array))}" for kind in kinds]
+    where = " in the first line" if path.suffix.lower() == ".csv" else ""
+    return f"name the columns{where}, for {'; for '.join(rows)} (no z columns in 2D)"

@@ -1,0 +1,156 @@
+"""Tables: one reader a format, of which the whole, casts, carried columns and limits are made.
+
+A `Table` says what its file announces before anything is allocated, and yields its rows block by block.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from raybox.errors import FileFormatError
+from raybox.geometry import Invalid
+from raybox.io.formats.columns import NONE, Layout, choose, is_flat
+from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
+from raybox.io.formats.typed_labels import label
+from raybox.validation import Array
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Column: TypeAlias = "Array | pyarrow.Array"
+"""Values of a column: numbers or texts of NumPy, or of Arrow."""
+MAX_EXACT = 2.0**53  # below it, every integer is a float64
+BLOCK_ROWS = 1 << 16  # rows of a block, where a reader can choose
+
+
+class Announced(NamedTuple):
+    """Rows of a file, and its bytes once unpacked; 0 where the format does not say."""
+
+    rows: int = 0
+    bytes: int = 0
+
+
+class Wanted(NamedTuple):
+    """The columns to read: numbers as float64, others as the file has them."""
+
+    numbers: Sequence[str] = ()
+    others: Sequence[str] = ()
+    invalid: Invalid | None = None
+    """how to handle missing numbers of rays; None: there may be none"""
+    threads: bool = False
+    """whether the reader may use threads of its own"""
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a table: some of its columns, each an array of `rows`, with any stride."""
+
+    row: int
+    """the number of its first row"""
+    offset: int
+    """where its reader finds it (a row, byte or row group), or the block that it is a part of"""
+    rows: int
+    columns: Mapping[str, Column]
+    fraction: float | None = None
+    """the fraction of the file that ends with it, where the number of rows is unknown"""
+
+
+class Table(ABC):
+    """The table in a file.
+
+    Its columns, what it announces, its rows.
+    """
+
+    path: Path
+    names: list[str]
+    """of its columns"""
+    rows: int | None = None
+    """None: unknown before the end"""
+    has_names: bool = True
+    """whether the file names its columns, which may be of any type"""
+    own: Mapping[str, str] = NONE
+    """columns by raybox's names, where the file itself says what they are"""
+
+    @abstractmethod
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+        """Yield the block that begins at a row and an offset, and all after it; (0, 0) is the first."""
+
+    @abstractmethod
+    def place(self, row: int, column: str) -> str:
+        """Return the place of a number in the file, for errors."""
+
+    def announced(self) -> Announced:
+        """Return the number of rows, and the bytes once unpacked."""
+        return Announced(self.rows or 0)
+
+    def floats(self, column: Array, name: str, first: int) -> Floats:
+        """Return the numbers of a column from a row on as float64."""
+        return exact_floats(column, self.path, lambda index: self.place(first + (*index, 0)[0], name))
+
+    def layout(self, options: ReadOptions) -> Layout:
+        """Return which columns to read."""
+        return choose(self.names, self.path, options, self.own)
+
+
+def numbers_of(layout: Layout, options: ReadOptions) -> Wanted:
+    """Return the columns of arrays as what to read."""
+    return Wanted(layout.numbers, invalid=options.invalid if layout.kind in ("rays", "points") else None)
+
+
+def whole(table: Table, options: ReadOptions) -> FileArrays:
+    """Return the arrays of a table, and its labels."""
+    layout = table.layout(options)
+    wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], threads=True)
+    blocks = list(table.blocks(wanted))
+    arrays = {array: _stacked(array, names, blocks) for array, names in layout.arrays.items()}
+    columns = {name: [block.columns[own] for block in blocks] for name, own in layout.labels.items()}
+    labels = {name: label(name, parts) for name, parts in columns.items()}
+    return FileArrays(arrays, places(table, layout), labels)
+
+
+def _stacked(array: str, names: list[str], blocks: list[Block]) -> Floats:
+    """Return an array of all blocks: (n, D), or (n,) if it is flat."""
+    parts = [np.stack([np.asarray(block.columns[name]) for name in names], -1) for block in blocks]
+    found = np.concatenate([np.empty((0, len(names))), *parts])
+    return found[:, 0] if is_flat(array) else found
+
+
+def places(table: Table, layout: Layout) -> Callable[[str, tuple[int, ...]], str]:
+    """Return the function that gives the place of a number of an array in the file."""
+    return lambda array, index: table.place(index[0], layout.arrays[array][(*index, 0)[1]])
+
+
+def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], str]) -> Floats:
+    """Return real numbers as float64.
+
+    Raise `FileFormatError` for another type, and for a number that float64 does not hold.
+    """
+    if array.dtype.kind not in "fiub":
+        found = "text" if array.dtype.kind in "SU" else array.dtype
+        raise file_error(path, f"holds {found}, not real numbers", "save it as float64", place(()))
+    with np.errstate(over="ignore"):
+        floats = array.astype(np.float64, copy=False)
+    if array.dtype.itemsize < 8 or array.dtype == np.float64:
+        return floats
+    for index in np.argwhere(~(np.abs(floats) < MAX_EXACT) if array.dtype.kind in "iu" else floats != array):
+        at = tuple(index.tolist())
+        number = array[at].item() if array.dtype.kind in "iu" else array[at]
+        if number != number or number == (int(floats[at]) if array.dtype.kind in "iu" else floats[at]):
+            continue
+        raise inexact(path, number, place(at))
+    return floats
+
+
+def inexact(path: Path, number: object, place: str) -> FileFormatError:
+    """Return the error for a number that float64 does not hold."""
+    problem = f"{number} is not exact in float64 (whole numbers up to 2**53 are)"
+    return file_error(path, problem, "subtract a common origin, or store it rounded, with a point", place)
+
+
+def count_in(path: Path, mark: bytes, start: int = 0) -> int:
+    """Return how often a text occurs in a file, from a byte on."""
+    with path.open("rb") as file:
+        file.seek(start)
+        return sum(block.count(mark) for block in iter(lambda: file.read(1 << 24), b""))

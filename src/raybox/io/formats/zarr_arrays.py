@@ -1,0 +1,38 @@
+"""Zarr: a group of arrays of rays or points (version 3)."""
+
+from pathlib import Path
+
+import numpy as np
+
+from raybox.io.formats.columns import KINDS, RANGES, choose_kind
+from raybox.io.formats.common import ReadOptions, file_error, require
+from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, check_numbers, kinds_of, rows_match
+from raybox.io.formats.tables import BLOCK_ROWS
+
+
+def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
+    """Return the table of a group of arrays."""
+    library = require("zarr", "zarr", ".zarr")
+    try:
+        group = library.open_group(path, mode="r")
+    except FileNotFoundError as error:
+        raise file_error(path, "holds no Zarr group", "give the folder of a group") from error
+    # one by one: of several at a time that it cannot read, zarr prints tracebacks
+    found = {name: group.get(name) for name in NAMES}
+    arrays = {name: array for name, array in found.items() if isinstance(array, library.Array)}
+    if not kinds_of(arrays):
+        raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")
+    kind = choose_kind(kinds_of(arrays), path, options)
+    arrays = {name: arrays[name] for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in arrays}
+    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        check_numbers(array.dtype, path, name)
+    if not rows_match(kind, shapes):
+        sizes = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise file_error(
+            path, f"has arrays of shapes {sizes}", "give (N, 3) or (N, 2), and (N,) for t_min and t_max"
+        )
+    # whole chunks of the arrays: any part of one costs a read of all of it
+    step = max(array.chunks[0] for array in arrays.values())
+    step *= max(1, BLOCK_ROWS // step)
+    return ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]), step)
