@@ -25,6 +25,10 @@ class FileFormatError(RayboxError):
     """Unreadable, truncated or inconsistent file: the text gives file, place and way out."""
 
 
+class SkippedWarning(UserWarning):
+    """A file was read, and some of its content was left out: ``geometry.skipped`` has reasons and counts."""
+
+
 class OutOfMemory(InvalidInput, MemoryError):
     """Not enough memory for an argument or a result: the text gives the size and the way out."""
 

@@ -171,7 +171,9 @@ def test_ids_of_models(tmp_path):
     (tmp_path / "two.obj").write_text(
         "o left\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\no right\nf 3 2 1\nf 1 2 3\n"
     )
-    assert rb.load(tmp_path / "two.obj").ids.tolist() == ["left", "right", "right"]
+    mesh = rb.load(tmp_path / "two.obj")
+    assert (mesh.ids.tolist(), mesh.objects.tolist()) == (["left", "right"], [0, 1, 1])
+    assert rb.Scene(mesh).all(rb.Rays([0.1, 0.1, 5], [0, 0, -1])).ids.tolist() == ["left", "right", "right"]
     assert rb.load(tmp_path / "two.obj", boxes=True).ids.tolist() == ["left", "right"]
     shape = {"type": "MultiPoint", "boundaries": [0, 1]}
     city = {"type": "CityJSON", "version": "1.1", "vertices": [[0, 0, 0], [1, 1, 1]]}

@@ -70,9 +70,9 @@ def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
     from raybox.geometry import Boxes, join_meshes
 
     geometries = [part.geometry for part in parts]
+    ids = [_row_ids(part) for part in parts]
     if len(parts) == 1:
-        return cast("Boxes | Mesh", geometries[0]), parts[0].ids
-    ids = [part.ids for part in parts]
+        return cast("Boxes | Mesh", geometries[0]), ids[0]
     all_ids = None if None in ids else [name for some in ids for name in some or ()]
     if all(isinstance(geometry, Boxes) for geometry in geometries):
         return _joined_boxes(cast("list[Boxes]", geometries), paths), all_ids
@@ -81,6 +81,13 @@ def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
             "A scene of several files has boxes or triangles, not both. Pass --boxes for a box of each part."
         )
     return join_meshes(cast("list[Mesh]", geometries)), all_ids
+
+
+def _row_ids(part: "Loaded") -> list[str] | None:
+    """Return the id of each box; None of a mesh, whose ids are those of objects."""
+    from raybox.geometry import Boxes
+
+    return list(map(str, part.ids)) if part.ids is not None and isinstance(part.geometry, Boxes) else None
 
 
 def _joined_boxes(boxes: "list[Boxes]", paths: Sequence[str]) -> "Boxes":

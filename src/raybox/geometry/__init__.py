@@ -4,13 +4,15 @@ from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
 from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
+from raybox.geometry.labels import Labels, checked_labels, column_of, with_skipped
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.mesh_joining import join_meshes
 from raybox.geometry.moving_boxes import MovingBoxes
+from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows
 from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
-from raybox.geometry.row_ids import Ids, ids_of
+from raybox.geometry.row_ids import Ids
 from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 
@@ -18,6 +20,7 @@ Bounded = Boxes | Mesh
 """Geometries with a bounding box for each row."""
 
 __all__ = [
+    "NO_OBJECTS",
     "Bounded",
     "BoxRows",
     "Boxes",
@@ -29,9 +32,11 @@ __all__ = [
     "InstanceRows",
     "Instances",
     "Invalid",
+    "Labels",
     "Mesh",
     "MovingBoxRows",
     "MovingBoxes",
+    "ObjectRows",
     "PlaneRows",
     "Planes",
     "RayRows",
@@ -39,8 +44,11 @@ __all__ = [
     "Rows",
     "TriangleRows",
     "around",
+    "checked_labels",
+    "column_of",
     "facing",
-    "ids_of",
     "join_meshes",
+    "object_rows",
     "with_scratch",
+    "with_skipped",
 ]

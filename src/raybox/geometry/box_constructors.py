@@ -5,6 +5,7 @@ from typing import Self
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import box_bounds, table_columns
+from raybox.geometry.labels import LabelsInput
 from raybox.geometry.row_ids import IdsInput
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
@@ -17,12 +18,14 @@ class BoxConstructors:
     __slots__ = ()
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None) -> Self:
-        """Return boxes of valid, C-ordered arrays, which are frozen; ids are checked."""
+    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None, labels: LabelsInput = None) -> Self:
+        """Return boxes of valid, C-ordered arrays, which are frozen; ids and labels are checked."""
         raise NotImplementedError
 
     @classmethod
-    def from_centers(cls, centers: ArrayInput, sizes: ArrayInput, *, ids: IdsInput = None) -> Self:
+    def from_centers(
+        cls, centers: ArrayInput, sizes: ArrayInput, *, ids: IdsInput = None, labels: LabelsInput = None
+    ) -> Self:
         """Return boxes from centres and sizes.
 
         Bounds are centre -+ size/2, each rounded to float64.
@@ -33,13 +36,14 @@ class BoxConstructors:
             Finite.
         sizes : array_like, shape (M, D), (D,) or scalar
             Edge lengths, not negative; may be infinite.
-        ids : sequence of str or of int, shape (M,), optional
+        ids, labels
             As for `Boxes`.
 
         Raises
         ------
         InvalidInput
-            If shapes do not fit, a centre is not finite, or a size is negative or NaN; for ids, as `Boxes`.
+            If shapes do not fit, a centre is not finite, or a size is negative or NaN; for ids and labels,
+            as `Boxes`.
 
         Examples
         --------
@@ -48,10 +52,10 @@ class BoxConstructors:
         array([[-1., -1.],
                [ 4.,  4.]])
         """
-        return cls._of(*box_bounds.from_centers(centers, sizes), ids)
+        return cls._of(*box_bounds.from_centers(centers, sizes), ids, labels)
 
     @classmethod
-    def from_bounds(cls, bounds: TableInput, *, ids: IdsInput = None) -> Self:
+    def from_bounds(cls, bounds: TableInput, *, ids: IdsInput = None, labels: LabelsInput = None) -> Self:
         """Return boxes from one array or table: each row is a lower corner, followed by an upper one.
 
         Parameters
@@ -62,6 +66,8 @@ class BoxConstructors:
             ``id`` if there is one; others are ignored.
         ids : sequence of str or of int, shape (M,), optional
             As for `Boxes`; in place of the column ``id``.
+        labels : mapping or table, of M rows, optional
+            As for `Boxes`, such as further columns of the table: ``labels=table[["name", "storey"]]``.
 
         Raises
         ------
@@ -79,7 +85,7 @@ class BoxConstructors:
         array(['a'], dtype=object)
         """
         found = table_columns.column(bounds, "id") if ids is None else ids
-        return cls._of(*box_bounds.from_bounds(bounds), found)
+        return cls._of(*box_bounds.from_bounds(bounds), found, labels)
 
     @classmethod
     def around(cls, points: ArrayInput, groups: ArrayInput) -> Self:

@@ -10,14 +10,22 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import box_bounds as bounds
 from raybox.geometry.box_constructors import BoxConstructors
-from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids, listed_rows
+from raybox.geometry.labels import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HasAttributes,
+    LabelsInput,
+    checked_attributes,
+    frozen_attributes,
+)
+from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import BoxRows, in_space
 from raybox.validation import ArrayInput, Bools, Floats
 
 
 @final
-@guard_class("lower", "upper", "ids", "ndim_space", "rows")
-class Boxes(BoxConstructors):
+@guard_class("lower", "upper", "ndim_space", "rows")
+class Boxes(BoxConstructors, HasAttributes):
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 
     Boxes are closed: faces, edges and corners belong to them, and a box may be flat, or a single point.
@@ -31,12 +39,15 @@ class Boxes(BoxConstructors):
         D is 2 or 3; ``(D,)`` is a single box.
     ids : sequence of str or of int, shape (M,), optional
         A name for each box, which hits return: `Hits.ids`. Ids need not be unique.
+    labels : mapping or table, of M rows, optional
+        Columns of numbers, bools or text by name, which hits return: `Hits.labels`. Slices and other indices
+        keep ids and labels of their boxes, `expanded` keeps all.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a bound is NaN, or lower > upper somewhere; if there is not one id for each box,
-        or ids are neither all str nor all int.
+        If shapes do not fit, a bound is NaN, or lower > upper somewhere; if there is not one id and label for
+        each box, ids are neither all str nor all int, or labels are of other kinds.
 
     Examples
     --------
@@ -48,20 +59,22 @@ class Boxes(BoxConstructors):
     array([1., 4.])
     """
 
-    __slots__ = ("_ids", "_lower", "_upper")
+    __slots__ = ("_attributes", "_lower", "_upper")
     _lower: Floats
     _upper: Floats
-    _ids: Ids | None
 
-    def __init__(self, lower: ArrayInput, upper: ArrayInput, *, ids: IdsInput = None) -> None:
+    def __init__(
+        self, lower: ArrayInput, upper: ArrayInput, *, ids: IdsInput = None, labels: LabelsInput = None
+    ) -> None:
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")
-        _made(self, *bounds.checked(low, high), checked_ids(ids, len(low), "box"))
+        _made(self, *bounds.checked(low, high), checked_attributes(ids, labels, len(low), "box"))
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None) -> "Boxes":
-        return _made(object.__new__(cls), lower, upper, checked_ids(ids, len(lower), "box"))
+    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None, labels: LabelsInput = None) -> "Boxes":
+        attributes = checked_attributes(ids, labels, len(lower), "box")
+        return _made(object.__new__(cls), lower, upper, attributes)
 
     @property
     def lower(self) -> Floats:
@@ -72,14 +85,6 @@ class Boxes(BoxConstructors):
     def upper(self) -> Floats:
         """The upper bounds: shape (M, D), read-only."""
         return self._upper
-
-    @property
-    def ids(self) -> Ids | None:
-        """The ids: str or int, shape (M,) of dtype object, read-only; None without.
-
-        Slices and other indices keep those of their boxes, `expanded` keeps all.
-        """
-        return self._ids
 
     @property
     def ndim_space(self) -> int:
@@ -136,7 +141,7 @@ class Boxes(BoxConstructors):
         if isinstance(index, tuple) or low.ndim != 2:
             raise IndexError("boxes are a flat list: index by one integer, slice, mask or list of integers")
         corners = np.asarray(low, order="C"), np.asarray(high, order="C")
-        return _made(object.__new__(Boxes), *corners, chosen_ids(self._ids, index))
+        return _made(object.__new__(Boxes), *corners, self._attributes.of_rows(index))
 
     def contains(self, points: ArrayInput) -> Bools:
         """Return which boxes contain which points; faces, edges and corners count.
@@ -188,7 +193,7 @@ class Boxes(BoxConstructors):
                [ 2.5,  4.5]])
         """
         corners = bounds.expanded((self._lower, self._upper), margin)
-        return _made(object.__new__(Boxes), *corners, self._ids)
+        return _made(object.__new__(Boxes), *corners, self._attributes)
 
     def rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""
@@ -198,18 +203,16 @@ class Boxes(BoxConstructors):
         return f"Boxes({len(self)}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return restored, (self._lower, self._upper, self._ids)
+        return restored, (self._lower, self._upper, self._attributes)
 
 
-def _made(boxes: Boxes, lower: Floats, upper: Floats, ids: Ids | None) -> Boxes:
+def _made(boxes: Boxes, lower: Floats, upper: Floats, attributes: Attributes) -> Boxes:
     """Return ``boxes`` with valid, C-ordered arrays, which are frozen."""
-    boxes._lower, boxes._upper, boxes._ids = lower, upper, ids
+    boxes._lower, boxes._upper, boxes._attributes = lower, upper, attributes
     validation.freeze(lower, upper)
     return boxes
 
 
-def restored(lower: Floats, upper: Floats, ids: Ids | None = None) -> Boxes:
+def restored(lower: Floats, upper: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Boxes:
     """Return boxes of valid arrays, which are not copied."""
-    if ids is not None:
-        validation.freeze(ids)
-    return _made(object.__new__(Boxes), lower, upper, ids)
+    return _made(object.__new__(Boxes), lower, upper, frozen_attributes(attributes))

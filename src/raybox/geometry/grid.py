@@ -14,13 +14,22 @@ from raybox.geometry.boxes import Boxes
 from raybox.geometry.cell_bits import CellBits
 from raybox.geometry.grid_cells import GridIndex
 from raybox.geometry.grid_edges import Edges
+from raybox.geometry.labels import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HasAttributes,
+    LabelsInput,
+    checked_attributes,
+    frozen_attributes,
+)
+from raybox.geometry.row_ids import IdsInput
 from raybox.geometry.rows import GridRows
 from raybox.validation import ArrayInput, Bools, Floats, Ints
 
 
 @final
 @guard_class("shape", "edges", "occupied", "ndim_space", "bounds", "rows")
-class Grid:
+class Grid(HasAttributes):
     """The cells of a rectilinear grid: axis-aligned boxes that share faces, in 2D or 3D.
 
     Cell (i, j, k) extends from edge i to edge i + 1 of the first axis, from j to j + 1 of the second, and so
@@ -34,12 +43,16 @@ class Grid:
         An array for each of 2 or 3 axes: finite, strictly increasing.
     occupied : array_like of bool, of the grid's shape or (len,), optional
         The cells that rays may hit; None: all.
+    ids : sequence of str or of int, shape (len,), optional
+        A name for each cell, occupied or not, in the order of their numbers, which hits return: `Hits.ids`.
+    labels : mapping or table, of len rows, optional
+        Columns of numbers, bools or text by name, which hits return: `Hits.labels`.
 
     Raises
     ------
     InvalidInput
         If there are not 2 or 3 axes, edges are not finite or do not increase, the mask does not fit, or there
-        are more than 2**62 cells.
+        are more than 2**62 cells; for ids and labels, as `Boxes`.
 
     Examples
     --------
@@ -53,19 +66,33 @@ class Grid:
     (array([ 1., 10.]), array([2., 3.]))
     """
 
-    __slots__ = ("_bits", "_edges")
+    __slots__ = ("_attributes", "_bits", "_edges")
     _edges: Edges
     _bits: CellBits
 
     # Iteration by index would yield the slices of the first axis, not len(grid) cells.
     __iter__ = None
 
-    def __init__(self, *edges: ArrayInput, occupied: ArrayInput | None = None) -> None:
+    def __init__(
+        self,
+        *edges: ArrayInput,
+        occupied: ArrayInput | None = None,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
+    ) -> None:
         _set(self, grid_edges.of_axes(edges), occupied)
+        self._attributes = checked_attributes(ids, labels, len(self), "cell")
 
     @classmethod
     def uniform(
-        cls, lower: ArrayInput, pitch: ArrayInput, shape: ArrayInput, occupied: ArrayInput | None = None
+        cls,
+        lower: ArrayInput,
+        pitch: ArrayInput,
+        shape: ArrayInput,
+        occupied: ArrayInput | None = None,
+        *,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
     ) -> "Grid":
         """Return a grid whose cells have one size, with the edges ``lower + pitch * arange``.
 
@@ -81,6 +108,8 @@ class Grid:
             The number of cells along each axis, above zero.
         occupied : array_like of bool, of this shape or (len,), optional
             As for `Grid`.
+        ids, labels
+            As for `Grid`.
 
         Raises
         ------
@@ -93,7 +122,9 @@ class Grid:
         >>> rb.Grid.uniform([0, 10], 0.5, (2, 3)).edges
         (array([0. , 0.5, 1. ]), array([10. , 10.5, 11. , 11.5]))
         """
-        return _set(object.__new__(cls), grid_edges.uniform(lower, pitch, shape), occupied)
+        made = _set(object.__new__(cls), grid_edges.uniform(lower, pitch, shape), occupied)
+        made._attributes = checked_attributes(ids, labels, len(made), "cell")
+        return made
 
     @classmethod
     def from_pyvista(cls, mesh: object) -> "Grid":
@@ -199,11 +230,16 @@ class Grid:
     def __getitem__(self, index: GridIndex) -> "Grid":
         """Return the grid of some cells, numbered anew: an integer or a slice of step 1 on each axis.
 
+        Ids and labels are those of the cells.
+
         An axis that is indexed by an integer stays, with one cell.
         """
         ranges = grid_cells.ranges(index, self.shape)
         edges = tuple(e[r.start : r.stop + 1].copy() for e, r in zip(self._edges, ranges, strict=True))
-        return of_bits(edges, grid_cells.part_of(self._bits, self.shape, ranges))
+        bits = grid_cells.part_of(self._bits, self.shape, ranges)
+        if self._attributes is NO_ATTRIBUTES:
+            return of_bits(edges, bits)
+        return of_bits(edges, bits, self._attributes.of_rows(grid_cells.numbers(self.shape, ranges)))
 
     def index_of(self, points: ArrayInput) -> Ints:
         """Return the number of the cell in which each point lies, -1 outside the grid.
@@ -236,7 +272,7 @@ class Grid:
         return grid_cells.index_of(self._edges, found)
 
     def boxes(self, cells: ArrayInput | None = None) -> Boxes:
-        """Return cells as boxes.
+        """Return cells as boxes, with their ids and labels.
 
         Without ``cells`` a box for each cell, occupied or not, so that a box's row is its cell's number:
         16 D bytes a cell. ``Scene(grid.boxes())``, with ``where=grid.occupied.ravel()``, has hits of occupied
@@ -265,9 +301,12 @@ class Grid:
         """
         if cells is None:
             grid_cells.check_memory(self.shape)
-            return box_lists.restored(*grid_cells.all_bounds(self._edges))
+            return box_lists.restored(*grid_cells.all_bounds(self._edges), self._attributes)
         places = grid_cells.places(cells, self.shape)
-        return box_lists.restored(*grid_cells.bounds_of(self._edges, places))
+        found = self._attributes
+        if found is not NO_ATTRIBUTES:
+            found = found.of_rows(np.ravel_multi_index(places, self.shape))
+        return box_lists.restored(*grid_cells.bounds_of(self._edges, places), found)
 
     def rows(self) -> GridRows:
         """Return the arrays for kernels, without copies of edges and mask."""
@@ -282,20 +321,21 @@ class Grid:
         return f"Grid({' x '.join(map(str, self.shape))}{occupied})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return of_bits, (self._edges, self._bits)
+        return of_bits, (self._edges, self._bits, self._attributes)
 
 
 def _set(grid: Grid, edges: Edges, occupied: ArrayInput | None) -> Grid:
     """Return ``grid`` with valid edges and a mask that is checked."""
     grid._edges = edges
     grid._bits = grid_cells.bits_of(occupied, grid.shape)
+    grid._attributes = NO_ATTRIBUTES
     validation.freeze(*edges)
     return grid
 
 
-def of_bits(edges: Edges, bits: CellBits) -> Grid:
+def of_bits(edges: Edges, bits: CellBits, attributes: Attributes = NO_ATTRIBUTES) -> Grid:
     """Return a grid of valid arrays, which are not copied."""
     grid = object.__new__(Grid)
-    grid._edges, grid._bits = edges, bits
+    grid._edges, grid._bits, grid._attributes = edges, bits, frozen_attributes(attributes)
     validation.freeze(*edges, *bits)
     return grid

@@ -55,6 +55,12 @@ def part_of(bits: CellBits, shape: Shape, ranges: tuple["slice[int, int, None]",
     return pack(rows[:, *others])
 
 
+def numbers(shape: Shape, ranges: tuple["slice[int, int, None]", ...]) -> Ints:
+    """Return the numbers of the cells of a part of the grid, in the order of the part's own."""
+    axes = [np.arange(r.start, r.stop) for r in ranges]
+    return np.asarray(np.ravel_multi_index(np.ix_(*axes), shape), dtype=np.int64).reshape(-1)
+
+
 def index_of(edges: Edges, points: Floats) -> Ints:
     """Return the number of the cell of each finite point ``(..., D)``; -1 outside."""
     number = np.zeros(points.shape[:-1], dtype=np.int64)

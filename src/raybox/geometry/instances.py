@@ -10,8 +10,16 @@ from raybox.errors import InvalidInput
 from raybox.geometry import transforms as affine
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.grid import Grid
+from raybox.geometry.labels import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HasAttributes,
+    LabelsInput,
+    checked_attributes,
+    frozen_attributes,
+)
 from raybox.geometry.mesh import Mesh
-from raybox.geometry.row_ids import RowIndex, listed_rows
+from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import BoxRows, Rows, TriangleRows
 from raybox.geometry.transforms import around
 from raybox.validation import ArrayInput, Bools, Floats
@@ -67,7 +75,7 @@ def with_scratch(rows: R, rays: int) -> R:
 
 @final
 @guard_class("geometry", "transforms", "ndim_space", "rows")
-class Instances:
+class Instances(HasAttributes):
     """Instances of boxes or of a mesh: exact images under matrices.
 
     Matrices may rotate, scale, shear, mirror and translate: p -> A p + b, from local to world coordinates.
@@ -80,11 +88,16 @@ class Instances:
         The geometry that is instanced; boxes must have finite bounds.
     transforms : array_like, shape (M, D + 1, D + 1) or (M, D, D + 1)
         [A b], one for each instance, with or without a last row 0 ... 0 1. A single matrix is one instance.
+    ids : sequence of str or of int, shape (M,), optional
+        A name for each instance, which hits return: `Hits.ids`. Without, hits return those of the geometry.
+    labels : mapping or table, of M rows, optional
+        Columns of numbers, bools or text by name: `Hits.labels`. Without, hits return those of the geometry.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a number is NaN or infinite, or a matrix is singular (its determinant is 0).
+        If shapes do not fit, a number is NaN or infinite, or a matrix is singular (its determinant is 0); for
+        ids and labels, as `Boxes`.
 
     Examples
     --------
@@ -96,11 +109,18 @@ class Instances:
            [7., 1., 1.]])
     """
 
-    __slots__ = ("_geometry", "_placed")
+    __slots__ = ("_attributes", "_geometry", "_placed")
     _geometry: Boxes | Mesh
     _placed: Floats
 
-    def __init__(self, geometry: Boxes | Mesh, transforms: ArrayInput) -> None:
+    def __init__(
+        self,
+        geometry: Boxes | Mesh,
+        transforms: ArrayInput,
+        *,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
+    ) -> None:
         if not isinstance(geometry, Boxes | Mesh):
             way_out = "A scene can hold several geometries: Scene([one, other])."
             if isinstance(geometry, Grid):
@@ -114,7 +134,8 @@ class Instances:
                 shown = {"lower": geometry.lower, "upper": geometry.upper}
                 rule, way_out = "boxes of Instances must have finite bounds", "Clip them to a finite region"
                 validation.refuse_rows(bad, rule, shown, "box", way_out)
-        _made(self, geometry, affine.matrices(transforms, geometry.ndim_space))
+        placed = affine.matrices(transforms, geometry.ndim_space)
+        _made(self, geometry, placed, checked_attributes(ids, labels, len(placed), "instance"))
 
     @classmethod
     def from_poses(
@@ -126,6 +147,8 @@ class Instances:
         quaternions: ArrayInput | None = None,
         yaw: ArrayInput | None = None,
         scales: ArrayInput = 1.0,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
     ) -> "Instances":
         """Return instances that are scaled, then rotated, then translated.
 
@@ -145,6 +168,8 @@ class Instances:
             Radians about z, from x towards y.
         scales : array_like, scalar or shape (M,), (D,) or (M, D)
             Negative scales mirror. Where M = D, shape (D,) means one for each axis.
+        ids, labels
+            As for `Instances`.
 
         Raises
         ------
@@ -160,7 +185,7 @@ class Instances:
                [9., 7.]])
         """
         rotation = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
-        return cls(geometry, affine.of_poses(positions, rotation, scales))
+        return cls(geometry, affine.of_poses(positions, rotation, scales), ids=ids, labels=labels)
 
     @classmethod
     def oriented_boxes(
@@ -171,6 +196,8 @@ class Instances:
         rotations: ArrayInput | None = None,
         quaternions: ArrayInput | None = None,
         yaw: ArrayInput | None = None,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
     ) -> "Instances":
         """Return rotated boxes: instances of the unit cube around the origin.
 
@@ -184,6 +211,8 @@ class Instances:
             Edge lengths before the rotation, above zero.
         rotations, quaternions, yaw
             As for `from_poses`.
+        ids, labels
+            As for `Instances`.
 
         Raises
         ------
@@ -206,7 +235,7 @@ class Instances:
             validation.refuse_rows(bad, "sizes must be above zero", {"sizes": size}, "box", way_out)
         unit = Boxes.from_centers(np.zeros(middle.shape[1]), 1.0)
         rotation = {"rotations": rotations, "quaternions": quaternions, "yaw": yaw}
-        return cls(unit, affine.of_poses(middle, rotation, size))
+        return cls(unit, affine.of_poses(middle, rotation, size), ids=ids, labels=labels)
 
     @property
     def geometry(self) -> Boxes | Mesh:
@@ -235,7 +264,7 @@ class Instances:
     def boxes(self) -> Boxes:
         """Return a box around each instance: around the image of the geometry's bounds.
 
-        Bounds are rounded outwards.
+        Bounds are rounded outwards. The boxes have the ids and labels of the instances.
 
         Examples
         --------
@@ -247,7 +276,7 @@ class Instances:
         """
         lower, upper = around(self._placed, *_corners(self._geometry))
         dims = self.ndim_space
-        return Boxes(lower[:, :dims], upper[:, :dims])
+        return Boxes(lower[:, :dims], upper[:, :dims])._with(self._attributes)
 
     def rows(self) -> Floats:
         """Return the matrices for kernels, (M, 3, 4)."""
@@ -264,13 +293,14 @@ class Instances:
             raise IndexError(
                 "instances are a flat list: index by one integer, slice, mask or list of integers"
             )
-        return _made(object.__new__(Instances), self._geometry, np.asarray(placed, order="C"))
+        attributes = self._attributes.of_rows(index)
+        return _made(object.__new__(Instances), self._geometry, np.asarray(placed, order="C"), attributes)
 
     def __repr__(self) -> str:
         return f"Instances({len(self)} of {self._geometry!r})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._geometry, self._placed)
+        return _restored, (self._geometry, self._placed, self._attributes)
 
 
 def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
@@ -288,11 +318,11 @@ def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
     return points.min(axis=0, keepdims=True), points.max(axis=0, keepdims=True)
 
 
-def _made(instances: Instances, geometry: Boxes | Mesh, placed: Floats) -> Instances:
-    instances._geometry, instances._placed = geometry, placed
+def _made(instances: Instances, geometry: Boxes | Mesh, placed: Floats, attributes: Attributes) -> Instances:
+    instances._geometry, instances._placed, instances._attributes = geometry, placed, attributes
     validation.freeze(placed)
     return instances
 
 
-def _restored(geometry: Boxes | Mesh, placed: Floats) -> Instances:
-    return _made(object.__new__(Instances), geometry, placed)
+def _restored(geometry: Boxes | Mesh, placed: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Instances:
+    return _made(object.__new__(Instances), geometry, placed, frozen_attributes(attributes))

@@ -7,18 +7,27 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry.row_ids import Ids, IdsInput, checked_ids
+from raybox.geometry.labels import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HasAttributes,
+    LabelsInput,
+    checked_attributes,
+    checked_labels,
+    frozen_attributes,
+)
+from raybox.geometry.row_ids import IdsInput, RowIndex, listed_ids, listed_rows
 from raybox.geometry.rows import TriangleRows
 from raybox.validation import ArrayInput, Floats, Ints
 
 
 @final
-@guard_class("vertices", "faces", "ids", "ndim_space", "corners", "rows")
-class Mesh:
+@guard_class("vertices", "faces", "objects", "ndim_space", "corners", "rows")
+class Mesh(HasAttributes):
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 
-    Rays miss a triangle without area, and one whose plane they are parallel to. All arrays are read-only
-    copies.
+    Rays miss a triangle without area, and one whose plane they are parallel to. A ray hits a triangle, which
+    belongs to an object: ids and labels are those of objects. All arrays are read-only copies.
 
     Parameters
     ----------
@@ -26,28 +35,45 @@ class Mesh:
         Finite.
     faces : array_like of int, shape (F, 3)
         Each row is a triangle's three indices into ``vertices``, in [0, V).
-    ids : sequence of str or of int, shape (F,), optional
-        A name for each triangle, such as that of its part, which hits return: `Hits.ids`.
+    objects : array_like of int, shape (F,), optional
+        The object of each triangle, in [0, n), where n is the number of ids or labels, or without both the
+        largest number + 1. Objects without triangles are allowed. None: each triangle is an object.
+    ids : sequence of str or of int, shape (n,), optional
+        A name for each object, which hits return: `Hits.ids`.
+    labels : mapping or table, of n rows, optional
+        Columns of numbers, bools or text by name, which hits return: `Hits.labels`.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a vertex is not finite, or an index of a face is out of range; if there is not
-        one id for each triangle, or ids are neither all str nor all int.
+        If shapes do not fit, a vertex is not finite, or an index of a face is out of range; if an object is
+        out of range, there is not one id and label for each object, ids are neither all str nor all int, or
+        labels are of other kinds.
 
     Examples
     --------
     >>> import raybox as rb
     >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     Mesh(1, vertices=3)
+    >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    >>> rb.Mesh(square, [[0, 1, 2], [0, 2, 3]], objects=[0, 0], ids=["roof"])
+    Mesh(2, vertices=4, objects=1)
     """
 
-    __slots__ = ("_faces", "_ids", "_vertices")
+    __slots__ = ("_attributes", "_faces", "_objects", "_vertices")
     _vertices: Floats
     _faces: Ints
-    _ids: Ids | None
+    _objects: Ints | None
 
-    def __init__(self, vertices: ArrayInput, faces: ArrayInput, *, ids: IdsInput = None) -> None:
+    def __init__(
+        self,
+        vertices: ArrayInput,
+        faces: ArrayInput,
+        *,
+        objects: ArrayInput | None = None,
+        ids: IdsInput = None,
+        labels: LabelsInput = None,
+    ) -> None:
         v = validation.rows(vertices, "vertices", (3,))
         f = validation.integers(faces, "faces")
         if f.shape == (0,):
@@ -64,7 +90,10 @@ class Mesh:
             rule = f"faces must be indices of vertices, {limits}"
             way_out = "Count from 0, and check that all vertices were passed"
             validation.refuse_rows(outside.any(axis=1), rule, {"faces": f}, "face", way_out)
-        _made(self, v, f, checked_ids(ids, len(f), "triangle"))
+        if objects is None:
+            _made(self, v, f, None, checked_attributes(ids, labels, len(f), "triangle"))
+        else:
+            _made(self, v, f, *_checked_objects(objects, ids, labels, len(f)))
 
     @property
     def vertices(self) -> Floats:
@@ -77,9 +106,22 @@ class Mesh:
         return self._faces
 
     @property
-    def ids(self) -> Ids | None:
-        """The ids: str or int, shape (F,) of dtype object, read-only; None without."""
-        return self._ids
+    def objects(self) -> Ints:
+        """The object of each triangle: shape (F,), read-only; without objects, the triangle's own number."""
+        if self._objects is None:
+            numbers = np.arange(len(self), dtype=np.int64)
+            validation.freeze(numbers)
+            return numbers
+        return self._objects
+
+    @property
+    def bounds(self) -> Floats:
+        """The lower and upper bound of all triangles together, shape (2, 3).
+
+        +inf and -inf if there are none.
+        """
+        used = self._vertices[np.unique(self._faces)]
+        return np.stack([used.min(axis=0, initial=np.inf), used.max(axis=0, initial=-np.inf)])
 
     @property
     def ndim_space(self) -> int:
@@ -88,6 +130,21 @@ class Mesh:
 
     def __len__(self) -> int:
         return len(self._faces)
+
+    def __getitem__(self, index: RowIndex) -> "Mesh":
+        """Return triangles by an integer (one triangle), slice, mask or list of integers.
+
+        Vertices, numbers of objects, ids and labels stay whole: ``mesh[index].objects`` are
+        ``mesh.objects[index]``.
+        """
+        index = listed_rows(index)
+        faces = self._faces[index]
+        if isinstance(index, tuple) or faces.ndim != 2:
+            raise IndexError(
+                "triangles are a flat list: index by one integer, slice, mask or list of integers"
+            )
+        arrays = np.asarray(faces, order="C"), np.asarray(self.objects[index], order="C")
+        return _made(object.__new__(Mesh), self._vertices, *arrays, self._attributes)
 
     def corners(self) -> Floats:
         """Return the corners of each triangle, shape (F, 3, 3): triangle, corner, coordinate.
@@ -107,20 +164,67 @@ class Mesh:
         return TriangleRows(corners)
 
     def __repr__(self) -> str:
-        return f"Mesh({len(self)}, vertices={len(self._vertices)})"
+        objects = "" if self._objects is None else f", objects={object_count(self)}"
+        return f"Mesh({len(self)}, vertices={len(self._vertices)}{objects})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return restored, (self._vertices, self._faces, self._ids)
+        return restored, (self._vertices, self._faces, self._objects, self._attributes)
 
 
-def _made(mesh: Mesh, vertices: Floats, faces: Ints, ids: Ids | None) -> Mesh:
-    mesh._vertices, mesh._faces, mesh._ids = vertices, faces, ids
-    validation.freeze(vertices, faces)
+def object_count(mesh: Mesh) -> int:
+    """Return n, the number of objects: of ids or labels if there are any, else the largest number + 1."""
+    attributes = mesh._attributes
+    if attributes.ids is not None:
+        return len(attributes.ids)
+    if attributes.labels:
+        return len(next(iter(attributes.labels.values())))
+    return len(mesh) if mesh._objects is None else int(mesh._objects.max(initial=-1)) + 1
+
+
+def stored_objects(mesh: Mesh) -> Ints | None:
+    """Return the object of each triangle; None if each is an object."""
+    return mesh._objects
+
+
+def _checked_objects(
+    objects: ArrayInput, ids: IdsInput, labels: LabelsInput, triangles: int
+) -> tuple[Ints, Attributes]:
+    """Return the objects of triangles with their ids and labels, checked."""
+    numbers = validation.integers(objects, "objects")
+    if numbers.shape != (triangles,):
+        raise InvalidInput(
+            f"objects must have shape ({triangles},), one for each triangle; got shape {numbers.shape}. "
+            "Repeat them: np.repeat(np.arange(n), triangles_of_each)."
+        )
+    if ids is None and labels is None:
+        count = int(numbers.max(initial=-1)) + 1
+        found = NO_ATTRIBUTES
+    else:
+        own = checked_labels(labels, None, "object")
+        names = None if ids is None else list(listed_ids(ids, "object"))
+        count = len(next(iter(own.values()))) if own else len(names or ())
+        found = checked_attributes(names, own or None, count, "object")
+    outside = (numbers < 0) | (numbers >= count)
+    if outside.any():
+        rule = (
+            f"objects must be numbers of objects, from 0 to {count - 1}" if count else "there are no objects"
+        )
+        way_out = "Count from 0, and give an id and labels to each object"
+        validation.refuse_rows(outside, rule, {"objects": numbers}, "triangle", way_out)
+    return numbers, found
+
+
+def _made(mesh: Mesh, vertices: Floats, faces: Ints, objects: Ints | None, attributes: Attributes) -> Mesh:
+    mesh._vertices, mesh._faces, mesh._objects, mesh._attributes = vertices, faces, objects, attributes
+    validation.freeze(vertices, faces, *(() if objects is None else (objects,)))
     return mesh
 
 
-def restored(vertices: Floats, faces: Ints, ids: Ids | None = None) -> Mesh:
+def restored(
+    vertices: Floats,
+    faces: Ints,
+    objects: Ints | None = None,
+    attributes: Attributes = NO_ATTRIBUTES,
+) -> Mesh:
     """Return a mesh of valid arrays, which are not copied."""
-    if ids is not None:
-        validation.freeze(ids)
-    return _made(object.__new__(Mesh), vertices, faces, ids)
+    return _made(object.__new__(Mesh), vertices, faces, objects, frozen_attributes(attributes))

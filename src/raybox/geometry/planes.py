@@ -7,13 +7,22 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry.labels import (
+    NO_ATTRIBUTES,
+    Attributes,
+    HasAttributes,
+    LabelsInput,
+    checked_attributes,
+    frozen_attributes,
+)
+from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import PlaneRows, in_space
 from raybox.validation import ArrayInput, Floats
 
 
 @final
 @guard_class("normals", "offsets", "ndim_space", "rows")
-class Planes:
+class Planes(HasAttributes):
     """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 
     A normal may have any length but zero; the offset is in units of it: ``Planes([0, 0, 2], 10)`` is the
@@ -25,11 +34,16 @@ class Planes:
         D is 2 or 3. A single normal ``(D,)`` is used for all offsets: a stack of parallel planes.
     offsets : array_like, shape (M,)
         A scalar is used for all normals.
+    ids : sequence of str or of int, shape (M,), optional
+        A name for each plane, which hits return: `Hits.ids`.
+    labels : mapping or table, of M rows, optional
+        Columns of numbers, bools or text by name, which hits return: `Hits.labels`.
 
     Raises
     ------
     InvalidInput
-        If shapes do not fit, a number is NaN or infinite, or a normal is zero.
+        If shapes do not fit, a number is NaN or infinite, or a normal is zero; for ids and labels, as of
+        `Boxes`.
 
     Examples
     --------
@@ -38,11 +52,13 @@ class Planes:
     Planes(3, D=3)
     """
 
-    __slots__ = ("_normals", "_offsets")
+    __slots__ = ("_attributes", "_normals", "_offsets")
     _normals: Floats
     _offsets: Floats
 
-    def __init__(self, normals: ArrayInput, offsets: ArrayInput) -> None:
+    def __init__(
+        self, normals: ArrayInput, offsets: ArrayInput, *, ids: IdsInput = None, labels: LabelsInput = None
+    ) -> None:
         n, k = validation.points(normals, "normals"), validation.floats(offsets, "offsets")
         if n.ndim == 1 and k.ndim == 1:
             n = np.array(np.broadcast_to(n, (len(k), len(n))))
@@ -60,7 +76,7 @@ class Planes:
             validation.refuse_rows(
                 ~np.isfinite(k), "offsets must be finite", {"offsets": k}, "plane", way_out
             )
-        _made(self, n, k)
+        _made(self, n, k, checked_attributes(ids, labels, len(n), "plane"))
 
     @classmethod
     def through(cls, points: ArrayInput, normals: ArrayInput) -> "Planes":
@@ -112,6 +128,15 @@ class Planes:
     def __len__(self) -> int:
         return len(self._normals)
 
+    def __getitem__(self, index: RowIndex) -> "Planes":
+        """Return planes by an integer (one plane), slice, mask or list of integers."""
+        index = listed_rows(index)
+        normals, offsets = self._normals[index], self._offsets[index]
+        if isinstance(index, tuple) or normals.ndim != 2:
+            raise IndexError("planes are a flat list: index by one integer, slice, mask or list of integers")
+        arrays = np.asarray(normals, order="C"), np.asarray(offsets, order="C")
+        return _made(object.__new__(Planes), *arrays, self._attributes.of_rows(index))
+
     def rows(self) -> PlaneRows:
         """Return the arrays for kernels; in 3D without a copy."""
         return PlaneRows(in_space(self._normals), self._offsets)
@@ -120,7 +145,7 @@ class Planes:
         return f"Planes({len(self)}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._normals, self._offsets)
+        return _restored, (self._normals, self._offsets, self._attributes)
 
 
 def _check_normals(normals: Floats) -> None:
@@ -131,11 +156,11 @@ def _check_normals(normals: Floats) -> None:
         validation.refuse_rows(zero, "normals must not be zero", {"normals": normals}, "plane", way_out)
 
 
-def _made(planes: Planes, normals: Floats, offsets: Floats) -> Planes:
-    planes._normals, planes._offsets = normals, offsets
+def _made(planes: Planes, normals: Floats, offsets: Floats, attributes: Attributes) -> Planes:
+    planes._normals, planes._offsets, planes._attributes = normals, offsets, attributes
     validation.freeze(normals, offsets)
     return planes
 
 
-def _restored(normals: Floats, offsets: Floats) -> Planes:
-    return _made(object.__new__(Planes), normals, offsets)
+def _restored(normals: Floats, offsets: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Planes:
+    return _made(object.__new__(Planes), normals, offsets, frozen_attributes(attributes))

@@ -30,7 +30,7 @@ def checked_ids(ids: IdsInput, count: int, noun: str) -> Ids | None:
     """
     if ids is None:
         return None
-    values = _listed(ids, noun)
+    values = listed_ids(ids, noun)
     if len(values) != count:
         raise InvalidInput(
             f"ids must have one id for each {noun}: {count}; got {len(values)}. Pass None for no ids."
@@ -38,13 +38,6 @@ def checked_ids(ids: IdsInput, count: int, noun: str) -> Ids | None:
     found = np.fromiter(_of_one_type(values, noun), dtype=object, count=count)
     freeze(found)
     return found
-
-
-def ids_of(geometry: object) -> Ids | None:
-    """Return the ids of a geometry's primitives, None without; of instances, those of their geometry."""
-    inner = getattr(geometry, "geometry", geometry)
-    ids: Ids | None = getattr(inner, "ids", None)
-    return ids
 
 
 def chosen_ids(ids: Ids | None, index: RowIndex) -> Ids | None:
@@ -63,7 +56,7 @@ def listed_rows(index: RowIndex) -> RowIndex:
     return index
 
 
-def _listed(ids: Iterable[str | int], noun: str) -> list[str | int]:
+def listed_ids(ids: Iterable[str | int], noun: str) -> list[str | int]:
     """Return ids as a list of Python objects: of an array or a column, its elements."""
     for name in ("to_pylist", "tolist"):  # of Arrow; of NumPy and pandas
         if hasattr(ids, name):

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Ids, InstanceRows, MovingBoxes, RayRows, Rays, Rows, with_scratch
+from raybox.geometry import (
+    NO_OBJECTS,
+    BoxRows,
+    Ids,
+    InstanceRows,
+    MovingBoxes,
+    ObjectRows,
+    RayRows,
+    Rays,
+    Rows,
+    with_scratch,
+)
+from raybox.geometry.object_rows import combined
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
@@ -44,7 +56,7 @@ class Source(NamedTuple):
     picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     position: Ints | None = None  # k of each hit, if these are some of a query's hits
-    ids: tuple[Ids | None, ...] = ()  # of the primitives of each geometry; () if none has any
+    objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
 
     def positions(self, size: int) -> Ints:
         """Return k of each hit, its number among all hits of the query."""
@@ -73,24 +85,44 @@ class Source(NamedTuple):
         return PrimitiveIds(frozen(index), frozen(primitive))
 
     def ids_of(self, hit_id: Ints) -> Ids:
-        """Return the id of the primitive of each hit id; None for a miss, and of a geometry without ids."""
+        """Return the id of the object of each hit id; None for a miss, and of a geometry without ids."""
         if not self.has_ids:
             raise InvalidInput(
                 "ids need a geometry with ids; this one has none. Pass them, Boxes(lower, upper, ids=names), "
                 "or load a file that has them."
             )
-        found = np.full(hit_id.shape, None, dtype=object)
-        geometry, primitive = self.geometry_of(hit_id), self.primitives_of(hit_id).primitive
-        for k, ids in enumerate(self.ids):
-            if ids is not None:
-                own = geometry == k
-                found[own] = ids[primitive[own]]
+        ids: Ids = self._of_objects(hit_id, lambda objects, *rows: objects.ids(*rows))  # type: ignore[assignment]
+        return ids
+
+    def objects_of(self, hit_id: Ints) -> Ints:
+        """Return the object of each hit id, of its geometry; -1 for a miss."""
+        index = self.primitives_of(hit_id).index
+        if len(self.objects) == 1:
+            return frozen(self.objects[0].of_rows(index))
+        geometry, found = self.geometry_of(hit_id), index.copy()
+        for k, objects in enumerate(self.objects):
+            own = geometry == k
+            found[own] = objects.of_rows(index[own])
         return frozen(found)
+
+    def _of_objects(self, hit_id: Ints, values_of: Callable[[ObjectRows, Ints, Ints], Array | None]) -> Array:
+        """Return a value of the object of each hit id."""
+        index, primitive = self.primitives_of(hit_id)
+        if len(self.objects) == 1:
+            values = values_of(self.objects[0], index, primitive)
+            return frozen(np.full(hit_id.shape, None) if values is None else values)
+        geometry = self.geometry_of(hit_id).reshape(-1)
+        index, primitive = index.reshape(-1), primitive.reshape(-1)
+        parts = []
+        for k, objects in enumerate(self.objects):
+            own = np.flatnonzero(geometry == k)
+            parts.append((own, values_of(objects, index[own], primitive[own])))
+        return frozen(combined(parts, hit_id.size).reshape(hit_id.shape))
 
     @property
     def has_ids(self) -> bool:
         """Whether a geometry has ids."""
-        return any(ids is not None for ids in self.ids)
+        return any(objects.has_ids for objects in self.objects)
 
 
 def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:
@@ -111,7 +143,7 @@ def frozen(values: A) -> A:
 
 def restored(kind: Callable[..., H], source: Source, *arrays: Array) -> H:
     """Return hits that were pickled or copied, read-only again."""
-    _freeze_all((source.parts, source.position, source.ids))
+    _freeze_all((source.parts, source.position, source.objects))
     return kind(*arrays, source)
 
 

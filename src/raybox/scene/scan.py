@@ -12,7 +12,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Ratio, Ray1
-from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, ids_of
+from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, object_rows
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives import exact_table
@@ -52,7 +52,7 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
     contacts.sort(key=cmp_to_key(exact_table.compare_contacts))
     index = np.array([i for _, i in contacts], np.int64)
     t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
-    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), ids=(ids_of(geometry),))
+    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), objects=(object_rows(geometry),))
     return AllHits(np.array([0, index.size], np.int64), index, t, source)
 
 

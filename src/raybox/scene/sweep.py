@@ -10,7 +10,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, MovingBoxes, ids_of
+from raybox.geometry import Boxes, MovingBoxes, object_rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
@@ -106,4 +106,4 @@ def _sweep(
         traverse_rays(job, RaySpan(begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, workers=workers, progress=progress)
-    return Hits(index, t, Source(movers, (part.rows,), ids=(ids_of(part.geometry),)))
+    return Hits(index, t, Source(movers, (part.rows,), objects=(object_rows(part.geometry),)))

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Rays
-from raybox.io.formats import FORMATS, announced, read
+from raybox.geometry import Mesh, Rays
+from raybox.io.formats import FORMATS, read
 from raybox.scene.scene import Scene
 from raybox.viewer.stage import Solid, Stage, stage
 
@@ -78,4 +78,7 @@ def _read(path: Path, name: str, boxes: bool) -> Stage:
     if isinstance(loaded.geometry, Rays):
         raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
     _check_rows(path, len(loaded.geometry))
-    return stage(loaded.geometry, name, loaded.ids, loaded.labels)
+    if isinstance(loaded.geometry, Mesh):  # its labels are those of objects, not of triangles
+        return stage(loaded.geometry, name)
+    ids = None if loaded.ids is None else list(map(str, loaded.ids))
+    return stage(loaded.geometry, name, ids, loaded.labels)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh, Rays, ids_of
+from raybox.geometry import Boxes, Grid, Mesh, Rays, object_rows
 from raybox.geometry.grid_surface import visible_cells
 from raybox.scene.scene import Scene
 from raybox.validation import Floats
@@ -98,8 +98,10 @@ def stage(
         )
     solid = to_3d(original)
     scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
-    if ids is None and (own := ids_of(original)) is not None:
-        ids = list(map(str, own))
+    if ids is None:
+        numbers = np.arange(len(original)) if original.ids is not None else np.zeros(0, np.int64)
+        own = object_rows(original).ids(numbers, numbers)
+        ids = None if own is None else list(map(str, own))
     ends = finite_bounds(solid)  # once: slower than a click on 10^5 boxes
     return Stage(name, scene, ids, labels or {}, _page_frame(*ends), ends)
 

@@ -18,7 +18,7 @@ from raybox.compiler.fork import fork_safe_lock, only_here
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Bounded, Boxes, Cull, Ids, Mesh, Rays, facing, ids_of
+from raybox.geometry import NO_OBJECTS, Bounded, Boxes, Cull, Mesh, ObjectRows, Rays, facing, object_rows
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file, path_of
@@ -114,7 +114,7 @@ class SplitScene(QueryMethods):
                 problem = f"cannot be written ({error.strerror or error})"
                 raise FileFormatError(f"{path}: {problem}; make room, or give another folder") from error
             raise
-        self._open_folder(path, memory, ids_of(geometry))
+        self._open_folder(path, memory, object_rows(geometry))
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, memory: int | None = None) -> "SplitScene":
@@ -148,8 +148,8 @@ class SplitScene(QueryMethods):
         scene._open_folder(place, memory)
         return scene
 
-    def _open_folder(self, folder: Path, memory: int | None, ids: Ids | None = None) -> None:
-        self._ids = ids
+    def _open_folder(self, folder: Path, memory: int | None, objects: ObjectRows = NO_OBJECTS) -> None:
+        self._objects = objects
         self._open_parts = OpenParts(folder, memory)
         self._lock = fork_safe_lock()
         corners = self._open_parts.corners
@@ -262,9 +262,8 @@ class SplitScene(QueryMethods):
             query, rays, options, workers=workers, progress=progress, where=where, cull=cull
         )
         results, rows = merger.results()
-        ids = () if self._ids is None else (self._ids,)
         parts = () if rows is None else (rows,)
-        source = Source(rays, parts, picked=True, sizes=(len(self),), ids=ids)
+        source = Source(rays, parts, picked=True, sizes=(len(self),), objects=(self._objects,))
         return query.present(results, rays.shape, source, options)
 
     def _prepared(self, query: Query[Opt, Res, Public], rays: Rays, options: Any, workers: int) -> Any:

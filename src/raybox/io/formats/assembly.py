@@ -23,31 +23,18 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     kind = choose_kind([k for k, arrays in KINDS.items() if set(arrays) <= set(parts.arrays)], path, options)
     check_origin(kind, path, options)
     try:
-        ids = _ids(parts)
-        return Loaded(_geometry(kind, parts.arrays, ids, path, options), ids, parts.labels)
+        return Loaded(_geometry(kind, parts, path, options), parts.skipped)
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:
         raise _number_error(kind, parts, path, error) from error
 
 
-def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
-    """Raise for points without an origin, and for an origin with anything else."""
-    if kind == "points" and options.origin is None:
-        way_out = "say where the rays start: origin=(x, y, z), or --origin X,Y,Z"
-        raise file_error(path, "holds points, not rays", way_out)
-    if kind != "points" and options.origin is not None:
-        starts = ", which start at origins of their own" if kind == "rays" else ""
-        raise file_error(path, f"holds {kind}{starts}", "leave out the origin, which is for points")
-
-
-def _geometry(
-    kind: str, arrays: dict[str, Floats], ids: list[str] | None, path: Path, options: ReadOptions
-) -> Boxes | Instances | Rays:
+def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Rays:
+    arrays = parts.arrays
     if kind == "boxes":
-        return Boxes(arrays["lower"], arrays["upper"], ids=ids)
-    if kind == "oriented boxes":
-        return _oriented(arrays, ids, options)
+        labels = {name: values for name, values in parts.labels.items() if name != "id"}
+        return Boxes(arrays["lower"], arrays["upper"], ids=_ids(parts), labels=labels)
     if kind == "rays":
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
         return Rays(arrays["origins"], arrays["directions"], invalid=options.invalid, **ranges)

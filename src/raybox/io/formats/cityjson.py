@@ -30,7 +30,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         raise file_error(path, "has no city object with geometry", "check the file")
     boxes = np.array(list(bounds.values()))
     ids = list(bounds)
-    return Loaded(Boxes(boxes[:, 0], boxes[:, 1], ids=ids), ids, {"id": ids, "type": kinds})
+    return Loaded(Boxes(boxes[:, 0], boxes[:, 1], ids=ids, labels={"type": kinds}))
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Shared by all readers: options, results, and errors of one line."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,17 +26,41 @@ class ReadOptions(NamedTuple):
     origin: tuple[float, ...] | None = None
     boxes: bool = False
     invalid: Invalid = "raise"
+    lod: str | None = None
+    """CityJSON's level of detail; None: the highest of each object"""
+    all_objects: bool = False
+    """read IFC spaces and openings, too"""
+    progress: bool = False
 
 
 class Loaded(NamedTuple):
-    """The content of a file.
+    """The content of a file: geometry, with ids and labels, and counts of what is left out.
 
-    Geometry, an id for each row if the file has ids, other text columns.
+    Each count is one of a reason: `skipped` are losses, `left_out` documented defaults.
     """
 
     geometry: Boxes | Mesh | Rays
-    ids: list[str] | None = None
-    labels: Labels = {}  # noqa: RUF012 - a default that is never written to
+    skipped: Mapping[str, int] = MappingProxyType({})
+    left_out: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def ids(self) -> list[str | int] | None:
+        """The id of each object; None without."""
+        ids = None if isinstance(self.geometry, Rays) else self.geometry.ids
+        return None if ids is None else ids.tolist()
+
+    @property
+    def labels(self) -> dict[str, list[Any]]:
+        """The labels of the objects, a list for each column; NaN or None for a missing value."""
+        if isinstance(self.geometry, Rays):
+            return {}
+        return {name: values.tolist() for name, values in self.geometry.labels.items()}
+
+    def __repr__(self) -> str:
+        notes = [f"labels={list(self.labels)}"] if self.labels else []
+        notes += [f"skipped={dict(self.skipped)}"] if self.skipped else []
+        notes += [f"left_out={dict(self.left_out)}"] if self.left_out else []
+        return f"Loaded({', '.join([repr(self.geometry), *notes])})"
 
 
 class GridCells(NamedTuple):
@@ -59,9 +83,11 @@ class FileArrays(NamedTuple):
 
     arrays: dict[str, Floats]
     where: Callable[[str, tuple[int, ...]], str]
-    labels: Labels = {}  # noqa: RUF012
+    labels: Labels = {}  # noqa: RUF012 - a default that is never written to
     among: str = ""
     """For errors: the rows that these are, if they are not the whole file."""
+    skipped: Mapping[str, int] = MappingProxyType({})
+    """Counts of what is lost, by reason."""
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

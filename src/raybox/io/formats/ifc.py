@@ -50,5 +50,5 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         raise file_error(path, "holds no product with a body", "check the model")
     *bounds, ids, classes, names = zip(*rows, strict=True)
     corners = np.array(bounds, dtype=np.float64).T
-    labels = {"id": list(ids), "ifc_class": list(classes), "name": list(names)}
-    return Loaded(Boxes(corners[:, :3], corners[:, 3:], ids=ids), list(ids), labels)
+    labels = {"ifc_class": list(classes), "name": list(names)}
+    return Loaded(Boxes(corners[:, :3], corners[:, 3:], ids=ids, labels=labels))

@@ -1,14 +1,15 @@
 """``load`` and ``read``: geometry from a file."""
 
 import os
+import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Invalid, Mesh, Rays
-from raybox.io.formats.assembly import build
-from raybox.io.formats.columns import ACCEPTED
+from raybox.errors import InvalidInput, SkippedWarning
+from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
+from raybox.io.formats.assembly import ACCEPTED, build
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.table import parse
 
@@ -24,9 +25,25 @@ def load(
     invalid: Invalid = "raise",
 ) -> Rays: ...
 @overload
-def load(path: Paths, *, kind: Literal["scene"] | None = None, boxes: Literal[True]) -> Boxes: ...
+def load(
+    path: Paths,
+    *,
+    kind: Literal["scene"] | None = None,
+    boxes: Literal[True],
+    lod: str | None = None,
+    all_objects: bool = False,
+    progress: bool = False,
+) -> Boxes: ...
 @overload
-def load(path: Paths, *, kind: Literal["scene"], boxes: Literal[False] = False) -> Boxes | Mesh: ...
+def load(
+    path: Paths,
+    *,
+    kind: Literal["scene"],
+    boxes: Literal[False] = False,
+    lod: str | None = None,
+    all_objects: bool = False,
+    progress: bool = False,
+) -> Boxes | Mesh: ...
 @overload
 def load(
     path: Paths,
@@ -35,6 +52,9 @@ def load(
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
     invalid: Invalid = "raise",
+    lod: str | None = None,
+    all_objects: bool = False,
+    progress: bool = False,
 ) -> Boxes | Mesh | Rays: ...
 
 
@@ -46,10 +66,14 @@ def load(
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
     invalid: Invalid = "raise",
+    lod: str | None = None,
+    all_objects: bool = False,
+    progress: bool = False,
 ) -> Boxes | Mesh | Rays:
     """Return the boxes, the mesh or the rays in a file.
 
-    Its extension gives the format.
+    Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
+    what was left out: `Mesh.skipped`.
 
     Parameters
     ----------
@@ -66,6 +90,12 @@ def load(
         Return one box for each part of a mesh file, not its triangles.
     invalid : {"raise", "miss"}
         How to handle rays with NaN, as in :class:`raybox.Rays`.
+    lod : str, optional
+        Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object.
+    all_objects : bool
+        Of IFC: return spaces and openings, too.
+    progress : bool
+        Show a bar while a long file is read.
 
     Returns
     -------
@@ -82,6 +112,11 @@ def load(
     InvalidInput
         An argument has another value than those above.
 
+    Warns
+    -----
+    SkippedWarning
+        If content of the file is lost: `raybox.errors.SkippedWarning` with reasons and counts.
+
     Examples
     --------
     >>> import raybox as rb
@@ -90,7 +125,8 @@ def load(
     >>> len(duplex), duplex.bounds[1].round(2).tolist()
     (286, [9.04, 4.38, 9.0])
     """
-    return read(path, kind=kind, origin=origin, boxes=boxes, invalid=invalid).geometry
+    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
+    return _warned(path, opened(path, options)).geometry
 
 
 @in_default_environment
@@ -101,13 +137,17 @@ def read(
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
     invalid: Invalid = "raise",
+    lod: str | None = None,
+    all_objects: bool = False,
+    progress: bool = False,
 ) -> Loaded:
-    """Return the content of a file as :func:`load` does, with ids and other text columns.
+    """Return the content of a file as :func:`load` does, with ids and labels as lists.
 
     Returns
     -------
     Loaded
-        ``geometry``; ``ids``, a list of str or None; ``labels``, a dict of lists of str.
+        ``geometry``; ``ids``, a list or None, and ``labels``, a dict of lists: an element for each object;
+        ``skipped`` and ``left_out``: counts by reason of what is lost, and of what defaults leave out.
 
     Examples
     --------
@@ -116,7 +156,14 @@ def read(
     >>> duplex.ids[0], duplex.labels["ifc_class"][0]
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
-    options = ReadOptions("scene" if boxes and kind is None else kind, origin, boxes, invalid)
+    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
+    return _warned(path, opened(path, options))
+
+
+def opened(path: Paths, options: ReadOptions) -> Loaded:
+    """Return the content of a file as :func:`read` does, without a warning of what is lost."""
+    if options.boxes and options.kind is None:
+        options = options._replace(kind="scene")
     check_options(options)
     file = path_of(path)
     found = parse(file, options)
@@ -126,7 +173,7 @@ def read(
         raise file_error(
             file, "holds a scene, not rays", "give a file of rays here, or of points with an origin"
         )
-    return found
+    return _counted(found)
 
 
 @in_default_environment
@@ -141,7 +188,9 @@ def contents(
     check_options(options)
     file = path_of(path)
     found = parse(file, options)
-    if isinstance(found, Loaded) or (kind != "scene" and "points" in found.arrays):
+    if isinstance(found, Loaded):
+        return _counted(found)
+    if kind != "scene" and "points" in found.arrays:
         return found
     return _built(found, file, options)
 
@@ -149,7 +198,21 @@ def contents(
 def _built(found: FileArrays, file: Path, options: ReadOptions) -> Loaded:
     """Return the geometry of a file's arrays."""
     with reader_errors(file, "a table"):
-        return build(found, file, options)
+        return _counted(build(found, file, options))
+
+
+def _counted(found: Loaded) -> Loaded:
+    """Return content whose geometry has the counts of what was left out, by its reasons."""
+    counts = Counter(found.skipped) + Counter(found.left_out)
+    return found._replace(geometry=with_skipped(found.geometry, counts))
+
+
+def _warned(path: Paths, found: Loaded) -> Loaded:
+    """Return the content; warn of what is lost, at the line that called `load` or `read`."""
+    if found.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
+    return found
 
 
 def check_options(options: ReadOptions) -> ReadOptions:

@@ -1,22 +1,24 @@
 """Shared by mesh formats: polygons cut into triangles, parts merged or boxed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Mesh, join_meshes
+from raybox.geometry import Boxes, Mesh, column_of, join_meshes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
+from raybox.validation import Array
 
 Ints = NDArray[np.int64]
 _BLANK = b" \t\r\n"
 
 
 class MeshPart(NamedTuple):
-    """A named part of a mesh file.
+    """A named part of a file: one object.
 
     Parts may share one array of vertices.
     """
@@ -24,6 +26,8 @@ class MeshPart(NamedTuple):
     name: str
     vertices: Floats
     faces: Ints
+    labels: Mapping[str, object] = MappingProxyType({})
+    """values by name: numbers, bools, text or None for missing"""
 
 
 def triangulate(sizes: Ints, corners: Ints) -> Ints:
@@ -58,8 +62,19 @@ def strip_triangles(strips: Ints) -> Ints:
     return found
 
 
-def to_scene(parts: Sequence[MeshPart], path: Path, options: ReadOptions) -> Loaded:
-    """Return one mesh of all parts, or with ``options.boxes`` one box for each part."""
+def to_scene(
+    parts: Sequence[MeshPart],
+    path: Path,
+    options: ReadOptions,
+    skipped: Mapping[str, int] = MappingProxyType({}),
+    left_out: Mapping[str, int] = MappingProxyType({}),
+) -> Loaded:
+    """Return one mesh of all parts, or with ``options.boxes`` one box for each part.
+
+    Each part is an object, with its name as id and its labels; parts without triangles are none.
+
+    skipped: counts by reason of what is lost. left_out: of what is left out by documented defaults.
+    """
     parts = [part for part in parts if len(part.faces)]
     if not parts:
         raise file_error(
@@ -67,7 +82,7 @@ def to_scene(parts: Sequence[MeshPart], path: Path, options: ReadOptions) -> Loa
         )
     for part in parts:
         _check(part, path)
-    return _boxes(parts) if options.boxes else Loaded(_merge(parts))
+    return Loaded(_boxes(parts) if options.boxes else _merge(parts), skipped, left_out)
 
 
 def _check(part: MeshPart, path: Path) -> None:
@@ -87,20 +102,26 @@ def _check(part: MeshPart, path: Path) -> None:
         )
 
 
-def _boxes(parts: Sequence[MeshPart]) -> Loaded:
+def _boxes(parts: Sequence[MeshPart]) -> Boxes:
     corners = [part.vertices[part.faces.ravel()] for part in parts]
     lower, upper = (np.array([bound(c, axis=0) for c in corners]) for bound in (np.min, np.max))
-    names = [part.name for part in parts]
-    return Loaded(Boxes(lower, upper, ids=names), names)
+    return Boxes(lower, upper, ids=[part.name for part in parts], labels=_labels(parts))
 
 
 def _merge(parts: Sequence[MeshPart]) -> Mesh:
-    """Return a mesh whose ids are the names of the triangles' parts."""
-    names = np.array([part.name for part in parts], dtype=object)
-    ids = np.repeat(names, [len(part.faces) for part in parts])
+    """Return a mesh of all parts, each of which is an object."""
+    objects = np.repeat(np.arange(len(parts)), [len(part.faces) for part in parts])
+    ids, labels = [part.name for part in parts], _labels(parts)
     if all(part.vertices is parts[0].vertices for part in parts):
-        return Mesh(parts[0].vertices, np.concatenate([part.faces for part in parts]), ids=ids)
-    return join_meshes(parts, ids)
+        faces = np.concatenate([part.faces for part in parts])
+        return Mesh(parts[0].vertices, faces, objects=objects, ids=ids, labels=labels)
+    return join_meshes(parts, objects, ids, labels)
+
+
+def _labels(parts: Sequence[MeshPart]) -> dict[str, Array]:
+    """Return a column of each label that any part has."""
+    names = dict.fromkeys(name for part in parts for name in part.labels)
+    return {name: column_of([part.labels.get(name) for part in parts]) for name in names}
 
 
 def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:

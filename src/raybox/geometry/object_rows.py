@@ -1,0 +1,97 @@
+"""The objects of the primitives of a geometry, and rows of their ids and labels."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.geometry.instances import Instances
+from raybox.geometry.labels import NO_ATTRIBUTES, Attributes, HasAttributes
+from raybox.geometry.mesh import Mesh, stored_objects
+from raybox.geometry.row_ids import Ids
+from raybox.validation import Ints
+
+
+class ObjectRows(NamedTuple):
+    """The object of each primitive of a geometry, with the ids and labels of the objects."""
+
+    numbers: Ints | None = None
+    """(F,): the object of each row; None if each row is an object"""
+    attributes: Attributes = NO_ATTRIBUTES
+    inner: "ObjectRows | None" = None
+    """of instances, whose objects are the copies: those of their geometry"""
+
+    def of_rows(self, index: Ints) -> Ints:
+        """Return the object of each row; -1 for the row -1."""
+        if self.numbers is None or not self.numbers.size:
+            return index
+        return np.where(index < 0, -1, self.numbers[index])
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the objects, or those of the instanced geometry, have ids."""
+        return self.attributes.ids is not None or (self.inner is not None and self.inner.has_ids)
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels of the objects; without, of those of the instanced geometry."""
+        if self.attributes.labels or self.inner is None:
+            return list(self.attributes.labels)
+        return self.inner.label_names
+
+    def ids(self, index: Ints, primitive: Ints) -> Ids | None:
+        """Return the id of each row, and for instances row within the geometry; None without ids."""
+        if self.attributes.ids is None and self.inner is not None:
+            return self.inner.ids(primitive, primitive)
+        return None if self.attributes.ids is None else taken(self.attributes.ids, self.of_rows(index))
+
+    def label(self, name: str, index: Ints, primitive: Ints) -> NDArray[Any] | None:
+        """Return the label of each row, and for instances row within the geometry; None without."""
+        if not self.attributes.labels and self.inner is not None:
+            return self.inner.label(name, primitive, primitive)
+        values = self.attributes.labels.get(name)
+        return None if values is None else taken(values, self.of_rows(index))
+
+
+NO_OBJECTS = ObjectRows()
+"""Of a geometry whose primitives are the objects, without ids and labels."""
+
+
+def object_rows(geometry: object) -> ObjectRows:
+    """Return the objects of a geometry; of one that has neither ids nor labels, its rows."""
+    if not isinstance(geometry, HasAttributes):
+        return NO_OBJECTS
+    numbers = stored_objects(geometry) if isinstance(geometry, Mesh) else None
+    inner = object_rows(geometry.geometry) if isinstance(geometry, Instances) else None
+    return ObjectRows(numbers, geometry._attributes, inner)
+
+
+def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
+    """Return values by their numbers; for -1 NaN among floats, else None, in an array of objects."""
+    missed = numbers < 0
+    if not missed.any():
+        return values[numbers]
+    if values.dtype.kind != "f":
+        values = values.astype(object)
+    missing = np.array([np.nan if values.dtype.kind == "f" else None], dtype=values.dtype)
+    return np.concatenate([values, missing])[numbers]
+
+
+def combined(parts: Sequence[tuple[NDArray[np.intp], NDArray[Any] | None]], size: int) -> NDArray[Any]:
+    """Return values of several geometries as one array of this size, missing where there are none.
+
+    parts: positions in the result, and values there, or None.
+    """
+    found = [values for positions, values in parts if values is not None and positions.size]
+    covered = sum(values.size for values in found)
+    dtypes = {values.dtype for values in found}
+    is_float = dtypes == {np.dtype(np.float64)}
+    is_one = is_float or (len(dtypes) == 1 and covered == size)
+    result = np.full(size, np.nan if is_float else None, dtype=np.float64 if is_float else object)
+    if is_one and not is_float:
+        result = np.empty(size, dtype=dtypes.pop())
+    for positions, values in parts:
+        if values is not None:
+            result[positions] = values
+    return result
