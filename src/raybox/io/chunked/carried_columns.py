@@ -18,7 +18,7 @@ from raybox.io.chunked.result_columns import as_array, rows_of
 from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
 from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.table import format_of
-from raybox.io.formats.tables import Block, Column, Table, Wanted
+from raybox.io.formats.tables import Column, RowBlock, Table, Wanted
 from raybox.queries import table as queries
 from raybox.queries.columns import Columns
 from raybox.validation import Ints
@@ -47,9 +47,9 @@ class CarriedColumns(NamedTuple):
 class CarriedReader:
     """Reads rows in the order of the rays; those before the last ray that was read are gone."""
 
-    def __init__(self, path: Path, blocks: Iterator[Block]) -> None:
+    def __init__(self, path: Path, blocks: Iterator[RowBlock]) -> None:
         self._path, self._blocks = path, blocks
-        self._window: deque[Block] = deque()
+        self._window: deque[RowBlock] = deque()
 
     def rows(self, columns: Columns) -> dict[str, Any]:
         """Return the carried columns of results, whose rays are in order."""
@@ -68,14 +68,14 @@ class CarriedReader:
             for name in self._window[0].columns
         }
 
-    def _next(self) -> Block:
+    def _next(self) -> RowBlock:
         block = next(self._blocks, None)
         if block is None:
             raise file_error(self._path, "has changed: rows are missing at its end", "start again")
         return block
 
 
-def _end(block: Block) -> int:
+def _end(block: RowBlock) -> int:
     return block.row + block.rows
 
 
@@ -156,7 +156,7 @@ def _carried_file(table: Table, names: Mapping[str, str], options: ReadOptions, 
     """Return the blocks of some columns, by their names in the output."""
     form = format_of(table.path)
 
-    def blocks(row: int, offset: int) -> Iterator[Block]:
+    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
         for block in guarded(table, Wanted(others=list(names)), form.name, row, offset):
             columns = {new: block.columns[name] for name, new in names.items()}
             if as_text:

@@ -15,7 +15,7 @@ from raybox.io.chunked import column_kernels
 from raybox.io.formats.assembly import build
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions
-from raybox.io.formats.tables import Block
+from raybox.io.formats.tables import RowBlock
 from raybox.validation import Ints
 
 CHUNK = 1 << 20  # rays: as many as the scene sorts at once
@@ -30,7 +30,7 @@ class RayFile(NamedTuple):
     """Its arrays, and the length of their rows; 0 for t_min and t_max."""
     total: int | None
     """The number of rows; None: unknown before the end."""
-    blocks: Callable[[int, int], Iterator[Block]]
+    blocks: Callable[[int, int], Iterator[RowBlock]]
     """(row, offset) -> the block that begins there and all after it; (0, 0) is the first."""
     where: Callable[[str, tuple[int, ...]], str]
     """(array, index) -> the place of a number in the file, for errors."""
@@ -54,9 +54,9 @@ class Position(NamedTuple):
     first: int = 0
     """Its first row."""
     row: int = 0
-    """`Block.row` of the block that holds this row or the one before it."""
+    """`RowBlock.row` of the block that holds this row or the one before it."""
     offset: int = 0
-    """`Block.offset` of that block."""
+    """`RowBlock.offset` of that block."""
     checksum: str = ""
     """Of all rows before."""
 
@@ -131,7 +131,7 @@ def _read_arrays(source: RayFile, size: int, start: Position, pool: ChunkBuffers
     position, filled, buffers = start, 0, pool.acquire(source.widths, size)
     checksums, finite = _checksums_at(start, source), True
 
-    def chunk_to(block: Block) -> _ChunkArrays:
+    def chunk_to(block: RowBlock) -> _ChunkArrays:
         checksum = " ".join(f"{total[0]:016x}" for total in checksums.values())
         end = Position(position.first + filled, block.row, block.offset, checksum)
         return _ChunkArrays(buffers, filled, position, end, block.fraction, finite)
@@ -158,7 +158,7 @@ def _checksums_at(position: Position, source: RayFile) -> Checksums:
 
 
 def _copy_rows(
-    buffers: Buffers, start: int, block: Block, rows: "slice[int, int, None]", checksums: Checksums
+    buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]", checksums: Checksums
 ) -> bool:
     """Copy rows of a block into buffers, and update the checksums; return whether they are finite."""
     all_finite, end = True, start + rows.stop - rows.start

@@ -11,7 +11,7 @@ from raybox.io.chunked.chunks import RayFile
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats.columns import RANGES
 from raybox.io.formats.common import Floats, ReadOptions, file_error, path_of
-from raybox.io.formats.tables import Block, Column
+from raybox.io.formats.tables import Column, RowBlock
 
 _DEFAULTS = {"t_min": 0.0, "t_max": np.inf}
 
@@ -62,7 +62,7 @@ class _JoinedRows:
         self._entry = 0, 0, 0
         """The file in which reading begins, the offset there, and the row of the block at it."""
 
-    def blocks(self, row: int, offset: int) -> Iterator[Block]:
+    def blocks(self, row: int, offset: int) -> Iterator[RowBlock]:
         """Yield the block that begins at a row and an offset, and all after it."""
         inside, first = divmod(offset, len(self._sources))
         self._entry = first, inside, row
@@ -74,14 +74,14 @@ class _JoinedRows:
                 row += block.rows
             inside = 0
 
-    def _renumbered(self, block: Block, number: int, row: int) -> Block:
+    def _renumbered(self, block: RowBlock, number: int, row: int) -> RowBlock:
         source, count = self._sources[number], len(self._sources)
         fraction = None
         if self._total is None:
             known = (block.row + block.rows) / max(source.total or 1, 1)
             fraction = (number + (block.fraction or known)) / count
         columns: dict[str, Column] = dict(block.columns) | _missing_ranges(self._sources, block)
-        return Block(row, block.offset * count + number, block.rows, columns, fraction)
+        return RowBlock(row, block.offset * count + number, block.rows, columns, fraction)
 
     def place(self, name: str, index: tuple[int, ...]) -> str:
         """Return the file of a number, and its place there."""
@@ -97,7 +97,7 @@ class _JoinedRows:
         return number, row - next(before, 0)
 
 
-def _missing_ranges(sources: Sequence[RayFile], block: Block) -> dict[str, Floats]:
+def _missing_ranges(sources: Sequence[RayFile], block: RowBlock) -> dict[str, Floats]:
     """Return t_min and t_max of rays whose file lacks them, where another file has them."""
     some = {name for source in sources for name in RANGES if name in source.widths}
     return {name: np.full(block.rows, _DEFAULTS[name]) for name in some - set(block.columns)}

@@ -7,11 +7,11 @@ from pathlib import Path
 from raybox.geometry import Rays
 from raybox.io.chunked.chunks import RayFile
 from raybox.io.formats.assembly import check_origin
-from raybox.io.formats.columns import Layout, column_names, is_flat
+from raybox.io.formats.columns import TableColumns, column_names, is_flat
 from raybox.io.formats.common import ReadOptions, file_error, reader_errors
 from raybox.io.formats.loading import load
 from raybox.io.formats.table import format_of
-from raybox.io.formats.tables import BLOCK_ROWS, Block, Table, Wanted, numbers_of, places
+from raybox.io.formats.tables import BLOCK_ROWS, RowBlock, Table, Wanted, numbers_of, places
 
 
 def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
@@ -32,8 +32,8 @@ def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
 
 
 def _blocks(
-    table: Table, layout: Layout, options: ReadOptions, format_name: str, row: int, offset: int
-) -> Iterator[Block]:
+    table: Table, layout: TableColumns, options: ReadOptions, format_name: str, row: int, offset: int
+) -> Iterator[RowBlock]:
     """Yield blocks whose columns have raybox's names."""
     wanted = numbers_of(layout, options)
     names = [name for array, own in layout.arrays.items() for name in column_names(array, len(own))]
@@ -42,7 +42,7 @@ def _blocks(
         yield block._replace(columns=columns)
 
 
-def guarded(table: Table, wanted: Wanted, format_name: str, row: int, offset: int) -> Iterator[Block]:
+def guarded(table: Table, wanted: Wanted, format_name: str, row: int, offset: int) -> Iterator[RowBlock]:
     """Yield blocks; raise `FileFormatError` for rows that are missing between them, or at the end."""
     path, expected = table.path, None
     with reader_errors(path, format_name, "give a smaller chunk"):
@@ -69,10 +69,10 @@ def load_whole(path: Path, options: ReadOptions) -> RayFile:
     for array, values in (("origins", flat.origins), ("directions", flat.directions)):
         columns |= dict(zip(column_names(array, rays.ndim_space), values.T, strict=True))
 
-    def blocks(row: int, offset: int) -> Iterator[Block]:
+    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
         for start in range(offset, len(flat), BLOCK_ROWS):
             end = min(len(flat), start + BLOCK_ROWS)
-            yield Block(start, start, end - start, {name: c[start:end] for name, c in columns.items()})
+            yield RowBlock(start, start, end - start, {name: c[start:end] for name, c in columns.items()})
 
     widths = {"origins": rays.ndim_space, "directions": rays.ndim_space, "t_min": 0, "t_max": 0}
     where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: `load` has checked all

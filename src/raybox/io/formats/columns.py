@@ -34,7 +34,7 @@ ACCEPTED: dict[str | None, tuple[str, ...]] = {
 }
 
 
-class Layout(NamedTuple):
+class TableColumns(NamedTuple):
     """The columns of a table that are read, by the names that it has for them."""
 
     kind: str
@@ -86,7 +86,9 @@ def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def choose(header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE) -> Layout:
+def choose(
+    header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE
+) -> TableColumns:
     """Return which columns of a table to read; labels only with boxes.
 
     own: columns of the table by raybox's names, where the file itself says what they are.
@@ -109,7 +111,7 @@ def choose(header: Sequence[str], path: Path, options: ReadOptions, own: Mapping
         arrays |= {name: [lower[name]] for name in RANGES if name in lower}
     used = {name for names in arrays.values() for name in names} | set(own.values())
     labels = {"id" if is_lowered and n.lower() == "id" else n: n for n in header if n not in used}
-    return Layout(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
+    return TableColumns(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
 
 
 def _check_repeated(header: Sequence[str], path: Path) -> None:

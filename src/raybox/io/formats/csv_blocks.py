@@ -29,7 +29,7 @@ class CompleteRows(NamedTuple):
     end: int
 
 
-class Fields(NamedTuple):
+class RowFields(NamedTuple):
     """Places of columns in a row, the number of its fields, and what separates them."""
 
     places: list[int]
@@ -47,10 +47,10 @@ class TableHeader(NamedTuple):
     line_end: bytes
     """CR if that alone ends lines, else LF"""
 
-    def fields(self, names: list[str]) -> Fields:
+    def fields(self, names: list[str]) -> RowFields:
         """Return where columns stand in a row."""
         place = {name: k for k, name in enumerate(self.names)}
-        return Fields([place[name] for name in names], len(self.names), self.delimiter)
+        return RowFields([place[name] for name in names], len(self.names), self.delimiter)
 
 
 def read_header(path: Path) -> TableHeader:
@@ -111,7 +111,7 @@ def rows_of(text: str, delimiter: str) -> list[list[str]]:
     return [row for row in rows if row]
 
 
-def numbers(data: bytes, wanted: Fields) -> Floats | None:
+def numbers(data: bytes, wanted: RowFields) -> Floats | None:
     """Return some columns of complete rows, shape (columns, rows).
 
     None for empty lines only. Raise `ValueError` unless each row has as many fields as the header, all
@@ -145,7 +145,7 @@ def is_exact(text: str) -> bool:
     return not _INTEGER.fullmatch(digits) or int(digits[:400]) == float(digits)
 
 
-def _row_count(data: bytes, wanted: Fields) -> int:
+def _row_count(data: bytes, wanted: RowFields) -> int:
     """Return the number of rows without quotes; -1 unless each has as many fields as the header."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -162,7 +162,7 @@ def _row_count(data: bytes, wanted: Fields) -> int:
     return len(table) if is_whole else -1
 
 
-def _quoted_row_count(text: str, wanted: Fields) -> int:
+def _quoted_row_count(text: str, wanted: RowFields) -> int:
     """Return the number of rows; -1 unless each has as many fields as the header."""
     widths = [len(row) for row in rows_of(text, wanted.delimiter)]
     return len(widths) if widths.count(wanted.width) == len(widths) else -1

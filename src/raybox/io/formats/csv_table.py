@@ -14,7 +14,7 @@ from raybox.errors import FileFormatError
 from raybox.io.formats import csv_blocks
 from raybox.io.formats.common import file_error, quoted
 from raybox.io.formats.csv_header import read_header
-from raybox.io.formats.tables import Announced, Block, Column, Table, Wanted, count_in, inexact
+from raybox.io.formats.tables import Announced, Column, RowBlock, Table, Wanted, count_in, inexact
 from raybox.validation import Array
 
 BLOCK_ROWS = 65_536
@@ -31,7 +31,7 @@ class CsvTable(Table):
             raise row_error(path, [], error) from error
         self.names = self._header.names
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield blocks; other columns than numbers are arrays of text."""
         size, header = self.path.stat().st_size, self._header
         with self.path.open("rb") as file:
@@ -42,7 +42,7 @@ class CsvTable(Table):
                 except (ValueError, IndexError, csv.Error) as error:
                     raise row_error(self.path, wanted.numbers, error) from error
                 if count:
-                    yield Block(row, rows.begin, count, columns, rows.end / size)
+                    yield RowBlock(row, rows.begin, count, columns, rows.end / size)
                     row += count
 
     def _parsed(self, data: bytes, wanted: Wanted) -> tuple[int, dict[str, Column]]:

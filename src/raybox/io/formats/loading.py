@@ -11,42 +11,44 @@ from raybox.errors import InvalidInput, SkippedWarning
 from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
 from raybox.io.formats.assembly import ACCEPTED, build
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
+from raybox.io.formats.open_files import Source, name_of, with_path
 from raybox.io.formats.table import parse
-
-Paths = str | os.PathLike[str]
 
 
 @overload
 def load(
-    path: Paths,
+    path: Source,
     *,
     kind: Literal["rays"],
     origin: tuple[float, ...] | None = None,
     invalid: Invalid = "raise",
+    format: str | None = None,
 ) -> Rays: ...
 @overload
 def load(
-    path: Paths,
+    path: Source,
     *,
     kind: Literal["scene"] | None = None,
     boxes: Literal[True],
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
+    format: str | None = None,
 ) -> Boxes: ...
 @overload
 def load(
-    path: Paths,
+    path: Source,
     *,
     kind: Literal["scene"],
     boxes: Literal[False] = False,
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-) -> Boxes | Mesh: ...
+    format: str | None = None,
+) -> Boxes | Instances | Mesh: ...
 @overload
 def load(
-    path: Paths,
+    path: Source,
     *,
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
@@ -55,12 +57,13 @@ def load(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-) -> Boxes | Mesh | Rays: ...
+    format: str | None = None,
+) -> Boxes | Instances | Mesh | Rays: ...
 
 
 @in_default_environment
-def load(
-    path: Paths,
+def load(  # noqa: PLR0913
+    path: Source,
     *,
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
@@ -69,15 +72,16 @@ def load(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-) -> Boxes | Mesh | Rays:
-    """Return the boxes, the mesh or the rays in a file.
+    format: str | None = None,
+) -> Boxes | Instances | Mesh | Rays:
+    """Return the boxes, the mesh or the rays in a file, or in an open one.
 
     Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
     what was left out: `Mesh.skipped`.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path, or binary file
         A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb`` (a mesh), ``.ifc``,
         ``.city.json``, ``.vox`` (one box for each product, city object, voxel). Rays: tables too,
         and the points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files.md`` has the columns.
@@ -96,6 +100,8 @@ def load(
         Of IFC: return spaces and openings, too.
     progress : bool
         Show a bar while a long file is read.
+    format : str, optional
+        Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
     Returns
     -------
@@ -126,12 +132,12 @@ def load(
     (286, [9.04, 4.38, 9.0])
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    return _warned(path, opened(path, options)).geometry
+    return _warned(path, opened(path, options, format)).geometry
 
 
 @in_default_environment
-def read(
-    path: Paths,
+def read(  # noqa: PLR0913
+    path: Source,
     *,
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,
@@ -140,6 +146,7 @@ def read(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
+    format: str | None = None,
 ) -> Loaded:
     """Return the content of a file as :func:`load` does, with ids and labels as lists.
 
@@ -157,15 +164,23 @@ def read(
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    return _warned(path, opened(path, options))
+    return _warned(path, opened(path, options, format))
 
 
-def opened(path: Paths, options: ReadOptions) -> Loaded:
-    """Return the content of a file as :func:`read` does, without a warning of what is lost."""
+def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
+    """Return the content of a file as :func:`read` does, without a warning of what is lost.
+
+    form: the extension of an open file.
+    """
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     check_options(options)
-    file = path_of(path)
+    with with_path(path, form) as file:
+        return _content(file, options)
+
+
+def _content(file: Path, options: ReadOptions) -> Loaded:
+    """Return the content of a file."""
     found = parse(file, options)
     if isinstance(found, FileArrays):
         return _built(found, file, options)
@@ -207,11 +222,13 @@ def _counted(found: Loaded) -> Loaded:
     return found._replace(geometry=with_skipped(found.geometry, counts))
 
 
-def _warned(path: Paths, found: Loaded) -> Loaded:
+def _warned(path: Source, found: Loaded) -> Loaded:
     """Return the content; warn of what is lost, at the line that called `load` or `read`."""
     if found.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
+        warnings.warn(
+            f"{name_of(path)}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4
+        )
     return found
 
 

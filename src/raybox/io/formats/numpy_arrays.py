@@ -18,9 +18,17 @@ from typing import IO, BinaryIO, NamedTuple
 import numpy as np
 
 from raybox.errors import FileFormatError
-from raybox.io.formats.columns import ACCEPTED, KINDS, RANGES, Layout, choose_kind, column_names, is_flat
+from raybox.io.formats.columns import (
+    ACCEPTED,
+    KINDS,
+    RANGES,
+    TableColumns,
+    choose_kind,
+    column_names,
+    is_flat,
+)
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
-from raybox.io.formats.tables import BLOCK_ROWS, Announced, Block, Column, Table, Wanted, exact_floats
+from raybox.io.formats.tables import BLOCK_ROWS, Announced, Column, RowBlock, Table, Wanted, exact_floats
 from raybox.io.formats.typed_labels import is_label, label
 from raybox.validation import Array, Dtype
 
@@ -61,7 +69,7 @@ class NpyTable(Table):
         """Return the number of rows, and the bytes of all numbers."""
         return Announced(self.rows or 0, math.prod(self._header.shape) * self._header.dtype.itemsize)
 
-    def layout(self, options: ReadOptions) -> Layout:
+    def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read; of columns without names, `options` decide."""
         if not self._is_named:
             check_numbers(self._header.dtype, self.path, "")
@@ -74,7 +82,7 @@ class NpyTable(Table):
         """Return the indices of a number."""
         return f"row {row} (the first is 0), column {column}" if self._is_named else f"[{row}, {column}]"
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield rows; columns are views of them."""
         length = self._header.shape[0]
         with self.path.open("rb") as file:
@@ -83,7 +91,7 @@ class NpyTable(Table):
                 rows = _rows(file, self._header, start, end)
                 columns = {name: self._column(rows, name) for name in (*wanted.numbers, *wanted.others)}
                 columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
-                yield Block(start, start, end - start, columns)
+                yield RowBlock(start, start, end - start, columns)
 
     def _column(self, rows: Array, name: str) -> Array:
         """Return a column of rows."""
@@ -91,7 +99,7 @@ class NpyTable(Table):
         return found
 
 
-def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> Layout:
+def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
     """Return the arrays that the columns of a table make, by its width."""
     kind = "points" if options.origin is not None else options.kind
     width = shape[1] if len(shape) == 2 else 0
@@ -109,10 +117,12 @@ def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> Layout
         )
     names = [str(k) for k in range(width)]
     if width < 4 or kind == "points":
-        return Layout("points", {"points": names[:3]}, {})
+        return TableColumns("points", {"points": names[:3]}, {})
     half, of_kind = 3 if width > 4 else 2, ACCEPTED[kind][0]
     arrays = dict(zip(KINDS[of_kind], (names[:half], names[half : 2 * half]), strict=True))
-    return Layout(of_kind, arrays | {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}, {})
+    return TableColumns(
+        of_kind, arrays | {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}, {}
+    )
 
 
 def _rows(file: BinaryIO, header: Header, begin: int, end: int) -> Array:
@@ -150,7 +160,7 @@ class ArraysTable(Table):
         array, names = next((array, names) for array, names in self._arrays.items() if column in names)
         return f"{array}{[row] if is_flat(array) else [row, names.index(column)]}"
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield rows; columns are views of the arrays."""
         needed = {*wanted.numbers, *wanted.others}
         for start in range(offset, self.rows or 0, self._step):
@@ -160,7 +170,7 @@ class ArraysTable(Table):
                     rows = self._read(array, start, end)
                     columns |= {name: rows if is_flat(array) else rows[:, k] for k, name in enumerate(names)}
             columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
-            yield Block(start, start, end - start, columns)
+            yield RowBlock(start, start, end - start, columns)
 
 
 def rows_match(kind: str, shapes: Mapping[str, tuple[int, ...]]) -> bool:

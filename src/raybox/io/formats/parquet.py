@@ -14,9 +14,9 @@ import numpy as np
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
 from raybox.io.formats import parquet_footer
-from raybox.io.formats.columns import RANGES, Layout
+from raybox.io.formats.columns import RANGES, TableColumns
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
-from raybox.io.formats.tables import Announced, Block, Table, Wanted, exact_floats
+from raybox.io.formats.tables import Announced, RowBlock, Table, Wanted, exact_floats
 from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Array
 
@@ -49,7 +49,7 @@ class ParquetTable(Table):
         groups = (self._metadata.row_group(k) for k in range(self._metadata.num_row_groups))
         return Announced(self.rows or 0, sum(group.total_byte_size for group in groups))
 
-    def layout(self, options: ReadOptions) -> Layout:
+    def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read; columns whose type no label has are left out."""
         layout = super().layout(options)
         self._check_optional_columns(layout.kind)
@@ -64,7 +64,7 @@ class ParquetTable(Table):
         """Return the row and the column of a number."""
         return f"row {row} (the first is 0), column {column}"
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
         how = {
             "metadata": self._metadata,
@@ -80,7 +80,7 @@ class ParquetTable(Table):
                         name: self._floats(arrays[name], name, wanted.invalid, start)
                         for name in wanted.numbers
                     }
-                    yield Block(start, group, batch.num_rows, arrays)
+                    yield RowBlock(start, group, batch.num_rows, arrays)
                     start += batch.num_rows
 
     def _batches(

@@ -9,7 +9,7 @@ import numpy as np
 from raybox.io.formats import subprocess_reader
 from raybox.io.formats.common import FileArrays, Floats, file_error, require
 from raybox.io.formats.mesh_parts import cut_off
-from raybox.io.formats.tables import BLOCK_ROWS, Block, Table, Wanted
+from raybox.io.formats.tables import BLOCK_ROWS, RowBlock, Table, Wanted
 
 _POINT_BYTES = 24
 _LAS_HEADER_BYTES = 255
@@ -47,14 +47,14 @@ class LasTable(Table):
         count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
         self.rows = count or None  # some writers leave 0 there
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield points."""
         with subprocess_reader.stream_stdout(LAS_READER, self.path, str(offset)) as stdout:
             start = offset
             while data := stdout.read(_POINT_BYTES * BLOCK_ROWS):
                 points = np.frombuffer(data[: len(data) // _POINT_BYTES * _POINT_BYTES], "<f8").reshape(-1, 3)
                 columns = {name: points[:, "xyz".index(name)] for name in wanted.numbers}
-                yield Block(start, start, len(points), columns)
+                yield RowBlock(start, start, len(points), columns)
                 start += len(points)
 
     def place(self, row: int, column: str) -> str:

@@ -101,6 +101,8 @@ def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     Every error is one line that names the file.
     """
     form = format_of(path, options.kind)
+    if options.lod is not None and form.read is not cityjson.read:
+        raise file_error(path, f"{form.name} has no levels of detail", "leave out lod, which is for CityJSON")
     with reader_errors(path, form.name):
         return form.read(path, options)
 

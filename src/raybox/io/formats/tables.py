@@ -12,7 +12,7 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
-from raybox.io.formats.columns import NONE, Layout, choose, is_flat
+from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
 from raybox.validation import Array
@@ -44,7 +44,7 @@ class Wanted(NamedTuple):
     """whether the reader may use threads of its own"""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Consecutive rows of a table: some of its columns, each an array of `rows`, with any stride."""
 
     row: int
@@ -74,7 +74,7 @@ class Table(ABC):
     """columns by raybox's names, where the file itself says what they are"""
 
     @abstractmethod
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[Block]:
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield the block that begins at a row and an offset, and all after it; (0, 0) is the first."""
 
     @abstractmethod
@@ -89,12 +89,12 @@ class Table(ABC):
         """Return the numbers of a column from a row on as float64."""
         return exact_floats(column, self.path, lambda index: self.place(first + (*index, 0)[0], name))
 
-    def layout(self, options: ReadOptions) -> Layout:
+    def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read."""
         return choose(self.names, self.path, options, self.own)
 
 
-def numbers_of(layout: Layout, options: ReadOptions) -> Wanted:
+def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
     """Return the columns of arrays as what to read."""
     return Wanted(layout.numbers, invalid=options.invalid if layout.kind in ("rays", "points") else None)
 
@@ -110,14 +110,14 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     return FileArrays(arrays, places(table, layout), labels)
 
 
-def _stacked(array: str, names: list[str], blocks: list[Block]) -> Floats:
+def _stacked(array: str, names: list[str], blocks: list[RowBlock]) -> Floats:
     """Return an array of all blocks: (n, D), or (n,) if it is flat."""
     parts = [np.stack([np.asarray(block.columns[name]) for name in names], -1) for block in blocks]
     found = np.concatenate([np.empty((0, len(names))), *parts])
     return found[:, 0] if is_flat(array) else found
 
 
-def places(table: Table, layout: Layout) -> Callable[[str, tuple[int, ...]], str]:
+def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:
     """Return the function that gives the place of a number of an array in the file."""
     return lambda array, index: table.place(index[0], layout.arrays[array][(*index, 0)[1]])
 
