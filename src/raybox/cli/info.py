@@ -64,7 +64,12 @@ def _as_table(facts: Facts) -> str:
 
 def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:
     from raybox.io.formats import Loaded, contents
+    from raybox.io.formats.own_results import results_in
 
+    results = results_in(Path(file)) if kind is None else None
+    if results is not None:
+        facts = results._asdict()
+        return {"holds": results.text, **facts}
     found = contents(file, kind=kind, boxes=boxes)
     return _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])
 

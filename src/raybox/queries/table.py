@@ -38,12 +38,13 @@ def file_queries() -> tuple[str, ...]:
 def is_result_column(name: str) -> bool:
     """Return whether a column of results has this name, a channel of sums included: ``integral_3``."""
     base, _, channel = name.rpartition("_")
-    for query in file_queries():
-        columns = columns_of(query)
-        names = list(columns.dtypes(3, []))
-        if name in names or (columns.arguments and base == names[-1] and channel.isdigit()):
-            return True
-    return False
+    sums = {list(columns_of(q).dtypes(3, []))[-1] for q in file_queries() if columns_of(q).arguments}
+    return name in result_columns() or (base in sums and channel.isdigit())
+
+
+def result_columns() -> list[str]:
+    """Return the names of columns of results in files, each once."""
+    return list(dict.fromkeys(name for q in file_queries() for name in columns_of(q).dtypes(3, [])))
 
 
 def columns_of(query: str) -> FileColumns:

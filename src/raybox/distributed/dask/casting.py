@@ -186,7 +186,7 @@ def _cast_and_join(call: _Call, job: ClusterJob) -> CastTotals:
         joined = tasks.still_valid(job, joined, positions(call.source, call.size))
     own_files.make_folder(folder.output)
     dtypes = column_dtypes(call.query, call.source.dimension, call.ids)
-    spec = OutputSpec(folder.output, dtypes, call.ids)
+    spec = OutputSpec(folder.output, dtypes, call.ids, call.query)
     with closing(Joiner(folder.log, spec, job.worker_job.suffix, joined)) as joiner:
         with output_folder.background_sync(joiner.sync):
             done = tasks.run(job, joiner)

@@ -253,7 +253,9 @@ def _write_results(loaded: LoadedJob, chunk: Chunk, workspace: PartWorkspace) ->
     Return its rows, and the hits.
     """
     job, rows, hit_count = loaded.job, 0, 0
-    spec = OutputSpec(workspace.folder, column_dtypes(job.query, job.dimension, loaded.ids), loaded.ids)
+    spec = OutputSpec(
+        workspace.folder, column_dtypes(job.query, job.dimension, loaded.ids), loaded.ids, job.query
+    )
     with closing(WRITERS[PART_SUFFIX[job.suffix]](spec, {})) as writer:
         for results in _run_query(loaded, chunk.rays, chunk.first):
             columns = results.columns(workspace.scratch)

@@ -160,7 +160,7 @@ def cast(  # noqa: PLR0913
     threads = StageThreads()
     names = None if ids is None else [str(name) for name in ids]
     dtypes = column_dtypes(query, source.dimension, names, **arguments)
-    spec = OutputSpec(Path(), dtypes, names, threads.check).with_columns(columns)
+    spec = OutputSpec(Path(), dtypes, names, query, threads.check).with_columns(columns)
     job = CastJob(
         source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments, columns
     )

@@ -16,6 +16,7 @@ from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import OutputSpec, as_array
 from raybox.io.formats import parquet_footer as footer
 from raybox.io.formats.common import require
+from raybox.io.formats.tables import QUERY_KEY
 from raybox.queries.columns import Column, Columns, Sparse, row_count
 from raybox.validation import Dtype
 
@@ -42,7 +43,8 @@ class ParquetWriter:
             [
                 (name, spec.arrow_types.get(name) or _arrow_type(self._arrow, dtype))
                 for name, dtype in spec.dtypes.items()
-            ]
+            ],
+            metadata={QUERY_KEY: spec.query} if spec.query else None,
         )
         if not self.files["results"].length:
             self.files["results"].write(footer.MAGIC)

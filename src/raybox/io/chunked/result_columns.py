@@ -83,6 +83,7 @@ class OutputSpec(NamedTuple):
     folder: Path
     dtypes: Dtypes
     ids: list[str] | None
+    query: str = ""
     check: Callable[[], None] = lambda: None
     """Raises if the writer is to stop."""
     arrow_types: "dict[str, pyarrow.DataType]" = {}  # noqa: RUF012 - a default that is never written to

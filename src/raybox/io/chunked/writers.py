@@ -22,6 +22,7 @@ from raybox.io.formats import csv_table
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
+from raybox.io.formats.tables import QUERY_KEY
 from raybox.queries.columns import Columns, row_count
 from raybox.validation import Array, Dtype
 
@@ -173,6 +174,7 @@ class ZarrWriter:
         """Write the columns into one group."""
         own_files.remove(self._output)
         group = self._zarr.open_group(self._output, mode="w", zarr_format=3)
+        group.attrs[QUERY_KEY] = self._columns.spec.query
         for name, dtype in self._columns.spec.dtypes.items():
             array = group.create_array(
                 name,

@@ -42,6 +42,8 @@ class TableColumns(NamedTuple):
     """of each array of the kind, and of ranges and yaw, which have one column"""
     labels: dict[str, str]
     """of each label; only boxes have labels"""
+    left_out: int = 0
+    """columns of a type that no label has"""
 
     @property
     def numbers(self) -> list[str]:
@@ -172,7 +174,9 @@ def _header_problem(header: Mapping[str, str]) -> str:
     """
     for kind in ("boxes", "rays", "oriented boxes"):
         for number, forms in enumerate(zip(*KINDS[kind].values(), strict=True)):
-            names = [name for form in forms for name in _spelled(form)]
+            spelled = [_spelled(form) for form in forms]
+            flat = not any(names[2] in header for names in spelled)
+            names = [name for names in spelled for name in names[: 2 if flat else 3]]
             names += YAW[:1] if kind == "oriented boxes" else []
             lacking = [name for name in names if name not in header]
             if len(lacking) <= (len(names) // 2 if number or kind == "oriented boxes" else len(names) - 1):

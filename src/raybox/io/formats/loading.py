@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput, SkippedWarning
-from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
-from raybox.io.formats.assembly import ACCEPTED, build
+from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
+from raybox.geometry import Boxes, Instances, Invalid, Mesh, Rays, with_skipped
+from raybox.io.formats.assembly import build
+from raybox.io.formats.columns import ACCEPTED
 from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.open_files import Source, name_of, with_path
+from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 
@@ -176,7 +178,14 @@ def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loade
         options = options._replace(kind="scene")
     check_options(options)
     with with_path(path, form) as file:
-        return _content(file, options)
+        try:
+            return _content(file, options)
+        except FileFormatError as error:
+            found = results_in(file)
+            if found is None:
+                raise
+            way_out = "give a file of boxes, a mesh, or rays"
+            raise file_error(file, f"holds {found.text}, no scene or rays", way_out) from error
 
 
 def _content(file: Path, options: ReadOptions) -> Loaded:

@@ -12,6 +12,7 @@
 import math
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple
 
@@ -25,10 +26,20 @@ from raybox.io.formats.columns import (
     TableColumns,
     choose_kind,
     column_names,
+    has_kind,
     is_flat,
 )
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
-from raybox.io.formats.tables import BLOCK_ROWS, Announced, Column, RowBlock, Table, Wanted, exact_floats
+from raybox.io.formats.tables import (
+    BLOCK_ROWS,
+    Announced,
+    Column,
+    RowBlock,
+    Table,
+    Wanted,
+    exact_floats,
+    whole,
+)
 from raybox.io.formats.typed_labels import is_label, label
 from raybox.validation import Array, Dtype
 
@@ -74,9 +85,11 @@ class NpyTable(Table):
         if not self._is_named:
             check_numbers(self._header.dtype, self.path, "")
             return _unnamed(self._header.shape, self.path, options)
-        layout, fields = super().layout(options), dict(self._header.dtype.fields or {})
-        labels = {name: own for name, own in layout.labels.items() if is_label(fields[own][0])}
-        return layout._replace(labels=labels)
+        return super().layout(options)
+
+    def has_label(self, column: str) -> bool:
+        """Return whether a column is of a type that labels have."""
+        return is_label(self._header.dtype[column])
 
     def place(self, row: int, column: str) -> str:
         """Return the indices of a number."""
@@ -173,12 +186,21 @@ class ArraysTable(Table):
             yield RowBlock(start, start, end - start, columns)
 
 
-def rows_match(kind: str, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Return whether all arrays of a kind have a row for each ray."""
-    wide = {shapes[name] for name in KINDS[kind]}
-    length, width = next(iter(wide))[:1], next(iter(wide))[1:]
-    flat = {shapes[name] for name in RANGES if name in shapes}
-    return len(wide) == 1 and width in ((2,), (3,)) and flat <= {length}
+def rows_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Return whether all arrays have a row for each ray: (N, 2) or (N, 3), and (N,) for flat ones."""
+    lengths = {shape[:1] for shape in shapes.values()}
+    widths = {shape[1:] for name, shape in shapes.items() if not is_flat(name)}
+    flat = {shape[1:] for name, shape in shapes.items() if is_flat(name)}
+    return len(lengths) == 1 and lengths != {()} and flat <= {()} and widths in (set(), {(2,)}, {(3,)})
+
+
+def arrays_of(members: Iterable[str], path: Path, options: ReadOptions) -> list[str]:
+    """Return the arrays to read: those of a kind of content, else all, as columns by their names."""
+    members = list(members)
+    if not kinds_of(members):
+        return members
+    kind = choose_kind(kinds_of(members), path, options)
+    return [name for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in members]
 
 
 def kinds_of(arrays: Iterable[str]) -> list[str]:
@@ -193,14 +215,13 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
     """
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        kind = choose_kind(kinds_of(members), path, options) if kinds_of(members) else None
-        if kind is None or any(info.compress_type for info in members.values()):
+        if not members or any(info.compress_type for info in members.values()):
             return None
-        names = [name for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in members]
-        places = {name: _place(path, members[name]) for name in names}
+        places = {name: _place(path, members[name]) for name in arrays_of(members, path, options)}
         for name, place in places.items():
-            check_numbers(place.dtype, path, name)
-        if not rows_match(kind, shapes := {name: place.shape for name, place in places.items()}):
+            if name in NAMES:
+                check_numbers(place.dtype, path, name)
+        if not rows_match(shapes := {name: place.shape for name, place in places.items()}):
             return None
         if any(place.fortran for place in places.values()) or archive.testzip():
             return None  # loaded whole, it raises an error that names the damaged member
@@ -228,10 +249,11 @@ def announced_npz(path: Path) -> Announced:
     sizes = [Announced()]
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            if info.filename.removesuffix(".npy") in (*NAMES, "id"):
-                with archive.open(info) as member:
-                    shape = header(member, info.file_size, path, info.filename).shape
-                sizes.append(Announced(math.prod(shape[:-1] if len(shape) > 1 else shape), info.file_size))
+            is_own = info.filename.removesuffix(".npy") in (*NAMES, "id")
+            with archive.open(info) as member, suppress(*() if is_own else (FileFormatError, ValueError)):
+                shape = header(member, info.file_size, path, info.filename).shape
+                rows = math.prod(shape[:-1] if len(shape) > 1 else shape) if is_own else 0
+                sizes.append(Announced(rows, info.file_size))
     return Announced(max(size.rows for size in sizes), sum(size.bytes for size in sizes))
 
 
@@ -239,6 +261,9 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     """Return the arrays of an `.npz` file that raybox uses; others with a value for each box are labels."""
     members, loaded = load_members(path, (*NAMES, "id"))
     if not kinds_of(loaded):
+        columns = open_npz(path, options) if has_kind({*map(str.lower, members)}) else None
+        if columns is not None:
+            return whole(columns, options)
         problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
     arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}

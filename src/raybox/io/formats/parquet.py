@@ -16,7 +16,7 @@ from raybox.geometry import Invalid
 from raybox.io.formats import parquet_footer
 from raybox.io.formats.columns import RANGES, TableColumns
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
-from raybox.io.formats.tables import Announced, RowBlock, Table, Wanted, exact_floats
+from raybox.io.formats.tables import QUERY_KEY, Announced, RowBlock, Table, Wanted, exact_floats
 from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Array
 
@@ -43,6 +43,8 @@ class ParquetTable(Table):
         self._fields = dict(_leaves(self._schema))
         self.names = list(self._fields)
         self.own = _boxes(self._schema)
+        query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
+        self.query = query.decode() if query else None
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes once unpacked."""
@@ -50,11 +52,14 @@ class ParquetTable(Table):
         return Announced(self.rows or 0, sum(group.total_byte_size for group in groups))
 
     def layout(self, options: ReadOptions) -> TableColumns:
-        """Return which columns to read; columns whose type no label has are left out."""
+        """Return which columns to read."""
         layout = super().layout(options)
         self._check_optional_columns(layout.kind)
-        labels = {name: own for name, own in layout.labels.items() if is_arrow_label(self.type(own))}
-        return layout._replace(labels=labels)
+        return layout
+
+    def has_label(self, column: str) -> bool:
+        """Return whether a column is of a type that labels have."""
+        return is_arrow_label(self.type(column))
 
     def type(self, name: str) -> "pyarrow.DataType":
         """Return the Arrow type of a column."""

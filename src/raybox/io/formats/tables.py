@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Column: TypeAlias = "Array | pyarrow.Array"
 """Values of a column: numbers or texts of NumPy, or of Arrow."""
 MAX_EXACT = 2.0**53  # below it, every integer is a float64
+QUERY_KEY = "raybox.query"  # of the metadata of results
+LEFT_OUT = "columns whose type is none of labels"
 BLOCK_ROWS = 1 << 16  # rows of a block, where a reader can choose
 
 
@@ -70,6 +72,8 @@ class Table(ABC):
     """None: unknown before the end"""
     has_names: bool = True
     """whether the file names its columns, which may be of any type"""
+    query: str | None = None
+    """of which the table holds results, where the file says so"""
     own: Mapping[str, str] = NONE
     """columns by raybox's names, where the file itself says what they are"""
 
@@ -91,7 +95,13 @@ class Table(ABC):
 
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read."""
-        return choose(self.names, self.path, options, self.own)
+        found = choose(self.names, self.path, options, self.own)
+        labels = {name: own for name, own in found.labels.items() if self.has_label(own)}
+        return found._replace(labels=labels, left_out=len(found.labels) - len(labels))
+
+    def has_label(self, column: str) -> bool:
+        """Return whether a column is of a type that labels have."""
+        return True
 
 
 def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
@@ -107,7 +117,8 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     arrays = {array: _stacked(array, names, blocks) for array, names in layout.arrays.items()}
     columns = {name: [block.columns[own] for block in blocks] for name, own in layout.labels.items()}
     labels = {name: label(name, parts) for name, parts in columns.items()}
-    return FileArrays(arrays, places(table, layout), labels)
+    left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
+    return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
 
 
 def _stacked(array: str, names: list[str], blocks: list[RowBlock]) -> Floats:

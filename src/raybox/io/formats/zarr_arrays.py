@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raybox.io.formats.columns import KINDS, RANGES, choose_kind
 from raybox.io.formats.common import ReadOptions, file_error, require
-from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, check_numbers, kinds_of, rows_match
-from raybox.io.formats.tables import BLOCK_ROWS
+from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, check_numbers, kinds_of, rows_match
+from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
 
 
 def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
@@ -18,16 +17,17 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
     except FileNotFoundError as error:
         raise file_error(path, "holds no Zarr group", "give the folder of a group") from error
     # one by one: of several at a time that it cannot read, zarr prints tracebacks
-    found = {name: group.get(name) for name in NAMES}
+    query = group.attrs.get(QUERY_KEY)
+    found = {name: group.get(name) for name in (group.array_keys() if query else NAMES)}
     arrays = {name: array for name, array in found.items() if isinstance(array, library.Array)}
-    if not kinds_of(arrays):
+    if not kinds_of(arrays) and not query:
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")
-    kind = choose_kind(kinds_of(arrays), path, options)
-    arrays = {name: arrays[name] for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in arrays}
+    arrays = {name: arrays[name] for name in arrays_of(arrays, path, options)}
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     for name, array in arrays.items():
-        check_numbers(array.dtype, path, name)
-    if not rows_match(kind, shapes):
+        if name in NAMES:
+            check_numbers(array.dtype, path, name)
+    if not rows_match(shapes):
         sizes = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise file_error(
             path, f"has arrays of shapes {sizes}", "give (N, 3) or (N, 2), and (N,) for t_min and t_max"
@@ -35,4 +35,6 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
     # whole chunks of the arrays: any part of one costs a read of all of it
     step = max(array.chunks[0] for array in arrays.values())
     step *= max(1, BLOCK_ROWS // step)
-    return ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]), step)
+    table = ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]), step)
+    table.query = query
+    return table

@@ -1,0 +1,82 @@
+"""Files of results that a cast or `save` wrote: of which query, how many rays, and how many of them hit."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox.errors import RayboxError
+from raybox.io.formats.common import ReadOptions, reader_errors
+from raybox.io.formats.table import format_of
+from raybox.io.formats.tables import Table, Wanted
+from raybox.queries import table as queries
+
+
+class Results(NamedTuple):
+    """What a file of results holds."""
+
+    query: str
+    columns: list[str]
+    rows: int
+    rays: int
+    """that the file names; of hits, those that hit"""
+    hit_count: int
+    """rays that hit, or rows of sums that are not zero"""
+
+    @property
+    def text(self) -> str:
+        """The query, the rays and the share of hits in words."""
+        kind = queries.columns_of(self.query)
+        if kind.rows == "hits":
+            return f"results of {self.query}: {self.rows:,} rows of {self.rays:,} rays"
+        rows = "boxes or cells" if kind.rows == "primitives" else "rays"
+        share = (
+            f", {100 * self.hit_count / max(self.rows, 1):.1f} % {'not zero' if kind.arguments else 'hit'}"
+        )
+        return f"results of {self.query}: {self.rows:,} {rows}{share if self.rows else ''}"
+
+
+def results_in(path: Path) -> Results | None:
+    """Return what a file of results holds; None for any other file. Reads two columns at most."""
+    with suppress(RayboxError):  # the reader of scenes and rays raises it again
+        form = format_of(path)
+        with reader_errors(path, form.name):
+            table = form.open(path, ReadOptions()) if form.open else None
+            query = None if table is None else table.query or _query_of(table.names)
+            return None if table is None or query is None else _counted(table, query)
+    return None
+
+
+def _query_of(names: list[str]) -> str | None:
+    """Return the query with the most columns of results among those of a table."""
+    sums = {name.rpartition("_")[0] for name in names if name.rpartition("_")[2].isdigit()}
+    found = dict[str, int]()
+    for query in queries.file_queries():
+        for dimension in (2, 3):
+            columns = list(queries.columns_of(query).dtypes(dimension, None))
+            if names[:1] == columns[:1] and sums.union(names).issuperset(columns):
+                found[query] = max(len(columns), found.get(query, 0))
+    return max(found, key=found.__getitem__, default=None)
+
+
+def _counted(table: Table, query: str) -> Results:
+    """Return the counts of a table of results."""
+    kind = queries.columns_of(query)
+    is_index = "index" in table.names and kind.rows == "rays"
+    decides = "index" if is_index else "ray" if kind.rows == "hits" else _value(table.names, query)
+    rows, rays, hits, last = 0, 0, 0, np.full(1, -1.0)
+    for block in table.blocks(Wanted(others=[decides])):
+        values = np.asarray(block.columns[decides]).astype(np.float64)
+        rows += block.rows
+        rays += int(np.count_nonzero(np.diff(np.concatenate([last, values]))))
+        hits += int(np.count_nonzero(values >= 0 if is_index else values))
+        last = values[-1:]
+    of_hits = kind.rows == "hits"
+    return Results(query, table.names, rows, rays if of_hits else rows, rays if of_hits else hits)
+
+
+def _value(names: list[str], query: str) -> str:
+    """Return the column of a query's number; of several channels, the first."""
+    column = list(queries.columns_of(query).dtypes(3, None))[-1]
+    return column if column in names else next(n for n in names if n.startswith(f"{column}_"))

@@ -1,0 +1,283 @@
+"""The field's names of columns: bounds in every spelling, structs, decimals, records, boxes with a yaw."""
+
+import json
+from decimal import Decimal
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+RNG = np.random.default_rng(5)
+LOWER = RNG.integers(-9, 9, (7, 3)) / 4
+UPPER = LOWER + RNG.integers(0, 9, (7, 3)) / 4
+BOUNDS = {
+    f"{end}_{axis}": v[:, k] for end, v in (("min", LOWER), ("max", UPPER)) for k, axis in enumerate("xyz")
+}
+SPELLINGS = {
+    "own": "min_x min_y min_z max_x max_y max_z",
+    "geopandas": "minx miny minz maxx maxy maxz",
+    "extent": "xmin ymin zmin xmax ymax zmax",
+    "overture": "xmin xmax ymin ymax zmin zmax",
+    "open3d": "x_min y_min z_min x_max y_max z_max",
+    "capitals": "XMin YMin ZMin XMax YMax ZMax",
+    "mixed order": "maxz minx maxy miny maxx minz",
+}
+
+
+def key_of(name):
+    """Return raybox's name of a column of bounds."""
+    low = name.lower().replace("_", "")
+    return f"{'min' if 'min' in low else 'max'}_{low.replace('min', '').replace('max', '')}"
+
+
+def put_table(path, columns):
+    """Write columns in the format of the extension."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    elif path.suffix == ".npy":
+        table = np.empty(
+            len(next(iter(columns.values()))), [(n, np.asarray(c).dtype) for n, c in columns.items()]
+        )
+        for name, column in columns.items():
+            table[name] = column
+        np.save(path, table)
+    else:
+        rb.save(path, {name: np.asarray(column) for name, column in columns.items()})
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
+@pytest.mark.parametrize("name", SPELLINGS)
+@pytest.mark.parametrize("dims", [2, 3])
+def test_bounds_in_every_spelling(tmp_path, ending, name, dims):
+    names = [n for n in SPELLINGS[name].split() if dims == 3 or "z" not in n.lower()]
+    columns = {n: BOUNDS[key_of(n)] for n in names}
+    path = put_table(tmp_path / f"a.{ending}", columns | {"kind": np.array(list("abcdefg"))})
+    boxes = rb.load(path)
+    np.testing.assert_array_equal(boxes.lower, LOWER[:, :dims])
+    np.testing.assert_array_equal(boxes.upper, UPPER[:, :dims])
+    assert boxes.labels["kind"].tolist() == list("abcdefg")
+    assert list(boxes.labels) == ["kind"]
+
+
+def test_errors_give_the_columns_of_the_file(put):
+    with pytest.raises(rb.FileFormatError, match=r"line 3, column maxy: 4.0 is below"):
+        rb.load(put("a.csv", "minx,miny,maxx,maxy\n0,0,1,1\n0,5,1,4\n"))
+    with pytest.raises(rb.FileFormatError, match=r"line 2, column XMIN: 'a' is not a number"):
+        rb.load(put("a.csv", "XMIN,ymin,xmax,ymax\na,0,1,1\n"))
+    with pytest.raises(rb.FileFormatError, match="lacks the column maxy; name the columns"):
+        rb.load(put("a.csv", "minx,miny,maxx\n0,0,1\n"))
+    text = "bounds of two kinds: minx miny and xmin ymin; rename those that count"
+    with pytest.raises(rb.FileFormatError, match=text):
+        rb.load(put("a.csv", "minx,miny,maxx,maxy,xmin,ymin,xmax,ymax\n"))
+    own = rb.load(put("a.csv", "minx,miny,maxx,maxy,min_x,min_y,max_x,max_y\n0,0,1,1,5,5,6,6\n"))
+    assert own.lower.tolist() == [[5, 5]]
+    assert list(own.labels) == ["minx", "miny", "maxx", "maxy"]
+
+
+def struct_of(dims, order=None):
+    """Return bounds as a struct, its fields in any order."""
+    names = order or [f"{axis}{end}" for end in ("min", "max") for axis in "xyz"[:dims]]
+    return pa.StructArray.from_arrays([pa.array(BOUNDS[key_of(name)]) for name in names], names)
+
+
+@pytest.mark.parametrize("order", list(permutations(["xmin", "xmax", "ymin", "ymax"]))[::5])
+def test_a_bbox_column_is_read_by_the_names_of_its_fields(tmp_path, order):
+    pq.write_table(pa.table({"id": list("abcdefg"), "bbox": struct_of(2, order)}), tmp_path / "a.parquet")
+    boxes = rb.load(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(
+        np.hstack([boxes.lower, boxes.upper]), np.hstack([LOWER[:, :2], UPPER[:, :2]])
+    )
+    assert boxes.ids.tolist() == list("abcdefg")
+    assert not boxes.labels
+
+
+def test_the_covering_of_geoparquet_comes_before_a_column_named_bbox(tmp_path):
+    """Binary geometry is left out, and counted; it is no loss, so there is no warning."""
+    geo = {"primary_column": "shape", "columns": {"shape": {"covering": {"bbox": {}}}}}
+    parts = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
+    geo["columns"]["shape"]["covering"]["bbox"] = {part: ["extent", part] for part in parts}
+    wrong = pa.StructArray.from_arrays([pa.array(np.full(7, 9.0))] * 4, ["xmin", "ymin", "xmax", "ymax"])
+    columns = {"bbox": wrong, "extent": struct_of(3), "shape": pa.array([b"\1"] * 7), "n": np.arange(7)}
+    for metadata, lower in (
+        (geo, LOWER),
+        (None, np.full((7, 2), 9.0)),
+        ({"columns": 3}, np.full((7, 2), 9.0)),
+    ):
+        table = pa.table(columns).replace_schema_metadata(metadata and {"geo": json.dumps(metadata)})
+        pq.write_table(table, tmp_path / "a.parquet")
+        boxes = rb.load(tmp_path / "a.parquet")
+        np.testing.assert_array_equal(boxes.lower, lower)
+        assert boxes.labels["n"].tolist() == list(range(7))
+        assert dict(boxes.skipped) == {"columns whose type is none of labels": 1}
+
+
+def test_boxes_of_geoarrow(tmp_path):
+    kind = {b"ARROW:extension:name": b"geoarrow.box"}
+    struct = struct_of(3)
+    schema = pa.schema([pa.field("around", struct.type, metadata=kind)])
+    pq.write_table(pa.table([struct], schema=schema), tmp_path / "a.parquet")
+    np.testing.assert_array_equal(rb.load(tmp_path / "a.parquet").upper, UPPER)
+
+
+def test_missing_numbers_of_boxes_are_refused(tmp_path):
+    struct = pa.array([{"xmin": 0.0, "ymin": 0.0, "xmax": 1.0, "ymax": 1.0}, None])
+    pq.write_table(pa.table({"bbox": struct}), tmp_path / "a.parquet")
+    text = r"row 1 \(the first is 0\), column bbox.xmin: a value is missing; fill in each or remove its row$"
+    with pytest.raises(rb.FileFormatError, match=text):
+        rb.load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("size", [128, 256])
+def test_decimals_are_exact_or_refused(tmp_path, size):
+    kind = (pa.decimal128 if size == 128 else pa.decimal256)(30, 10)
+    names = ["min_x", "min_y", "max_x", "max_y"]
+    columns = {name: pa.array([Decimal("1.5"), Decimal("-2.0625")], kind) for name in names}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert rb.load(tmp_path / "a.parquet").lower.tolist() == [[1.5, 1.5], [-2.0625, -2.0625]]
+    for bad in ("0.1", str(2**53 + 1), "12345678901234567890.5"):
+        columns["max_y"] = pa.array([Decimal("2"), Decimal(bad)], kind)
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        text = rf"row 1 .*, column max_y: {bad}[.0]* is a decimal number that float64 does not hold"
+        with pytest.raises(rb.FileFormatError, match=text):
+            rb.load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz", "zarr"])
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**60 + 1, 2**63 - 1])
+def test_whole_numbers_that_float64_does_not_hold_are_refused(tmp_path, ending, number):
+    """2**53 and 2**60 are exact, as for `rb.Boxes`; the same rule holds for casts."""
+    for value, exact in ((number, False), (2**53, True), (2**60, True), (-(2**60), True)):
+        columns = {"lower": np.array([[0, value], [1, 2]]), "upper": np.full((2, 2), 2**62)}
+        rays = {"origins": columns["lower"], "directions": np.ones((2, 2), np.int64)}
+        for kind, arrays in (("scene", columns), ("rays", rays)):
+            path = tmp_path / f"{kind}{value}.{ending}"
+            if ending == "zarr":
+                zarr = pytest.importorskip("zarr")
+                group = zarr.open_group(path, mode="w")
+                for name, array in arrays.items():
+                    group.create_array(name, data=array)
+            elif ending == "npz":
+                np.savez(path, **arrays)
+            elif ending == "npy":
+                np.save(path, np.hstack(list(arrays.values())))
+            else:
+                names = {"scene": ("min", "max"), "rays": ("origin", "direction")}[kind]
+                flat = {
+                    f"{n}_{axis}": a[:, k]
+                    for n, a in zip(names, arrays.values(), strict=True)
+                    for k, axis in enumerate("xy")
+                }
+                put_table(path, flat)
+            if exact:
+                assert len(rb.load(path, kind=kind)) == 2
+                continue
+            with pytest.raises(rb.FileFormatError, match=f"{number}'? is not exact in float64"):
+                rb.load(path, kind=kind)
+            if kind == "rays":
+                with pytest.raises(rb.FileFormatError, match=f"{number}'? is not exact in float64"):
+                    rb.stream.cast(rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), path, tmp_path / "out.npy")
+
+
+def test_numbers_with_a_point_are_rounded_as_ever(put):
+    text = "min_x,min_y,max_x,max_y\n9007199254740993.0,1e300,9007199254740994,inf\n"
+    boxes = rb.load(put("a.csv", text))
+    assert boxes.bounds.tolist() == [[2**53, 1e300], [2**53 + 2, np.inf]]
+    with pytest.raises(rb.FileFormatError, match="line 2, column min_x: '1234567890"):
+        rb.load(put("a.csv", text.replace("9007199254740993.0", "1234567890" * 40)))
+
+
+def test_the_fourth_column_of_points_with_an_origin_is_not_read(tmp_path):
+    """KITTI stores x, y, z and intensity."""
+    table = np.array([[1, 2, 3, 0.5], [4, 5, 6, 0.25]], np.float32)
+    np.save(tmp_path / "a.npy", table)
+    scene = rb.Scene(rb.Boxes([[0.4, 0.9, 1.4]], [[0.6, 1.1, 1.6]]))
+    rays = rb.load(tmp_path / "a.npy", origin=(0, 0, 0))
+    assert rays.directions.tolist() == table[:, :3].tolist()
+    rb.stream.cast(scene, tmp_path / "a.npy", tmp_path / "out.npy", origin=(0, 0, 0))
+    assert np.load(tmp_path / "out.npy")["index"].tolist() == scene.nearest(rays).index.tolist() == [0, -1]
+    assert rb.load(tmp_path / "a.npy", kind="rays").origins.tolist() == [[1, 2], [4, 5]]
+    with pytest.raises(rb.FileFormatError, match="its points have 3 coordinates, the origin has 2"):
+        rb.load(tmp_path / "a.npy", origin=(0, 0))
+    np.save(tmp_path / "b.npy", np.ones((2, 6)))
+    with pytest.raises(rb.FileFormatError, match=r"has shape \(2, 6\); for points, give a table whose width"):
+        rb.load(tmp_path / "b.npy", origin=(0, 0, 0))
+
+
+def test_an_origin_with_rays_or_with_a_scene_is_refused(tmp_path, put):
+    rays = rb.Rays([0, 0, 0], [[1, 0, 0]])
+    scene = rb.Scene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
+    for ending in ("npz", "csv", "parquet"):
+        rb.save(tmp_path / f"rays.{ending}", rays)
+        text = "holds rays, which start at origins of their own; leave out the origin"
+        with pytest.raises(rb.FileFormatError, match=text):
+            rb.load(tmp_path / f"rays.{ending}", origin=(0, 0, 0))
+        with pytest.raises(rb.FileFormatError, match=text):
+            rb.stream.cast(scene, tmp_path / f"rays.{ending}", tmp_path / "out.csv", origin=(0, 0, 0))
+    path = put("a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(rb.FileFormatError, match="holds a scene, not points; leave out the origin"):
+        rb.load(path, origin=(0, 0, 0))
+    with pytest.raises(rb.FileFormatError, match="holds boxes; leave out the origin"):
+        rb.load(put("b.csv", "minx,miny,maxx,maxy\n0,0,1,1\n"), origin=(0, 0))
+    with pytest.raises(rb.FileFormatError, match="Wavefront OBJ has no levels of detail; leave out lod"):
+        rb.load(path, lod="1.2")
+
+
+TURNED = {
+    "pandaset": "position.x position.y position.z dimensions.x dimensions.y dimensions.z yaw",
+    "own": "center_x center_y center_z size_x size_y size_z yaw",
+    "nuscenes": "translation_x translation_y translation_z size_x size_y size_z yaw",
+    "openpcdet": "x y z dx dy dz heading",
+    "kitti": "x y z l w h yaw",
+    "waymo": "center_x center_y center_z length width height heading",
+    "capitals": "Center_X Center_Y Center_Z Size_X Size_Y Size_Z Yaw",
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("name", TURNED)
+def test_boxes_with_a_yaw_are_turned(tmp_path, ending, name):
+    numbers = np.c_[RNG.normal(size=(5, 3)), RNG.random((5, 3)) + 0.1, RNG.uniform(-4, 4, 5)]
+    columns = dict(zip(TURNED[name].split(), numbers.T, strict=True))
+    path = put_table(tmp_path / f"a.{ending}", columns | {"label": np.array(list("abcde"))})
+    wanted = rb.Instances.oriented_boxes(numbers[:, :3], numbers[:, 3:6], yaw=numbers[:, 6])
+    found = rb.load(path)
+    assert isinstance(found, rb.Instances)
+    np.testing.assert_array_equal(found.transforms, wanted.transforms)
+    assert found.labels["label"].tolist() == list("abcde")
+    around = rb.load(path, boxes=True)
+    np.testing.assert_array_equal(around.lower, wanted.boxes().lower)
+    assert around.ids.tolist() == list("abcde")
+    corner = numbers[0, :3] + [0, 0, 0.4999 * numbers[0, 5]]
+    turn = np.array([np.cos(numbers[0, 6]), np.sin(numbers[0, 6]), 0])  # the length lies along the heading
+    ray = rb.Rays(corner + 10 * turn, -turn)
+    assert rb.Scene(found[:1]).nearest(ray).t == pytest.approx(10 - numbers[0, 3] / 2)
+
+
+def test_wrong_boxes_with_a_yaw(put):
+    head = "center_x,center_y,center_z,size_x,size_y,size_z,yaw\n"
+    with pytest.raises(rb.FileFormatError, match=r"line 3, column size_y: 0\.0 is not above zero"):
+        rb.load(put("a.csv", head + "0,0,0,1,1,1,0\n0,0,0,1,0,1,0\n"))
+    with pytest.raises(rb.FileFormatError, match="line 2, column yaw: nan is not a finite number"):
+        rb.load(put("a.csv", head + "0,0,0,1,1,1,nan\n"))
+    with pytest.raises(rb.FileFormatError, match="lacks the column yaw; name the columns"):
+        rb.load(put("a.csv", head.replace(",yaw", ",angle") + "0,0,0,1,1,1,0\n"))
+    points = rb.load(put("a.csv", "x,y,z,dx,dy,dz,yaw\n1,2,3,1,1,1,0\n"), origin=(0, 0, 0))
+    assert points.directions.tolist() == [[1, 2, 3]]
+
+
+def test_a_frame_of_pandaset():
+    path = Path(__file__).parents[2] / "shared/data/pandaset_frame/cuboids.csv"
+    path = path if path.exists() else Path("/work/shared/data/pandaset_frame/cuboids.csv")
+    if not path.exists():
+        pytest.skip("the real data are not here")
+    boxes = rb.load(path)
+    assert (type(boxes), len(boxes)) == (rb.Instances, 151)
+    assert boxes.labels["cuboids.sensor_id"].dtype == np.int64
+    assert set(boxes.labels) == {"label", "stationary", "cuboids.sensor_id", "uuid"}
