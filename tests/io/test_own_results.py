@@ -64,7 +64,7 @@ def test_sums_of_boxes_and_of_channels(tmp_path, ending):
     assert results_in(path).text.startswith("results of integrate: 103 rays, ")
 
 
-def test_segments_are_told_from_all_where_the_format_says_it(tmp_path):
+def test_segments_differ_from_all_where_the_format_says_it(tmp_path):
     scene = rb.Scene(rb.Grid.uniform([0, 0, 0], 1, (2, 2, 2)))
     rays = put(tmp_path / "rays.npz", rb.Rays([[-1, 0.5, 0.5], [9, 9, 9]], [1, 0, 0]))
     for ending, query in (("parquet", "segments"), ("zarr", "segments"), ("csv", "all")):

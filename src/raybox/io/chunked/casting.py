@@ -30,7 +30,7 @@ from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
-from raybox.io.formats.common import ReadOptions, file_error, path_of
+from raybox.io.formats.common import ReadOptions, checked_texts, file_error, path_of
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.threads.chunks import check_workers
@@ -158,7 +158,7 @@ def cast(  # noqa: PLR0913
     result_columns.run_one_ray(scene, query, source.dimension, **arguments)
     started = time.perf_counter()
     threads = StageThreads()
-    names = None if ids is None else [str(name) for name in ids]
+    names = None if ids is None else checked_texts(ids)
     dtypes = column_dtypes(query, source.dimension, names, **arguments)
     spec = OutputSpec(Path(), dtypes, names, query, threads.check).with_columns(columns)
     job = CastJob(

@@ -1,7 +1,8 @@
 """Shared by all readers: options, results, and errors of one line."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxErro
 from raybox.geometry import Boxes, Invalid, Mesh, Rays
 
 Floats = NDArray[np.float64]
+_SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 
 
@@ -127,6 +129,19 @@ def missing_file(path: Path) -> MissingFile:
 def _error_text(path: Path, problem: str, way_out: str, place: str) -> str:
     text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
     return " ".join(text.split())
+
+
+def checked_texts(ids: Iterable[object]) -> list[str]:
+    """Return ids as text.
+
+    Raise `InvalidInput` for one that ends in NUL, which NumPy drops, or that UTF-8 cannot encode.
+    """
+    texts = [str(name) for name in ids]
+    for row, text in enumerate(texts):
+        if text.endswith("\0") or (not text.isascii() and _SURROGATES.search(text)):
+            problem = f"got {quoted(text)} of row {row}. Rename it."
+            raise InvalidInput(f"ids must be text without NUL at its end, without surrogates; {problem}")
+    return texts
 
 
 def quoted(value: object) -> str:

@@ -35,7 +35,7 @@ def read_header(readline: Callable[[], str]) -> CsvHeader:
 
 def _comment_header(line: str, lines: int) -> CsvHeader | None:
     """Return the columns that a comment names; None if they are none of boxes, rays or points."""
-    if "y" not in line and "Y" not in line:  # all kinds have such a column
+    if not {"y", "Y"}.intersection(line) or not {",", ";"}.intersection(line):  # all kinds have a column y
         return None
     for text in (line, line.lstrip("# ")):
         delimiter = _delimiter(text)

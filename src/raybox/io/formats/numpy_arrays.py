@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,8 @@ class NpyTable(Table):
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
-        return is_label(self._header.dtype[column])
+        fields: Mapping[str, tuple[Any, ...]] = self._header.dtype.fields or {}
+        return is_label(fields[column][0])
 
     def place(self, row: int, column: str) -> str:
         """Return the indices of a number."""

@@ -17,7 +17,7 @@ from raybox.hits import AllHits, Hits
 from raybox.io.formats import csv_table, parquet
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.columns import KINDS, RANGES, column_names
-from raybox.io.formats.common import extension_problem, file_error, path_of, require
+from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
 from raybox.validation import Array
 
 Columns = Mapping[str, Array]
@@ -149,7 +149,7 @@ def arrays_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
         if ids is not None and len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
         return {"lower": content.lower, "upper": content.upper} | (
-            {} if ids is None else {"id": np.array(ids, dtype=str)}
+            {} if ids is None else {"id": np.array(checked_texts(ids), dtype=str)}
         )
     if isinstance(content, Rays):
         ranges = {"t_min": content.t_min, "t_max": content.t_max}
@@ -194,7 +194,7 @@ def _id_column(index: NDArray[np.int64], ids: Sequence[str] | None, own: Array |
     """
     if ids is None:
         return {} if own is None else {"id": np.where(own == None, "", own).astype(str)}  # noqa: E711
-    return {"id": np.array([*ids, ""], dtype=str)[index]}
+    return {"id": np.array([*checked_texts(ids), ""], dtype=str)[index]}
 
 
 WRITERS: dict[

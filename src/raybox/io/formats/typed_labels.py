@@ -70,7 +70,9 @@ def _typed(texts: list[str | None]) -> NDArray[Any]:
         return objects(numbers) if None in numbers else np.array(numbers, np.int64)
     if largest > _MAX_EXACT or not any(map(_POINT.search, there)):
         return objects(texts)
-    return np.array([np.nan if text is None else float(text) for text in texts])
+    found = np.array([np.nan if text is None else float(text) for text in texts])
+    is_inf = ["inf" in (text or "") for text in texts]
+    return found if (np.isinf(found) == is_inf).all() else objects(texts)  # 1e400 is no float64
 
 
 def _of_numpy(name: str, column: Array) -> NDArray[Any]:

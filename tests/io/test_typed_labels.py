@@ -1,0 +1,168 @@
+"""Labels of tables are typed, and text stays as it is, whatever its bytes."""
+
+import csv
+import io
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import raybox as rb
+from raybox.io.formats.typed_labels import label
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+HEAD = "min_x,min_y,max_x,max_y,"
+NUMBERS = [
+    (["1.5", "2", "-3"], [1.5, 2.0, -3.0], "float64"),
+    (["1.5", "", "2"], [1.5, np.nan, 2.0], "float64"),
+    (["1e3", "-.5", "2."], [1e3, -0.5, 2.0], "float64"),
+    (["1.5", "inf", "-inf", "nan"], [1.5, np.inf, -np.inf, np.nan], "float64"),
+    (["0", "-7", "9223372036854775807"], [0, -7, 2**63 - 1], "int64"),
+    (["3", "", "4"], [3, None, 4], "object"),
+    (["9007199254740993", "0.5"], ["9007199254740993", "0.5"], "object"),
+    (["9223372036854775808", "1"], ["9223372036854775808", "1"], "object"),
+    (["007", "8"], ["007", "8"], "object"),
+    (["1.5", "01.5"], ["1.5", "01.5"], "object"),
+    (["-0", "1"], ["-0", "1"], "object"),
+    (["+1", "2"], ["+1", "2"], "object"),
+    (["1,5", "2"], ["1,5", "2"], "object"),
+    (["0x10", "1"], ["0x10", "1"], "object"),
+    (["1_000", "1"], ["1_000", "1"], "object"),
+    (["inf", "nan"], ["inf", "nan"], "object"),
+    ([" 1", "2"], [" 1", "2"], "object"),
+    (["1e400", "1.5"], ["1e400", "1.5"], "object"),
+    (["a", "", "b"], ["a", None, "b"], "object"),
+    (["True", "False"], ["True", "False"], "object"),
+    (["", ""], [None, None], "object"),
+    (["٣", "4"], ["٣", "4"], "object"),
+]
+
+
+def table_of(name, texts):
+    """Return a table of boxes with one more column."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerows([[0, 0, 1, 1, text] for text in texts])
+    return HEAD + name + "\n" + out.getvalue().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(("texts", "values", "dtype"), NUMBERS)
+def test_columns_of_csv_are_numbers_only_if_all_cells_are(put, texts, values, dtype):
+    found = rb.load(put("a.csv", table_of("note", texts))).labels["note"]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.array(values, found.dtype))
+    assert [type(a) for a in found.tolist()] == [type(b) for b in values]
+
+
+@pytest.mark.parametrize("texts", [texts for texts, _, _ in NUMBERS])
+def test_ids_and_storeys_are_text(put, texts):
+    boxes = rb.load(put("a.csv", table_of("storey", texts)))
+    assert boxes.labels["storey"].tolist() == [text or None for text in texts]
+    boxes = rb.load(put("a.csv", table_of("id", texts)))
+    assert boxes.ids.tolist() == texts
+    assert not boxes.labels
+
+
+@given(st.lists(st.one_of(st.integers(), st.floats(), st.none()), min_size=1))
+@settings(max_examples=300, deadline=None)
+def test_numbers_that_python_writes_read_back(values):
+    """The truth: each number is that of its text, or the column is the texts themselves."""
+    texts = ["" if value is None else repr(value) for value in values]
+    found = label("n", [np.array([*texts, None], object)[:-1]])
+    assert found.dtype in (np.float64, np.int64, object)
+    for value, text, got in zip(values, texts, found.tolist(), strict=True):
+        if isinstance(got, str):
+            assert got == text
+        elif got is None or got != got:
+            assert value is None or value != value
+        else:
+            assert got == value
+            assert str(got) == str(value) or (isinstance(got, float) and abs(value) <= 2**53)
+
+
+TYPES = {
+    "int8": ([1, -2], [1, -2], "int64"),
+    "uint64": ([1, 2**63], ["1", str(2**63)], "object"),
+    "int64": ([1, None], [1, None], "object"),
+    "float": ([1.5, None], [1.5, np.nan], "float64"),
+    "bool": ([True, False], [True, False], "bool"),
+    "string": (["a", None], ["a", None], "object"),
+    "large_string": (["007", ""], ["007", ""], "object"),
+    "date32": ([1, 2], ["1970-01-02", "1970-01-03"], "object"),
+    "timestamp[ms]": ([0, None], ["1970-01-01 00:00:00.000", None], "object"),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_parquet_keeps_its_types(tmp_path, kind):
+    values, wanted, dtype = TYPES[kind]
+    made = (
+        pa.timestamp("ms")
+        if "timestamp" in kind
+        else getattr(pa, {"float": "float32", "bool": "bool_"}.get(kind, kind))()
+    )
+    bounds = {name: [0.0, 0.0] for name in HEAD.strip(",").split(",")}
+    column = pa.array(values, made)
+    storey = column if kind in ("int8", "string") else pa.array([3, 4])
+    pq.write_table(pa.table({**bounds, "note": column, "storey": storey}), tmp_path / "a.parquet")
+    labels = rb.load(tmp_path / "a.parquet").labels
+    assert labels["note"].dtype == dtype
+    assert str(labels["note"].tolist()) == str(wanted)
+    assert all(text is None or isinstance(text, str) for text in labels["storey"].tolist())
+
+
+def test_dictionaries_decimals_and_types_without_labels(tmp_path):
+    columns = {name: [0.0, 0.0] for name in HEAD.strip(",").split(",")}
+    columns["floor"] = pa.array(["a", "b"]).dictionary_encode()
+    columns["cost"] = pa.array([Decimal("1.5"), None])
+    columns["tax"] = pa.array([Decimal("0.1"), None])
+    columns["blob"] = pa.array([b"a", b"b"])
+    columns["list"] = pa.array([[1], []])
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    boxes = rb.load(tmp_path / "a.parquet")
+    assert {name: str(values.tolist()) for name, values in boxes.labels.items()} == {
+        "floor": "['a', 'b']",
+        "cost": "[1.5, nan]",
+        "tax": "['0.1', None]",
+    }
+    assert dict(boxes.skipped) == {"columns whose type is none of labels": 2}
+
+
+def test_npz_and_structured_npy_keep_their_types(tmp_path):
+    lower, upper = np.zeros((2, 2)), np.ones((2, 2))
+    labels = {
+        "n": np.array([1, 2], np.uint8),
+        "w": np.array([0.5, 2], np.float32),
+        "yes": np.array([True, False]),
+        "name": np.array(["a", ""]),
+        "storey": np.array([1, 2]),
+    }
+    others = {"matrix": np.eye(2), "three": np.zeros(3), "objects": np.array([None, 1])}
+    np.savez(tmp_path / "a.npz", lower=lower, upper=upper, id=np.array([7, 8]), **labels, **others)
+    fields = [(name, np.float64) for name in HEAD.strip(",").split(",")]
+    table = np.zeros(
+        2, [*fields, *((name, column.dtype) for name, column in labels.items()), ("id", np.int64)]
+    )
+    for name, column in labels.items():
+        table[name] = column
+    table["id"] = [7, 8]
+    np.save(tmp_path / "a.npy", table)
+    for name in ("a.npz", "a.npy"):
+        boxes = rb.load(tmp_path / name)
+        assert boxes.ids.tolist() == ["7", "8"]
+        found = {key: (values.dtype.name, values.tolist()) for key, values in boxes.labels.items()}
+        assert found == {
+            "n": ("int64", [1, 2]),
+            "w": ("float64", [0.5, 2.0]),
+            "yes": ("bool", [True, False]),
+            "name": ("object", ["a", None]),
+            "storey": ("object", ["1", "2"]),
+        }
+
+
+def test_labels_of_a_table_without_rows(put, tmp_path):
+    boxes = rb.load(put("a.csv", HEAD + "id,n\n"))
+    assert (len(boxes), len(boxes.labels["n"])) == (0, 0)
