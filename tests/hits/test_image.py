@@ -80,7 +80,7 @@ def test_errors_name_the_shape_and_the_kinds():
     scene = rb.Scene(BOXES)
     with pytest.raises(rb.InvalidInput, match=r"\(height, width\); got shape \(3,\).*rays.reshape"):
         scene.nearest(grid([0.5, 2.5, 4.5])[0]).image()
-    with pytest.raises(rb.InvalidInput, match=r"'depth', 'index' or 'normal'; got 'colour'"):
+    with pytest.raises(rb.InvalidInput, match=r"'depth', 'index', 'object' or 'normal'; got 'colour'"):
         cast([0.5]).image("colour")
 
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox import validation
+from raybox.geometry import label_expression
 from raybox.geometry.instances import Instances
 from raybox.geometry.labels import NO_ATTRIBUTES, Attributes, HasAttributes
 from raybox.geometry.mesh import Mesh, stored_objects
 from raybox.geometry.row_ids import Ids
-from raybox.validation import Ints
+from raybox.validation import Bools, Ints, MaskInput, freeze
 
 
 class ObjectRows(NamedTuple):
@@ -46,6 +48,20 @@ class ObjectRows(NamedTuple):
             return self.inner.ids(primitive, primitive)
         return None if self.attributes.ids is None else taken(self.attributes.ids, self.of_rows(index))
 
+    def mask(self, expression: str, rows: int) -> Bools:
+        """Return of which rows an expression of the labels and ids of their objects is true."""
+        attributes = self.attributes
+        ids = {} if attributes.ids is None else {"id": attributes.ids}
+        columns = {**attributes.labels, **ids}
+        count = rows
+        if self.numbers is not None:
+            lengths = [len(values) for values in columns.values()]
+            count = lengths[0] if lengths else int(self.numbers.max(initial=-1)) + 1
+        found = label_expression.mask_of(expression, columns, count)
+        mask = np.array(found) if self.numbers is None else found[self.numbers]
+        freeze(mask)
+        return mask
+
     def label(self, name: str, index: Ints, primitive: Ints) -> NDArray[Any] | None:
         """Return the label of each row, and for instances row within the geometry; None without."""
         if not self.attributes.labels and self.inner is not None:
@@ -65,6 +81,11 @@ def object_rows(geometry: object) -> ObjectRows:
     numbers = stored_objects(geometry) if isinstance(geometry, Mesh) else None
     inner = object_rows(geometry.geometry) if isinstance(geometry, Instances) else None
     return ObjectRows(numbers, geometry._attributes, inner)
+
+
+def row_mask(where: MaskInput, objects: ObjectRows, rows: int, shape: tuple[int, ...] | None = None) -> Bools:
+    """Return a frozen mask of a geometry's rows, of a mask or of an expression of their objects' labels."""
+    return objects.mask(where, rows) if isinstance(where, str) else validation.mask(where, rows, shape)
 
 
 def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:

@@ -12,7 +12,16 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids, Rays
 from raybox.geometry.row_ids import ArrayIndex
-from raybox.hits.hit_ids import PrimitiveIds, Source, derive, derive_exactly, frozen, restored, spans
+from raybox.hits.hit_ids import (
+    PrimitiveIds,
+    Source,
+    derive,
+    derive_exactly,
+    frozen,
+    restored,
+    spans,
+)
+from raybox.hits.object_hits import ObjectHits, by_object
 from raybox.hits.path_lengths import path_lengths
 from raybox.hits.ray_hits import RayHits
 from raybox.hits.sparse import sparse_matrix
@@ -98,8 +107,13 @@ class AllHits(HitTables):
         return self._source.geometry_of(self._hit_id)
 
     @cached_property
+    def object(self) -> Ints:
+        """Number of the object of each hit, in its geometry; see `Hits.object`."""
+        return self._source.objects_of(self._hit_id)
+
+    @cached_property
     def ids(self) -> Ids:
-        """The id of the primitive of each hit, of dtype object: str or int.
+        """The id of the object of each hit, of dtype object: str or int.
 
         None for hits of a geometry that has no ids, in a scene of several.
 
@@ -109,6 +123,27 @@ class AllHits(HitTables):
             If no geometry of the scene has ids. See `Boxes` and `Mesh`; :func:`load` reads them.
         """
         return self._source.ids_of(self._hit_id)
+
+    def by_object(self) -> ObjectHits:
+        """Return a row for each ray and object: first and last t, and the number of contacts.
+
+        `count` and `all` count triangles: a ray through a wall of a mesh hits two. Here that wall is one row.
+
+        Returns
+        -------
+        ObjectHits
+            ``ray geometry object t_first t_last contacts``, sorted by ray, then by first contact; ``ids``,
+            ``labels``, and the tables of hits.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> corners = [[1, 0, 0], [1, 4, 0], [1, 0, 4], [3, 0, 0], [3, 4, 0], [3, 0, 4]]
+        >>> slab = rb.Mesh(corners, [[0, 1, 2], [3, 4, 5]], objects=[0, 0], ids=["slab"])
+        >>> rb.Scene(slab).all(rb.Rays([0, 1, 1], [[1, 0, 0], [0, 0, 1]])).by_object().to_dict()["contacts"]
+        array([2])
+        """
+        return by_object(self.ray, self._hit_id, self._t, self._source)
 
     @property
     def t(self) -> Floats:

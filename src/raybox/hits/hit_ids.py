@@ -5,11 +5,12 @@ through those of the next. In `Instances` it counts through the first instance's
 one's. -1 is a miss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.geometry import (
@@ -31,6 +32,8 @@ from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
 H = TypeVar("H")
+LabelColumns: TypeAlias = Mapping[str, NDArray[Any]]
+"""Labels of hits by name."""
 A = TypeVar("A", bound=Array)
 
 
@@ -124,6 +127,24 @@ class Source(NamedTuple):
         """Whether a geometry has ids."""
         return any(objects.has_ids for objects in self.objects)
 
+    @property
+    def label_names(self) -> list[str]:
+        """The names of the labels of all geometries."""
+        return list(dict.fromkeys(name for objects in self.objects for name in objects.label_names))
+
+    def label_of(self, hit_id: Ints, name: str) -> NDArray[Any]:
+        """Return the label of the object of each hit id; missing for a miss and of a geometry without it."""
+        if name not in (known := self.label_names):
+            found = ", ".join(map(repr, known)) or "none"
+            raise InvalidInput(
+                f"there is no label {name!r}; labels of this geometry: {found}. Name one of them."
+            )
+        return self._of_objects(hit_id, lambda objects, *rows: objects.label(name, *rows))
+
+    def freeze(self) -> None:
+        """Set the arrays read-only, of a source that was pickled or copied."""
+        _freeze_all((self.parts, self.position, self.objects))
+
 
 def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:
     """Return index and primitive for hit ids of one geometry: both are the id except for instances."""
@@ -143,7 +164,7 @@ def frozen(values: A) -> A:
 
 def restored(kind: Callable[..., H], source: Source, *arrays: Array) -> H:
     """Return hits that were pickled or copied, read-only again."""
-    _freeze_all((source.parts, source.position, source.objects))
+    source.freeze()
     return kind(*arrays, source)
 
 
@@ -186,7 +207,7 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
 def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some: Ints, out: Floats) -> None:
     """Write a derived field of some hits into `out`, by exact times: those of other hits are kept.
 
-    field: lengths_of or points_of. Primitives without exact times are left unchanged.
+    field: lengths_of, points_of or distances_of. Primitives without exact times are left unchanged.
     """
     part = out[some]
     own = source._replace(position=source.positions(hit_id.size)[some])
@@ -244,7 +265,16 @@ def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Fl
             points[k] = point[: points.shape[1]]
 
 
+def _write_distances(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], distances: Floats) -> None:
+    """Write the distances of first contacts by exact times; those without exact times stay."""
+    for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
+        distance = small_batch.contact_distance(rows, small_batch.ray_at(rays, ray), number)
+        if distance is not None:
+            distances[k] = distance
+
+
 _EXACT: dict[str, Callable[[RayRows, Rows, tuple[Ints, Ints], Floats], None]] = {
+    "distances_of": _write_distances,
     "lengths_of": write_exactly,
     "points_of": _write_points,
 }

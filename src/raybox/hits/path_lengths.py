@@ -10,6 +10,8 @@ from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints
 
+_NO_START, _NO_END = np.array([-inf]), np.array([inf])
+
 
 class PathLengths(NamedTuple):
     """Lengths by rounded times, and the paths whose times are beyond float64's range, either way."""
@@ -33,6 +35,16 @@ def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -
     largest, latest = np.abs(directions).max(axis=1, initial=0.0), np.maximum(np.abs(near), np.abs(far))
     lost = ((latest == inf) & (largest > 0.0)) | ((latest < NORMAL) & (largest > MODERATE))
     return PathLengths(lengths, np.flatnonzero(lost))
+
+
+def distances(rays: RayRows, ray_of: Ints, t: Floats) -> PathLengths:
+    """Return t times the length of each ray's direction; negative before the origin.
+
+    Time k is of ray ray_of[k].
+    """
+    endless = rays._replace(t_min=_NO_START, t_max=_NO_END)
+    found, lost = path_lengths(endless, ray_of, np.minimum(t, 0.0), np.maximum(t, 0.0))
+    return PathLengths(np.copysign(found, t), lost)
 
 
 def write_exactly(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], lengths: Floats) -> None:

@@ -1,14 +1,15 @@
 """`RayHits`, all hits of one ray."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Ids
+from raybox.geometry.labels import ReadOnly
 from raybox.geometry.row_ids import ArrayIndex
-from raybox.hits.hit_ids import frozen
+from raybox.hits.hit_ids import LabelColumns, frozen
 from raybox.validation import Floats, Ints
 
 
@@ -20,6 +21,8 @@ class _HitsOfRays(Protocol):
 
     @property
     def offsets(self) -> Ints: ...
+
+    def labels(self, *names: str) -> NDArray[Any] | LabelColumns: ...
 
     def __getitem__(self, index: ArrayIndex) -> "_HitsOfRays": ...
 
@@ -53,9 +56,12 @@ class RayHits:
         return RayHits, (self._all_hits[(None, *place)], 0, self._rows)  # without the hits of other rays
 
     def _values(self, field: str) -> NDArray[Any]:
+        return self._rows_of(getattr(self._all_hits, field))
+
+    def _rows_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of these hits, of those of all rays."""
         first, last = self._all_hits.offsets[self._ray : self._ray + 2]
-        values: NDArray[Any] = getattr(self._all_hits, field)[first:last]
-        return frozen(values[self._rows])
+        return frozen(values[first:last][self._rows])
 
     @property
     def index(self) -> Ints:
@@ -99,8 +105,20 @@ class RayHits:
 
     @property
     def ids(self) -> Ids:
-        """The id of the primitive of each hit, str or int; see `AllHits.ids`."""
+        """The id of the object of each hit, str or int; see `Hits.ids`."""
         return self._values("ids")
+
+    @property
+    def object(self) -> Ints:
+        """Number of the object of each hit, in its geometry; see `Hits.object`."""
+        return self._values("object")
+
+    def labels(self, *names: str) -> NDArray[Any] | LabelColumns:
+        """Return labels of the object of each hit, in an array or a mapping; see `Hits.labels`."""
+        found = self._all_hits.labels(*names)
+        if isinstance(found, Mapping):
+            return ReadOnly({name: self._rows_of(values) for name, values in found.items()})
+        return self._rows_of(found)
 
     def __len__(self) -> int:
         if not self.t.ndim:

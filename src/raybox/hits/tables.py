@@ -1,12 +1,12 @@
 """Hits as columns: dicts of arrays, tables of Arrow, frames of pandas, and HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
 from raybox.geometry import Ids, InstanceRows
-from raybox.hits.hit_ids import Source, frozen
+from raybox.geometry.labels import ReadOnly
+from raybox.hits.hit_ids import LabelColumns, Source, frozen
 from raybox.validation import Array, Ints
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 HTML_ROWS = 8  # that a notebook shows
 Columns = dict[str, NDArray[Any]]
+LabelNames: TypeAlias = bool | str | Sequence[str]
+"""True for all labels, False for none, or their names."""
 
 
 @guard_class()
@@ -39,16 +42,70 @@ class HitTables:
         """The columns of the first hits, `HTML_ROWS` or more if there are, and the number of all."""
         raise NotImplementedError
 
-    def to_dict(self) -> Columns:
+    _source: Source
+    _hit_id: Ints
+
+    @overload
+    def labels(self, name: str, /) -> NDArray[Any]: ...
+    @overload
+    def labels(self) -> LabelColumns: ...
+    @overload
+    def labels(self, name: str, other: str, /, *names: str) -> LabelColumns: ...
+    def labels(self, *names: str) -> NDArray[Any] | LabelColumns:
+        """Return labels of the object of each hit, in the shape of the hits.
+
+        Parameters
+        ----------
+        *names : str
+            One name gives an array, several a mapping of arrays, none a mapping of all labels.
+
+        Returns
+        -------
+        ndarray, or mapping of str to ndarray
+            A missing label, as that of a miss, is NaN among floats, else None. Integers and bools are an
+            array of dtype int64 or bool if none is missing, else of dtype object.
+
+        Raises
+        ------
+        InvalidInput
+            If no geometry of the scene has that label.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> labels = {"storey": ["ground", "first"], "cost": [2.5, 4.0]}
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]], labels=labels))
+        >>> hits = scene.nearest(rb.Rays([[0, 0], [4, 0], [0, 9]], [1, 0]))
+        >>> hits.labels("storey"), hits.labels("cost")
+        (array(['ground', 'first', None], dtype=object), array([2.5, 4. , nan]))
+        """
+        if len(names) == 1:
+            return self._source.label_of(self._hit_id, names[0])
+        found = names or self._source.label_names
+        return ReadOnly({name: self._source.label_of(self._hit_id, name) for name in found})
+
+    def to_dict(self, *, labels: LabelNames = False) -> Columns:
         """Return the hits as named columns, with the names of files that `raybox cast` writes.
+
+        Parameters
+        ----------
+        labels : bool, str or sequence of str
+            True for all labels of what was hit, or names of some: a column each, after the others. One that
+            is named like another column, such as ``t``, becomes ``object_t``.
 
         Returns
         -------
         dict of ndarray, of one length, read-only
             Of `Hits` ``ray index t x y [z]``: a row for each ray (and each of k hits), flat; for a miss index
             is -1, t +inf and the point NaN. ``ray`` is the flat number of the ray in the query. Of `AllHits`
-            ``ray index t t_enter t_exit length``: a row for each hit. After ``index`` follow ``geometry`` in
-            a scene of several, ``primitive`` with `Instances`, and ``id`` where there are ids.
+            ``ray index t t_enter t_exit length``: a row for each hit. Of `ObjectHits` ``ray object t_first
+            t_last contacts``. After ``index`` follow ``object`` where a mesh has objects, ``geometry`` in a
+            scene of several, ``primitive`` with `Instances`, and ``id`` where there are ids.
+
+        Raises
+        ------
+        InvalidInput
+            If no geometry has a label of these names.
 
         Examples
         --------
@@ -57,10 +114,26 @@ class HitTables:
         >>> scene.nearest(rb.Rays([[0, 0], [0, 9]], [1, 0])).to_dict()["x"]
         array([ 2., nan])
         """
-        return self._columns
+        columns = self._columns
+        for name in self._label_names(labels):
+            own = f"object_{name}" if name in columns else name
+            while own in columns:
+                own = f"object_{own}"
+            columns[own] = self.labels(name).reshape(-1)
+        return columns
 
-    def to_arrow(self) -> "pyarrow.Table":
+    def _label_names(self, labels: LabelNames) -> list[str]:
+        if isinstance(labels, bool):
+            return self._source.label_names if labels else []
+        return [labels] if isinstance(labels, str) else list(labels)
+
+    def to_arrow(self, *, labels: LabelNames = False) -> "pyarrow.Table":
         """Return the hits as a table of Arrow, with the columns of `to_dict`; nulls in place of NaN and None.
+
+        Parameters
+        ----------
+        labels : bool, str or sequence of str
+            As for `to_dict`.
 
         Returns
         -------
@@ -79,19 +152,26 @@ class HitTables:
         [1.0, 1.0]
         """
         arrow = _required("pyarrow", "arrow", "to_arrow")
-        columns = self._columns
-        missed = columns["index"] < 0
-        return arrow.table(
-            {
-                name: _arrow_ids(arrow, values)
-                if name == "id"
-                else arrow.array(values, mask=missed if name in ("x", "y", "z") else None)
-                for name, values in columns.items()
-            }
-        )
+        numbers, columns = self._columns, self.to_dict(labels=labels)
+        made = {}
+        for name, values in columns.items():
+            if name == "id":
+                made[name] = _arrow_ids(arrow, values)
+            elif name in numbers:
+                is_point = name in ("x", "y", "z")
+                made[name] = arrow.array(values, mask=numbers["index"] < 0 if is_point else None)
+            else:
+                is_float = values.dtype.kind == "f"
+                made[name] = arrow.array(values, mask=np.isnan(values) if is_float else None)
+        return arrow.table(made)
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self, *, labels: LabelNames = False) -> "pandas.DataFrame":
         """Return the hits as a data frame, with the columns of `to_dict`.
+
+        Parameters
+        ----------
+        labels : bool, str or sequence of str
+            As for `to_dict`.
 
         Returns
         -------
@@ -111,7 +191,7 @@ class HitTables:
         0    0      0  2.0  2.0  0.0
         1    1     -1  inf  NaN  NaN
         """
-        return _required("pandas", "pandas", "to_pandas").DataFrame(self._columns)
+        return _required("pandas", "pandas", "to_pandas").DataFrame(self.to_dict(labels=labels))
 
     @in_default_environment
     def _repr_html_(self) -> str:
@@ -131,6 +211,9 @@ class _NumberedHits(Protocol):
     def index(self) -> Ints: ...
 
     @property
+    def object(self) -> Ints: ...
+
+    @property
     def geometry(self) -> Ints: ...
 
     @property
@@ -141,8 +224,10 @@ class _NumberedHits(Protocol):
 
 
 def number_columns(source: Source, hits: _NumberedHits, ray: Ints) -> Columns:
-    """Return ray and index of hits; geometry, primitive and id where there are any."""
+    """Return ray and index of hits; object, geometry, primitive and id where there are any."""
     columns: Columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
+    if any(objects.numbers is not None for objects in source.objects):
+        columns["object"] = hits.object.reshape(-1)
     if len(source.parts) > 1:
         columns["geometry"] = hits.geometry.reshape(-1)
     if any(isinstance(rows, InstanceRows) for rows in source.parts):

@@ -27,6 +27,8 @@ from raybox.geometry import (
     TriangleRows,
     around,
     facing,
+    object_rows,
+    row_mask,
     with_scratch,
 )
 from raybox.primitives import exact_table
@@ -161,20 +163,28 @@ def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
-    """Return a mask for each geometry."""
+    """Return a mask for each geometry; of an expression of labels, one that all have."""
     if where is None:
         return [validation.NO_MASK] * len(made)
+    if isinstance(where, str):
+        where = [where] * len(made)
     if not isinstance(where, list | tuple) or len(where) != len(made):
         raise InvalidInput(
-            f"where must be a list of {len(made)}, a mask or None for each geometry of the scene; "
-            f"got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
+            f"where must be a list of {len(made)}, a mask, an expression or None for each geometry of the "
+            f"scene; got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
         )
-    return [validation.mask(one, *_mask_shapes(part)) for one, part in zip(where, made, strict=True)]
+    return [_mask(one, part, len(made)) for one, part in zip(where, made, strict=True)]
 
 
-def _mask_shapes(part: Part) -> tuple[int, tuple[int, ...] | None]:
-    """Return the number of rows of a mask, and the shape that it may have instead."""
-    return len(part.geometry), getattr(part.geometry, "shape", None)
+def _mask(where: MaskInput, part: Part, parts: int) -> Bools:
+    """Return the mask of a geometry, which may have a grid's shape; errors of an expression name it."""
+    geometry = part.geometry
+    try:
+        return row_mask(where, object_rows(geometry), len(geometry), getattr(geometry, "shape", None))
+    except InvalidInput as error:
+        if not isinstance(where, str) or parts == 1:
+            raise
+        raise InvalidInput(f"{error} (labels of {geometry!r}; give a list for other masks)") from error
 
 
 def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:

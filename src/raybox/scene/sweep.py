@@ -7,10 +7,9 @@ would round: every decision is one exact comparison of two times (p - o)/d, as f
 
 import numpy as np
 
-from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, MovingBoxes, object_rows
+from raybox.geometry import Boxes, MovingBoxes, object_rows, row_mask
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
@@ -45,8 +44,8 @@ def sweep(
         Threads; -1 for all cores. The result does not depend on it.
     progress : bool
         Show a progress bar on stderr when it takes long.
-    where : array_like of bool, shape (len(scene),), optional
-        Boxes that may be hit; the others are ignored.
+    where : array_like of bool, shape (len(scene),), or str, optional
+        Boxes that may be hit, as a mask or an expression of their labels; the others are ignored.
 
     Returns
     -------
@@ -98,8 +97,8 @@ def _sweep(
     from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 
     part = state_of(scene).part
-    allowed = validation.mask(where, len(part.geometry))
-    job = Job(part.job_tree, part.rows, movers.rows(), allowed)  # type: ignore[arg-type]
+    allowed = row_mask(where, object_rows(part.geometry), len(part.geometry))
+    job = Job(part.tree, part.rows, movers.rows(), allowed)  # type: ignore[arg-type]
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:

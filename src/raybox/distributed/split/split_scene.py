@@ -11,14 +11,24 @@ from typing import Any, final
 
 import numpy as np
 
-from raybox import validation
 from raybox.bvh.build import QUALITIES, Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.compiler.fork import fork_safe_lock, only_here
 from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import NO_OBJECTS, Bounded, Boxes, Cull, Mesh, ObjectRows, Rays, facing, object_rows
+from raybox.geometry import (
+    NO_OBJECTS,
+    Bounded,
+    Boxes,
+    Cull,
+    Mesh,
+    ObjectRows,
+    Rays,
+    facing,
+    object_rows,
+    row_mask,
+)
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file, path_of
@@ -285,7 +295,7 @@ class SplitScene(QueryMethods):
     ) -> tuple[PartMerger[Res], Ints]:
         """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         threads = check_workers(workers)
-        allowed = None if where is None else validation.mask(where, len(self))
+        allowed = None if where is None else row_mask(where, self._objects, len(self))
         like = _EMPTY[self.kind].rows()
         if cull is not None:
             facing(_EMPTY[self.kind], like, cull)

@@ -121,7 +121,7 @@ def columns_of(content: Saveable, ids: Sequence[str] | None) -> Columns:
         case Hits() | AllHits():
             columns = content.to_dict()
             own = columns.pop("id", None)
-            head = {name: columns.pop(name) for name in ("ray", "index")}
+            head = {name: columns.pop(name) for name in ("ray", "index", "object") if name in columns}
             return head | _id_column(head["index"], ids, own) | columns
         case Mapping():
             return content

@@ -218,12 +218,22 @@ class NearestMethod(RunsQueries):
             Threads; -1 for all cores.
         progress : bool
             Show a bar on stderr when it takes long.
-        where : array_like of bool, shape (len(scene),), optional
-            Which primitives may be hit. Of several geometries: a list, with a mask or None for each. Of
-            `Instances`, a bool for each copy; of a `Grid`, a bool for each cell, in its shape or flat.
+        where : array_like of bool, shape (len(scene),), or str, optional
+            Which primitives may be hit. Of `Instances`, a bool for each copy; of a `Grid`, a bool for each
+            cell, in its shape or flat; of objects of a mesh, ``keep[mesh.objects]``. A str is an expression
+            of labels, such as ``"ifc_class != 'IfcSpace' and storey in ('1', '2')"``: comparisons, ``in``,
+            ``and``, ``or``, ``not``, names (in backquotes where they are no identifiers), constants, and ids
+            as ``id``. A comparison with a missing value is False. Of several geometries: a list, with a
+            mask, an expression or None for each, or one expression for all.
         cull : None or "back"
             "back" ignores hits from behind: of triangles along (b - a) x (c - a), of planes along their
             normal. Boxes have no such side.
+
+        Raises
+        ------
+        InvalidInput
+            If rays or masks do not fit; of an expression with the place in it, as where a label is missing or
+            text is compared with numbers.
 
         Returns
         -------
@@ -238,6 +248,10 @@ class NearestMethod(RunsQueries):
         >>> scene.nearest(rb.Rays([0, 0], [1, 0])).t
         array(2.)
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where=[False, True]).index
+        array(1)
+        >>> labels = {"kind": ["door", "wall"]}
+        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]], labels=labels))
+        >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where="kind == 'wall'").index
         array(1)
         """
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
