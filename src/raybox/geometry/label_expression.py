@@ -140,7 +140,7 @@ def _parsed(expression: _Expression) -> ast.expr:
         raise InvalidInput("where: the expression is empty. Pass None to hit all.")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore")
             tree = ast.parse(expression.plain[blank:], mode="eval").body
     except SyntaxError as error:
         end = len(expression.text)
@@ -170,8 +170,8 @@ def _condition(expression: _Expression, node: ast.expr) -> Bools | np.bool_:
         case ast.Name():
             column = _column(expression, node)
             if column.kind == "bools":
-                held = np.equal(column.values, True).astype(np.bool_)  # None is not
-                return cast("Bools", column.present & held)
+                true = np.equal(column.values, True).astype(np.bool_)  # None is not
+                return cast("Bools", column.present & true)
             name = expression.name(node)
             expression.fail(node, f"{name!r} holds {column.kind}, not a condition; compare it: {name} == ...")
     expression.fail(node, "only comparisons, `in`, `and`, `or`, `not`, names and constants may stand here")
