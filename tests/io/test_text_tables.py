@@ -122,9 +122,7 @@ def test_ids_that_a_format_cannot_hold_are_refused(tmp_path, ending, text):
         lambda: rb.stream.cast(scene, tmp_path / "rays.npz", out, ids=[text]),
         lambda: rb.save(out, scene.nearest(rb.Rays([[-1, 0.5]], [1, 0])), ids=[text]),
     ):
-        with pytest.raises(
-            rb.InvalidInput, match="without NUL at its end, without surrogates"
-        ):
+        with pytest.raises(rb.InvalidInput, match="without NUL at its end, without surrogates"):
             write()
         assert not out.exists()
 
