@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -18,6 +19,10 @@ import raybox as rb
 from file_samples import BOXES, IDS, RAYS, samples
 from processes import output_of, python
 from raybox.cli import main
+from raybox.io.chunked.writers import WRITERS
+from raybox.io.formats.table import extensions
+from raybox.queries.query import FileQuery
+from raybox.queries.table import columns_of, file_queries
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -82,6 +87,22 @@ def test_every_command_has_help():
         assert "raybox" in text
         assert "\\b" not in text
     assert rb.__version__ in raybox("--version").stdout
+
+
+def test_the_help_of_cast_lists_what_the_tables_hold():
+    text = raybox("cast", "--help").stdout
+    scene, rays = text.partition("SCENE  ")[2].split("RAYS   ")
+    for kind, words in (("scene", scene), ("rays", rays.partition("\n\n")[0])):
+        found = set(re.findall(r"\.[a-z]+", words.replace(".city.json", ".json")))
+        assert found == set(extensions(kind).split())
+    outputs = re.search(r"The file of results \(([^)]*)\)", " ".join(text.split()))[1]
+    assert set(outputs.split()) == set(WRITERS)
+    listed = re.findall(r"^  (\w+) +(?:ray|index|the same)\b(.*)$", text, re.MULTILINE)
+    assert tuple(name for name, _ in listed) == file_queries() == get_args(FileQuery)
+    for query, columns in listed:
+        names = list(columns_of(query).dtypes(3, []))[1:]
+        found = re.findall(r"\w+", re.sub(r"\(.*?\)|[:;].*", "", columns))
+        assert found == names or query == "segments"
 
 
 def test_examples_in_help_are_lines_of_their_own():

@@ -102,7 +102,7 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+    SCENE  .npz .npy .csv .parquet .zarr of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
 

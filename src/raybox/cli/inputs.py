@@ -8,42 +8,38 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 STDIN = "-"
 _KEY = "raybox.stdin"
-FORMATS = (
-    "csv",
-    "npz",
-    "npy",
-    "parquet",
-    "ply",
-    "obj",
-    "stl",
-    "glb",
-    "ifc",
-    "json",
-    "vox",
-    "las",
-    "laz",
-    "pcd",
-)
-_FIRST_BYTES = {
-    b"PK\x03\x04": "npz",
-    b"\x93NUMPY": "npy",
-    b"PAR1": "parquet",
-    b"ply": "ply",
-    b"glTF": "glb",
-    b"ISO-10303-21": "ifc",
-    b"VOX ": "vox",
-    b"LASF": "laz",
-    b"# .PCD": "pcd",
-    b"{": "json",
-}
+
+
+class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """The name of a format of files: one of the table of formats, imported where it is needed."""
+
+    name = "format"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; fail if there is no such format."""
+        return self._choice().convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that begin so."""
+        return self._choice().shell_complete(ctx, param, incomplete)
+
+    @staticmethod
+    def _choice() -> "click.Choice[str]":
+        from raybox.io.formats import FORMATS
+
+        return click.Choice([name[1:] for name, form in FORMATS.items() if not form.is_folder])
+
 
 format_option = click.option(
     "--format",
     "format_",
-    type=click.Choice(FORMATS),
+    type=FormatName(),
     metavar="NAME",
     help="The format of stdin, such as csv. [default: by its first bytes]",
 )
@@ -80,20 +76,18 @@ def _files(name: str, format_: str | None) -> list[str]:
 
 def _stdin_file(format_: str | None) -> str:
     """Return a temporary file with all of stdin: formats such as Parquet are not read in one pass."""
+    from raybox.io.formats.table import extension_of
+
     ctx = click.get_current_context()
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="raybox-"))
     ctx.meta[_KEY] = folder
     stdin = sys.stdin.buffer
     head = stdin.read(64)
-    path = Path(folder) / f"stdin.{format_ or _format_of(head)}"
+    path = Path(folder) / f"stdin{f'.{format_}' if format_ else extension_of(head) or '.csv'}"
     with path.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stdin, file, 1 << 20)
     return str(path)
-
-
-def _format_of(head: bytes) -> str:
-    return next((name for start, name in _FIRST_BYTES.items() if head.startswith(start)), "csv")
 
 
 def shown(paths: Iterable[str]) -> str | list[str]:

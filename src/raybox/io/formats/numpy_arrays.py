@@ -99,9 +99,10 @@ class NpyTable(Table):
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield rows; columns are views of them."""
         length = self._header.shape[0]
+        step = max(1, length) if wanted.at_once else BLOCK_ROWS
         with self.path.open("rb") as file:
-            for start in range(offset, length, BLOCK_ROWS):
-                end = min(length, start + BLOCK_ROWS)
+            for start in range(offset, length, step):
+                end = min(length, start + step)
                 rows = _rows(file, self._header, start, end)
                 columns = {name: self._column(rows, name) for name in (*wanted.numbers, *wanted.others)}
                 columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}

@@ -73,8 +73,8 @@ class ParquetTable(Table):
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
         how = {
             "metadata": self._metadata,
-            "pre_buffer": wanted.threads,
-            "buffer_size": _BUFFER * (not wanted.threads),
+            "pre_buffer": wanted.at_once,
+            "buffer_size": _BUFFER * (not wanted.at_once),
         }
         with self._library.ParquetFile(self.path, **how) as file:
             for group in range(offset, self._metadata.num_row_groups):
@@ -97,7 +97,7 @@ class ParquetTable(Table):
         """
         names = [*wanted.numbers, *wanted.others]
         missing = promised = self._starts[group + 1] - self._starts[group]
-        found = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names, use_threads=wanted.threads)
+        found = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names, use_threads=wanted.at_once)
         while True:
             try:
                 batch = next(found, None)

@@ -50,6 +50,8 @@ class Format(NamedTuple):
     open: Callable[[Path, ReadOptions], Table | None] | None = None
     """its rows, block by block; None for a file that is read whole"""
     is_folder: bool = False
+    first: bytes = b""
+    """how most of its files begin, where not all do"""
 
 
 def _table(table: Callable[[Path], Table], magic: bytes, name: str, *kinds: str) -> Format:
@@ -81,11 +83,11 @@ FORMATS = {
     ".stl": Format(stl.read, b"", "STL", announced=stl.announced),
     ".glb": Format(glb.read, b"glTF", "binary glTF", announced=glb.announced),
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
-    ".json": Format(cityjson.read, b"", "CityJSON"),
+    ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
     ".las": _table(point_clouds.LasTable, b"LASF", "LAS", RAYS),
     ".laz": _table(point_clouds.LasTable, b"LASF", "LAZ", RAYS),
-    ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced),
+    ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
     ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
 }
 
@@ -93,6 +95,13 @@ FORMATS = {
 def extensions(kind: str | None = None) -> str:
     """Return the extensions of the files that may hold a scene or rays; None: either."""
     return " ".join(name for name, form in FORMATS.items() if kind is None or kind in form.kinds)
+
+
+def extension_of(head: bytes) -> str | None:
+    """Return the extension of files that begin so; of LAS, that of LAZ, whose reader reads both."""
+    starts = {ext: form.first or form.magic for ext, form in FORMATS.items()}
+    found = [ext for ext, start in starts.items() if start and head.startswith(start)]
+    return found[-1] if found else None
 
 
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
