@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from raybox.geometry import Rays as Rays
     from raybox.hits import AllHits as AllHits
     from raybox.hits import Hits as Hits
+    from raybox.hits.concatenation import concatenate as concatenate
     from raybox.io.formats import load as load
     from raybox.io.formats import load_grid as load_grid
     from raybox.io.formats import save as save
@@ -49,6 +50,7 @@ _HOMES = {
     "Mesh": "geometry",
     "Hits": "hits",
     "AllHits": "hits",
+    "concatenate": "hits.concatenation",
     "intersect": "scene.pairwise",
     "Scene": "scene.scene",
     "sweep": "scene.sweep",

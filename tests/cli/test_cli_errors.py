@@ -45,7 +45,7 @@ CASES = {
     "cast boxes.csv points.csv -o o.csv --origin inf,0,0": "'inf,0,0' is not finite; pass numbers",
     "cast boxes.csv rays.csv -o o.csv --query segments": "--query segments needs --grid",
     "cast boxes.csv rays.csv -o o.csv --query deposit --carry x": "--carry is for rows of rays",
-    "cast mesh.obj rays.csv -o o.csv --query deposit": "Pass --boxes, which reads each part of a mesh",
+    "cast mesh.obj rays.csv -o o.csv --query deposit": "Pass --boxes, which reads each object of a mesh",
     "cast boxes.csv rays.csv -o o.csv --query integrate --values lost.npy": "lost.npy: cannot be read:",
     "cast boxes.csv rays.csv -o o.csv --query integrate --values text.npy": "text.npy: is no .npy file;",
     "cast boxes.csv rays.csv -o o.csv --query integrate --values words.npy": "words.npy: holds text, not",

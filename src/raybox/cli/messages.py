@@ -26,10 +26,10 @@ _IN_COMMAND_WORDS = {
     "Replace them, np.nan_to_num(x), or mask their rows by `where`": "Replace them: np.nan_to_num(x)",
     "segments needs a Scene of one Grid": "--query segments needs --grid",
     "use all, and its lengths": "pass --query all, which lists the length in each",
-    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list.": (
-        "Pass --boxes, which reads each part of a mesh as a box."
+    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list. rb.load(path, boxes=True) "
+    "returns a box of each object of a file, Boxes.of_triangles one of each triangle.": (
+        "Pass --boxes, which reads each object of a mesh as a box."
     ),
-    " Boxes.of_triangles makes boxes of a mesh.": "",
     "raybox.stream.cast on one machine, or for": "raybox cast without --cluster, or for",
 }
 

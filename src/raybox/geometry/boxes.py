@@ -60,6 +60,7 @@ class Boxes(BoxConstructors, HasAttributes):
     """
 
     __slots__ = ("_attributes", "_lower", "_upper")
+    _AS_ARRAY = "numpy.hstack([boxes.lower, boxes.upper])"
     _lower: Floats
     _upper: Floats
 
@@ -194,6 +195,9 @@ class Boxes(BoxConstructors, HasAttributes):
         """
         corners = bounds.expanded((self._lower, self._upper), margin)
         return _made(object.__new__(Boxes), *corners, self._attributes)
+
+    def _compared(self) -> tuple[object, ...]:
+        return self._lower, self._upper, self.ids, self.labels
 
     def rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""

@@ -38,7 +38,10 @@ def calibrated(
     """Return a camera's centre, and directions ``(height, width, 3)`` of depth 1, for `Rays.from_camera`."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     camera_matrix = _camera_matrix(K)
-    pose = _rotation(R)
+    meaning = "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]"
+    pose = checked_rotation(
+        R, "R", meaning, "its rows are the camera's axes", "For a matrix from camera to world"
+    )
     if convention not in _AXES:
         raise InvalidInput(f"convention must be one of {', '.join(map(repr, _AXES))}; got {convention!r}.")
     to_world = _inverse(pose * _AXES[convention][:, None])
@@ -64,13 +67,23 @@ def _camera_matrix(K: ArrayInput) -> Floats:
     return matrix
 
 
-def _rotation(R: ArrayInput) -> Floats:
-    matrix = _finite(R, "R", ((3, 3),), "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]")
+def checked_rotation(
+    value: ArrayInput,
+    name: str,
+    meaning: str,
+    axes: str = "its columns are the sensor's axes",
+    way_out: str = "For a matrix from world to sensor",
+) -> Floats:
+    """Return a rotation matrix (3, 3), or raise `InvalidInput`.
+
+    meaning, axes, way_out: for the text of the error.
+    """
+    matrix = _finite(value, name, ((3, 3),), meaning)
     is_orthonormal = np.abs(matrix @ matrix.T - np.eye(3)).max() <= _ORTHONORMAL
     if not is_orthonormal or np.dot(matrix[0], np.cross(matrix[1], matrix[2])) < 0:
         raise InvalidInput(
-            "R must be a rotation: its rows are the camera's axes, of length 1, perpendicular and "
-            f"right-handed; got {matrix.tolist()}. For a matrix from camera to world, pass its transpose."
+            f"{name} must be a rotation: {axes}, of length 1, perpendicular and "
+            f"right-handed; got {matrix.tolist()}. {way_out}, pass its transpose."
         )
     return matrix
 
@@ -98,7 +111,7 @@ def _inverse(matrix: Floats) -> Floats:
 
 def _frame(eye: ArrayInput, target: ArrayInput, up: ArrayInput) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the eye, and unit vectors forward, right and up."""
-    origin, goal, vertical = (_vector(v, name) for v, name in ((eye, "eye"), (target, "target"), (up, "up")))
+    origin, goal, vertical = (vector(v, name) for v, name in ((eye, "eye"), (target, "target"), (up, "up")))
     with np.errstate(over="ignore"):
         view = goal - origin
     if not (view.any() and np.isfinite(view).all()):
@@ -117,14 +130,15 @@ def _frame(eye: ArrayInput, target: ArrayInput, up: ArrayInput) -> tuple[Floats,
     return origin, forward, right, np.cross(right, forward)
 
 
-def _vector(value: ArrayInput, name: str) -> Floats:
-    vector = validation.points(value, name, (3,))
-    if vector.shape != (3,):
+def vector(value: ArrayInput, name: str) -> Floats:
+    """Return a finite point of 3 numbers, or raise `InvalidInput`."""
+    found = validation.points(value, name, (3,))
+    if found.shape != (3,):
         raise InvalidInput(
-            f"{name} must be one point of 3 numbers; got shape {vector.shape}. Make one camera each."
+            f"{name} must be one point of 3 numbers; got shape {found.shape}. Make one camera each."
         )
-    validation.require_finite(vector, name, "point", f"Give {name} as 3 finite numbers")
-    return vector
+    validation.require_finite(found, name, "point", f"Give {name} as 3 finite numbers")
+    return found
 
 
 def _unit(vector: Floats) -> Floats:

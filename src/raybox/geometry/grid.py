@@ -67,6 +67,7 @@ class Grid(HasAttributes):
     """
 
     __slots__ = ("_attributes", "_bits", "_edges")
+    _AS_ARRAY = "grid.occupied, or grid.edges"
     _edges: Edges
     _bits: CellBits
 
@@ -245,6 +246,8 @@ class Grid(HasAttributes):
         """Return the number of the cell in which each point lies, -1 outside the grid.
 
         A point on a face that cells share lies in the higher cell, one on the grid's last face in the last.
+        As an index, -1 is the last cell: ``values.ravel()[number]`` is wrong outside the grid. Mask first,
+        ``inside = number >= 0``, and index by ``number[inside]``.
 
         Parameters
         ----------
@@ -307,6 +310,9 @@ class Grid(HasAttributes):
         if found is not NO_ATTRIBUTES:
             found = found.of_rows(np.ravel_multi_index(places, self.shape))
         return box_lists.restored(*grid_cells.bounds_of(self._edges, places), found)
+
+    def _compared(self) -> tuple[object, ...]:
+        return *self._edges, *self._bits, self.ids, self.labels
 
     def rows(self) -> GridRows:
         """Return the arrays for kernels, without copies of edges and mask."""

@@ -110,6 +110,7 @@ class Instances(HasAttributes):
     """
 
     __slots__ = ("_attributes", "_geometry", "_placed")
+    _AS_ARRAY = "instances.transforms"
     _geometry: Boxes | Mesh
     _placed: Floats
 
@@ -277,6 +278,9 @@ class Instances(HasAttributes):
         lower, upper = around(self._placed, *_corners(self._geometry))
         dims = self.ndim_space
         return Boxes(lower[:, :dims], upper[:, :dims])._with(self._attributes)
+
+    def _compared(self) -> tuple[object, ...]:
+        return self._geometry, self._placed, self.ids, self.labels
 
     def rows(self) -> Floats:
         """Return the matrices for kernels, (M, 3, 4)."""

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry.array_container import ArrayContainer, equal_values
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.geometry.table_columns import names_of
-from raybox.validation import Array, freeze
+from raybox.validation import freeze
 
 V = TypeVar("V")
 G = TypeVar("G")
@@ -64,11 +66,7 @@ class Labels(ReadOnly[NDArray[Any]]):
         freeze(*self._entries.values())
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Labels)
-            and list(self) == list(other)
-            and all(equal_arrays(self[name], other[name]) for name in self)
-        )
+        return isinstance(other, Labels) and equal_values([dict(self)], [dict(other)])
 
     __hash__ = None  # type: ignore[assignment]  # as of dict
 
@@ -96,7 +94,8 @@ class Attributes(NamedTuple):
 NO_ATTRIBUTES = Attributes()
 
 
-class HasAttributes:
+@guard_class("ids", "labels", "skipped")
+class HasAttributes(ArrayContainer):
     """The properties of geometries whose objects have ids and labels."""
 
     __slots__ = ()
@@ -190,13 +189,6 @@ def column_of(values: Sequence[object]) -> NDArray[Any]:
         return _of_objects(list(values), "")
     except InvalidInput:
         return _objects([None if value is None else str(value) for value in values])
-
-
-def equal_arrays(one: Array, other: Array) -> bool:
-    """Return whether two arrays have one dtype, one shape and equal elements; NaN equals NaN."""
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:

@@ -7,6 +7,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
+from raybox.geometry import mesh_sources
 from raybox.geometry.labels import (
     NO_ATTRIBUTES,
     Attributes,
@@ -61,6 +62,7 @@ class Mesh(HasAttributes):
     """
 
     __slots__ = ("_attributes", "_faces", "_objects", "_vertices")
+    _AS_ARRAY = "mesh.corners()"
     _vertices: Floats
     _faces: Ints
     _objects: Ints | None
@@ -94,6 +96,32 @@ class Mesh(HasAttributes):
             _made(self, v, f, None, checked_attributes(ids, labels, len(f), "triangle"))
         else:
             _made(self, v, f, *_checked_objects(objects, ids, labels, len(f)))
+
+    @classmethod
+    def from_trimesh(cls, mesh: object) -> "Mesh":
+        """Return the triangles of a mesh or a scene of trimesh, as float64 vertices.
+
+        Of a scene, each node that shows a mesh is an object, placed by its matrix; its name is the id.
+
+        Parameters
+        ----------
+        mesh : trimesh.Trimesh or trimesh.Scene
+            Or any object with ``vertices`` and ``faces``.
+
+        Raises
+        ------
+        InvalidInput
+            As for `Mesh`, or if the object is of another kind.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> import raybox as rb
+        >>> mesh = SimpleNamespace(vertices=[[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces=[[0, 1, 2]])
+        >>> rb.Mesh.from_trimesh(mesh)
+        Mesh(1, vertices=3)
+        """
+        return cls(**mesh_sources.of_trimesh(mesh))
 
     @property
     def vertices(self) -> Floats:
@@ -156,6 +184,9 @@ class Mesh(HasAttributes):
         array([1., 0., 0.])
         """
         return np.take(self._vertices, self._faces, axis=0)
+
+    def _compared(self) -> tuple[object, ...]:
+        return self._vertices, self._faces, self.objects, self.ids, self.labels
 
     def rows(self) -> TriangleRows:
         """Return the arrays for kernels."""

@@ -53,6 +53,7 @@ class Planes(HasAttributes):
     """
 
     __slots__ = ("_attributes", "_normals", "_offsets")
+    _AS_ARRAY = "numpy.column_stack([planes.normals, planes.offsets])"
     _normals: Floats
     _offsets: Floats
 
@@ -136,6 +137,9 @@ class Planes(HasAttributes):
             raise IndexError("planes are a flat list: index by one integer, slice, mask or list of integers")
         arrays = np.asarray(normals, order="C"), np.asarray(offsets, order="C")
         return _made(object.__new__(Planes), *arrays, self._attributes.of_rows(index))
+
+    def _compared(self) -> tuple[object, ...]:
+        return self._normals, self._offsets, self.ids, self.labels
 
     def rows(self) -> PlaneRows:
         """Return the arrays for kernels; in 3D without a copy."""

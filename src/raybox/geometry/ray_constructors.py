@@ -7,7 +7,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import camera, ray_input, table_columns
+from raybox.geometry import camera, lidar, ray_input, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
@@ -164,6 +164,51 @@ class RayConstructors:
         origin, directions = camera.calibrated(K, R, t, (width, height), convention)
         origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
         return cls._of(*ray_input.validated(RayArrays(origins, directions, ZERO, INF), "raise"))
+
+    @classmethod
+    def lidar(
+        cls,
+        origin: ArrayInput,
+        azimuths: ArrayInput,
+        elevations: ArrayInput,
+        *,
+        rotation: ArrayInput | None = None,
+    ) -> Self:
+        """Return the rays of a spinning lidar, one for each elevation and azimuth.
+
+        Parameters
+        ----------
+        origin : array_like, shape (3,)
+            The sensor.
+        azimuths : array_like, shape (A,)
+            In degrees, counter-clockwise from +x, seen from above.
+        elevations : array_like, shape (E,)
+            In degrees from the xy plane, upwards: one for each laser.
+        rotation : array_like, shape (3, 3), optional
+            From the sensor's axes to those of the world: its columns are the sensor's axes. None: they are
+            those of the world.
+
+        Returns
+        -------
+        Rays
+            Of shape (E, A). Directions have length 1, rounded, so that **t is the distance**.
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, rotation is none, or a number is not finite.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rays = rb.Rays.lidar([0, 0, 1.8], azimuths=range(0, 360, 90), elevations=[-15, 0])
+        >>> rays.shape, rays.directions[1].tolist()
+        ((2, 4), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+        """
+        start = camera.vector(origin, "origin")
+        directions = np.ascontiguousarray(lidar.directions(azimuths, elevations, rotation))
+        origins = np.array(np.broadcast_to(start, directions.shape), order="C")
+        return cls._of(origins, directions, ZERO, INF)
 
     @classmethod
     def pinhole(

@@ -11,6 +11,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
+from raybox.geometry.array_container import ArrayContainer
 from raybox.geometry.ray_constructors import RayConstructors
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.row_ids import ArrayIndex
@@ -22,7 +23,7 @@ _START = 0.0
 
 @final
 @guard_class("origins", "directions", "t_min", "t_max", "shape", "ndim_space", "reshape", "rows")
-class Rays(RayConstructors):
+class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
     Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
@@ -56,6 +57,7 @@ class Rays(RayConstructors):
     """
 
     __slots__ = ("_directions", "_origins", "_t_max", "_t_min")
+    _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
     _origins: Floats
     _directions: Floats
     _t_min: Floats
@@ -199,6 +201,9 @@ class Rays(RayConstructors):
         if overflows:
             _put_exactly(points, self._origins, self._directions, times[..., None])
         return points
+
+    def _compared(self) -> tuple[object, ...]:
+        return self._origins, self._directions, self.t_min, self.t_max
 
     def rows(self) -> RayRows:
         """Return the arrays for kernels; in 3D without a copy."""

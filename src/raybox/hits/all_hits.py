@@ -1,6 +1,6 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -192,6 +192,10 @@ class AllHits(HitTables):
         uv = np.full((self._hit_id.size, 2), np.nan)
         derive(self._source, self.ray, self._hit_id, "weights_of", uv)
         return frozen(uv)
+
+    def _compared(self) -> Iterable[Any]:
+        numbers = self._offsets, self.index, self.primitive, self.geometry, self.object
+        return *numbers, self._t, *self._spans, self._rays, *self._named
 
     @property
     def _columns(self) -> Columns:

@@ -1,8 +1,8 @@
 """`Hits`, the result of queries that return one hit for each ray."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -246,6 +246,10 @@ class Hits(HitTables):
         uv = np.full((self._hit_id.size, 2), np.nan)
         derive(self._source, self._ray_of, self._hit_id.reshape(-1), "weights_of", uv)
         return frozen(uv.reshape(*self.shape, 2))
+
+    def _compared(self) -> Iterable[Any]:
+        numbers = self.index, self.primitive, self.geometry, self.object
+        return *numbers, self._t, *self._spans, self.points, *self._named
 
     @property
     def _columns(self) -> Columns:

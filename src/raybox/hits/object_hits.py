@@ -1,7 +1,8 @@
 """`ObjectHits`, all hits of each ray by object."""
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -75,6 +76,9 @@ class ObjectHits(HitTables):
 
     def __len__(self) -> int:
         return len(self._rows[0])
+
+    def _compared(self) -> Iterable[Any]:
+        return *self._rows[::2], self.geometry, self.object, *self._times, *self._named
 
     @property
     def _columns(self) -> Columns:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
 from raybox.geometry import Ids, InstanceRows
+from raybox.geometry.array_container import ArrayContainer
 from raybox.geometry.labels import ReadOnly
 from raybox.hits.hit_ids import LabelColumns, Source, frozen
 from raybox.validation import Array, Ints
@@ -29,8 +30,10 @@ LabelNames: TypeAlias = bool | str | Sequence[str]
 
 
 @guard_class()
-class HitTables:
+class HitTables(ArrayContainer):
     """Methods that return hits as columns."""
+
+    _AS_ARRAY = "hits.index and hits.t, or hits.to_pandas()"
 
     @property
     def _columns(self) -> Columns:
@@ -44,6 +47,12 @@ class HitTables:
 
     _source: Source
     _hit_id: Ints
+
+    @property
+    def _named(self) -> tuple[object, ...]:
+        """Ids and labels of what was hit, for `equals`."""
+        ids = self._source.ids_of(self._hit_id) if self._source.has_ids else None
+        return ids, self.labels()
 
     @overload
     def labels(self, name: str, /) -> NDArray[Any]: ...

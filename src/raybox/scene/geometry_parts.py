@@ -1,6 +1,7 @@
 """The geometries of a scene, each with rows for the kernels and a tree of its own."""
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -31,6 +32,7 @@ from raybox.geometry import (
     row_mask,
     with_scratch,
 )
+from raybox.geometry.table_columns import names_of
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
 from raybox.threads.chunks import check_workers
@@ -108,9 +110,27 @@ def _check_kind(geometry: object) -> Any:
     if rows is None and not isinstance(geometry, Instances):
         raise InvalidInput(
             f"a Scene is made of Boxes, a Grid, a Mesh, Planes, Instances, or a list of these; got "
-            f"{type(geometry).__name__}. Make some: Boxes(lower, upper)."
+            f"{type(geometry).__name__}. {_way_out(geometry)}."
         )
     return rows
+
+
+def _way_out(geometry: Any) -> str:
+    """Return the line to write for an object that is no geometry of raybox, but could become one."""
+    module = type(geometry).__module__.partition(".")[0]
+    if isinstance(geometry, str | PathLike):
+        return "Load the file: Scene(raybox.load(path))"
+    if module == "trimesh":
+        return "Convert it: Scene(raybox.Mesh.from_trimesh(mesh))"
+    if module == "open3d":
+        return "Convert it: Scene(raybox.Mesh(np.asarray(mesh.vertices), np.asarray(mesh.triangles)))"
+    if names_of(geometry) is not None:
+        return "Of a table with min_x ... max_z: Scene(raybox.Boxes.from_bounds(table))"
+    if isinstance(geometry, np.ndarray | list | tuple):
+        return "Of rows of lower and upper bounds: Scene(raybox.Boxes.from_bounds(array))"
+    if hasattr(geometry, "geometry"):
+        return "Of another scene: Scene(scene.geometry)"
+    return "Make some: Boxes(lower, upper)"
 
 
 def make(geometry: Geometry, quality: str, workers: int) -> Part:

@@ -13,6 +13,10 @@ from raybox.queries.query import Target
 from raybox.validation import Floats
 
 _NAMES = {TriangleRows: "a Mesh", PlaneRows: "Planes"}
+_BOXES = (
+    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list. rb.load(path, boxes=True) "
+    "returns a box of each object of a file, Boxes.of_triangles one of each triangle."
+)
 _WAY_OUT = "Replace them, np.nan_to_num(x), or mask their rows by `where`"
 
 
@@ -30,11 +34,7 @@ def check_scene(target: Target, name: str) -> None:
             inner = type(rows.rows if isinstance(rows, InstanceRows) else rows)
             found = _NAMES.get(inner, f"primitives of {inner.__name__}")
             found = f"Instances of {found}" if isinstance(rows, InstanceRows) else found
-            raise InvalidInput(
-                f"{name} adds lengths inside of boxes; this scene holds {found}. "
-                "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list."
-                " Boxes.of_triangles makes boxes of a mesh."
-            )
+            raise InvalidInput(f"{name} adds lengths inside of boxes; this scene holds {found}. {_BOXES}")
 
 
 def given_floats(value: Any, name: str, workers: int) -> Floats:

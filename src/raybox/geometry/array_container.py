@@ -1,0 +1,71 @@
+"""What containers of arrays share: `equals`, the error of `numpy.asarray`, and their public names."""
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from raybox.compiler.float_environment import guard_class
+from raybox.errors import InvalidInput
+from raybox.validation import Array
+
+_OF_KERNELS = {"rows"}
+"""methods for kernels, which users do not need"""
+
+
+@guard_class()
+class ArrayContainer:
+    """A frozen container of several arrays."""
+
+    __slots__ = ()
+    _AS_ARRAY: ClassVar[str]
+    """the line to write in place of ``numpy.asarray``"""
+
+    def _compared(self) -> Iterable[object]:
+        """Return the values that two equal containers have in common."""
+        raise NotImplementedError
+
+    def equals(self, other: object) -> bool:
+        """Return whether the other is of the same type, with equal arrays, ids, labels and objects.
+
+        NaN equals NaN. ``==`` is whether two names are of one object.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> boxes = rb.Boxes([[0, 0], [2, 0]], [[1, 1], [3, 1]])
+        >>> boxes.equals(rb.Boxes([[0, 0], [2, 0]], [[1, 1], [3, 1]])), boxes.equals(boxes[:1])
+        (True, False)
+        """
+        return type(self) is type(other) and equal_values(self._compared(), other._compared())
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise InvalidInput(
+            f"{type(self).__name__} are several arrays, not one. Choose or join them: {self._AS_ARRAY}."
+        )
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _OF_KERNELS]
+
+
+def equal_arrays(one: Array, other: Array) -> bool:
+    """Return whether two arrays have one dtype, one shape and equal elements; NaN equals NaN."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
+
+
+def equal_values(one: Iterable[object], other: Iterable[object]) -> bool:
+    """Return whether arrays, containers, mappings of arrays and other values are equal, one by one."""
+    ones, others = list(one), list(other)
+    return len(ones) == len(others) and all(map(_equal, ones, others))
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return equal_arrays(one, other)
+    if isinstance(one, ArrayContainer):
+        return one.equals(other)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[name], other[name]) for name in one)
+    return type(one) is type(other) and one == other
