@@ -285,6 +285,8 @@ def _of_columns(name: str, one: _Column, other: _Column) -> Bools:
 def _of_constant(name: str, column: _Column, constant: Constant) -> Bools:
     """Compare a column with a constant where it is present."""
     values = column.values
+    if name in ("eq", "ne") and values.dtype == np.object_:  # which None, too, is compared by
+        return column.present & _UFUNCS[name](values, np.array(constant, object)).astype(np.bool_)
     if values.dtype == np.object_:
         rows = np.flatnonzero(column.present)
         found = np.zeros(len(values), dtype=np.bool_)

@@ -1,7 +1,7 @@
 """`count`: how many primitives each ray hits."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -18,7 +18,16 @@ from raybox.primitives.table import hits
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    RunOne,
+    RunsQueries,
+    ScenePart,
+    refuse_more,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job, Recorder
@@ -261,7 +270,7 @@ class CountMethod(RunsQueries):
     def count(
         self,
         rays: Rays,
-        *,
+        *more: Never,
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
@@ -276,4 +285,5 @@ class CountMethod(RunsQueries):
         >>> scene.count(rb.Rays([[0, 0], [4, 0]], [1, 0]))
         array([2, 1])
         """
+        refuse_more(more, "count")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

@@ -1,7 +1,7 @@
 """`occluded`: whether each ray hits anything."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.count import AHEAD, write_misses, write_packets
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
-from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    RunOne,
+    RunsQueries,
+    ScenePart,
+    refuse_more,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
@@ -222,7 +231,7 @@ class OccludedMethod(RunsQueries):
     def occluded(
         self,
         rays: Rays,
-        *,
+        *more: Never,
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
@@ -237,4 +246,5 @@ class OccludedMethod(RunsQueries):
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
         """
+        refuse_more(more, "occluded")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Never, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
@@ -148,6 +149,15 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     """the options of a call that gives none"""
     prepare: Callable[[Any, Rays, Target], Opt] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
+
+
+def refuse_more(more: tuple[Never, ...], method: str) -> None:
+    """Raise `InvalidInput` if a query was given more than rays, such as origins and directions."""
+    if more:
+        raise InvalidInput(
+            f"{method} takes rays, and other arguments by name; got {1 + len(more)} without a name. "
+            f"Of origins and directions: scene.{method}(raybox.Rays(origins, directions))."
+        )
 
 
 class RunsQueries(ABC):

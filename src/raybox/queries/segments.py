@@ -13,7 +13,7 @@ from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, RunsQueries
+from raybox.queries.query import Query, RunsQueries, refuse_more
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job, RaySpan
@@ -117,7 +117,7 @@ class SegmentsMethod(RunsQueries):
     """Gives a scene its method `segments`."""
 
     def segments(
-        self, rays: Rays, *, workers: int = -1, progress: bool = False, where: MaskInput = None
+        self, rays: Rays, *more: Never, workers: int = -1, progress: bool = False, where: MaskInput = None
     ) -> AllHits:
         """Return the stretches into which the cells of a grid cut each ray, in order along it.
 
@@ -151,4 +151,5 @@ class SegmentsMethod(RunsQueries):
         >>> segments.index, segments.lengths
         (array([1, 3]), array([1., 2.]))
         """
+        refuse_more(more, "segments")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where)

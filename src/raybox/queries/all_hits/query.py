@@ -1,5 +1,7 @@
 """`all`: every hit of every ray, sorted by (t, index) along it."""
 
+from typing import Never
+
 import numpy as np
 
 from raybox.compiler.decorators import no
@@ -21,7 +23,7 @@ from raybox.queries.merge import (
     merge_hits,
     pick_rows,
 )
-from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
+from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, refuse_more
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
@@ -99,7 +101,7 @@ class AllMethod(RunsQueries):
     def all(
         self,
         rays: Rays,
-        *,
+        *more: Never,
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
@@ -115,4 +117,5 @@ class AllMethod(RunsQueries):
         >>> all_hits.offsets, all_hits.index, all_hits.lengths
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
+        refuse_more(more, "all")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)

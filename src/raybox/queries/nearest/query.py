@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -28,7 +28,16 @@ from raybox.queries.merge import (
 from raybox.queries.nearest import stream
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import FileColumns, PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
+from raybox.queries.query import (
+    FileColumns,
+    PartArguments,
+    Query,
+    Request,
+    RunOne,
+    RunsQueries,
+    ScenePart,
+    refuse_more,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
@@ -202,7 +211,7 @@ class NearestMethod(RunsQueries):
     def nearest(
         self,
         rays: Rays,
-        *,
+        *more: Never,
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
@@ -254,4 +263,5 @@ class NearestMethod(RunsQueries):
         >>> scene.nearest(rb.Rays([0, 0], [1, 0]), where="kind == 'wall'").index
         array(1)
         """
+        refuse_more(more, "nearest")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
