@@ -248,7 +248,7 @@ def test_rows_of_strips_are_strips_of_their_own(put):
         ("list uchar int vertex_indices", "list uchar float vertex_indices", "are not whole numbers"),
         ("vertex_indices", "corners", "face has 0 lists of vertices"),
         ("\n3 0 1 3", "\n3 0 1 99999999999999999999", "a number of more than 64 bits"),
-        ("\n3 0 1 3", "\n3 0 1 x", "is not such a row"),
+        ("\n3 0 1 3", "\n3 0 1 x", "'3 0 1 x': 'x' is not a whole number"),
     ],
 )
 def test_wrong_headers_and_rows_of_ply_in_plain_words(put, old, new, expected):
@@ -268,9 +268,9 @@ def test_comments_at_the_end_of_lines_of_obj(put):
 
 
 def test_wrong_statements_of_obj_in_plain_words(put):
-    assert "line 1: 'v 0 x 0': 'x' is not a number" in refused(put("a.obj", "v 0 x 0\n"))
-    assert "'f 1 a/1 2': 'a/1' is not the number of a vertex" in refused(put("a.obj", "f 1 a/1 2\n"))
-    assert "a number is too large" in refused(put("a.obj", f"f 1 {10**30} 2\n"))
+    assert "line 1: 'v 0 x 0' is not a vertex: 'x' is not a number" in refused(put("a.obj", "v 0 x 0\n"))
+    assert "'f 1 a/1 2' is not a face of numbers of vertices" in refused(put("a.obj", "f 1 a/1 2\n"))
+    assert "has a number that is too large" in refused(put("a.obj", f"f 1 {10**30} 2\n"))
 
 
 # CSV

@@ -73,7 +73,7 @@ def test_an_animation_is_its_first_frame(put):
 
 
 def test_wrong_models(put, monkeypatch):
-    assert "rotated" in refused(put("a.vox", vox(CELLS, models=2, scene=vox_scene({b"_r": b"40"}))))
+    assert "5 is no rotation" in refused(put("a.vox", vox(CELLS, models=2, scene=vox_scene({b"_r": b"5"}))))
     assert "a voxel lies outside" in refused(put("a.vox", vox([(4, 0, 0)])))
     for size, text in (
         ((4, 5, 257), "4 x 5 x 257"),

@@ -1,82 +1,182 @@
-"""Binary glTF (`.glb`), through trimesh: the meshes of a scene, placed by their nodes."""
+"""Binary glTF (`.glb`): one object for each node that shows a mesh, in the order of the nodes in the file.
 
-import io
-import json
+The nodes are those of the default scene (``scene``, else the first; without scenes, all). A mesh is read as
+it rests, without animations, skins and morph targets.
+"""
+
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted, require
-from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
-from raybox.io.formats.tables import Announced
+from raybox.compiler.huge_pages import machine_bytes
+from raybox.io.formats.common import Floats, Loaded, ReadOptions
+from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
+from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
+
+INSTANCES, DRACO = "EXT_mesh_gpu_instancing", "KHR_draco_mesh_compression"
+# Extensions that are read, or change no position; all of KHR_materials_… are such ones
+KNOWN = {INSTANCES, "KHR_mesh_quantization", "KHR_texture_transform", "KHR_texture_basisu"}
+KNOWN |= {"EXT_texture_webp", "EXT_texture_avif", "KHR_lights_punctual", "KHR_xmp_json_ld"}
+COUNTED = {0: "primitives of points"} | dict.fromkeys((1, 2, 3), "primitives of lines")
+_TRIANGLES, _STRIP, _FAN = 4, 5, 6
+# Of nodes, and of instances with their types: translation, rotation, scale
+_DEFAULTS = {"translation": [0.0, 0.0, 0.0], "rotation": [0.0, 0.0, 0.0, 1.0], "scale": [1.0, 1.0, 1.0]}
+
+
+class Triangles(NamedTuple):
+    """The vertices and the triangles of a primitive."""
+
+    vertices: Floats
+    faces: Ints
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the triangles of a GLB file.
-
-    A part is one node that shows a mesh.
-    """
-    data = path.read_bytes()
-    document = _document(data, path)
-    _check_references(document, path)
-    trimesh = require("trimesh", "mesh", ".glb")
-    # bytes have no folder, in which trimesh would look for other files
-    scene = trimesh.load_scene(io.BytesIO(data), file_type="glb", process=False, skip_materials=True)
-    parts = []
-    for node in scene.graph.nodes_geometry:
-        matrix, name = scene.graph[node]
-        mesh = scene.geometry[name]
-        vertices = np.asarray(mesh.vertices, dtype=np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
-        parts.append(
-            MeshPart(
-                str(node), vertices, np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), dtype=np.int64)
-            )
-        )
-    nodes = document.get("nodes", [])
-    order = {node["name"]: number for number, node in enumerate(nodes) if "name" in node}
-    parts.sort(key=lambda part: order.get(part.name, len(order)))  # trimesh has an order of its own
+    """Return the triangles of a GLB file."""
+    document, skipped = Document(path), Counter[str]()
+    _check_extensions(document.root)
+    world, meshes, parts, size = _world(document), dict[int, list[Triangles]](), list[MeshPart](), 0
+    for number, node in enumerate(document.items["node"]):
+        if "mesh" not in node.values:
+            continue
+        if number not in world:
+            skipped["nodes outside of the default scene"] += 1
+            continue
+        mesh = node.whole("mesh")
+        if mesh not in meshes:
+            meshes[mesh] = _mesh(document, document.item("mesh", mesh, node), skipped)
+        matrices = world[number] @ _instances(document, node)
+        size += len(matrices) * sum(vertices.nbytes + faces.nbytes for vertices, faces in meshes[mesh])
+        if size > machine_bytes():  # a small file can show a mesh many times
+            raise MemoryError
+        parts.append(_placed(node.get("name", str, "") or f"node {number}", meshes[mesh], matrices))
+        skipped["skins that are not applied"] += "skin" in node.values
     return to_scene(parts, path, options)
 
 
-def _document(data: bytes, path: Path) -> dict[str, Any]:
-    """Return the JSON chunk of a file.
-
-    Also checks the sizes in the headers against the file's, before trimesh allocates memory for them.
-    """
-    announced = int.from_bytes(data[8:12], "little")
-    if len(data) < 20 or announced > len(data):
-        raise cut_off(path, f"byte {len(data)} of {announced}")
-    document: dict[str, Any] = json.loads(data[20 : 20 + int.from_bytes(data[12:16], "little")])
-    for number, accessor in enumerate(document.get("accessors", [])):
-        if not 0 <= accessor["count"] <= len(data):
-            problem = f"announces {accessor['count']} items in {len(data)} bytes"
-            raise file_error(path, problem, "copy or download it again", f"accessor {number}")
-    return document
+def _check_extensions(root: Item) -> None:
+    """Raise for an extension without which the file cannot be read, unless it is known."""
+    for name in root.listed("extensionsRequired", str):
+        if name not in KNOWN and not name.startswith("KHR_materials_"):
+            root.refuse(f"requires the extension {name}, which raybox does not read", "export it without")
 
 
-def _check_references(document: dict[str, Any], path: Path) -> None:
-    """Raise `FileFormatError` if a buffer or an image lies outside of the file.
+def _world(document: Document) -> dict[int, Floats]:
+    """Return the matrices of the nodes of the default scene."""
+    nodes, user = document.items["node"], document.root
+    if document.items["scene"]:
+        user = document.item("scene", user.whole("scene", 0), user)
+        roots = user.listed("nodes", int)
+    else:
+        inner = {child for node in nodes for child in node.listed("children", int)}
+        roots = [number for number in range(len(nodes)) if number not in inner]
+    found, waiting = dict[int, Floats](), [(number, np.eye(4), user) for number in roots]
+    while waiting:
+        number, parent, user = waiting.pop()
+        node = document.item("node", number, user)
+        if number in found:
+            user.refuse(f"leads to node {number} a second time: the nodes are no tree")
+        found[number] = parent @ _local(node)
+        waiting += [(child, found[number], node) for child in node.listed("children", int)]
+    return found
 
-    Content in a ``data:`` URI is inside of it.
-    """
-    for kind in ("buffers", "images"):
-        for number, one in enumerate(document.get(kind, [])):
-            uri = one.get("uri", "data:")
-            if not str(uri).startswith("data:"):
-                problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
-                raise file_error(path, problem, "export it as one file", f"{kind[:-1]} {number}")
+
+def _local(node: Item) -> Floats:
+    """Return the matrix of a node in its parent."""
+    if "matrix" in node.values:
+        return node.numbers("matrix", [0.0] * 16).reshape(4, 4).T
+    given = [node.numbers(key, value)[np.newaxis] for key, value in _DEFAULTS.items()]
+    return _matrices(given, node).reshape(4, 4)
 
 
-def announced(path: Path) -> Announced:
-    """Return the number of triangles of all nodes: several may show one mesh."""
-    document = _document(path.read_bytes(), path)
-    counts: list[int] = [accessor["count"] for accessor in document.get("accessors", [])]
+def _instances(document: Document, node: Item) -> Floats:
+    """Return the matrices (N, 4, 4) of the instances of a node; without the extension, of one."""
+    if INSTANCES not in node.child("extensions").values:
+        return np.eye(4)[np.newaxis]
+    attributes = node.child("extensions").child(INSTANCES).child("attributes")
+    found = {
+        key: document.accessor(attributes.whole(key.upper()), f"VEC{len(default)}", attributes)
+        for key, default in _DEFAULTS.items()
+        if key.upper() in attributes.values
+    }
+    sizes = {len(rows) for rows in found.values()}
+    if len(sizes) != 1:
+        attributes.refuse("has no TRANSLATION, ROTATION or SCALE, or of different lengths")
+    (count,) = sizes
+    given = [found.get(key, np.tile(default, (count, 1))) for key, default in _DEFAULTS.items()]
+    return _matrices(given, attributes)
 
-    def corners(primitive: dict[str, Any]) -> int:
-        used: list[int] = [primitive["attributes"]["POSITION"]]
-        used += [primitive["indices"]] if "indices" in primitive else []
-        return max(counts[k] for k in used)
 
-    sizes = [sum(map(corners, mesh["primitives"])) for mesh in document.get("meshes", [])]
-    return Announced(sum(sizes[node["mesh"]] for node in document.get("nodes", []) if "mesh" in node) // 3)
+def _matrices(given: list[Floats], user: Item) -> Floats:
+    """Return the matrices (N, 4, 4) of translations, rotations by quaternions, and scales."""
+    translations, quaternions, scales = given
+    norms = np.linalg.norm(quaternions, axis=1, keepdims=True)
+    if not (np.isfinite(norms) & (norms > 0)).all():
+        user.refuse("has a rotation that is no quaternion of length 1")
+    x, y, z, w = (quaternions / norms).T
+    rotations = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    found = np.tile(np.eye(4), (len(scales), 1, 1))
+    found[:, :3, :3] = np.moveaxis(rotations, -1, 0) * scales[:, np.newaxis]
+    found[:, :3, 3] = translations
+    return found
+
+
+def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Triangles]:
+    """Return the triangles of each primitive of a mesh."""
+    found = list[Triangles]()
+    skipped["morph targets that are not applied"] += any(mesh.listed("weights", float, int))
+    for primitive in mesh.children("primitives", "primitive"):
+        mode = primitive.whole("mode", _TRIANGLES)
+        if mode in COUNTED:
+            skipped[COUNTED[mode]] += 1
+            continue
+        attributes = primitive.child("attributes")
+        number = attributes.whole("POSITION")
+        is_draco = DRACO in primitive.child("extensions").values
+        if is_draco and "bufferView" not in document.item("accessor", number, attributes).values:
+            primitive.refuse(f"is compressed by {DRACO}, which raybox does not read", "export it without")
+        vertices = document.accessor(number, "VEC3", attributes)
+        corners = np.arange(len(vertices))
+        if "indices" in primitive.values:
+            given = document.accessor(primitive.whole("indices"), "SCALAR", primitive, UNSIGNED)
+            corners = given.ravel().astype(np.int64)
+        if corners.size and corners.max() >= len(vertices):
+            primitive.refuse(f"uses vertex {corners.max()}, there are {len(vertices)}, from 0 on")
+        found.append(Triangles(vertices, _faces(primitive, mode, corners)))
+    return found
+
+
+def _faces(primitive: Item, mode: int, corners: Ints) -> Ints:
+    """Return the triangles of the corners of a primitive."""
+    if mode == _STRIP:
+        return strip_triangles(corners)
+    if mode == _FAN:
+        inner = corners[1:]
+        return np.stack([np.broadcast_to(corners[:1], inner[1:].shape), inner[:-1], inner[1:]], axis=-1)
+    if mode != _TRIANGLES:
+        primitive.refuse(f"has mode {mode}, which is none of glTF")
+    if len(corners) % 3:
+        primitive.refuse(f"has {len(corners)} corners, which are no triangles")
+    return corners.reshape(-1, 3)
+
+
+def _placed(name: str, mesh: list[Triangles], matrices: Floats) -> MeshPart:
+    """Return the instances of a mesh; those of a mirrored one are turned, so that normals stay outward."""
+    mirrored = (np.linalg.slogdet(matrices[:, :3, :3])[0] < 0)[:, np.newaxis, np.newaxis]
+    points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
+    columns = matrices[:, :3, :, np.newaxis]
+    for (x, y, z), faces in ((vertices.T, faces) for vertices, faces in mesh):
+        with np.errstate(all="ignore"):  # numbers that are not finite are refused where they are used
+            moved = columns[:, :, 0] * x + columns[:, :, 1] * y + columns[:, :, 2] * z + columns[:, :, 3]
+        points.append(moved.transpose(0, 2, 1).reshape(-1, 3))
+        starts = first + len(x) * np.arange(len(matrices))[:, np.newaxis, np.newaxis]
+        triangles.append((np.where(mirrored, faces[:, ::-1], faces) + starts).reshape(-1, 3))
+        first += len(points[-1])
+    return MeshPart(name, np.concatenate(points), np.concatenate(triangles))

@@ -1,112 +1,125 @@
-"""Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin a new part.
+"""Wavefront OBJ: vertices and polygons; every ``o`` and ``g`` line begins an object of its name.
 
-Triangles keep the order of the polygons in the file. All statements but ``v f o g`` (normals, texture,
-materials, curves) are skipped, and so is what follows a ``#``. trimesh is not used: it drops faces of two
-corners and the names of parts silently, and its errors name no line.
+Triangles keep the order of the polygons in the file. What follows a ``#`` is skipped, and so are `PASSED`
+statements. A line that is in neither list is refused.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene, triangulate
-from raybox.io.formats.tables import Announced, count_in
+from raybox.io.formats.common import Loaded, ReadOptions
+from raybox.io.formats.mesh_parts import MeshPart, to_scene, triangulate
+from raybox.io.formats.text_lines import floats, name_of, refuse_line, text_lines
 
-NAMES = (b"o", b"g")  # of parts: a # may be in them
-COMMENT = ord("#")  # a number is found in bytes seven times as fast as bytes are
+NAMES = ("o", "g")  # of objects: a # may be in them
+FACES = ("f", "fo")
+COUNTED = {"p": "points", "l": "lines", "curv": "curves", "surf": "free-form surfaces"}
+COUNTED |= {"cdc": "curves"} | dict.fromkeys(("bsp", "bzp", "cdp"), "free-form surfaces")
+# Appearance, and what belongs to curves and free-form surfaces
+_PASSED = (
+    "vn vt vp s mg usemtl mtllib usemap maplib bevel c_interp d_interp lod shadow_obj trace_obj "
+    "cstype deg bmat step parm trim hole scrv sp curv2 con end ctech stech res"
+)
+PASSED = frozenset(_PASSED.split())
+_NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
 
 
-class _Polygons:
-    """The polygons read so far of one part."""
+class _Objects:
+    """The names of the objects read so far, their first polygons, and all polygons."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.sizes, self.corners = name, array("q"), array("q")
+        self.names, self.first = [name], [0]
+        self.numbers, self.sizes, self.corners = array("d"), array("q"), array("q")
 
-    def triangles(self) -> Ints:
-        return triangulate(np.array(self.sizes, dtype=np.int64), np.array(self.corners, dtype=np.int64))
+    def add_name(self, words: list[str]) -> None:
+        self.names.append(name_of(words) or self.names[0])
+        self.first.append(len(self.sizes))
+
+    def add_face(self, corners: list[int]) -> None:
+        self.sizes.append(len(corners))
+        self.corners.extend(corners)
+
+    def parts(self) -> list[MeshPart]:
+        vertices = np.array(self.numbers).reshape(-1, 3)
+        sizes = np.array(self.sizes, dtype=np.int64)
+        faces = triangulate(sizes, np.array(self.corners, dtype=np.int64))
+        ends = np.append(0, np.cumsum(sizes - 2))[self.first]
+        return [
+            MeshPart(name, vertices, some)
+            for name, some in zip(self.names, np.split(faces, ends[1:]), strict=True)
+        ]
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
-    numbers, parts = array("d"), [_Polygons(path.stem)]
-    for line, key, fields in _statements(path):
+    found, skipped = _Objects(path.stem), Counter[str]()
+    for number, line, (key, *fields) in _statements(path):
         try:
-            if key == b"v":
-                numbers.extend(_vertex(fields))
-            elif key == b"f":
-                corners = _face(fields, len(numbers) // 3)
-                parts[-1].sizes.append(len(corners))
-                parts[-1].corners.extend(corners)
+            if key == "v":
+                found.numbers.extend(_vertex(fields))
+            elif key in FACES:
+                corners = _corners(fields if "_" not in line else [], len(found.numbers) // 3)
+                if len(corners) > 2:
+                    found.add_face(corners)
+                else:
+                    skipped["faces of fewer than three corners"] += 1
             elif key in NAMES:
-                parts.append(_Polygons(b" ".join(fields).decode(errors="replace") or path.stem))
-        except (ValueError, OverflowError) as error:
-            statement = quoted((key + b" " + b" ".join(fields)).decode(errors="replace"))
-            raise file_error(
-                path,
-                f"{statement}: {_reason(key, fields, error)}",
-                "the file may be cut off, or is no OBJ",
-                f"line {line}",
-            ) from error
-    vertices = np.array(numbers).reshape(-1, 3)
-    return to_scene([MeshPart(part.name, vertices, part.triangles()) for part in parts], path, options)
+                found.add_name(fields)
+            elif key in COUNTED:
+                skipped[COUNTED[key]] += 1
+            elif key not in PASSED:
+                raise ValueError("is no statement of OBJ that raybox reads")
+        except OverflowError:
+            refuse_line(path, line, "has a number that is too large", f"line {number}")
+        except ValueError as error:
+            refuse_line(path, line, str(error), f"line {number}")
+    return to_scene(found.parts(), path, options)
 
 
-def _statements(path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Yield line number, key and fields of each statement.
-
-    A backslash continues a line.
-    """
+def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield each statement with its words and the number of its last line; a backslash continues a line."""
+    pieces: list[str] = []
     with path.open("rb") as file:
-        pending = b""
-        for number, raw in enumerate(file, 1):
-            line = pending + raw
-            if COMMENT in line and not line.lstrip().startswith(NAMES):
-                line = line.partition(b"#")[0]
-            if line.endswith((b"\\\n", b"\\\r\n")):
-                pending = line.rstrip(b"\\\r\n") + b" "
+        for number, raw in enumerate(text_lines(file, path), 1):
+            line = raw
+            if "#" in line and not (pieces or [line])[0].lstrip().startswith(NAMES):
+                line = line.partition("#")[0]
+            if line.endswith("\\\n"):
+                pieces.append(line[:-2])
                 continue
-            pending = b""
-            fields = line.split()
-            if fields:
-                yield number, fields[0], fields[1:]
+            if pieces:
+                line, pieces = " ".join([*pieces, line]), []
+            words = line.split()
+            if words:
+                yield number, line, words
+    if pieces:
+        refuse_line(path, pieces[-1], "is continued, but no line follows", f"line {number}")
 
 
-def _vertex(fields: list[bytes]) -> Iterator[float]:
-    if len(fields) < 3:
-        raise ValueError(f"a vertex has 3 coordinates, this one {len(fields)}")
-    return map(float, fields[:3])
+def _vertex(fields: list[str]) -> list[float]:
+    if len(fields) not in _NUMBERS:
+        raise ValueError(f"has {len(fields)} numbers, a vertex has 3, 4, 6 or 7")
+    try:
+        return floats(fields)[:3]
+    except ValueError as error:
+        raise ValueError(f"is not a vertex: {error}") from None
 
 
-def _face(fields: list[bytes], vertices: int) -> list[int]:
+def _corners(fields: list[str], vertices: int) -> list[int]:
     """Return the corners of a face, from 0.
 
     Negative numbers in the file count back from the last vertex.
     """
-    corners = [int(field.partition(b"/")[0]) for field in fields]
-    if len(corners) < 3:
-        raise ValueError(f"a face has at least 3 corners, this one {len(corners)}")
+    try:
+        corners = [int(field.partition("/")[0]) for field in fields]
+    except ValueError:
+        corners = []
+    if not corners:
+        raise ValueError("is not a face of numbers of vertices")
     if 0 in corners or min(corners) < -vertices:
-        raise ValueError(f"no such vertex; there are {vertices} so far, counted from 1")
+        raise ValueError(f"names a vertex that does not exist; there are {vertices} so far, counted from 1")
     return [corner - 1 if corner > 0 else vertices + corner for corner in corners]
-
-
-def _reason(key: bytes, fields: list[bytes], error: Exception) -> str:
-    """Return what is wrong with a statement: its first field that is no number, else the error's text."""
-    if isinstance(error, OverflowError):
-        return "a number is too large"
-    for field in fields[:3] if key == b"v" else fields:
-        number: bytes = field if key == b"v" else field.partition(b"/")[0]
-        try:
-            float(number) if key == b"v" else int(number)
-        except ValueError:
-            rule = "a number" if key == b"v" else "the number of a vertex"
-            return f"{quoted(field.decode(errors='replace'))} is not {rule}"
-    return str(error)
-
-
-def announced(path: Path) -> Announced:
-    """Return the number of faces."""
-    return Announced(count_in(path, b"\nf"))

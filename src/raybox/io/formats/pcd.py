@@ -7,23 +7,24 @@ Compressed fields are stored one after another, each for all points.
 import struct
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from raybox import validation
 from raybox.errors import FileFormatError
 from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
-from raybox.io.formats.tables import Announced
+from raybox.io.formats.text_lines import floats, header_lines, plain
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
 ENCODINGS = ("ascii", "binary", "binary_compressed")
 _SIZES = struct.Struct("<II")  # in front of compressed data: their size, and the size of what they stand for
 _COUNTS = ("POINTS", "WIDTH", "HEIGHT")
-_MOST_LINES = 32  # of a header
+_KEYS = {"", "VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "VIEWPOINT", "DATA", *_COUNTS}
 _PADDING = b"\0"  # versions of PCL append zeros, up to a page
 
 
@@ -55,9 +56,9 @@ class PcdHeader(NamedTuple):
 
 def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the fields x, y, z of a PCD file."""
-    with path.open("rb") as file:
-        header = _header(_header_lines(file, path), path)
-        start, data = file.tell(), file.read()
+    data = plain(path.read_bytes(), path)
+    words, start = _header_words(data, path)
+    header, data = _header(words, path), data[start:]
     if not header.rows:
         check_end(path, data, _PADDING)
         return points_of(np.zeros((0, 3)))
@@ -68,17 +69,19 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     return points_of(_compressed(data, header, start, path))
 
 
-def _header_lines(file: BinaryIO, path: Path) -> dict[str, list[str]]:
-    """Return the words of each header line by its first word in capitals; DATA is the last line."""
+def _header_words(data: bytes, path: Path) -> tuple[dict[str, list[str]], int]:
+    """Return the words of each header line by its first word in capitals, and where the data begin."""
     lines: dict[str, list[str]] = {}
-    for raw in iter(file.readline, b""):
-        words = raw.decode("ascii", errors="replace").split()
-        if words and not words[0].startswith("#"):
-            lines[words[0].upper()] = words[1:]
-        if "DATA" in lines:
-            return lines
-        if len(lines) > _MOST_LINES:
-            break
+    for number, text, end in header_lines(data):
+        key, *words = [""] if text.startswith("#") else text.split() or [""]
+        key = key.upper()
+        if key in lines or key not in _KEYS:
+            problem = f"{quoted(text)} is no line of a PCD header, or one that comes again"
+            raise file_error(path, problem, "correct or remove the line", f"line {number}")
+        if key:
+            lines[key] = words
+        if key == "DATA":
+            return lines, end
     raise _header_error("has no DATA line in its header", path)
 
 
@@ -144,7 +147,7 @@ def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
     counts = [field.numbers for field in header.fields]
     starts = [0, *accumulate(counts)]
     columns = [starts[k] for k in header.axes()]
-    lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
+    lines = [line.decode("latin-1") for line in data.splitlines() if line.strip()]
     if len(lines) < header.rows:
         raise cut_off(path, f"point {len(lines)} of {header.rows}")
     if len(lines) > header.rows:
@@ -154,16 +157,13 @@ def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
     for k, line in enumerate(lines):
         words = line.split()
         try:
-            points[k] = [float(words[column]) for column in columns]
-        except (ValueError, IndexError) as error:
-            raise _point_error(line, k, path) from error
-        if len(words) != starts[-1]:
-            raise _point_error(line, k, path)
+            if len(words) != starts[-1]:
+                raise ValueError(f"{len(words)} words, the header announces {starts[-1]}")
+            points[k] = floats([words[column] for column in columns])
+        except ValueError as error:
+            problem = f"{quoted(line)} is not a point: {error}"
+            raise file_error(path, problem, "correct the row", f"point {k}") from error
     return points
-
-
-def _point_error(line: str, point: int, path: Path) -> FileFormatError:
-    return file_error(path, f"{quoted(line)} is not a point", "the file may be cut off", f"point {point}")
 
 
 def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
@@ -182,7 +182,7 @@ def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
         }
     )
     table = np.frombuffer(data, dtype, header.rows)
-    return np.stack([table[axis].astype(np.float64) for axis in AXES], axis=-1)
+    return np.stack([validation.floats(table[axis], f"field {axis}") for axis in AXES], axis=-1)
 
 
 def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
@@ -191,9 +191,9 @@ def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Float
     fields = _decompressed(data, starts[-1], start, path)
     columns = []
     for k in header.axes():
-        _, kind, count = header.fields[k]
+        name, kind, count = header.fields[k]
         numbers = np.frombuffer(fields, kind, header.rows * count, starts[k])
-        columns.append(numbers[::count].astype(np.float64))
+        columns.append(validation.floats(numbers[::count], f"field {name}"))
     return np.stack(columns, axis=-1)
 
 

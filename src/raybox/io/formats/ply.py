@@ -1,13 +1,17 @@
 """PLY, text and binary, both byte orders: a mesh (vertices and faces or triangle strips) or a set of points.
 
-A row of ``tristrips`` holds one strip, or several with -1 between them.
+A row of ``tristrips`` holds one strip, or several with -1 between them. Rows of other elements are counted.
 """
 
+import re
+import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import (
@@ -19,16 +23,19 @@ from raybox.io.formats.mesh_parts import (
     to_scene,
     triangulate,
 )
-from raybox.io.formats.tables import Announced
+from raybox.io.formats.text_lines import floats, header_lines, plain
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
     **{"float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2"},
     **{"int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"},
 }
+CODES = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"}  # of struct
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 POLYGONS = ("face", "tristrips")  # elements whose rows are lists of vertices
 CORNERS = ("vertex_indices", "vertex_index")
+Row = list[float] | list[int]
+_WHOLE = re.compile("[+-]?[0-9]+")
 
 
 class Property(NamedTuple):
@@ -52,13 +59,49 @@ class Element(NamedTuple):
     rows: int
     properties: list[Property]
 
+    def wanted(self) -> list[str]:
+        """Return the properties that are read, in the order of their columns."""
+        lists = [p.name for p in self.properties if p.length and p.name in CORNERS]
+        return {"vertex": ["x", "y", "z"]}.get(self.name, lists if self.name in POLYGONS else [])
+
+
+class PlyHeader(NamedTuple):
+    """The elements, the byte order ("" for text), and where the body begins."""
+
+    elements: list[Element]
+    order: str
+    end: int
+
 
 class Content(NamedTuple):
-    """The vertices of a file, and its polygons as sizes and corners."""
+    """The vertices of a file, its polygons as sizes and corners, and the rows that were left out."""
 
-    vertices: Floats = np.zeros((0, 3))
-    sizes: Ints = np.zeros(0, dtype=np.int64)
-    corners: Ints = np.zeros(0, dtype=np.int64)
+    vertices: Floats
+    sizes: Ints
+    corners: Ints
+    skipped: Counter[str]
+
+    def with_rows(self, element: Element, rows: list[Row], path: Path) -> "Content":
+        """Return the content with the rows of one more element: x, y, z or corners."""
+        if element.name == "vertex":
+            return self._replace(vertices=np.array(rows, dtype=np.float64).reshape(-1, 3))
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        try:
+            corners = np.array([corner for row in rows for corner in row], dtype=np.int64)
+        except OverflowError as error:
+            problem = f"a vertex of {element.name} has a number of more than 64 bits"
+            raise file_error(path, problem, "the file may be damaged", "body") from error
+        return self.with_polygons(element.name, sizes, corners)
+
+    def with_table(self, element: Element, table: NDArray[np.void]) -> "Content":
+        """Return the content with the rows of one more element, whose lists are of one length."""
+        columns = [table[name] for name in element.wanted()]
+        if element.name == "vertex":
+            return self._replace(vertices=np.stack(columns, axis=-1).astype(np.float64))
+        if not columns:
+            return self
+        sizes = np.full(len(table), columns[0].shape[-1])
+        return self.with_polygons(element.name, sizes, columns[0].astype(np.int64).ravel())
 
     def with_polygons(self, name: str, sizes: Ints, corners: Ints) -> "Content":
         """Return the content with the polygons of one more element; strips become triangles."""
@@ -66,6 +109,10 @@ class Content(NamedTuple):
             # a restart at the end of each row
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
+        flat = sizes < 3
+        if flat.any():
+            self.skipped["faces of fewer than three corners"] += int(flat.sum())
+            sizes, corners = sizes[~flat], corners[np.repeat(~flat, sizes)]
         return self._replace(
             sizes=np.concatenate([self.sizes, sizes]), corners=np.concatenate([self.corners, corners])
         )
@@ -73,162 +120,171 @@ class Content(NamedTuple):
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return a mesh, or points if `options` is for rays."""
-    with path.open("rb") as file:
-        elements, order = _header(file, path)
-        data = file.read()
-    _check_counts(elements, len(data), path)
-    content = _binary(elements, data, order, path) if order else _text(elements, data, path)
+    data = plain(path.read_bytes(), path)
+    header = _header(data, path)
+    _check_elements(header, len(data), path)
+    content = (_binary if header.order else _text)(header, data, path)
+    others = {e.name: e.rows for e in header.elements if e.rows and not e.wanted()}
+    content.skipped.update({f"rows of {name}": rows for name, rows in others.items()})
     unfaced = options.origin is not None or not content.sizes.size
     if options.kind == "rays" or (options.kind is None and unfaced):
         return FileArrays(
             {"points": content.vertices}, lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"
         )
-    if content.sizes.size and content.sizes.min() < 3:
-        face = int(np.argmax(content.sizes < 3))
-        problem = f"has {content.sizes[face]} corners, a face has at least 3"
-        raise file_error(path, problem, "correct the face", f"face {face} (the first is 0)")
     return to_scene(
         [MeshPart(path.stem, content.vertices, triangulate(content.sizes, content.corners))], path, options
     )
 
 
-def _header(file: BinaryIO, path: Path) -> tuple[list[Element], str]:
-    """Return the elements of the header, and the byte order ("" for text)."""
-    elements: list[Element] = []
-    order: str | None = None
-    for number, raw in enumerate(iter(file.readline, b""), 1):
-        statement = raw.decode("ascii", errors="replace").strip()
-        try:
-            match statement.split():
-                case ["end_header"] if order is not None:
-                    return elements, order
-                case ["format", name, _]:
-                    order = ORDERS[name]
-                case ["element", name, count]:
-                    elements.append(Element(name, int(count), []))
-                case ["property", "list", length, kind, name]:
-                    elements[-1].properties.append(Property(name, TYPES[kind], TYPES[length]))
-                case ["property", kind, name]:
-                    elements[-1].properties.append(Property(name, TYPES[kind]))
-                case ["ply"] | ["comment", *_] | ["obj_info", *_] | []:
-                    pass
-                case _:
-                    raise ValueError
-        except (ValueError, KeyError, IndexError) as error:
-            problem = f"{quoted(statement)} is no statement of a PLY header"
-            raise file_error(
-                path, problem, "the file may be cut off, or is no PLY file", f"line {number}"
-            ) from error
-    raise cut_off(path, "header")
+def _header(data: bytes, path: Path) -> PlyHeader:
+    """Return the header; raise for a statement that is not one of PLY."""
+    elements, order = list[Element](), ""
+    for number, statement, end in header_lines(data):
+        problem = ""
+        match statement.split():
+            case ["end_header"] if order:
+                return PlyHeader(elements, ORDERS[order], end)
+            case ["format", name, "1.0"] if name in ORDERS and not order:
+                order = name
+            case ["element", name, count] if count.isdecimal() and len(count) <= 18:
+                elements.append(Element(name, int(count), []))
+            case ["property", "list", length, kind, name] if elements and {length, kind} <= set(TYPES):
+                elements[-1].properties.append(Property(name, TYPES[kind], TYPES[length]))
+            case ["property", kind, name] if elements and kind in TYPES:
+                elements[-1].properties.append(Property(name, TYPES[kind]))
+            case ["format", *_]:
+                problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
+            case ["property", *_] if elements:
+                problem = f"is no property of a type of PLY: {' '.join(TYPES)}"
+            case ["ply"] | ["comment", *_] | ["obj_info", *_] | []:
+                pass
+            case _:
+                problem = "is no statement of a PLY header"
+        if problem:
+            raise file_error(path, f"{quoted(statement)} {problem}", "correct the line", f"line {number}")
+    raise file_error(path, "has no line end_header", "copy or download it again", "header")
 
 
-def _check_counts(elements: list[Element], size: int, path: Path) -> None:
+def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless the header's counts fit the file's size, and x, y, z and corners are declared."""
-    for name, count, properties in elements:
+    elements = [element.name for element in header.elements]
+    for name, count, properties in header.elements:
         names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
-        if len(set(names)) < len(names):
-            raise file_error(path, f"declares a property of {name} twice", "rename one of them", "header")
-        if not 0 <= count <= size or (count and not properties):
-            raise file_error(
-                path,
-                f"announces {count} rows of {name} in {size} bytes",
-                "copy or download it again",
-                "header",
-            )
-        scalars = {p.name for p in properties if not p.length}
-        if name == "vertex" and not {"x", "y", "z"} <= scalars:
-            raise file_error(path, "vertices lack x, y, z", "add them", "header")
         corners = [p for p in properties if p.name in CORNERS and p.length]
-        if name in POLYGONS and len(corners) != 1:
+        problem = ""
+        if elements.count(name) > 1:
+            problem, way_out = f"declares the element {name} twice", "rename one of them"
+        elif len(set(names)) < len(names):
+            problem, way_out = f"declares a property of {name} twice", "rename one of them"
+        elif count > size or (count and not properties):
+            problem = f"announces {count} rows of {name} in {size} bytes"
+            way_out = "copy or download it again"
+        elif name == "vertex" and not {"x", "y", "z"} <= {p.name for p in properties if not p.length}:
+            problem, way_out = "vertices lack x, y, z", "add them"
+        elif name in POLYGONS and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
-            raise file_error(path, problem, "correct the header", "header")
-        if any("f" in p.length for p in properties) or any("f" in p.type for p in corners):
+            way_out = "correct the header"
+        elif any("f" in p.length for p in properties) or any("f" in p.type for p in corners):
             problem = f"lengths of lists and vertices of {name} are not whole numbers"
-            raise file_error(path, problem, "declare them as integers", "header")
+            way_out = "declare them as integers"
+        if problem:
+            raise file_error(path, problem, way_out, "header")
 
 
-def _text(elements: list[Element], data: bytes, path: Path) -> Content:
+def _empty() -> Content:
+    none = np.zeros(0, dtype=np.int64)
+    return Content(np.zeros((0, 3)), none, none, Counter())
+
+
+def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
     """Return the content of a text body: one row a line."""
-    lines = [line for line in data.decode("ascii", errors="replace").splitlines() if line.strip()]
-    content, at = Content(), 0
-    for element in elements:
+    lines = [line.decode("latin-1") for line in data[header.end :].splitlines() if line.strip()]
+    content, at = _empty(), 0
+    for element in header.elements:
         rows, at = lines[at : at + element.rows], at + element.rows
         if len(rows) < element.rows:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
-        if element.name == "vertex":
-            content = content._replace(vertices=np.array(list(_parsed(rows, element, path))).reshape(-1, 3))
-        if element.name in POLYGONS:
-            faces = list(_parsed(rows, element, path))
-            sizes = np.array([len(face) for face in faces], dtype=np.int64)
-            content = content.with_polygons(element.name, sizes, _corners(faces, element, path))
+        if element.wanted():
+            content = content.with_rows(element, list(_parsed(rows, element, path)), path)
     if len(lines) > at:
         problem = f"{quoted(lines[at])} follows the end that the header announces"
         raise file_error(path, problem, "copy or download it again, or correct the header")
     return content
 
 
-def _corners(faces: list[list[float]], element: Element, path: Path) -> Ints:
-    try:
-        return np.array([c for f in faces for c in f], dtype=np.int64)
-    except OverflowError as error:
-        problem = f"a vertex of {element.name} has a number of more than 64 bits"
-        raise file_error(path, problem, "the file may be damaged", "body") from error
-
-
-def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[list[float]]:
+def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[Row]:
     """Yield x, y, z or the corners of each row."""
+    names, wanted = [p.name for p in element.properties], element.wanted()
+    columns = [names.index(name) for name in wanted]
+    has_lists = any(p.length for p in element.properties)
     for number, row in enumerate(rows):
-        fields = row.split()
-        found: dict[str, list[float]] = {}
+        words = row.split()
         try:
-            for name, _, length in element.properties:
-                size = int(fields.pop(0)) if length else 1
-                if not 0 <= size <= len(fields):
-                    raise ValueError
-                found[name], fields = (
-                    [float(f) if not length else int(f) for f in fields[:size]],
-                    fields[size:],
-                )
-        except (ValueError, IndexError) as error:
-            place = f"row {number} of {element.name}"
-            raise file_error(
-                path, f"{quoted(row)} is not such a row", "the file may be cut off", place
-            ) from error
-        corners = next((found[name] for name in CORNERS if name in found), [])
-        yield corners if element.name in POLYGONS else found["x"] + found["y"] + found["z"]
+            if has_lists:
+                lists = _lists(words, element)
+                yield [item for column in columns for item in lists[column]]
+                continue
+            if len(words) != len(names):
+                raise ValueError(f"{len(words)} words, the header announces {len(names)}")
+            numbers = floats(words)
+            yield [numbers[column] for column in columns]
+        except ValueError as error:
+            problem, place = f"{quoted(row)}: {error}", f"row {number} of {element.name}"
+            raise file_error(path, problem, "correct the row", place) from error
 
 
-def _binary(elements: list[Element], data: bytes, order: str, path: Path) -> Content:
+def _lists(words: list[str], element: Element) -> list[Row]:
+    """Return the numbers of each property of a row."""
+    found, at = list[Row](), 0
+    for name, kind, length in element.properties:
+        size = _integers(words[at : at + 1])[0] if length and at < len(words) else 1
+        at += bool(length)
+        if not 0 <= size <= len(words) - at:
+            raise ValueError(f"ends in {name}")
+        items = words[at : at + size]
+        found.append(_integers(items) if length and "f" not in kind else floats(items) if items else [])
+        at += size
+    if at < len(words):
+        raise ValueError(f"{len(words) - at} words more than the header announces")
+    return found
+
+
+def _integers(words: list[str]) -> list[int]:
+    for word in words:
+        if not _WHOLE.fullmatch(word):
+            raise ValueError(f"{quoted(word)} is not a whole number")
+    return list(map(int, words))
+
+
+def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
     """Return the content of a binary body.
 
     An element whose lists all have one length is read as one array, others row by row.
     """
-    content, at = Content(), 0
-    for element in elements:
+    content, at = _empty(), header.end
+    for element in header.elements:
         if not element.rows:
             continue
-        dtype = _row_type(element, data, order, at)
-        whole = dtype is not None and at + element.rows * dtype.itemsize <= len(data)
-        table = np.frombuffer(data, dtype, element.rows, at) if dtype is not None and whole else None
-        lists = [p.name for p in element.properties if p.length]
-        if table is not None and all((table["#" + name] == table["#" + name][:1]).all() for name in lists):
+        table = _table(element, data, header.order, at)
+        if table is not None:
             at += table.nbytes
-            if element.name == "vertex":
-                xyz = np.stack([table[axis].astype(np.float64) for axis in "xyz"], axis=-1)
-                content = content._replace(vertices=xyz)
-            if element.name in POLYGONS:
-                name = next(name for name in CORNERS if name in lists)
-                sizes, corners = table["#" + name].astype(np.int64), table[name].astype(np.int64).ravel()
-                content = content.with_polygons(element.name, sizes, corners)
+            content = content.with_table(element, table)
             continue
-        if not lists or element.name == "vertex":
-            raise cut_off(path, f"byte {len(data)} of the body, in {element.name}")
-        polygons = _read_rows(element, data, order, at, path)
-        at = polygons.end
-        if element.name in POLYGONS:
-            content = content.with_polygons(element.name, polygons.sizes, polygons.corners)
+        rows, at = _unpacked(element, data, header.order, at, path)
+        if element.wanted():
+            content = content.with_rows(element, rows, path)
     check_end(path, data[at:])
     return content
+
+
+def _table(element: Element, data: bytes, order: str, at: int) -> NDArray[np.void] | None:
+    """Return the rows of an element as one array; None if they differ in length, or are cut off."""
+    dtype = _row_type(element, data, order, at)
+    if dtype is None or at + element.rows * dtype.itemsize > len(data):
+        return None
+    table = np.frombuffer(data, dtype, element.rows, at)
+    sizes = [table["#" + p.name] for p in element.properties if p.length]
+    return table if all((size == size[0]).all() for size in sizes) else None
 
 
 def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np.void] | None:
@@ -238,52 +294,42 @@ def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np
     """
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
+        size = 1
         if length:
-            at, size = _length(data, at, order + length)
-            if size < 0 or at + size * np.dtype(kind).itemsize > len(data):
-                return None
-            fields += [("#" + name, order + length), (name, order + kind, (size,))]
-            at += size * np.dtype(kind).itemsize
-        else:
-            fields.append((name, order + kind))
-            at += np.dtype(kind).itemsize
+            fields.append(("#" + name, order + length))
+            size = _length(data, order + length, at)
+            at += np.dtype(length).itemsize
+        at += size * np.dtype(kind).itemsize
+        if size < 0 or at > len(data):
+            return None
+        fields.append((name, order + kind, (size,)) if length else (name, order + kind))
     return np.dtype(fields)
 
 
-def _length(data: bytes, at: int, kind: str) -> tuple[int, int]:
-    """Return where the items of a list begin, and how many there are (-1 beyond the end)."""
-    width = np.dtype(kind).itemsize
-    if at + width > len(data):
-        return at, -1
-    return at + width, int(np.frombuffer(data, kind, 1, at)[0])
+def _length(data: bytes, kind: str, at: int) -> int:
+    """Return the length of a list, -1 beyond the end."""
+    dtype = np.dtype(kind)
+    return int(np.frombuffer(data, dtype, 1, at)[0]) if at + dtype.itemsize <= len(data) else -1
 
 
-class _PolygonRows(NamedTuple):
-    """Polygons, and the byte at which their rows end."""
-
-    sizes: Ints
-    corners: Ints
-    end: int
-
-
-def _read_rows(element: Element, data: bytes, order: str, at: int, path: Path) -> _PolygonRows:
-    """Return the polygons in rows whose lists differ in length, and the end of the rows."""
-    sizes, corners = list[int](), [np.zeros(0, dtype=np.int64)]
+def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[list[Row], int]:
+    """Return x, y, z or the corners of rows whose lists differ in length, and where the rows end."""
+    rows, wanted = list[Row](), element.wanted()
+    widths = {kind: np.dtype(kind).itemsize for kind in CODES}
     for row in range(element.rows):
-        for name, kind, length in element.properties:
-            at, size = _length(data, at, order + length) if length else (at, 1)
-            width = size * np.dtype(kind).itemsize
-            if size < 0 or at + width > len(data):
-                raise cut_off(path, f"row {row} of {element.name}")
-            if length and name in CORNERS:
-                sizes.append(size)
-                corners.append(np.frombuffer(data, order + kind, size, at).astype(np.int64))
-            at += width
-    return _PolygonRows(np.array(sizes, dtype=np.int64), np.concatenate(corners), at)
-
-
-def announced(path: Path) -> Announced:
-    """Return the number of faces, else of vertices, in the header."""
-    with path.open("rb") as file:
-        counts = {element.name: element.rows for element in _header(file, path)[0]}
-    return Announced(counts.get("face") or counts.get("vertex", 0))
+        found: dict[str, tuple[int, ...] | tuple[float, ...]] = {}
+        try:
+            for name, kind, length in element.properties:
+                size = 1
+                if length:
+                    (size,) = struct.unpack_from(order + CODES[length], data, at)
+                    at += widths[length]
+                if name in wanted:
+                    found[name] = struct.unpack_from(f"{order}{size}{CODES[kind]}", data, at)
+                at += size * widths[kind]
+                if size < 0 or at > len(data):
+                    raise struct.error
+        except struct.error as error:
+            raise cut_off(path, f"row {row} of {element.name}") from error
+        rows.append([number for name in wanted for number in found[name]])
+    return rows, at

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -15,6 +16,9 @@ _POINT_BYTES = 24
 _LAS_HEADER_BYTES = 255
 _MINOR_VERSION, _COUNT, _COUNT_14 = 25, slice(107, 111), slice(247, 255)  # bytes of the LAS header
 LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points, number of variable records
+_RECORD = struct.Struct("<2x16sHH32x")
+LASZIP_CHUNKED = (2, 3)
+"""Methods of LASzip 2 and 3; its method 1 (LASzip 1.2) has no chunks, at which lazrs panics."""
 
 # Not the parallel reader: it allocates the chunk size that the file announces.
 LAS_READER = """
@@ -22,14 +26,19 @@ import sys
 import laspy, numpy
 
 start = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-with laspy.open(sys.argv[1], laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False) as file:
-    if start:
-        file.seek(start)
-    missing = file.header.point_count - start
-    for points in file.chunk_iterator(max(1, 32_000_000 // file.header.point_format.size)):
-        coordinates = numpy.stack([points.x, points.y, points.z], axis=-1)
-        sys.stdout.buffer.write(coordinates.astype("<f8").tobytes())
-        missing -= len(points)
+try:
+    with laspy.open(sys.argv[1], laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False) as file:
+        if start:
+            file.seek(start)
+        missing = file.header.point_count - start
+        for points in file.chunk_iterator(max(1, 32_000_000 // file.header.point_format.size)):
+            coordinates = numpy.stack([points.x, points.y, points.z], axis=-1)
+            sys.stdout.buffer.write(coordinates.astype("<f8").tobytes())
+            missing -= len(points)
+except laspy.errors.LaspyException as error:
+    sys.exit(f"laspy: {error}")
+except BaseException:  # the panics of lazrs are none of Exception
+    sys.exit("its header or its points are damaged")
 if missing:
     sys.exit(f"{missing} of {file.header.point_count} points are missing")
 """
@@ -70,14 +79,33 @@ def check_las(path: Path) -> None:
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(LAS_HEAD.size)
-    if len(head) < LAS_HEAD.size:
-        raise cut_off(path, f"byte {size}")
-    header, start, records = LAS_HEAD.unpack(head)
-    if header + 54 * records > start:
-        problem = f"its header and {records} records do not fit in front of its points"
-        raise file_error(path, problem, "copy or download it again", "byte 100")
-    if start > size:
-        raise cut_off(path, f"byte {size} of {start}")
+        if len(head) < LAS_HEAD.size:
+            raise cut_off(path, f"byte {size}")
+        header, start, records = LAS_HEAD.unpack(head)
+        if header + 54 * records > start:
+            problem = f"its header and {records} records do not fit in front of its points"
+            raise file_error(path, problem, "copy or download it again", "byte 100")
+        if start > size:
+            raise cut_off(path, f"byte {size} of {start}")
+        file.seek(header)
+        compressor = _compressor(file, records)
+    if compressor not in (None, *LASZIP_CHUNKED):
+        version = " (version 1.2 or older)" if compressor == 1 else ""
+        problem = f"is compressed by method {compressor} of LASzip{version}, lazrs reads methods 2 and 3"
+        raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
+
+
+def _compressor(file: BinaryIO, records: int) -> int | None:
+    """Return the method by which the points are compressed, from the record of LASzip."""
+    for _ in range(records):
+        head = file.read(_RECORD.size)
+        if len(head) < _RECORD.size:
+            break
+        user, number, size = _RECORD.unpack(head)
+        if (user, number) == (b"laszip encoded\0\0", 22204):
+            return int.from_bytes(file.read(2), "little")
+        file.seek(size, 1)
+    return None
 
 
 def points_of(points: Floats) -> FileArrays:

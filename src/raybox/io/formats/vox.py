@@ -1,7 +1,7 @@
 """MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order, or a grid of unit cells.
 
-The cells of a single model are those of the model, from 0 to its size, wherever its scene places it. Several
-models are placed by the translations of the scene; a rotated model is refused.
+The scene places each model once or several times, by translations and rotations of 90 degrees around its
+middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left out.
 
 An animation is read as its first frame, the one that a viewer shows first: all frames at once would fill the
 same cells several times. The frames of old files are the models that a PACK chunk counts, without a scene;
@@ -10,7 +10,9 @@ those of newer ones are the models of one shape, numbered by ``_f``.
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +28,9 @@ from raybox.io.formats.tables import Announced
 
 Cells = NDArray[np.int64]
 MAX_MODEL_SIZE = 256  # cells along an axis of a model: voxels have coordinates of one byte
+_VOXEL_BYTES = 200  # of a cell, a box, and copies of both
+MOST_VISITS = 1 << 21  # of nodes of the scene: groups that are shared can double them at each level
+_HIDDEN = b"_hidden"
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
@@ -55,28 +60,59 @@ class PlacedModel(NamedTuple):
     corner: Cells
 
 
+class Placement(NamedTuple):
+    """A rotation, rows of integers (3, 3), and the translation that follows it."""
+
+    rotation: Cells
+    shift: Cells
+
+    def of(self, inner: "Placement") -> "Placement":
+        """Return a placement inside of this one."""
+        return Placement(self.rotation @ inner.rotation, self.rotation @ inner.shift + self.shift)
+
+    def cells(self, size: Cells, cells: Cells) -> Cells:
+        """Return where the cells of a model lie; a cell that is turned round ends where it began."""
+        turned = self.rotation.sum(axis=1) < 0
+        found: Cells = (cells - size // 2) @ self.rotation.T + self.shift - turned
+        return found
+
+    def model(self, model: VoxModel) -> PlacedModel:
+        """Return a model, placed."""
+        ends = self.cells(model.size, np.array([np.zeros(3, dtype=np.int64), model.size - 1]))
+        return PlacedModel(
+            np.abs(self.rotation) @ model.size, self.cells(model.size, model.cells), ends.min(axis=0)
+        )
+
+
+STILL = Placement(np.eye(3, dtype=np.int64), np.zeros(3, dtype=np.int64))
+
+
 class SceneNode(NamedTuple):
     """A node of the scene.
 
-    The translation of its subtree, its children, and its models.
+    The placement of its subtree, its children, and its models; whether it is hidden, and its layer.
     """
 
-    shift: Cells
+    placement: Placement
     children: list[int]
     models: list[int]
+    hidden: bool = False
+    layer: int = -1
 
 
 class VoxContent(NamedTuple):
-    """The models of a file, the nodes of its scene, the number of models after PACK (None without)."""
+    """The models, the nodes of the scene, hidden layers, the number of models after PACK (None without)."""
 
     models: list[VoxModel]
     nodes: dict[int, SceneNode]
+    hidden: set[int]
     packed: int | None
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the voxels of a `.vox` file as boxes of edge 1."""
-    placed = _placed_models(_content(path.read_bytes(), path), path)
+    skipped = Counter[str]()
+    placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
     cells = np.concatenate([np.zeros((0, 3), np.int64), *(model.cells for model in placed)])
     lower = cells.astype(np.float64)
     return Loaded(Boxes(lower, lower + 1.0))
@@ -84,7 +120,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 def read_grid(path: Path) -> GridCells:
     """Return the filled cells of a `.vox` file in a grid around all its models."""
-    placed = _placed_models(_content(path.read_bytes(), path), path)
+    placed = _placed_models(_content(path.read_bytes(), path), path, Counter())
     _check_extents(placed, path)
     first = np.min([model.corner for model in placed], axis=0)
     last = np.max([model.corner + model.size for model in placed], axis=0)
@@ -116,7 +152,7 @@ def _check_extents(placed: list[PlacedModel], path: Path) -> None:
 
 def _content(data: bytes, path: Path) -> VoxContent:
     """Return the content of all chunks; each XYZI chunk has a SIZE chunk before it."""
-    content, size = VoxContent([], {}, None), None
+    content, size = VoxContent([], {}, set(), None), None
     for chunk in _chunks(data, path):
         try:
             if chunk.name == b"PACK":
@@ -130,6 +166,10 @@ def _content(data: bytes, path: Path) -> VoxContent:
                 raise ValueError("models are pairs of a SIZE and an XYZI chunk")
             elif chunk.name in (b"nTRN", b"nGRP", b"nSHP"):
                 content.nodes.update([_node(chunk)])
+            elif chunk.name == b"LAYR":
+                cursor = _Cursor(chunk.content)
+                layer, attributes = cursor.number(), cursor.mapping()
+                content.hidden.update([layer] if attributes.get(_HIDDEN) == b"1" else [])
         except (ValueError, struct.error) as error:
             reason = "it ends too early" if isinstance(error, struct.error) else error
             problem = f"its {chunk.name.decode()} chunk is broken ({reason})"
@@ -139,7 +179,7 @@ def _content(data: bytes, path: Path) -> VoxContent:
     return content
 
 
-def _placed_models(content: VoxContent, path: Path) -> list[PlacedModel]:
+def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[PlacedModel]:
     """Return one model or the first frame at its own cells, or the models of the scene."""
     models = content.models
     if not models:
@@ -147,16 +187,12 @@ def _placed_models(content: VoxContent, path: Path) -> list[PlacedModel]:
     if content.packed is not None and content.packed != len(models):
         problem = f"its PACK chunk announces {content.packed} models, the file holds {len(models)}"
         raise file_error(path, problem, "copy or download it again")
-    if len(models) > 1 and content.nodes:
-        return _scene_models(models, content.nodes, path)
+    if content.nodes:
+        return _scene_models(content, path, skipped)
     if len(models) > 1 and content.packed is None:
         problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
         raise file_error(path, problem, "save it again in MagicaVoxel")
-    return [_place(models[0], np.zeros(3, dtype=np.int64))]
-
-
-def _place(model: VoxModel, corner: Cells) -> PlacedModel:
-    return PlacedModel(model.size, model.cells + corner, corner)
+    return [PlacedModel(*models[0], np.zeros(3, dtype=np.int64))]
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
@@ -227,21 +263,30 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
     A transform, a group or a shape.
     """
     cursor = _Cursor(chunk.content)
-    name, _ = cursor.number(), cursor.mapping()
-    still = np.zeros(3, dtype=np.int64)
+    name, attributes = cursor.number(), cursor.mapping()
     if chunk.name == b"nGRP":
-        return name, SceneNode(still, cursor.numbers(), [])
+        return name, SceneNode(STILL, cursor.numbers(), [])
     if chunk.name == b"nSHP":
         frames = [(cursor.number(), cursor.mapping()) for _ in range(cursor.count())]
-        return name, SceneNode(still, [], _first_frame(frames))
-    child, _, _, _ = (cursor.number() for _ in range(4))
+        return name, SceneNode(STILL, [], _first_frame(frames))
+    child, _, layer, _ = (cursor.number() for _ in range(4))
     frame = cursor.mapping()
-    if frame.get(b"_r", UPRIGHT) != UPRIGHT:
-        raise ValueError("a model is rotated, which raybox does not read; apply the rotation first")
     shift = [_whole(word) for word in frame.get(b"_t", b"0 0 0").split()]
     if len(shift) != 3:
         raise ValueError(f"a translation of {len(shift)} numbers")
-    return name, SceneNode(np.array(shift, dtype=np.int64), [child], [])
+    placement = Placement(_rotation(_whole(frame.get(b"_r", UPRIGHT))), np.array(shift, dtype=np.int64))
+    return name, SceneNode(placement, [child], [], attributes.get(_HIDDEN) == b"1", layer)
+
+
+def _rotation(packed: int) -> Cells:
+    """Return the rows of a rotation: bits 0-1 and 2-3 are the axes of rows 0 and 1, bits 4-6 the signs."""
+    axes = [packed & 3, packed >> 2 & 3]
+    axes.append(3 - sum(axes))
+    if sorted(axes) != [0, 1, 2] or not 0 <= packed < 128:
+        raise ValueError(f"{packed} is no rotation")
+    rows = np.zeros((3, 3), dtype=np.int64)
+    rows[range(3), axes] = [1 - 2 * (packed >> bit & 1) for bit in (4, 5, 6)]
+    return rows
 
 
 def _first_frame(models: list[tuple[int, dict[bytes, bytes]]]) -> list[int]:
@@ -258,37 +303,44 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _scene_models(models: list[VoxModel], nodes: dict[int, SceneNode], path: Path) -> list[PlacedModel]:
-    """Return all models of a scene, placed.
-
-    A translation moves a model's middle cell.
-    """
-    placed, waiting, visited = list[PlacedModel](), [(0, np.zeros(3, dtype=np.int64))], set[int]()
+def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[PlacedModel]:
+    """Return all models of a scene, placed, but those that are hidden."""
+    models, visits = content.models, _visits(content, path)
+    found, waiting, shown, voxels = list[PlacedModel](), [(0, STILL, False)], set[int](), 0
     while waiting:
-        name, place = waiting.pop()
-        node = nodes.get(name)
-        if node is None or name in visited or any(not 0 <= model < len(models) for model in node.models):
-            raise file_error(
-                path, f"its scene is no tree of its models at node {name}", "save it again in MagicaVoxel"
-            )
-        visited.add(name)
-        placed += [_place(models[k], place + node.shift - models[k].size // 2) for k in node.models]
-        waiting += [(child, place + node.shift) for child in reversed(node.children)]
-    return placed
+        name, outer, is_hidden = waiting.pop()
+        node = content.nodes[name]
+        inner, is_hidden = outer.of(node.placement), is_hidden or node.hidden or node.layer in content.hidden
+        waiting += [(child, inner, is_hidden) for child in reversed(node.children) if visits[child]]
+        shown.update(node.models)
+        if is_hidden:
+            skipped["models that are hidden"] += len(node.models)
+            continue
+        voxels += sum(len(models[k].cells) for k in node.models)
+        if voxels * _VOXEL_BYTES > machine_bytes():  # a small file can show a model many times
+            raise MemoryError
+        found += [inner.model(models[k]) for k in node.models]
+    skipped["models that the scene does not place"] += len(models) - len(shown)
+    return found
 
 
-def announced(path: Path) -> Announced:
-    """Return the number of voxels of the scene: those of a model as often as it is placed."""
-    content = _content(path.read_bytes(), path)
-    sizes, totals = [len(model.cells) for model in content.models], dict[int, int]()
-
-    def total(name: int, above: frozenset[int] = frozenset()) -> int:
-        node = content.nodes.get(name)
-        if node is None or name in above:
-            return 0
-        if name not in totals:
-            own = sum(sizes[k] for k in node.models if 0 <= k < len(sizes))
-            totals[name] = own + sum(total(child, above | {name}) for child in node.children)
-        return totals[name]
-
-    return Announced(total(0) or sum(sizes[:1]))
+def _visits(content: VoxContent, path: Path) -> dict[int, int]:
+    """Return the number of visits of the scene from each node on: none without models below it."""
+    nodes, count, visits = content.nodes, len(content.models), dict[int, int]()
+    broken = [] if 0 in nodes else [0]
+    for name, node in nodes.items():
+        if not nodes.keys() >= {*node.children} or any(not 0 <= model < count for model in node.models):
+            broken.append(name)
+    order = TopologicalSorter({} if broken else {name: node.children for name, node in nodes.items()})
+    try:
+        for name in order.static_order():
+            below = sum(visits[child] for child in nodes[name].children)
+            visits[name] = below + 1 if below or nodes[name].models else 0
+    except CycleError as error:
+        broken = error.args[1]
+    if broken:
+        problem = f"its scene is broken at node {broken[0]}: it lacks a node or a model, or contains itself"
+        raise file_error(path, problem, "save it again in MagicaVoxel")
+    if visits[0] > MOST_VISITS:
+        raise file_error(path, f"its scene has {visits[0]:,} places", "save it with fewer shared groups")
+    return visits

@@ -1,0 +1,202 @@
+"""The JSON document and the buffers of a binary glTF file; accessors, checked against their buffers."""
+
+import base64
+import json
+import struct
+from collections.abc import Collection
+from pathlib import Path
+from typing import NoReturn, TypeVar
+from urllib.parse import unquote_to_bytes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.io.formats.common import Floats, file_error, quoted
+from raybox.io.formats.mesh_parts import check_end, cut_off
+
+T = TypeVar("T")
+Numbers = NDArray[np.number]
+TYPES = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
+UNSIGNED = (5121, 5123, 5125)
+WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}
+_KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS |= {str: "a text", list: "a list", dict: "an object"}
+_JSON, _BINARY = 0x4E4F534A, 0x004E4942
+
+
+class Item:
+    """An object of the document, with its place for errors; missing values have defaults."""
+
+    def __init__(self, path: Path, place: str, value: object) -> None:
+        self.path, self.place = path, place
+        if not isinstance(value, dict):
+            self.refuse(f"is {quoted(value)}, not a JSON object")
+        self.values: dict[str, object] = value
+
+    def refuse(self, problem: str, way_out: str = "export it again") -> NoReturn:
+        """Raise the error about this object."""
+        raise file_error(self.path, problem, way_out, self.place)
+
+    def get(self, key: str, kind: type[T], default: T | None = None) -> T:
+        """Return a value of a type of JSON."""
+        value = self.values.get(key, default)
+        if value is None:
+            self.refuse(f"lacks {key}")
+        if type(value) is not kind:
+            self.refuse(f"its {key} is {quoted(value)}, not {_KINDS[kind]}")
+        return value
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """Return a whole number from 0 on."""
+        value = self.get(key, int, default)
+        if value < 0:
+            self.refuse(f"its {key} is {value}")
+        return value
+
+    def listed(self, key: str, *kinds: type[T]) -> list[T]:
+        """Return a list of values of some types of JSON."""
+        found: list[T] = self.get(key, list, [])
+        for value in found:
+            if type(value) not in kinds:
+                self.refuse(f"has {quoted(value)} among its {key}, which is not {_KINDS[kinds[0]]}")
+        return found
+
+    def numbers(self, key: str, default: list[float]) -> Floats:
+        """Return numbers, as many as the default has."""
+        found = self.listed(key, float, int) if key in self.values else default
+        if len(found) != len(default):
+            self.refuse(f"has {len(found)} numbers in its {key}, not {len(default)}")
+        return np.array([float(str(number)) for number in found])  # infinite for integers of any length
+
+    def child(self, key: str) -> "Item":
+        """Return an object inside of this one, empty if it is missing."""
+        return Item(self.path, f"{self.place}, {key}" if self.place else key, self.values.get(key, {}))
+
+    def children(self, key: str, name: str) -> "list[Item]":
+        """Return a list of objects inside of this one."""
+        place = f"{self.place}, {name}" if self.place else name
+        found = self.listed(key, dict)
+        return [Item(self.path, f"{place} {number}", value) for number, value in enumerate(found)]
+
+
+class Document:
+    """The objects of a file by kind and number, and its buffers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size = path, path.stat().st_size
+        chunks = _chunks(path.read_bytes(), path)
+        try:
+            value = json.loads(chunks.get(_JSON, b"").decode())
+        except (ValueError, RecursionError) as error:
+            problem = "its JSON chunk is missing, damaged, or too deep"
+            raise file_error(path, problem, "copy or export it again", "byte 12") from error
+        self.root, self._binary = Item(path, "", value), chunks.get(_BINARY)
+        kinds = ("node", "mesh", "scene", "accessor", "bufferView", "buffer")
+        self.items = {
+            kind: self.root.children("meshes" if kind == "mesh" else kind + "s", kind) for kind in kinds
+        }
+        self._buffers: dict[int, bytes] = {}
+
+    def item(self, kind: str, number: int, user: Item) -> Item:
+        """Return an object to which another one refers."""
+        if not 0 <= number < len(self.items[kind]):
+            user.refuse(f"refers to {kind} {number}, the file has {len(self.items[kind])}")
+        return self.items[kind][number]
+
+    def accessor(self, number: int, kind: str, user: Item, codes: Collection[int] = tuple(TYPES)) -> Floats:
+        """Return the numbers of an accessor of this type: shape (count, width)."""
+        item = self.item("accessor", number, user)
+        name, code, count = item.get("type", str), item.whole("componentType"), item.whole("count")
+        if name != kind or code not in codes:
+            item.refuse(f"is {quoted(name)} of components {code}; a {kind} of {sorted(codes)} is needed here")
+        dtype, width = np.dtype(TYPES[code]), WIDTHS[name]
+        if "bufferView" in item.values:
+            found = self._elements(item, count, dtype, width, strided=True).astype(np.float64)
+        elif count <= self.size:
+            found = np.zeros((count, width))
+        else:
+            item.refuse(f"announces {count} items in a file of {self.size} bytes")
+        if "sparse" in item.values:
+            self._override(found, item.child("sparse"), dtype)
+        if item.get("normalized", bool, False) and dtype.kind != "f":
+            found = np.maximum(found / np.iinfo(dtype).max, -1.0)
+        return found
+
+    def _override(self, numbers: Floats, sparse: Item, dtype: np.dtype[np.number]) -> None:
+        """Write the values of a sparse accessor in place of some numbers."""
+        count, indices = sparse.whole("count"), sparse.child("indices")
+        code = indices.whole("componentType")
+        if code not in UNSIGNED:
+            indices.refuse(f"has components {code}, not {sorted(UNSIGNED)}")
+        rows = self._elements(indices, count, np.dtype(TYPES[code]), 1).ravel().astype(np.int64)
+        if count and rows.max() >= len(numbers):
+            indices.refuse(f"names item {rows.max()} of {len(numbers)}")
+        numbers[rows] = self._elements(sparse.child("values"), count, dtype, numbers.shape[1])
+
+    def _elements(
+        self, user: Item, count: int, dtype: np.dtype[np.number], width: int, *, strided: bool = False
+    ) -> Numbers:
+        """Return rows of a buffer view, whose bytes are checked before any memory is used."""
+        number, item = user.whole("bufferView"), dtype.itemsize * width
+        view, offset = self.item("bufferView", number, user), user.whole("byteOffset", 0)
+        buffer = self._buffer(view)
+        start, size = view.whole("byteOffset", 0), view.whole("byteLength")
+        step = view.whole("byteStride", item) if strided else item
+        if start + size > len(buffer):
+            view.refuse(f"ends at byte {start + size} of a buffer of {len(buffer)} bytes")
+        if step < item or (count and offset + (count - 1) * step + item > size):
+            user.refuse(f"{count} items from byte {offset} on do not fit into bufferView {number}")
+        if not count:
+            return np.zeros((0, width), dtype)
+        return np.ndarray((count, width), dtype, buffer, start + offset, (step, dtype.itemsize))
+
+    def _buffer(self, view: Item) -> bytes:
+        """Return the buffer of a view; raise if its bytes are not in the file."""
+        number = view.whole("buffer")
+        item = self.item("buffer", number, view)
+        if number not in self._buffers:
+            found = _of_uri(item) if "uri" in item.values else self._binary if not number else None
+            if found is None:
+                names = ", ".join(view.child("extensions").values) or "no uri"
+                item.refuse(f"has no bytes in this file ({names})", "export it without compression")
+            size = item.whole("byteLength")
+            if size > len(found):
+                item.refuse(f"announces {size} bytes, {len(found)} are there", "copy or download it again")
+            self._buffers[number] = found[:size]
+        return self._buffers[number]
+
+
+def _of_uri(buffer: Item) -> bytes:
+    """Return the bytes in a ``data:`` URI; raise for any other, which names another file."""
+    uri = buffer.get("uri", str)
+    head, _, data = uri.partition(",")
+    if not head.startswith("data:"):
+        problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
+        buffer.refuse(problem, "export it as one file")
+    try:
+        if not head.endswith(";base64"):
+            raise ValueError
+        return base64.b64decode(unquote_to_bytes(data), validate=True)
+    except ValueError:
+        buffer.refuse(f"its data URI {quoted(uri)} is not in base64")
+
+
+def _chunks(data: bytes, path: Path) -> dict[int, bytes]:
+    """Return the first chunk of each type, whose sizes are checked against the file's."""
+    if len(data) < 20:
+        raise cut_off(path, f"byte {len(data)}")
+    version, end = struct.unpack_from("<II", data, 4)
+    if version != 2:
+        raise file_error(path, f"is glTF {version}, raybox reads 2", "export it as glTF 2.0", "byte 4")
+    if end > len(data):
+        raise cut_off(path, f"byte {len(data)} of {end}")
+    check_end(path, data[end:], b"\0")
+    at, found = 12, dict[int, bytes]()
+    while at < end:
+        size, kind = struct.unpack_from("<II", data, at) if at + 8 <= end else (end, 0)
+        if at + 8 + size > end:
+            problem = f"its chunk of {size} bytes ends after the {end} bytes that the header announces"
+            raise file_error(path, problem, "copy or download it again", f"byte {at}")
+        found.setdefault(kind, data[at + 8 : at + 8 + size])
+        at += 8 + size
+    return found

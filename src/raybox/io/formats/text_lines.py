@@ -1,0 +1,103 @@
+"""Text in any encoding of Unicode that has a byte order mark, its lines, and the numbers in them."""
+
+import codecs
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, NoReturn, TextIO
+
+from raybox.io.formats.common import file_error, quoted
+
+# UTF-32 first: its mark begins with that of UTF-16
+_MARKS = {
+    codecs.BOM_UTF8: "UTF-8",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_EXACT = 2.0**53  # below it, every integer is a float64
+_INTEGER = re.compile(r"[+-]?\d+")
+
+
+class HeaderLine(NamedTuple):
+    """A line of a header: its number from 1 on, its text, and where the next line begins."""
+
+    number: int
+    text: str
+    end: int
+
+
+def plain(data: bytes, path: Path) -> bytes:
+    """Return data without a byte order mark; UTF-16 and UTF-32 become UTF-8."""
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+    if not mark or _MARKS[mark] == "UTF-8":
+        return data[len(mark) :]
+    try:
+        return data.decode(_MARKS[mark]).encode()
+    except UnicodeError as error:
+        problem = f"its text in {_MARKS[mark]} is damaged"
+        raise file_error(path, problem, "save it again, as UTF-8") from error
+
+
+def text_lines(file: BinaryIO, path: Path) -> TextIO:
+    """Return the lines of a text, all ended by LF; `name_of` decodes what is not ASCII."""
+    head = file.read(4)
+    file.seek(0)
+    if head.startswith(tuple(_MARKS)):
+        file = io.BytesIO(plain(file.read(), path))
+    return io.TextIOWrapper(file, "ascii", "surrogateescape", newline=None)
+
+
+def header_lines(data: bytes) -> Iterator[HeaderLine]:
+    """Yield the lines of a header; the first one shows whether CR alone ends them."""
+    first = re.search(rb"\r\n?|\n", data)
+    mark, at, number = (b"\r" if first and first[0] == b"\r" else b"\n"), 0, 0
+    while (end := data.find(mark, at)) >= 0:
+        number += 1
+        yield HeaderLine(number, data[at:end].decode("ascii", errors="replace").strip(), end + 1)
+        at = end + 1
+
+
+def floats(words: Sequence[str]) -> list[float]:
+    """Return the numbers of words, each the float64 nearest to it; integers must be exact.
+
+    Raises `ValueError` with the first word that is no such number.
+    """
+    try:
+        numbers = list(map(float, words))
+    except ValueError:
+        numbers = []
+    if not numbers or "_" in "".join(words) or not -_EXACT <= min(numbers) <= max(numbers) <= _EXACT:
+        for word in words:
+            _check_number(word)
+    return numbers
+
+
+def _check_number(word: str) -> None:
+    try:
+        if "_" in word:
+            raise ValueError
+        number = float(word)
+    except ValueError:
+        raise ValueError(f"{quoted(word)} is not a number") from None
+    if abs(number) > _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
+        raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
+
+
+def name_of(words: Sequence[str]) -> str:
+    """Return a name; raise `ValueError` if it is not UTF-8."""
+    try:
+        return " ".join(words).encode("ascii", "surrogateescape").decode()
+    except UnicodeError:
+        raise ValueError("the name is not UTF-8") from None
+
+
+def refuse_line(path: Path, line: str, problem: str, place: str) -> NoReturn:
+    """Raise the error about a line of a text."""
+    way_out = "correct or remove the line"
+    if "\0" in line:
+        problem, way_out = "is binary, or UTF-16 without a byte order mark", "save it as text in UTF-8"
+    text = quoted(line.encode("ascii", "surrogateescape").decode(errors="replace").strip())
+    raise file_error(path, f"{text} {problem}", way_out, place)
