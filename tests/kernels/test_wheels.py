@@ -73,7 +73,7 @@ def test_a_pure_wheel_needs_numba(tree, tmp_path):
     build(tree, tmp_path, "wheel")
     wheel = read(tmp_path)
     assert wheel.tag.endswith("-py3-none-any")
-    assert {one.split(">=")[0] for one in wheel.requires} == {"numpy", "numba", "click", "tqdm"}
+    assert {one.split(">=")[0] for one in wheel.requires} == {"numpy", "numba", "click", "tqdm", "mapbox-earcut"}
     assert not [name for name in wheel.names if name.startswith("kernels/")]
     assert "compiler/library.py" in wheel.names
     (numba,) = (one for one in wheel.requires if one.startswith("numba"))
@@ -84,7 +84,7 @@ def test_a_platform_wheel_has_machine_code_and_does_not_need_numba(tree, tmp_pat
     build(tree, tmp_path, "wheel", RAYBOX_KERNELS=LEVEL)
     wheel = read(tmp_path)
     assert "-none-" not in wheel.tag
-    assert {one.split(">=")[0] for one in wheel.requires} == {"numpy", "click", "tqdm"}
+    assert {one.split(">=")[0] for one in wheel.requires} == {"numpy", "click", "tqdm", "mapbox-earcut"}
     assert "numba>=0.62.1; extra == 'jit'" in wheel.extras
     library = NATIVE.library(Path("kernels"), LEVEL)
     built = {library.as_posix(), library.with_suffix(".json").as_posix()}
