@@ -1,67 +1,304 @@
-"""GLB files through the trimesh that is installed: nothing outside of the file is read.
-
-Run with the lowest and the newest trimesh (`.ci/legs`), so that it needs nothing else.
-"""
+"""GLB files: every rule of glTF that changes a triangle, against the rules written again for one triangle."""
 
 import base64
+import copy
 import json
+import math
 import struct
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import raybox as rb
+from file_samples import glb
+from raybox.errors import SkippedWarning
 from raybox.viewer.open_file import stage_of_bytes
 
-trimesh = pytest.importorskip("trimesh")
+CASES = Path(__file__).parent / "cases"
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4")
 BINARY = CORNERS.tobytes() + np.array([0, 1, 2, 0], "<u2").tobytes()
 DATA = "data:application/octet-stream;base64,"
+CODES = {"b": 5120, "B": 5121, "h": 5122, "H": 5123, "I": 5125, "f": 5126}
 
 
-def glb(buffer=None, image=None, binary=BINARY) -> bytes:
-    """Return a triangle moved by 10 along x; buffer, image: URIs."""
-    content = {
-        "asset": {"version": "2.0"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0, "name": "moved", "translation": [10, 0, 0]}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
-        "accessors": [
-            {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"},
-            {"bufferView": 1, "componentType": 5123, "count": 3, "type": "SCALAR"},
-        ],
-        "bufferViews": [
-            {"buffer": 0, "byteOffset": 0, "byteLength": 36},
-            {"buffer": 0, "byteOffset": 36, "byteLength": 6},
-        ],
-        "buffers": [{"byteLength": len(BINARY)} | ({} if buffer is None else {"uri": buffer})],
-    }
-    content["accessors"][0] |= {"min": [0, 0, 0], "max": [1, 1, 0]}
-    if image is not None:
-        content["images"] = [{"uri": image}]
-    text = json.dumps(content).encode()
-    text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
-    if binary is not None:
-        chunks += struct.pack("<II", len(binary), 0x004E4942) + binary
-    return b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks
+class Builder:
+    """A document and its buffer, to which accessors are added."""
+
+    def __init__(self):
+        self.binary = b""
+        self.document = {
+            "asset": {"version": "2.0"},
+            "bufferViews": [],
+            "accessors": [],
+            "meshes": [],
+            "nodes": [],
+        }
+
+    def view(self, content, **more):
+        self.binary += b"\0" * (-len(self.binary) % 4)
+        view = {"buffer": 0, "byteOffset": len(self.binary), "byteLength": len(content)} | more
+        self.binary += content
+        self.document["bufferViews"].append(view)
+        return len(self.document["bufferViews"]) - 1
+
+    def accessor(self, rows, code="f", view=None, **more):
+        rows = np.asarray(rows).reshape(len(rows), -1)
+        width = rows.shape[1]
+        if view is None:
+            view = self.view(struct.pack(f"<{rows.size}{code}", *rows.ravel().tolist()))
+        kind = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}[width]
+        found = {"bufferView": view, "componentType": CODES[code], "count": len(rows), "type": kind} | more
+        self.document["accessors"].append(found)
+        return len(self.document["accessors"]) - 1
+
+    def mesh(self, *primitives):
+        self.document["meshes"].append({"primitives": list(primitives)})
+        return len(self.document["meshes"]) - 1
+
+    def node(self, **values):
+        self.document["nodes"].append(values)
+        return len(self.document["nodes"]) - 1
+
+    def content(self, **more):
+        document = self.document | more
+        return glb(document | {"buffers": [{"byteLength": len(self.binary)}]}, self.binary)
 
 
-def load(tmp_path, content):
+def triangle(**more):
+    """Return a builder of one triangle, shown by a node with these values."""
+    made = Builder()
+    made.node(mesh=made.mesh({"attributes": {"POSITION": made.accessor(CORNERS)}}), **more)
+    return made
+
+
+def load(tmp_path, content, **options):
     path = tmp_path / "one.glb"
     path.write_bytes(content)
-    return rb.load(path)
+    return rb.load(path, **options)
+
+
+def refused(tmp_path, content):
+    with pytest.raises(rb.FileFormatError) as caught:
+        load(tmp_path, content)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.removeprefix(str(tmp_path / "one.glb"))
+
+
+# The cases of other readers
+
+
+def test_sparse_instances_fans_and_primitives_of_a_node():
+    assert rb.load(CASES / "g01_sparse.glb").bounds[1].tolist() == [1, 5, 0]
+    copies = rb.load(CASES / "g05_gpu_inst.glb")
+    np.testing.assert_array_equal(copies.corners(), [CORNERS + np.array([10 * k, 0, 0]) for k in range(3)])
+    assert (copies.objects.tolist(), copies.ids.tolist()) == ([0, 0, 0], ["node 0"])
+    fan = rb.load(CASES / "g07_fan.glb")
+    assert fan.faces.tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
+    door = rb.load(CASES / "g20_two_prims_named.glb")
+    assert (door.ids.tolist(), door.objects.tolist(), len(door)) == (["door"], [0, 0], 2)
+    assert len(rb.load(CASES / "g20_two_prims_named.glb", boxes=True)) == 1
+
+
+def test_an_unknown_required_extension_is_refused_by_its_name(tmp_path):
+    with pytest.raises(rb.FileFormatError, match="requires the extension KHR_draco_mesh_compression, which"):
+        rb.load(CASES / "g15_draco.glb")
+    for name in ("EXT_meshopt_compression", "ACME_curved_space", "KHR_node_visibility"):
+        assert f"requires the extension {name}" in refused(
+            tmp_path, triangle().content(extensionsRequired=[name])
+        )
+    harmless = ["KHR_materials_unlit", "KHR_texture_transform", "KHR_mesh_quantization"]
+    assert len(load(tmp_path, triangle().content(extensionsRequired=harmless))) == 1
+
+
+def test_compression_that_is_not_required_is_refused_only_without_plain_data(tmp_path):
+    made = triangle()
+    primitive = made.document["meshes"][0]["primitives"][0]
+    primitive["extensions"] = {"KHR_draco_mesh_compression": {"bufferView": 0}}
+    assert len(load(tmp_path, made.content())) == 1
+    del made.document["accessors"][0]["bufferView"]
+    assert "compressed by KHR_draco_mesh_compression" in refused(tmp_path, made.content())
+    made = triangle()
+    made.document["bufferViews"][0] |= {"buffer": 1, "extensions": {"EXT_meshopt_compression": {}}}
+    document = made.document | {"buffers": [{"byteLength": 36}, {"byteLength": 36}]}
+    text = refused(tmp_path, glb(document, made.binary))
+    assert "buffer 1: has no bytes in this file (EXT_meshopt_compression)" in text
+
+
+# Accessors
+
+
+@pytest.mark.parametrize("code", "bBhH")
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("padding", [0, 3, 5])
+def test_quantized_positions(tmp_path, code, normalized, padding):
+    limits = np.iinfo({"b": "i1", "B": "u1", "h": "i2", "H": "u2"}[code])
+    rows = [(limits.min, 0, limits.max), (1, 2, 3), (limits.max, 5, limits.min)]
+    size = struct.calcsize(f"<3{code}")
+    packed = b"".join(struct.pack(f"<3{code}", *row) + b"\x55" * padding for row in rows)
+    made = Builder()
+    view = made.view(packed, byteStride=size + padding)
+    position = made.accessor(rows, code, view, normalized=normalized)
+    made.node(mesh=made.mesh({"attributes": {"POSITION": position}}))
+    found = load(tmp_path, made.content(extensionsRequired=["KHR_mesh_quantization"])).corners()[0]
+    for row, vertex in zip(rows, found.tolist(), strict=True):
+        wanted = [max(number / limits.max, -1.0) if normalized else number for number in row]
+        assert vertex == wanted
+
+
+@pytest.mark.parametrize("code", "BHI")
+@pytest.mark.parametrize("base", [True, False])
+def test_sparse_values_replace_those_of_the_base_or_zero(tmp_path, code, base):
+    made = Builder()
+    rows = np.arange(30.0).reshape(10, 3)
+    position = made.accessor(rows)
+    indices, values = [9, 2, 4], [[1, 1, 1], [0.5, 0, 0], [-3, 2, 8]]
+    sparse = {
+        "count": 3,
+        "indices": {
+            "bufferView": made.view(struct.pack(f"<3{code}", *indices)),
+            "componentType": CODES[code],
+        },
+        "values": {"bufferView": made.view(struct.pack("<9f", *np.ravel(values)))},
+    }
+    made.document["accessors"][position]["sparse"] = sparse
+    if not base:
+        del made.document["accessors"][position]["bufferView"]
+    corners = made.accessor(list(range(9)), "B")
+    made.node(mesh=made.mesh({"attributes": {"POSITION": position}, "indices": corners}))
+    wanted = rows.tolist() if base else [[0.0] * 3] * 10
+    for index, value in zip(indices, values, strict=True):
+        wanted[index] = value
+    assert load(tmp_path, made.content()).vertices.tolist() == wanted
+    sparse["indices"]["bufferView"] = made.view(struct.pack(f"<3{code}", 1, 2, 10))
+    assert "indices: names item 10 of 10" in refused(tmp_path, made.content())
+
+
+def bent(change):
+    """Return a triangle with indices whose document is changed."""
+    made = Builder()
+    position, indices = made.accessor(CORNERS), made.accessor([0, 1, 2], "H")
+    made.node(mesh=made.mesh({"attributes": {"POSITION": position}, "indices": indices}))
+    document = made.document | {"buffers": [{"byteLength": len(made.binary)}]}
+    change(document)
+    return glb(document, made.binary)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        (("accessors", 0, "count"), 4, "accessor 0: 4 items from byte 0 on do not fit into bufferView 0"),
+        (("accessors", 0, "count"), 10**12, "do not fit into bufferView 0"),
+        (("accessors", 0, "count"), -1, "its count is -1"),
+        (("accessors", 0, "count"), 3.0, "its count is 3.0, not a whole number"),
+        (("accessors", 0, "count"), True, "its count is True, not a whole number"),
+        (("accessors", 0, "byteOffset"), 8, "items from byte 8 on do not fit"),
+        (("accessors", 0, "type"), "VEC2", "is 'VEC2' of components 5126; a VEC3 of"),
+        (("accessors", 0, "componentType"), 5130, "of components 5130"),
+        (("accessors", 1, "componentType"), 5126, "a SCALAR of [5121, 5123, 5125] is needed here"),
+        (("accessors", 1, "componentType"), 5122, "of components 5122"),
+        (("accessors", 0, "bufferView"), 7, "refers to bufferView 7, the file has 2"),
+        (("accessors", 0, "bufferView"), "a", "its bufferView is 'a', not a whole number"),
+        (("bufferViews", 0, "byteLength"), 10**6, "bufferView 0: ends at byte 1000000 of a buffer of 42"),
+        (("bufferViews", 0, "byteStride"), 4, "do not fit into bufferView 0"),
+        (("bufferViews", 0, "buffer"), 1, "refers to buffer 1, the file has 1"),
+        (("buffers", 0, "byteLength"), 100, "buffer 0: announces 100 bytes, 42 are there"),
+        (("meshes", 0, "primitives", 0, "mode"), 9, "has mode 9, which is none of glTF"),
+        (("meshes", 0, "primitives", 0, "attributes"), {}, "attributes: lacks POSITION"),
+        (("meshes", 0, "primitives", 0, "indices"), 5, "refers to accessor 5"),
+        (("meshes", 0, "primitives"), {}, "its primitives is {}, not a list"),
+        (("nodes", 0, "mesh"), 3, "node 0: refers to mesh 3, the file has 1"),
+        (("nodes", 0, "name"), 3, "its name is 3, not a text"),
+        (("nodes", 0, "matrix"), [1.0] * 15, "has 15 numbers in its matrix, not 16"),
+        (("nodes", 0, "translation"), [0, "x", 0], "has 'x' among its translation, which is not a number"),
+        (("nodes", 0, "rotation"), [0, 0, 0, 0], "a rotation that is no quaternion"),
+        (("nodes", 0), 7, "has 7 among its nodes, which is not an object"),
+        (("nodes", 0, "children"), [0], "leads to node 0 a second time: the nodes are no tree"),
+        (("scenes",), [{"nodes": [0, 0]}], "leads to node 0 a second time"),
+        (("scenes",), [{"nodes": [4]}], "scene 0: refers to node 4, the file has 1"),
+        (("scenes",), [{"nodes": [-1]}], "scene 0: refers to node -1"),
+        (("accessors",), 5, "its accessors is 5, not a list"),
+    ],
+)
+def test_every_reference_and_size_is_checked(tmp_path, place, value, expected):
+    def change(document):
+        *path, last = place
+        for key in path:
+            document = document[key]
+        document[last] = value
+
+    if place == ("nodes", 0, "children"):
+        content = bent(lambda document: (change(document), document.update(scenes=[{"nodes": [0]}])))
+    else:
+        content = bent(change)
+    assert expected in refused(tmp_path, content)
+
+
+def test_indices_beyond_the_vertices_and_numbers_that_are_not_finite(tmp_path):
+    for index in (3, 65535):
+        made = Builder()
+        corners = made.accessor([0, 1, index], "H")
+        made.node(mesh=made.mesh({"attributes": {"POSITION": made.accessor(CORNERS)}, "indices": corners}))
+        assert f"uses vertex {index}, there are 3, from 0 on" in refused(tmp_path, made.content())
+    for number in (np.nan, np.inf):
+        made = Builder()
+        rows = [*CORNERS.tolist(), [0, number, 0]]
+        corners = made.accessor([0, 1, 2], "H")
+        made.node(mesh=made.mesh({"attributes": {"POSITION": made.accessor(rows)}, "indices": corners}))
+        assert load(tmp_path, made.content()).vertices.tolist() == CORNERS.tolist()  # it is not used
+        made.document["meshes"][0]["primitives"][0]["indices"] = made.accessor([0, 3, 2], "H")
+        assert "vertex 3 (the first is 0), column" in refused(tmp_path, made.content())
+    assert "is not a finite number" in refused(tmp_path, triangle(translation=[10**400, 0, 0]).content())
+
+
+def test_containers_that_are_wrong(tmp_path):
+    good = triangle().content()
+    assert "is glTF 1, raybox reads 2" in refused(tmp_path, good[:4] + struct.pack("<I", 1) + good[8:])
+    assert "ends too early" in refused(tmp_path, good[:-1])
+    assert len(load(tmp_path, good + b"\n \0")) == 1
+    assert "2 bytes follow the end" in refused(tmp_path, good + b"ab")
+    assert "its JSON chunk is missing, damaged" in refused(tmp_path, good.replace(b'"asset"', b'"asset ', 1))
+    assert "its JSON chunk is missing" in refused(tmp_path, good.replace(b"JSON", b"JSOM", 1))
+    deep = b'{"a":' + b"[" * 10**5 + b"]" * 10**5 + b"}  "
+    deep = struct.pack("<II", len(deep), 0x4E4F534A) + deep
+    assert "too deep" in refused(tmp_path, b"glTF" + struct.pack("<II", 2, 12 + len(deep)) + deep)
+    assert "its chunk of 4000000000 bytes" in refused(
+        tmp_path, good[:12] + struct.pack("<I", 4_000_000_000) + good[16:]
+    )
+
+
+# Content inside of the file, and outside of it
+
+
+def one_buffer(uri=None, binary=BINARY, images=()):
+    made = Builder()
+    made.binary = BINARY
+    made.document["bufferViews"] = [
+        {"buffer": 0, "byteOffset": 0, "byteLength": 36},
+        {"buffer": 0, "byteOffset": 36, "byteLength": 6},
+    ]
+    position, indices = made.accessor(CORNERS, view=0), made.accessor([0, 1, 2], "H", 1)
+    made.node(mesh=made.mesh({"attributes": {"POSITION": position}, "indices": indices}), name="moved")
+    made.document["nodes"][0]["translation"] = [10, 0, 0]
+    buffers = [{"byteLength": len(BINARY)} | ({} if uri is None else {"uri": uri})]
+    return glb(made.document | {"buffers": buffers, "images": [{"uri": image} for image in images]}, binary)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        glb(),
-        glb(DATA + base64.b64encode(BINARY).decode(), binary=None),
-        glb(image="data:image/png;base64,AA=="),
+        one_buffer(),
+        one_buffer(DATA + base64.b64encode(BINARY).decode(), binary=None),
+        one_buffer(
+            DATA + base64.b64encode(BINARY).decode().replace("+", "%2B").replace("/", "%2f"), binary=None
+        ),
+        one_buffer(images=["data:image/png;base64,AA==", "stone.png", "/etc/passwd"]),
     ],
-    ids=["binary", "data", "image"],
+    ids=["binary", "data", "escaped", "images"],
 )
 def test_content_inside_of_the_file_is_read(tmp_path, content):
     mesh = load(tmp_path, content)
@@ -81,23 +318,285 @@ URIS = [
 
 
 @pytest.mark.parametrize("uri", [*URIS, "https://example.org/a.bin", "\x1b[31msecret.bin"])
-@pytest.mark.parametrize("kind", ["buffer", "image"])
-def test_nothing_outside_of_the_file_is_read(tmp_path, uri, kind, monkeypatch):
+def test_nothing_outside_of_the_file_is_read(tmp_path, uri, monkeypatch):
     (tmp_path / "secret.bin").write_bytes(BINARY)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(trimesh, "load_scene", lambda *_, **__: pytest.fail("trimesh reads it"))
-    content = glb(**{kind: uri})
+    content = one_buffer(uri)
     shown = repr(uri).replace("[", r"\[").replace("?", r"\?").replace("\\x", r"\\x")
-    words = rf"one\.glb, {kind} 0: refers to another file, {shown}, which raybox does not read; export it as"
+    words = rf"one\.glb, buffer 0: refers to another file, {shown}, which raybox does not read; export it as"
     with pytest.raises(rb.FileFormatError, match=words):
         load(tmp_path, content)
-    with pytest.raises(rb.FileFormatError, match=rf"^up\.glb, {kind} 0: refers to another file"):
+    with pytest.raises(rb.FileFormatError, match=r"^up\.glb, buffer 0: refers to another file"):
         stage_of_bytes("up.glb", content)
 
 
-@pytest.mark.parametrize("uri", ["data:secret.bin", "data:,../secret.bin", "data:/etc/passwd"])
-def test_trimesh_gets_no_folder(tmp_path, uri, monkeypatch):
+@pytest.mark.parametrize("uri", ["data:secret.bin", "data:,../secret.bin", "data:/etc/passwd", DATA + "AA=A"])
+def test_data_that_are_not_in_base64(tmp_path, uri, monkeypatch):
     (tmp_path / "data:secret.bin").write_bytes(BINARY)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(rb.FileFormatError, match=r"one\.glb: is not readable as binary glTF"):
-        load(tmp_path, glb(uri, binary=None))
+    assert "buffer 0: its data URI" in refused(tmp_path, one_buffer(uri, binary=None))
+
+
+# Scenes
+
+
+def test_only_the_default_scene_is_read_and_the_rest_is_counted(tmp_path):
+    made = triangle(name="b")
+    made.node(mesh=0, name="a")
+    made.node(mesh=0, name="a")
+    made.node(children=[0, 2])
+    for scenes, ids, left in (
+        ({"scenes": [{"nodes": [3]}, {"nodes": [1]}]}, ["b", "a"], 1),
+        ({"scenes": [{"nodes": [3]}, {"nodes": [1]}], "scene": 1}, ["a"], 2),
+        ({}, ["b", "a", "a"], 0),
+    ):
+        content = made.content(**scenes)
+        if left:
+            with pytest.warns(SkippedWarning, match=f"{left} nodes outside of the default scene"):
+                mesh = load(tmp_path, content)
+        else:
+            mesh = load(tmp_path, content)
+        assert mesh.ids.tolist() == ids
+        assert mesh.objects.tolist() == list(range(len(ids)))
+        assert mesh.skipped == ({"nodes outside of the default scene": left} if left else {})
+
+
+def test_what_has_no_triangles_is_counted(tmp_path):
+    made = triangle(skin=0, weights=[0.0, 0.5])
+    position = {"attributes": {"POSITION": 0}}
+    made.document["meshes"][0]["primitives"] += [position | {"mode": mode} for mode in (0, 1, 2, 3)]
+    with pytest.warns(SkippedWarning, match="1 primitives of points, 3 primitives of lines"):
+        mesh = load(tmp_path, made.content(animations=[{}, {}]))
+    assert mesh.skipped == {
+        "primitives of points": 1,
+        "primitives of lines": 3,
+        "skins that are not applied": 1,
+        "morph targets that are not applied": 1,
+        "animations": 2,
+    }
+    assert len(mesh) == 1
+
+
+def test_a_mesh_that_is_shown_too_often(tmp_path, monkeypatch):
+    made = triangle()
+    for _ in range(99):
+        made.node(mesh=0)
+    assert len(load(tmp_path, made.content())) == 100
+    monkeypatch.setattr("raybox.io.formats.glb.machine_bytes", lambda: 99 * (72 + 24))
+    assert "does not fit into memory" in refused(tmp_path, made.content())
+
+
+# The rules written again, in Fractions
+
+
+def quaternion_matrix(q):
+    """Return the rotation of a quaternion of length 1, by q v q*, for the three axes v."""
+
+    def product(a, b):
+        ax, ay, az, aw = a
+        bx, by, bz, bw = b
+        return (
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        )
+
+    columns = []
+    for axis in range(3):
+        v = tuple(Fraction(int(k == axis)) for k in range(4))
+        columns.append(product(product(q, v), (-q[0], -q[1], -q[2], q[3]))[:3])
+    return [[columns[c][r] for c in range(3)] for r in range(3)]
+
+
+def local_of(node):
+    """Return the affine map of a node as three rows of four Fractions."""
+    if "matrix" in node:
+        m = [Fraction(x) for x in node["matrix"]]
+        return [[m[4 * c + r] for c in range(4)] for r in range(3)]
+    t, q, s = (
+        [Fraction(x) for x in node.get(key, default)]
+        for key, default in (("translation", [0] * 3), ("rotation", [0, 0, 0, 1]), ("scale", [1] * 3))
+    )
+    rows = quaternion_matrix(tuple(q))
+    return [[rows[r][c] * s[c] for c in range(3)] + [t[r]] for r in range(3)]
+
+
+def times(outer, inner):
+    return [
+        [sum(outer[r][k] * inner[k][c] for k in range(3)) + (outer[r][3] if c == 3 else 0) for c in range(4)]
+        for r in range(3)
+    ]
+
+
+def determinant(rows):
+    (a, b, c), (d, e, f), (g, h, i) = (row[:3] for row in rows)
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+
+
+def listed(mode, corners):
+    """Return the triangles of a primitive as the specification lists them."""
+    if mode == 4:
+        return [tuple(corners[k : k + 3]) for k in range(0, len(corners), 3)]
+    if mode == 5:
+        found = [
+            (corners[k], corners[k + 1 + k % 2], corners[k + 2 - k % 2]) for k in range(len(corners) - 2)
+        ]
+        return [t for t in found if len(set(t)) == 3]
+    return [(corners[k + 1], corners[k + 2], corners[0]) for k in range(len(corners) - 2)]
+
+
+def cyclic(triangle):
+    """Return a triangle, from its smallest corner on, in the same direction."""
+    return min(tuple(triangle[k:] + triangle[:k]) for k in range(3))
+
+
+ROTATIONS = [[0, 0, 0, 1], [1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5], [-0.5, 0.5, -0.5, 0.5], [0, 0, 1, 0]]
+
+
+def random_scene(rng):
+    """Return a builder, its primitives and its placed meshes: numbers that float64 transforms exactly."""
+    made, primitives = Builder(), []
+    for _ in range(3):
+        count = int(rng.integers(3, 9))
+        rows = rng.integers(-8, 9, (count, 3)) / 4
+        mode = int(rng.integers(4, 7))
+        size = 3 * int(rng.integers(1, 4)) if mode == 4 else int(rng.integers(1, 9))
+        corners = rng.integers(0, count, size).tolist()
+        primitive = {"attributes": {"POSITION": made.accessor(rows)}, "mode": mode}
+        if rng.integers(3):
+            primitive["indices"] = made.accessor(np.reshape(corners, (-1, 1)), "BHI"[rng.integers(3)])
+        else:
+            corners = list(range(count - count % 3 if mode == 4 else count))
+            made.document["accessors"][-1]["count"] = len(corners)
+        primitives.append((primitive, rows, listed(mode, corners)))
+    meshes = [[0, 1], [2], []]
+    for mesh in meshes:
+        made.mesh(*(primitives[k][0] for k in mesh))
+    for _ in range(7):
+        node = {"mesh": int(rng.integers(3))} if rng.integers(4) else {}
+        if rng.integers(2):
+            node["name"] = f"n{rng.integers(4)}"
+        if rng.integers(4) == 0:
+            matrix = np.eye(4)
+            matrix[:3] = rng.integers(-3, 4, (3, 4)) / 2
+            node["matrix"] = matrix.T.ravel().tolist()
+        else:
+            node["scale"] = (rng.choice([-1, 1, 2, 0.5, -0.25], 3)).tolist()
+            node["rotation"] = ROTATIONS[rng.integers(len(ROTATIONS))]
+            node["translation"] = (rng.integers(-9, 10, 3) / 8).tolist()
+        made.node(**node)
+    order = rng.permutation(7).tolist()
+    for at, child in enumerate(order[1:], 1):
+        if rng.integers(3):
+            parent = made.document["nodes"][order[rng.integers(at)]]
+            parent.setdefault("children", []).append(child)
+    return made, [[primitives[k] for k in mesh] for mesh in meshes]
+
+
+def truth(made, meshes):
+    """Return the names of the nodes with triangles, and their triangles as Fractions, by the definition."""
+    nodes = made.document["nodes"]
+    parents = {child: k for k, node in enumerate(nodes) for child in node.get("children", [])}
+    names, triangles = [], []
+    for k, node in enumerate(nodes):
+        matrix, at = local_of(node), k
+        while at in parents:
+            at = parents[at]
+            matrix = times(local_of(nodes[at]), matrix)
+        found = []
+        for _, rows, corners in meshes[node["mesh"]] if "mesh" in node else []:
+            points = [
+                tuple(sum(row[c] * Fraction(p[c]) for c in range(3)) + row[3] for row in matrix)
+                for p in rows.tolist()
+            ]
+            for a, b, c in corners:
+                turned = (c, b, a) if determinant(matrix) < 0 else (a, b, c)
+                found.append(cyclic([points[i] for i in turned]))
+        if found:
+            names.append(node.get("name", f"node {k}"))
+            triangles.append(found)
+    return names, triangles
+
+
+@given(st.integers(0, 2**32))
+def test_scenes_are_what_the_specification_says(tmp_path_factory, seed):
+    made, meshes = random_scene(np.random.default_rng(seed))
+    names, triangles = truth(made, meshes)
+    path = tmp_path_factory.mktemp("scene") / "a.glb"
+    path.write_bytes(made.content())
+    if not names:
+        with pytest.raises(rb.FileFormatError, match="holds no triangles"):
+            rb.load(path)
+        return
+    mesh = rb.load(path)
+    assert mesh.ids.tolist() == names
+    corners = mesh.corners()
+    for number, wanted in enumerate(triangles):
+        found = corners[mesh.objects == number]
+        assert [cyclic([tuple(map(Fraction, p)) for p in t]) for t in found.tolist()] == wanted
+
+
+def test_random_scenes_have_what_is_tested():
+    counts = dict.fromkeys(("mirrored", "deep", "named twice", "strips", "fans"), 0)
+    for seed in range(60):
+        made, meshes = random_scene(np.random.default_rng(seed))
+        names, _ = truth(made, meshes)
+        nodes = made.document["nodes"]
+        counts["mirrored"] += any(determinant(local_of(node)) < 0 for node in nodes)
+        counts["deep"] += any("children" in nodes[c] for n in nodes for c in n.get("children", []))
+        counts["named twice"] += len(set(names)) < len(names)
+        modes = [p["mode"] for mesh in made.document["meshes"] for p in mesh["primitives"]]
+        counts["strips"], counts["fans"] = counts["strips"] + (5 in modes), counts["fans"] + (6 in modes)
+    assert min(counts.values()) >= 10, counts
+
+
+def test_instances_with_all_attributes(tmp_path):
+    rng = np.random.default_rng(4)
+    made = triangle(translation=[100, 0, 0], scale=[-1, 1, 1])
+    rotations = np.array([[0, 0, 0, 127], [127, 0, 0, 0], [64, 64, 64, 64], [0, 0, 90, 90]])
+    scales, moves = rng.integers(-3, 4, (4, 3)) / 2 + 0.25, rng.integers(-9, 9, (4, 3)) / 4
+    attributes = {
+        "TRANSLATION": made.accessor(moves),
+        "ROTATION": made.accessor(rotations, "b", normalized=True),
+        "SCALE": made.accessor(scales),
+        "_ID": made.accessor([1, 2, 3, 4], "B"),
+    }
+    node = made.document["nodes"][0]
+    node["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": attributes}}
+    found = load(tmp_path, made.content(extensionsRequired=["EXT_mesh_gpu_instancing"])).corners()
+    for k, corners in enumerate(found):
+        x, y, z, w = rotations[k] / math.sqrt(sum(rotations[k] ** 2))
+        turn = np.array(quaternion_matrix((x, y, z, w)), dtype=float)
+        wanted = [turn @ (scales[k] * p) + moves[k] for p in CORNERS.astype(float)]
+        wanted = [[100 - p[0], p[1], p[2]] for p in wanted]
+        if np.prod(scales[k]) * -1 < 0:
+            wanted = wanted[::-1]
+        np.testing.assert_allclose(corners, wanted, rtol=0, atol=1e-13)
+    shorter = copy.deepcopy(made)
+    shorter.document["accessors"][attributes["SCALE"]]["count"] = 3
+    assert "of different lengths" in refused(tmp_path, shorter.content())
+    node["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": {}}}
+    assert "has no TRANSLATION, ROTATION or SCALE" in refused(tmp_path, made.content())
+
+
+def test_the_same_file_gives_the_same_bytes(tmp_path):
+    made, _ = random_scene(np.random.default_rng(1))
+    first, second = (load(tmp_path, made.content()) for _ in range(2))
+    assert first.vertices.tobytes() == second.vertices.tobytes()
+    assert first.ids.tolist() == second.ids.tolist()
+    assert json.dumps(made.document)  # nothing of the sample is changed by reading
+
+
+def test_files_of_trimesh(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    scene = trimesh.Scene()
+    for k, mesh in enumerate((trimesh.creation.icosphere(1), trimesh.creation.box())):
+        scene.add_geometry(
+            mesh, node_name=f"part {k}", transform=trimesh.transformations.random_rotation_matrix()
+        )
+    found = load(tmp_path, scene.export(file_type="glb"))
+    assert sorted(found.ids.tolist()) == ["part 0", "part 1"]
+    wanted = scene.to_mesh()
+    assert len(found) == len(wanted.faces)
+    np.testing.assert_allclose(found.bounds, wanted.bounds, atol=1e-6)

@@ -1,8 +1,8 @@
 """Shared by all readers: options, results, and errors of one line."""
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError
+from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning
 from raybox.geometry import Boxes, Invalid, Mesh, Rays
 
 Floats = NDArray[np.float64]
@@ -73,6 +73,7 @@ class GridCells(NamedTuple):
     """the place of the first cell, in cells from the origin"""
     origin: Floats | None = None
     pitch: Floats | None = None
+    skipped: Mapping[str, int] = MappingProxyType({})
 
 
 class FileArrays(NamedTuple):
@@ -90,6 +91,13 @@ class FileArrays(NamedTuple):
     """For errors: the rows that these are, if they are not the whole file."""
     skipped: Mapping[str, int] = MappingProxyType({})
     """Counts of what is lost, by reason."""
+
+
+def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:
+    """Warn of what is lost, at the line that called the public function that calls this one."""
+    if skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

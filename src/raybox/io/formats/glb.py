@@ -25,7 +25,7 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _DEFAULTS = {"translation": [0.0, 0.0, 0.0], "rotation": [0.0, 0.0, 0.0, 1.0], "scale": [1.0, 1.0, 1.0]}
 
 
-class Triangles(NamedTuple):
+class Primitive(NamedTuple):
     """The vertices and the triangles of a primitive."""
 
     vertices: Floats
@@ -36,23 +36,26 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a GLB file."""
     document, skipped = Document(path), Counter[str]()
     _check_extensions(document.root)
-    world, meshes, parts, size = _world(document), dict[int, list[Triangles]](), list[MeshPart](), 0
+    world, meshes, parts, size = _world(document), dict[int, list[Primitive]](), list[MeshPart](), 0
     for number, node in enumerate(document.items["node"]):
         if "mesh" not in node.values:
             continue
         if number not in world:
             skipped["nodes outside of the default scene"] += 1
             continue
-        mesh = node.whole("mesh")
+        mesh, shown = node.whole("mesh"), document.item("mesh", node.whole("mesh"), node)
         if mesh not in meshes:
-            meshes[mesh] = _mesh(document, document.item("mesh", mesh, node), skipped)
+            meshes[mesh] = _mesh(document, shown, skipped)
         matrices = world[number] @ _instances(document, node)
         size += len(matrices) * sum(vertices.nbytes + faces.nbytes for vertices, faces in meshes[mesh])
         if size > machine_bytes():  # a small file can show a mesh many times
             raise MemoryError
         parts.append(_placed(node.get("name", str, "") or f"node {number}", meshes[mesh], matrices))
         skipped["skins that are not applied"] += "skin" in node.values
-    return to_scene(parts, path, options)
+        weights = (node if "weights" in node.values else shown).listed("weights", float, int)
+        skipped["morph targets that are not applied"] += sum(map(bool, weights))
+    left_out = {"animations": len(document.root.listed("animations", dict))}
+    return to_scene(parts, path, options, +skipped, +Counter(left_out))
 
 
 def _check_extensions(root: Item) -> None:
@@ -128,10 +131,9 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
     return found
 
 
-def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Triangles]:
+def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Primitive]:
     """Return the triangles of each primitive of a mesh."""
-    found = list[Triangles]()
-    skipped["morph targets that are not applied"] += any(mesh.listed("weights", float, int))
+    found = list[Primitive]()
     for primitive in mesh.children("primitives", "primitive"):
         mode = primitive.whole("mode", _TRIANGLES)
         if mode in COUNTED:
@@ -149,7 +151,7 @@ def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Triangl
             corners = given.ravel().astype(np.int64)
         if corners.size and corners.max() >= len(vertices):
             primitive.refuse(f"uses vertex {corners.max()}, there are {len(vertices)}, from 0 on")
-        found.append(Triangles(vertices, _faces(primitive, mode, corners)))
+        found.append(Primitive(vertices, _faces(primitive, mode, corners)))
     return found
 
 
@@ -167,7 +169,7 @@ def _faces(primitive: Item, mode: int, corners: Ints) -> Ints:
     return corners.reshape(-1, 3)
 
 
-def _placed(name: str, mesh: list[Triangles], matrices: Floats) -> MeshPart:
+def _placed(name: str, mesh: list[Primitive], matrices: Floats) -> MeshPart:
     """Return the instances of a mesh; those of a mirrored one are turned, so that normals stay outward."""
     mirrored = (np.linalg.slogdet(matrices[:, :3, :3])[0] < 0)[:, np.newaxis, np.newaxis]
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Grid, grid_edges
+from raybox.geometry import Grid, grid_edges, with_skipped
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
 from raybox.io.formats import vox
@@ -30,6 +30,7 @@ from raybox.io.formats.common import (
     path_of,
     quoted,
     reader_errors,
+    warn_of_skipped,
 )
 from raybox.io.formats.numpy_arrays import as_floats, check_numbers, load_array, load_members
 from raybox.io.formats.table import format_of
@@ -83,7 +84,8 @@ def load_grid(
         cells = read(file)
         start, step = _corner(cells, given, file)
         edges = grid_edges.increasing("origin", start, step, cells.first, cells.occupied.shape)
-        return of_bits(edges, pack(cells.occupied))
+    warn_of_skipped(path, cells.skipped)
+    return with_skipped(of_bits(edges, pack(cells.occupied)), cells.skipped)
 
 
 def read_npy(path: Path) -> GridCells:
@@ -98,8 +100,8 @@ def read_npz(path: Path) -> GridCells:
         problem = f"has no array occupancy, but {quoted(' '.join(names))}"
         raise file_error(path, problem, "name the array of cells occupancy")
     cells = _cells(arrays["occupancy"], path, "occupancy")
-    corner = [as_floats(arrays[n], path, n) if n in arrays else None for n in ("origin", "pitch")]
-    return GridCells(cells.occupied, cells.first, *corner)
+    origin, pitch = (as_floats(arrays[n], path, n) if n in arrays else None for n in ("origin", "pitch"))
+    return GridCells(cells.occupied, cells.first, origin, pitch)
 
 
 READERS: dict[str, Callable[[Path], GridCells]] = {".vox": vox.read_grid, ".npy": read_npy, ".npz": read_npz}

@@ -1,19 +1,23 @@
 """``load`` and ``read``: geometry from a file."""
 
 import os
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
-from raybox.geometry import Boxes, Instances, Invalid, Mesh, Rays, with_skipped
-from raybox.io.formats.assembly import build
-from raybox.io.formats.columns import ACCEPTED
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
-from raybox.io.formats.open_files import Source, name_of, with_path
-from raybox.io.formats.own_results import results_in
+from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
+from raybox.io.formats.assembly import ACCEPTED, build
+from raybox.io.formats.common import (
+    FileArrays,
+    Loaded,
+    ReadOptions,
+    file_error,
+    path_of,
+    reader_errors,
+    warn_of_skipped,
+)
 from raybox.io.formats.table import parse
 
 
@@ -134,7 +138,9 @@ def load(  # noqa: PLR0913
     (286, [9.04, 4.38, 9.0])
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    return _warned(path, opened(path, options, format)).geometry
+    found = opened(path, options)
+    warn_of_skipped(path, found.skipped)
+    return found.geometry
 
 
 @in_default_environment
@@ -166,7 +172,9 @@ def read(  # noqa: PLR0913
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    return _warned(path, opened(path, options, format))
+    found = opened(path, options)
+    warn_of_skipped(path, found.skipped)
+    return found
 
 
 def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
@@ -229,16 +237,6 @@ def _counted(found: Loaded) -> Loaded:
     """Return content whose geometry has the counts of what was left out, by its reasons."""
     counts = Counter(found.skipped) + Counter(found.left_out)
     return found._replace(geometry=with_skipped(found.geometry, counts))
-
-
-def _warned(path: Source, found: Loaded) -> Loaded:
-    """Return the content; warn of what is lost, at the line that called `load` or `read`."""
-    if found.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-        warnings.warn(
-            f"{name_of(path)}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4
-        )
-    return found
 
 
 def check_options(options: ReadOptions) -> ReadOptions:

@@ -1,5 +1,6 @@
 """Shared by mesh formats: polygons cut into triangles, parts merged or boxed."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Mesh, column_of, join_meshes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
-from raybox.validation import Array
+from raybox.io.formats.polygons import Triangles, triangulate, without_holes
+from raybox.validation import Array, Bools
 
 Ints = NDArray[np.int64]
 _BLANK = b" \t\r\n"
@@ -30,16 +32,13 @@ class MeshPart(NamedTuple):
     """values by name: numbers, bools, text or None for missing"""
 
 
-def triangulate(sizes: Ints, corners: Ints) -> Ints:
-    """Return the triangles of polygons: fans around each polygon's first corner.
-
-    ``sizes`` (P,) are the numbers of corners (at least 3), ``corners`` the vertices, polygon by polygon.
-    Triangles keep the order of the polygons, k - 2 for k corners.
-    """
-    fans = sizes - 2
-    first = np.repeat(np.cumsum(sizes) - sizes, fans)
-    step = np.arange(fans.sum()) - np.repeat(np.cumsum(fans) - fans, fans)
-    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=-1)
+def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
+    """Return the triangles of polygons without holes, in their order; those without any are counted."""
+    found = triangulate(vertices, without_holes(corners, sizes))
+    short = sizes < 3
+    skipped["faces of fewer than three corners"] += int(short.sum())
+    skipped["polygons whose edges cross"] += int((found.failed & ~short).sum())
+    return found
 
 
 def strip_triangles(strips: Ints) -> Ints:
@@ -80,26 +79,42 @@ def to_scene(
         raise file_error(
             path, "holds no triangles", "check that it is a mesh (point sets need origin, or --origin)"
         )
-    for part in parts:
-        _check(part, path)
+    parts = _usable(parts, path)
     return Loaded(_boxes(parts) if options.boxes else _merge(parts), skipped, left_out)
 
 
-def _check(part: MeshPart, path: Path) -> None:
-    wrong = (part.faces < 0) | (part.faces >= len(part.vertices))
-    if wrong.any():
-        face, corner = np.argwhere(wrong)[0]
-        problem = (
-            f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"
+def _usable(parts: Sequence[MeshPart], path: Path) -> list[MeshPart]:
+    """Return the parts without vertices that are not finite; raise if a triangle has such a corner."""
+    found, source = list[MeshPart](), None
+    for part in parts:
+        if part.vertices is not source:
+            source = part.vertices
+            finite: Bools = np.asarray(np.isfinite(source).all(axis=1))
+            vertices = source if finite.all() else source[finite]
+            numbers = np.cumsum(finite) - 1
+        wrong = (part.faces < 0) | (part.faces >= len(source))
+        if not wrong.any():
+            wrong = ~finite[part.faces]
+        if wrong.any():
+            raise _corner_error(part, np.argwhere(wrong)[0], path)
+        faces = part.faces if vertices is source else numbers[part.faces]
+        found.append(part._replace(vertices=vertices, faces=faces))
+    return found
+
+
+def _corner_error(part: MeshPart, index: Ints, path: Path) -> FileFormatError:
+    """Return the error for a corner that does not exist, or is not finite."""
+    vertex, count = part.faces[tuple(index)], len(part.vertices)
+    if not 0 <= vertex < count:
+        problem, place = (
+            f"vertex {vertex} does not exist: there are {count}, from 0 on",
+            f"triangle {index[0]}",
         )
-        raise file_error(path, problem, "the file may be cut off", f"part {part.name!r}, triangle {face}")
-    wrong = ~np.isfinite(part.vertices)
-    if wrong.any():
-        vertex, axis = np.argwhere(wrong)[0]
-        problem = f"{part.vertices[vertex, axis]} is not a finite number"
-        raise file_error(
-            path, problem, "correct the vertex", f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
-        )
+        return file_error(path, problem, "correct the triangle", f"part {part.name!r}, {place}")
+    axis = int(np.argmin(np.isfinite(part.vertices[vertex])))
+    problem = f"{part.vertices[vertex, axis]} is not a finite number"
+    place = f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
+    return file_error(path, problem, "correct the vertex", place)
 
 
 def _boxes(parts: Sequence[MeshPart]) -> Boxes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions
-from raybox.io.formats.mesh_parts import MeshPart, to_scene, triangulate
+from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
 from raybox.io.formats.text_lines import floats, name_of, refuse_line, text_lines
 
 NAMES = ("o", "g")  # of objects: a # may be in them
@@ -43,15 +43,12 @@ class _Objects:
         self.sizes.append(len(corners))
         self.corners.extend(corners)
 
-    def parts(self) -> list[MeshPart]:
+    def parts(self, skipped: Counter[str]) -> list[MeshPart]:
         vertices = np.array(self.numbers).reshape(-1, 3)
-        sizes = np.array(self.sizes, dtype=np.int64)
-        faces = triangulate(sizes, np.array(self.corners, dtype=np.int64))
-        ends = np.append(0, np.cumsum(sizes - 2))[self.first]
-        return [
-            MeshPart(name, vertices, some)
-            for name, some in zip(self.names, np.split(faces, ends[1:]), strict=True)
-        ]
+        corners, sizes = (np.array(given, dtype=np.int64) for given in (self.corners, self.sizes))
+        found = faces_of(vertices, corners, sizes, skipped)
+        faces = np.split(found.faces, np.searchsorted(found.polygon, self.first[1:]))
+        return [MeshPart(name, vertices, some) for name, some in zip(self.names, faces, strict=True)]
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -62,11 +59,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             if key == "v":
                 found.numbers.extend(_vertex(fields))
             elif key in FACES:
-                corners = _corners(fields if "_" not in line else [], len(found.numbers) // 3)
-                if len(corners) > 2:
-                    found.add_face(corners)
-                else:
-                    skipped["faces of fewer than three corners"] += 1
+                found.add_face(_corners(fields if "_" not in line else [], len(found.numbers) // 3))
             elif key in NAMES:
                 found.add_name(fields)
             elif key in COUNTED:
@@ -77,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             refuse_line(path, line, "has a number that is too large", f"line {number}")
         except ValueError as error:
             refuse_line(path, line, str(error), f"line {number}")
-    return to_scene(found.parts(), path, options)
+    return to_scene(found.parts(skipped), path, options, +skipped)
 
 
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:

@@ -19,9 +19,9 @@ from raybox.io.formats.mesh_parts import (
     MeshPart,
     check_end,
     cut_off,
+    faces_of,
     strip_triangles,
     to_scene,
-    triangulate,
 )
 from raybox.io.formats.text_lines import floats, header_lines, plain
 
@@ -74,12 +74,11 @@ class PlyHeader(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The vertices of a file, its polygons as sizes and corners, and the rows that were left out."""
+    """The vertices of a file, and its polygons as sizes and corners."""
 
-    vertices: Floats
-    sizes: Ints
-    corners: Ints
-    skipped: Counter[str]
+    vertices: Floats = np.zeros((0, 3))
+    sizes: Ints = np.zeros(0, dtype=np.int64)
+    corners: Ints = np.zeros(0, dtype=np.int64)
 
     def with_rows(self, element: Element, rows: list[Row], path: Path) -> "Content":
         """Return the content with the rows of one more element: x, y, z or corners."""
@@ -109,10 +108,6 @@ class Content(NamedTuple):
             # a restart at the end of each row
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
-        flat = sizes < 3
-        if flat.any():
-            self.skipped["faces of fewer than three corners"] += int(flat.sum())
-            sizes, corners = sizes[~flat], corners[np.repeat(~flat, sizes)]
         return self._replace(
             sizes=np.concatenate([self.sizes, sizes]), corners=np.concatenate([self.corners, corners])
         )
@@ -125,15 +120,13 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     _check_elements(header, len(data), path)
     content = (_binary if header.order else _text)(header, data, path)
     others = {e.name: e.rows for e in header.elements if e.rows and not e.wanted()}
-    content.skipped.update({f"rows of {name}": rows for name, rows in others.items()})
+    skipped = Counter({f"rows of {name}": rows for name, rows in others.items()})
     unfaced = options.origin is not None or not content.sizes.size
     if options.kind == "rays" or (options.kind is None and unfaced):
-        return FileArrays(
-            {"points": content.vertices}, lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"
-        )
-    return to_scene(
-        [MeshPart(path.stem, content.vertices, triangulate(content.sizes, content.corners))], path, options
-    )
+        where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
+        return FileArrays({"points": content.vertices}, where, skipped=skipped)
+    faces = faces_of(content.vertices, content.corners, content.sizes, skipped).faces
+    return to_scene([MeshPart(path.stem, content.vertices, faces)], path, options, +skipped)
 
 
 def _header(data: bytes, path: Path) -> PlyHeader:
@@ -191,15 +184,10 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
             raise file_error(path, problem, way_out, "header")
 
 
-def _empty() -> Content:
-    none = np.zeros(0, dtype=np.int64)
-    return Content(np.zeros((0, 3)), none, none, Counter())
-
-
 def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
     """Return the content of a text body: one row a line."""
     lines = [line.decode("latin-1") for line in data[header.end :].splitlines() if line.strip()]
-    content, at = _empty(), 0
+    content, at = Content(), 0
     for element in header.elements:
         rows, at = lines[at : at + element.rows], at + element.rows
         if len(rows) < element.rows:
@@ -261,7 +249,7 @@ def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
 
     An element whose lists all have one length is read as one array, others row by row.
     """
-    content, at = _empty(), header.end
+    content, at = Content(), header.end
     for element in header.elements:
         if not element.rows:
             continue

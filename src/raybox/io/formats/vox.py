@@ -1,7 +1,8 @@
 """MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order, or a grid of unit cells.
 
 The scene places each model once or several times, by translations and rotations of 90 degrees around its
-middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left out.
+middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left
+out.
 
 An animation is read as its first frame, the one that a viewer shows first: all frames at once would fill the
 same cells several times. The frames of old files are the models that a PACK chunk counts, without a scene;
@@ -115,19 +116,20 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
     cells = np.concatenate([np.zeros((0, 3), np.int64), *(model.cells for model in placed)])
     lower = cells.astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0))
+    return Loaded(Boxes(lower, lower + 1.0), +skipped)
 
 
 def read_grid(path: Path) -> GridCells:
     """Return the filled cells of a `.vox` file in a grid around all its models."""
-    placed = _placed_models(_content(path.read_bytes(), path), path, Counter())
+    skipped = Counter[str]()
+    placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
     _check_extents(placed, path)
     first = np.min([model.corner for model in placed], axis=0)
     last = np.max([model.corner + model.size for model in placed], axis=0)
     occupied = _no_cells(tuple((last - first).tolist()), path)
     for model in placed:
         occupied[tuple((model.cells - first).T)] = True
-    return GridCells(occupied, tuple(first.tolist()))
+    return GridCells(occupied, tuple(first.tolist()), skipped=+skipped)
 
 
 def _no_cells(shape: tuple[int, ...], path: Path) -> NDArray[np.bool_]:

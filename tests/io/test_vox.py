@@ -1,0 +1,206 @@
+"""Scenes of MagicaVoxel: each voxel is where Fractions, matrix by matrix, say that it is."""
+
+import struct
+from fractions import Fraction
+from itertools import permutations, product
+from math import floor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import raybox as rb
+from file_samples import vox_chunk, vox_text
+from raybox.errors import SkippedWarning
+
+CASES = Path(__file__).parent / "cases"
+
+
+def mapping(pairs):
+    return struct.pack("<i", len(pairs)) + b"".join(vox_text(k) + vox_text(v) for k, v in pairs.items())
+
+
+def transform(node, child, frame, *, layer=-1, **attributes):
+    attributes = {b"_" + key.encode(): value for key, value in attributes.items()}
+    head = struct.pack("<i", node) + mapping(attributes) + struct.pack("<4i", child, -1, layer, 1)
+    return vox_chunk(b"nTRN", head + mapping(frame))
+
+
+def group(node, *children):
+    return vox_chunk(b"nGRP", struct.pack(f"<iii{len(children)}i", node, 0, len(children), *children))
+
+
+def shape(node, *models):
+    return vox_chunk(
+        b"nSHP",
+        struct.pack("<iii", node, 0, len(models)) + b"".join(struct.pack("<ii", k, 0) for k in models),
+    )
+
+
+def layer(number, hidden):
+    return vox_chunk(
+        b"LAYR", struct.pack("<i", number) + mapping({b"_hidden": hidden}) + struct.pack("<i", -1)
+    )
+
+
+def file_of(models, *chunks):
+    """Write models (size, cells) and the chunks of a scene."""
+    content = b""
+    for size, cells in models:
+        filled = struct.pack("<i", len(cells)) + b"".join(bytes([*cell, 7]) for cell in cells)
+        content += vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)
+    content += b"".join(chunks)
+    return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(content)) + content
+
+
+def packed(axes, signs):
+    """Return the byte of the rotation whose row k is signs[k] times the unit vector of axes[k]."""
+    return axes[0] | axes[1] << 2 | sum((sign < 0) << (4 + k) for k, sign in enumerate(signs))
+
+
+ROTATIONS = [(axes, signs) for axes in permutations(range(3)) for signs in product((1, -1), repeat=3)]
+
+
+def placed(point, axes, signs, shift):
+    """Return a point moved by one node."""
+    return tuple(signs[k] * point[axes[k]] + shift[k] for k in range(3))
+
+
+def truth(size, cells, nodes):
+    """Return the lower corners of cells below nodes, outermost first: the cell of each rotated middle."""
+    found = []
+    for cell in cells:
+        point = tuple(Fraction(2 * c + 1, 2) - s // 2 for c, s in zip(cell, size, strict=True))
+        for axes, signs, shift in reversed(nodes):
+            point = placed(point, axes, signs, shift)
+        found.append([floor(x) for x in point])
+    return found
+
+
+def frame(axes, signs, shift):
+    return {b"_r": b"%d" % packed(axes, signs), b"_t": b"%d %d %d" % shift}
+
+
+def test_one_model_placed_twice_or_rotated():
+    assert rb.load(CASES / "v01_instances.vox").lower.tolist() == [
+        [-1, -1, -1],
+        [0, 0, 0],
+        [9, -1, -1],
+        [10, 0, 0],
+    ]
+    turned = ((1, 0, 2), (-1, 1, 1), (5, 5, 5))  # the byte 17
+    assert packed(*turned[:2]) == 17
+    wanted = truth((2, 2, 2), [(0, 0, 0), (1, 1, 1)], [turned])
+    assert rb.load(CASES / "v03_rot1.vox").lower.tolist() == wanted == [[5, 4, 4], [4, 5, 5]]
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (2, 3, 4), (5, 4, 1)])
+def test_every_rotation_of_every_size(put, size):
+    cells = [tuple(s - 1 for s in size), (0, 0, 0), (size[0] // 2, 0, size[2] - 1)]
+    assert len(ROTATIONS) == len({packed(*turn) for turn in ROTATIONS}) == 48
+    for axes, signs in ROTATIONS:
+        content = file_of([(size, cells)], transform(0, 1, frame(axes, signs, (3, -2, 7))), shape(1, 0))
+        path = put("a.vox", content)
+        wanted = truth(size, cells, [(axes, signs, (3, -2, 7))])
+        assert rb.load(path).lower.tolist() == wanted
+        grid = rb.load_grid(path)
+        assert grid.shape == tuple(size[axis] for axis in axes)
+        cells_there = grid.boxes(grid.occupied).lower.tolist()
+        assert sorted(cells_there) == sorted(map(list, {tuple(cell) for cell in wanted}))
+
+
+@given(st.integers(0, 2**32))
+def test_nested_placements(tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    nodes, chunks, depth = [], [], int(rng.integers(1, 5))
+    for level in range(depth):
+        axes, signs = ROTATIONS[rng.integers(48)]
+        nodes.append((axes, signs, tuple(rng.integers(-9, 10, 3).tolist())))
+        chunks += [transform(2 * level, 2 * level + 1, frame(*nodes[-1]))]
+        chunks += [group(2 * level + 1, 2 * level + 2)] if level < depth - 1 else [shape(2 * level + 1, 0)]
+    size = tuple(rng.integers(1, 6, 3).tolist())
+    cells = [tuple(rng.integers(0, size).tolist()) for _ in range(4)]
+    path = tmp_path_factory.mktemp("vox") / "a.vox"
+    path.write_bytes(file_of([(size, cells)], *chunks))
+    assert rb.load(path).lower.tolist() == truth(size, cells, nodes)
+
+
+MODEL = ((1, 1, 1), [(0, 0, 0)])
+
+
+def test_shared_groups_are_placed_each_time(put):
+    chunks = [transform(0, 1, {}), group(1, 2, 4), transform(2, 6, {b"_t": b"1 0 0"})]
+    chunks += [
+        transform(4, 6, {b"_t": b"0 5 0"}),
+        group(6, 7, 9),
+        shape(7, 0),
+        transform(9, 7, {b"_t": b"0 0 3"}),
+    ]
+    mesh = rb.load(put("a.vox", file_of([MODEL], *chunks)))
+    assert mesh.lower.tolist() == [[1, 0, 0], [1, 0, 3], [0, 5, 0], [0, 5, 3]]
+
+
+def doubled(levels, last):
+    chunks = [group(k, k + 1, k + 1) for k in range(levels)]
+    return file_of([MODEL], *chunks, last)
+
+
+def test_groups_that_double_at_each_level(put, monkeypatch):
+    assert len(rb.load(put("a.vox", doubled(10, shape(10, 0))))) == 1024
+    with pytest.raises(rb.FileFormatError, match=r"its scene has [\d,]+ places; save it with fewer shared"):
+        rb.load(put("a.vox", doubled(70, shape(70, 0))))
+    with pytest.warns(SkippedWarning, match="1 models that the scene does not place"):
+        assert len(rb.load(put("a.vox", doubled(70, group(70))))) == 0
+    monkeypatch.setattr("raybox.io.formats.vox.machine_bytes", lambda: 1000 * 200)
+    with pytest.raises(rb.FileFormatError, match="does not fit into memory"):
+        rb.load(put("a.vox", doubled(10, shape(10, 0))))
+
+
+def test_a_deep_scene_is_read_and_a_circle_refused(put):
+    deep = [group(k, k + 1) for k in range(5000)]
+    assert len(rb.load(put("a.vox", file_of([MODEL], *deep, shape(5000, 0))))) == 1
+    for chunks in (
+        [group(0, 1), group(1, 2), group(2, 1)],
+        [group(0, 0)],
+        [group(0, 1)],
+        [group(1, 2), shape(2, 0)],
+        [group(0, 1), shape(1, 1)],
+        [group(0, 1), shape(1, -1)],
+    ):
+        with pytest.raises(rb.FileFormatError, match=r"its scene is broken at node \d: it lacks a node or"):
+            rb.load(put("a.vox", file_of([MODEL], *chunks)))
+
+
+@pytest.mark.parametrize("rotation", [b"0", b"5", b"3", b"128", b"-4", b"x"])
+def test_bytes_that_are_no_rotation(put, rotation):
+    content = file_of([MODEL], transform(0, 1, {b"_r": rotation}), shape(1, 0))
+    with pytest.raises(
+        rb.FileFormatError, match=r"its nTRN chunk is broken \(.* is (no rotation|not a whole number)\)"
+    ):
+        rb.load(put("a.vox", content))
+
+
+def test_hidden_models_are_left_out_and_counted(put):
+    def scene(**options):
+        chunks = [transform(0, 1, {}), group(1, 2, 4, 6), transform(2, 8, {}, layer=0)]
+        chunks += [transform(4, 8, {b"_t": b"1 0 0"}, layer=1), transform(6, 9, {b"_t": b"2 0 0"}, **options)]
+        return [*chunks, shape(8, 0), group(9, 8, 8)]
+
+    for chunks, shown, hidden in (
+        ([*scene(), layer(0, b"0"), layer(1, b"0")], [0, 1, 2, 2], 0),
+        ([*scene(), layer(0, b"0"), layer(1, b"1")], [0, 2, 2], 1),
+        ([*scene(hidden=b"1"), layer(1, b"1")], [0], 3),
+        ([*scene(layer=1), layer(1, b"1")], [0], 3),
+    ):
+        path = put("a.vox", file_of([MODEL], *chunks))
+        if not hidden:
+            assert rb.load(path).lower[:, 0].tolist() == shown
+            continue
+        for load in (rb.load, rb.load_grid):
+            with pytest.warns(SkippedWarning, match=f"{hidden} models that are hidden"):
+                found = load(path)
+            assert found.skipped == {"models that are hidden": hidden}
+        with pytest.warns(SkippedWarning):
+            assert rb.load(path).lower[:, 0].tolist() == shown
