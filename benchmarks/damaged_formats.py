@@ -1,6 +1,6 @@
-"""Read thousands of damaged VOX, PLY and PCD files, and count what comes of them.
+"""Read thousands of damaged files of points, meshes and voxels, and count what comes of them.
 
-    python benchmarks/damaged_formats.py [--mutants 2500] [--seed 29]
+    python benchmarks/damaged_formats.py [--mutants 2500] [--seed 29] [--only VOX PLY]
 
 Each file format (and each encoding of PCD) gets as many mutants of small samples: flipped bits, cut ends,
 pieces moved or removed, counts of 10^12. A mutant may be read, or refused with an error of one line of
@@ -22,22 +22,22 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from file_samples import samples
 from mutants import Tally, mutants, tally
+from raybox.errors import SkippedWarning
 
 CHUNK = 125  # mutants of one task
 
 
 def families() -> dict[str, list[str]]:
     """Return the samples of each format, by name."""
-    names = list(samples())
-    return {
-        "VOX": [name for name in names if name.endswith(".vox")],
-        "PLY": [name for name in names if name.endswith(".ply")],
-    } | {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
+    names, kinds = list(samples()), ("vox", "ply", "obj", "stl", "glb", "las", "laz")
+    found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
+    return found | {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
 
 
 def run(sample: str, count: int, seed: int, start: int) -> tuple[Tally, list[str]]:
     """Read a chunk of the mutants of a sample, in a process of its own."""
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", SkippedWarning)  # what is left out is counted
     content, options = samples()[sample]
     with tempfile.TemporaryDirectory() as folder:
         chosen = islice(mutants(content, count, seed), start, min(start + CHUNK, count))
@@ -67,10 +67,12 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--mutants", type=int, default=2500, help="mutants of each format (2500)")
     arguments.add_argument("--seed", type=int, default=29, help="of the damages (29)")
+    arguments.add_argument("--only", nargs="+", default=list(families()), help="formats (all)")
     options = arguments.parse_args()
     print(f"{'format':<22}" + "".join(f"{name:>9}" for name in (*Tally._fields, "crashes")))
     all_faults = list[str]()
-    for family, names in families().items():
+    for family in options.only:
+        names = families()[family]
         total, crashes, faults = campaign(names, options.mutants, options.seed)
         print(f"{family:<22}" + "".join(f"{number:>9,}" for number in (*total, crashes)), flush=True)
         all_faults += faults

@@ -32,6 +32,7 @@ class Primitive(NamedTuple):
     faces: Ints
 
 
+@np.errstate(all="ignore")  # numbers that are not finite are refused where triangles use them
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a GLB file."""
     document, skipped = Document(path), Counter[str]()
@@ -175,8 +176,7 @@ def _placed(name: str, mesh: list[Primitive], matrices: Floats) -> MeshPart:
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     columns = matrices[:, :3, :, np.newaxis]
     for (x, y, z), faces in ((vertices.T, faces) for vertices, faces in mesh):
-        with np.errstate(all="ignore"):  # numbers that are not finite are refused where they are used
-            moved = columns[:, :, 0] * x + columns[:, :, 1] * y + columns[:, :, 2] * z + columns[:, :, 3]
+        moved = columns[:, :, 0] * x + columns[:, :, 1] * y + columns[:, :, 2] * z + columns[:, :, 3]
         points.append(moved.transpose(0, 2, 1).reshape(-1, 3))
         starts = first + len(x) * np.arange(len(matrices))[:, np.newaxis, np.newaxis]
         triangles.append((np.where(mirrored, faces[:, ::-1], faces) + starts).reshape(-1, 3))

@@ -76,8 +76,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """Yield each statement with its words and the number of its last line; a backslash continues a line."""
     pieces: list[str] = []
-    with path.open("rb") as file:
-        for number, raw in enumerate(text_lines(file, path), 1):
+    with text_lines(path.open("rb"), path) as lines:
+        for number, raw in enumerate(lines, 1):
             line = raw
             if "#" in line and not (pieces or [line])[0].lstrip().startswith(NAMES):
                 line = line.partition("#")[0]

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox import validation
-from raybox.errors import FileFormatError
+from raybox.errors import FileFormatError, InvalidInput
 from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
-from raybox.io.formats.text_lines import floats, header_lines, plain
+from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
+from raybox.validation import Array
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -76,8 +77,7 @@ def _header_words(data: bytes, path: Path) -> tuple[dict[str, list[str]], int]:
         key, *words = [""] if text.startswith("#") else text.split() or [""]
         key = key.upper()
         if key in lines or key not in _KEYS:
-            problem = f"{quoted(text)} is no line of a PCD header, or one that comes again"
-            raise file_error(path, problem, "correct or remove the line", f"line {number}")
+            refuse_line(path, text, "is no line of a PCD header, or one that comes again", f"line {number}")
         if key:
             lines[key] = words
         if key == "DATA":
@@ -182,7 +182,7 @@ def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
         }
     )
     table = np.frombuffer(data, dtype, header.rows)
-    return np.stack([validation.floats(table[axis], f"field {axis}") for axis in AXES], axis=-1)
+    return np.stack([_exact(table[axis], axis, path) for axis in AXES], axis=-1)
 
 
 def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
@@ -193,8 +193,17 @@ def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Float
     for k in header.axes():
         name, kind, count = header.fields[k]
         numbers = np.frombuffer(fields, kind, header.rows * count, starts[k])
-        columns.append(validation.floats(numbers[::count], f"field {name}"))
+        columns.append(_exact(numbers[::count], name, path))
     return np.stack(columns, axis=-1)
+
+
+def _exact(numbers: Array, field: str, path: Path) -> Floats:
+    """Return numbers as float64, which must hold integers exactly."""
+    try:
+        return validation.floats(numbers, field)
+    except InvalidInput as error:
+        problem = f"field {field} has an integer that float64 does not hold exactly"
+        raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
 
 
 def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:

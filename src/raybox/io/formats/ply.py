@@ -23,7 +23,7 @@ from raybox.io.formats.mesh_parts import (
     strip_triangles,
     to_scene,
 )
-from raybox.io.formats.text_lines import floats, header_lines, plain
+from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
 
 TYPES = {
     **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
@@ -154,7 +154,7 @@ def _header(data: bytes, path: Path) -> PlyHeader:
             case _:
                 problem = "is no statement of a PLY header"
         if problem:
-            raise file_error(path, f"{quoted(statement)} {problem}", "correct the line", f"line {number}")
+            refuse_line(path, statement, problem, f"line {number}")
     raise file_error(path, "has no line end_header", "copy or download it again", "header")
 
 

@@ -1,5 +1,6 @@
 """The table of formats: one line each, of which loading, casts, limits and lists of formats are made."""
 
+import codecs
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -141,8 +142,8 @@ def format_of(path: Path, kind: str | None = None) -> Format:
             problem = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
             raise file_error(path, problem, "give the path of a file")
         with path.open("rb") as file:
-            head = file.read(64)
-    _check_start(path, head, form)
+            head = file.read(64).removeprefix(codecs.BOM_UTF8)
+        _check_start(path, head, form)
     return form
 
 
@@ -152,6 +153,8 @@ def _check_start(path: Path, head: bytes, form: Format) -> None:
         raise file_error(path, "is empty", "copy or download it again")
     if form.magic and head.startswith(form.magic):
         return
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and form.magic:
+        raise file_error(path, "is text in UTF-16", "save it as text in UTF-8")
     others = [e for e, other in FORMATS.items() if len(other.magic) > 2 and head.startswith(other.magic)]
     if others and form.read is not stl.read:  # the header of a binary STL may begin with anything
         raise file_error(

@@ -46,7 +46,8 @@ def text_lines(file: BinaryIO, path: Path) -> TextIO:
     head = file.read(4)
     file.seek(0)
     if head.startswith(tuple(_MARKS)):
-        file = io.BytesIO(plain(file.read(), path))
+        with file:
+            file = io.BytesIO(plain(file.read(), path))
     return io.TextIOWrapper(file, "ascii", "surrogateescape", newline=None)
 
 
@@ -69,7 +70,7 @@ def floats(words: Sequence[str]) -> list[float]:
         numbers = list(map(float, words))
     except ValueError:
         numbers = []
-    if not numbers or "_" in "".join(words) or not -_EXACT <= min(numbers) <= max(numbers) <= _EXACT:
+    if not numbers or "_" in "".join(words) or not -_EXACT < min(numbers) <= max(numbers) < _EXACT:
         for word in words:
             _check_number(word)
     return numbers
@@ -82,7 +83,7 @@ def _check_number(word: str) -> None:
         number = float(word)
     except ValueError:
         raise ValueError(f"{quoted(word)} is not a number") from None
-    if abs(number) > _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
+    if abs(number) >= _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
         raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
 
 
@@ -99,5 +100,5 @@ def refuse_line(path: Path, line: str, problem: str, place: str) -> NoReturn:
     way_out = "correct or remove the line"
     if "\0" in line:
         problem, way_out = "is binary, or UTF-16 without a byte order mark", "save it as text in UTF-8"
-    text = quoted(line.encode("ascii", "surrogateescape").decode(errors="replace").strip())
+    text = quoted(line.encode("utf-8", "surrogateescape").decode(errors="replace").strip())
     raise file_error(path, f"{text} {problem}", way_out, place)

@@ -1,0 +1,470 @@
+"""OBJ, STL, PLY and PCD: harmless bytes are read, unknown lines refused, what is left out is counted."""
+
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import raybox as rb
+from file_samples import CORNERS, FACES, compress_lzf, pcd, ply, stl
+from mutants import FOREIGN
+from raybox.errors import SkippedWarning
+from raybox.io.formats import contents, read
+from raybox.io.formats.text_lines import floats
+
+CASES = Path(__file__).parent / "cases"
+SHORT = "faces of fewer than three corners"
+TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+
+
+def refused(path, **options):
+    """Return the error's text: one line, that of raybox."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(rb.FileFormatError) as caught:
+            read(path, **options)
+    text = str(caught.value).removeprefix(str(path))
+    assert "\n" not in text
+    assert "; " in text, "no way out is given"
+    assert not FOREIGN.search(text), "Python's own words"
+    return text
+
+
+def counted(path, **options):
+    """Return a geometry and its counts, of which one warning tells."""
+    with pytest.warns(SkippedWarning) as caught:
+        geometry = rb.load(path, **options)
+    assert len(caught) == 1
+    assert all(f"{count:,} {reason}" in str(caught[0].message) for reason, count in geometry.skipped.items())
+    assert not set(geometry.skipped.values()) & {0}
+    return geometry, dict(geometry.skipped)
+
+
+# Bytes that are harmless
+
+TEXTS = {
+    "a.obj": TRIANGLE + "o part\nf 1 2 3\n",
+    "a.stl": stl(text=True).decode(),
+    "a.ply": ply("ascii").decode(),
+    "a.pcd": pcd("ascii").decode(),
+}
+ENCODED = [(encoding, mark) for encoding in ("utf-16-le", "utf-16-be", "utf-32-le") for mark in (True, False)]
+
+
+def numbers(path):
+    """Return the numbers of a file as lists."""
+    if path.suffix == ".pcd":
+        return contents(path).arrays["points"].tolist()
+    mesh = rb.load(path)
+    return mesh.corners().tolist(), mesh.ids.tolist()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("tail", ["", "\n \t\r\n", "\r\r"])
+def test_line_ends_marks_and_blanks(put, name, end, mark, tail):
+    text = TEXTS[name].replace("\n", end)
+    wanted = numbers(put(name, TEXTS[name]))
+    assert numbers(put(name, (mark + text + tail).encode())) == wanted
+
+
+@pytest.mark.parametrize("order", ["binary_little_endian", "binary_big_endian"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("tail", [b"", b"\r\n"])
+def test_binary_ply_with_such_headers(put, order, end, mark, tail):
+    head, body = ply(order).split(b"end_header\n")
+    content = mark + (head + b"end_header\n").replace(b"\n", end) + body + tail
+    np.testing.assert_array_equal(rb.load(put("a.ply", content)).corners(), CORNERS[FACES])
+
+
+@pytest.mark.parametrize("encoding", ["binary", "binary_compressed"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("tail", [b"", b"\n", b"\0\0\0 \n"])
+def test_binary_pcd_with_such_headers(put, encoding, end, tail):
+    head, mark, body = pcd(encoding).partition(encoding.encode() + b"\n")
+    content = (head + mark).replace(b"\n", end) + body + tail
+    assert numbers(put("a.pcd", content)) == numbers(put("b.pcd", pcd(encoding)))
+
+
+@pytest.mark.parametrize("tail", [b"\n", b"\r\n", b"  \t\n\n"])
+def test_blanks_after_a_binary_stl(put, tail):
+    assert len(rb.load(CASES / "s02_tail.stl")) == 1
+    assert len(rb.load(put("a.stl", stl(text=False) + tail))) == len(FACES)
+    assert "3 bytes follow the end" in refused(put("a.stl", stl(text=False) + b"abc"))
+    assert "284 bytes announced, 283 there" in refused(put("a.stl", stl(text=False)[:-1] + b""))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(("encoding", "marked"), ENCODED)
+def test_other_encodings_are_read_or_named(put, name, encoding, marked):
+    path = put(name, (("\ufeff" if marked else "") + TEXTS[name]).encode(encoding))
+    if marked and name != "a.ply":
+        assert numbers(path) == numbers(put(name, TEXTS[name]))
+        return
+    text = refused(path, kind="rays" if name == "a.pcd" else "scene")
+    assert any(words in text for words in ("UTF-16", "does not begin like PLY", "is neither text nor"))
+
+
+def test_damaged_utf16(put):
+    content = "\ufeffv 0 0 0\n".encode("utf-16-le")
+    for tail in (b"\0", b"\0\xd8", b"\0\xdcab"):
+        assert "its text in UTF-16 is damaged" in refused(put("a.obj", content + tail))
+    assert len(rb.load(CASES / "o06_utf16.obj")) == 1
+    assert rb.load(CASES / "o01_bom.obj").bounds[1].tolist() == [1, 1, 0]
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("word", ["9007199254740993", "-9007199254740993", "123456789012345678901"])
+def test_integers_that_float64_does_not_hold(put, word):
+    problem = f"float64 does not hold the integer '{word}' exactly"
+    assert problem in refused(put("a.obj", f"v {word} 0 0\n"))
+    assert problem in refused(put("a.stl", stl(True).replace(b"vertex 0.0", f"vertex {word}".encode())))
+    assert problem in refused(put("a.ply", ply().replace(b"4.0 0.0 0.0 9", f"4.0 {word} 0 9".encode())))
+    assert problem in refused(_with_first(put, word), kind="rays")
+    assert floats([word + ".0", word + "e0", "9007199254740994", str(2**70)])
+
+
+def _with_first(put, word):
+    head, _, rows = pcd("ascii").partition(b"DATA ascii\n")
+    _, _, rest = rows.partition(b"\n")
+    return put("a.pcd", head + b"DATA ascii\n" + f"7 {word} 0 0\n".encode() + rest)
+
+
+@pytest.mark.parametrize("encoding", ["binary", "binary_compressed"])
+def test_large_integers_of_binary_pcd(put, encoding):
+    head = f"FIELDS x y z\nSIZE 8 8 8\nTYPE I I U\nWIDTH 1\nDATA {encoding}\n".encode()
+    for x, exact in ((2**53 + 2, True), (-(2**53) - 1, False), (2**62 + 1, False)):
+        body = struct.pack("<qqQ", x, 1, 2**63)  # of one point, the same in both encodings
+        packed = compress_lzf(body)
+        if encoding == "binary_compressed":
+            body = struct.pack("<II", len(packed), len(body)) + packed
+        path = put("a.pcd", head + body)
+        if exact:
+            assert numbers(path) == [[x, 1, 2**63]]
+        else:
+            text = refused(path, origin=(0, 0, 0))
+            assert "field x has an integer that float64 does not hold exactly" in text
+
+
+@pytest.mark.parametrize("word", ["1_0", "x", "0x10", "1e", "--1", "1,5", "١"])
+def test_words_that_are_no_numbers(put, word):
+    assert "is not a number" in refused(put("a.obj", f"v {word} 0 0\n"))
+    text = stl(True).decode().replace("vertex 0.0", f"vertex {word}", 1)
+    assert "is not a number" in refused(put("a.stl", text))
+    assert "is not a number" in refused(
+        put("a.ply", ply().decode().replace("4.0 0.0 0.0 9", f"4 {word} 0 9"))
+    )
+    assert "is not a number" in refused(_with_first(put, word), kind="rays")
+    if word not in ("1e", "0x10"):
+        return
+    assert "is not a face of numbers" in refused(put("a.obj", TRIANGLE + f"f 1 2 {word}\n"))
+
+
+# OBJ
+
+
+def test_what_carries_no_triangles_is_passed_or_counted(put):
+    passed = "vn 0 0 1\nvt 0 0\nvp 0.5\ns off\nmtllib a.mtl\nusemtl stone\nmg 1 2\nlod 3\n"
+    passed += "parm u 0 1\ntrim 0 1 1\nend\n"
+    path = put("a.obj", TRIANGLE + passed + "f 1/1/1 2//1 3/2\nfo 3 2 1\n")
+    assert len(rb.load(path)) == 2
+    assert rb.load(path).skipped == {}
+    lost = "p 1 2\nl 1 2\nl 1 2 3\ncurv 0 1 1 2\nsurf 0 1 0 1 1 2\nf 1 2\nf 1\nf -1 -2\nf 1 2 3\n"
+    mesh, skipped = counted(put("a.obj", TRIANGLE + lost))
+    assert len(mesh) == 1
+    assert skipped == {"points": 1, "lines": 2, "curves": 1, "free-form surfaces": 1, SHORT: 3}
+    assert counted(CASES / "o08_2.obj")[1] == {SHORT: 1}
+    assert "holds no triangles" in refused(put("a.obj", TRIANGLE + "f 1 2\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vertex 0 0 0", "is no statement of OBJ"),
+        ("V 0 0 0", "is no statement of OBJ"),
+        ("call other.obj", "is no statement of OBJ"),
+        ("f", "is not a face of numbers"),
+        ("f 1 2 3 4", "vertex 3 does not exist: there are 3"),
+        ("f 1 2 -4", "names a vertex that does not exist; there are 3 so far, counted from 1"),
+        ("f 0 1 2", "names a vertex that does not exist"),
+        ("f 1 2 1_0", "is not a face"),
+        ("f 1.0 2 3", "is not a face"),
+        ("v 0 0", "has 2 numbers, a vertex has 3, 4, 6 or 7"),
+        ("v 0 0 0 1 1", "has 5 numbers"),
+        ("v 0 0 0 red", "'red' is not a number"),
+        ("g caf\xe9", "the name is not UTF-8"),
+        ("f 1 2 \\", "is continued, but no line follows"),
+        ("\\", "is continued, but no line follows"),
+    ],
+)
+def test_a_line_that_is_not_known_ends_the_reading(put, line, expected):
+    content = (TRIANGLE + "f 1 2 3\n" + line + "\n").encode("latin-1")
+    text = refused(put("a.obj", content))
+    assert expected in text
+    assert "line 5" in text or "part 'a', triangle 2" in text
+
+
+def test_names_of_obj_as_they_are(put):
+    text = TRIANGLE + "o Wand # süd\ng  a   b \nf 1 2 3\ng\nf 3 2 1\no Wand # süd\nf 1 3 2\nf 1 2 3\n"
+    mesh = rb.load(put("a.obj", text))
+    assert mesh.ids.tolist() == ["a b", "a", "Wand # süd"]
+    assert mesh.objects.tolist() == [0, 1, 2, 2]
+    comments = b"# \xe9\xff\nv 0 0 0 # \xe9\nv 1 0 0\nv 0 1 0\nusemtl caf\xe9\nf 1 2 3\n"
+    assert len(rb.load(put("a.obj", comments))) == 1
+
+
+def test_vertices_with_weights_or_colors(put):
+    text = "v 0 0 0 1\nv 1 0 0 .5 .5 .5\nv 0 1 0 1 .5 .5 .5\nf 1 2 3\n"
+    assert rb.load(put("a.obj", text)).vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_many_continued_lines_and_a_long_one(put):
+    """A face of 60,000 corners, one a line: quadratic joining would take minutes."""
+    n = 60_000
+    angles = np.arange(n) * (2 * np.pi / n)
+    vertices = "".join(f"v {np.cos(a):.17g} {np.sin(a):.17g} 0\n" for a in angles)
+    face = "f" + "".join(f" \\\n{k}" for k in range(1, n + 1))
+    lines = sum(1 for _ in _obj_statements(put("a.obj", vertices + face + "\n")))
+    assert lines == n + 1
+
+
+def _obj_statements(path):
+    from raybox.io.formats import obj
+
+    return obj._statements(path)
+
+
+def test_concave_polygons_are_not_fans(put):
+    mesh = rb.load(CASES / "o12b_L.obj")
+    corners = mesh.corners()
+    areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] / 2
+    assert areas.sum() == 3
+    assert (areas > 0).all()
+    scene = rb.Scene(mesh)
+    down = rb.Rays([[1.2, 1.2, 1], [0.5, 0.4, 1]], [[0, 0, -1]] * 2)
+    assert scene.count(down).tolist() == [0, 1]
+    bow = TRIANGLE + "v 1 1 0\nf 1 2 3 4\nf 1 2 4 3\n"
+    mesh, skipped = counted(put("a.obj", bow))
+    assert (len(mesh), skipped) == (2, {"polygons whose edges cross": 1})
+
+
+def test_numbers_that_are_not_finite_only_where_they_are_used(put):
+    for word in ("nan", "inf", "-inf", "1e999"):
+        text = f"v 0 0 0\nv 0 {word} 0\nv 1 0 0\nv 0 1 0\no a\nf 1 3 4\no b\nf 4 3 1\n"
+        mesh = rb.load(put("a.obj", text))
+        assert mesh.corners().tolist() == [
+            [[0, 0, 0], [1, 0, 0], [0, 1, 0]],
+            [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
+        ]
+        assert rb.load(put("a.obj", text), boxes=True).ids.tolist() == ["a", "b"]
+        problem = "vertex 1 (the first is 0), column y"
+        assert problem in refused(put("a.obj", text + "f 1 2 3\n"))
+
+
+# STL
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("s10.stl", "line 9: 'solid b' stands where facet or endsolid should stand"),
+        ("s17.stl", "line 7: 'vertex .5 1.5 0' stands where endloop should stand"),
+        ("s23.stl", "line 6: 'endloop' stands where vertex should stand"),
+    ],
+)
+def test_stl_that_is_no_stl_is_refused_by_its_line(name, expected):
+    assert expected in refused(CASES / name)
+
+
+def test_end_in_two_words():
+    assert rb.load(CASES / "s13.stl").ids.tolist() == ["a"]
+
+
+STL = stl(text=True).decode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("  outer loop\n", "", "stands where outer loop should stand"),
+        ("  endloop\n", "", "'endfacet' stands where endloop should stand"),
+        (" endfacet\n", "", "stands where endfacet should stand"),
+        ("vertex 0.0 0.0 0.0", "vertex 0.0 0.0", "has 2 numbers, a vertex has 3"),
+        ("vertex 0.0 0.0 0.0", "vertex 0.0 0.0 0.0 0.0", "has 4 numbers, a vertex has 3"),
+        ("vertex 0.0 0.0 0.0", "color 1 0 0", "'color 1 0 0' stands where vertex should stand"),
+        ("vertex 0.0 0.0 0.0", "vertex nan 0.0 0.0", "nan is not a finite number"),
+        ("endsolid tetra\n", "", "ends too early"),
+        ("endsolid tetra", "endsolid tetra\nsolid", "ends too early"),
+        ("endsolid tetra", "endsolid tetra\nmore", "'more' stands where solid should stand"),
+        ("solid tetra\n facet", "solid caf\udce9\n facet", "the name is not UTF-8"),
+    ],
+)
+def test_wrong_lines_of_stl(put, old, new, expected):
+    assert old in STL
+    assert expected in refused(put("a.stl", STL.replace(old, new, 1).encode("utf-8", "surrogateescape")))
+
+
+def test_solids_are_objects_also_of_one_name(put):
+    spaced = "\n\n" + STL.upper().replace("TETRA", "tür").replace("\n", " \n\n")
+    mesh = rb.load(put("a.stl", STL + spaced + "solid\nendsolid\n" + STL))
+    assert mesh.ids.tolist() == ["tetra", "tür", "tetra"]
+    assert mesh.objects.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    np.testing.assert_array_equal(mesh.corners(), np.tile(CORNERS[FACES], (3, 1, 1)))
+
+
+# PLY
+
+
+def test_lists_beside_the_corners_and_of_vertices():
+    for name in ("p01_texcoord.ply", "p11_vlist.ply"):
+        mesh = rb.load(CASES / name)
+        assert mesh.corners().tolist() == [[[0, 0, 0], [1, 0, 0], [0, 1, 0]]]
+    assert counted(CASES / "p04_degenerate.ply")[1] == {SHORT: 1}
+
+
+PROPERTIES = {
+    "vertex": [("double", "x"), ("float", "y"), ("short", "z"), ("uchar", "red"), ("list uchar int", "near")],
+    "face": [("list uchar uint", "vertex_indices"), ("list short float", "uv"), ("int", "flags")],
+    "edge": [("int", "vertex1"), ("int", "vertex2"), ("list uchar double", "more")],
+}
+FORMATS = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
+FORMATS |= {"float": "f", "double": "d"}
+
+
+def random_ply(rng, order):
+    """Return a file with elements and properties in any order, its vertices, and its faces."""
+    vertices, faces = rng.integers(-9, 9, (6, 3)).tolist(), []
+    for _ in range(int(rng.integers(1, 6))):
+        faces.append(rng.permutation(6)[: rng.integers(0, 4)].tolist())
+    head, body = f"ply\nformat {order} 1.0\nobj_info any words\n", []
+    for element in rng.permutation(list(PROPERTIES)).tolist():
+        count = {"vertex": 6, "face": len(faces), "edge": 2}[element]
+        head += f"comment here\nelement {element} {count}\n"
+        properties = [PROPERTIES[element][k] for k in rng.permutation(len(PROPERTIES[element]))]
+        head += "".join(f"property {kind} {name}\n" for kind, name in properties)
+        for row in range(count):
+            for kind, name in properties:
+                *length, item = kind.removeprefix("list ").split()
+                values = rng.integers(0, 9, rng.integers(0, 3) if length else 1).tolist()
+                if element == "vertex" and name in "xyz":
+                    values = [vertices[row]["xyz".index(name)]]
+                if name == "vertex_indices":
+                    values = faces[row]
+                body += [(length[0], len(values))] if length else []
+                body += [(item, value) for value in values]
+            body.append(("row", 0))
+    head += "end_header\n"
+    if order == "ascii":
+        rows = " ".join("\n" if kind == "row" else str(value) for kind, value in body)
+        return (head + rows).encode(), vertices, faces
+    end = "<" if "little" in order else ">"
+    packed = [struct.pack(end + FORMATS[kind], value) for kind, value in body if kind != "row"]
+    return head.encode() + b"".join(packed), vertices, faces
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["ascii", "binary_little_endian", "binary_big_endian"]))
+def test_properties_in_any_order(tmp_path_factory, seed, order):
+    content, vertices, faces = random_ply(np.random.default_rng(seed), order)
+    path = tmp_path_factory.mktemp("ply") / "a.ply"
+    path.write_bytes(content)
+    whole = [face for face in faces if len(face) == 3]
+    if not whole:
+        assert "no triangles" in refused(path, kind="scene")
+        return
+    mesh, skipped = counted(path)
+    assert mesh.corners().tolist() == [[vertices[k] for k in face] for face in whole]
+    short = {SHORT: len(faces) - len(whole)} if len(faces) > len(whole) else {}
+    assert skipped == short | {"rows of edge": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("format ascii 1.0", "format binary 1.0", "'format binary 1.0' is no format that raybox reads"),
+        ("format ascii 1.0", "format ascii 2.0", "is no format that raybox reads"),
+        ("format ascii 1.0\n", "", "'end_header' is no statement of a PLY header"),
+        ("property uchar red", "property int64 red", "is no property of a type of PLY"),
+        ("property uchar red", "property list uchar red", "is no property of a type of PLY"),
+        ("comment made by hand", "made by hand", "'made by hand' is no statement of a PLY header"),
+        ("element vertex 4", "element vertex -4", "is no statement of a PLY header"),
+        ("element vertex 4", "element vertex 1e3", "is no statement of a PLY header"),
+        ("element face 4", "element vertex 4", "header: declares the element vertex twice"),
+        ("element vertex 4\n", "", "'property float x' is no statement of a PLY header"),
+        ("end_header\n", "", "is no statement of a PLY header"),
+        ("\n4.0 0.0 0.0 9", "\n4.0 0.0 0.0 9 9", "5 words, the header announces 4"),
+        ("\n4.0 0.0 0.0 9", "\n4.0 0.0 0.0", "3 words, the header announces 4"),
+        ("\n3 0 1 3", "\n3 0 1 3 7", "1 words more than the header announces"),
+        ("\n3 0 1 3", "\n3 0 1", "ends in vertex_indices"),
+        ("\n3 0 1 3", "\n-3 0 1 3", "ends in vertex_indices"),
+        ("\n3 0 1 3", "\n3 0 1 1_1", "'1_1' is not a whole number"),
+        ("\n3 0 1 3", "\n3 0 1 2.0", "'2.0' is not a whole number"),
+    ],
+)
+def test_wrong_lines_of_ply(put, old, new, expected):
+    text = ply("ascii").decode()
+    assert old in text
+    assert expected in refused(put("a.ply", text.replace(old, new, 1)))
+
+
+def test_points_of_a_ply_with_other_elements(put):
+    text = (
+        ply(faces=[]).decode().replace("end_header\n", "element range_grid 1\nproperty int a\nend_header\n")
+    )
+    rays, skipped = None, None
+    with pytest.warns(SkippedWarning, match="1 rows of range_grid"):
+        rays = rb.load(put("a.ply", text + "1\n"), origin=(0, 0, 0))
+    assert (len(rays), skipped) == (4, None)
+
+
+# PCD
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("VIEWPOINT 0 0 0 1 0 0 0", "POSE 0 0 0", "line 9: 'POSE 0 0 0' is no line of a PCD header"),
+        ("HEIGHT 1", "WIDTH 40", "or one that comes again"),
+        ("DATA ascii", "DATA binary_zstd", "its DATA is 'binary_zstd', raybox reads ascii, binary"),
+        ("WIDTH 40", "WIDTH 4_0", "WIDTH is '4_0', not a whole number"),
+    ],
+)
+def test_wrong_lines_of_pcd(put, old, new, expected):
+    text = pcd("ascii").decode()
+    assert old in text
+    assert expected in refused(put("a.pcd", text.replace(old, new, 1)), origin=(0, 0, 0))
+
+
+def test_rows_of_pcd_with_other_numbers_of_words(put):
+    head, _, rows = pcd("ascii").decode().partition("DATA ascii\n")
+    for words, problem in (("7 1 2", "3 words, the header announces 4"), ("7 1 2 3 4", "5 words")):
+        _, _, rest = rows.partition("\n")
+        text = refused(put("a.pcd", f"{head}DATA ascii\n{words}\n{rest}"), origin=(0, 0, 0))
+        assert f"point 0: '{words}' is not a point: {problem}" in text
+    holes = put("a.pcd", f"{head}DATA ascii\n7 nan nan nan\n{rows.partition(chr(10))[2]}")
+    assert np.isnan(contents(holes).arrays["points"][0]).all()
+
+
+# LAZ
+
+
+@pytest.mark.parametrize("method", [1, 0, 4])
+def test_laz_of_an_old_laszip_is_named(put, method):
+    pytest.importorskip("laspy")
+    from file_samples import las
+
+    content = bytearray(las("laz"))
+    at = content.index(b"laszip encoded") - 2 + 54
+    assert content[at : at + 2] == b"\2\0"
+    content[at] = method
+    text = refused(put("a.laz", bytes(content)), origin=(0, 0, 0))
+    assert f"is compressed by method {method} of LASzip" in text
+    assert ("(version 1.2 or older)" in text) == (method == 1)
+    assert "compress it again by a newer LASzip" in text
