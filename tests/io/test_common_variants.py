@@ -247,7 +247,7 @@ def test_rows_of_strips_are_strips_of_their_own(put):
         ("list uchar int vertex_indices", "list float int vertex_indices", "are not whole numbers"),
         ("list uchar int vertex_indices", "list uchar float vertex_indices", "are not whole numbers"),
         ("vertex_indices", "corners", "face has 0 lists of vertices"),
-        ("\n3 0 1 3", "\n3 0 1 99999999999999999999", "a number of more than 64 bits"),
+        ("\n3 0 1 3", "\n3 0 1 99999999999999999999", "is not a whole number of up to 18 digits"),
         ("\n3 0 1 3", "\n3 0 1 x", "'3 0 1 x': 'x' is not a whole number"),
     ],
 )

@@ -25,24 +25,26 @@ from raybox.io.formats.mesh_parts import (
 )
 from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
 
-TYPES = {
-    **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
-    **{"float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2"},
-    **{"int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"},
+_TYPES = {"b": ("char", "int8"), "B": ("uchar", "uint8"), "h": ("short", "int16"), "H": ("ushort", "uint16")}
+_TYPES |= {
+    "i": ("int", "int32"),
+    "I": ("uint", "uint32"),
+    "f": ("float", "float32"),
+    "d": ("double", "float64"),
 }
-CODES = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"}  # of struct
+TYPES = {name: code for code, names in _TYPES.items() for name in names}
+"""Codes of NumPy and of struct."""
+
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 POLYGONS = ("face", "tristrips")  # elements whose rows are lists of vertices
 CORNERS = ("vertex_indices", "vertex_index")
 Row = list[float] | list[int]
-_WHOLE = re.compile("[+-]?[0-9]+")
+Rows = list[Row] | NDArray[np.float64] | NDArray[np.int64]
+_WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
 
 class Property(NamedTuple):
-    """One property of an element.
-
-    A list also has a type for its length.
-    """
+    """A property of an element; a list also has a type for its length."""
 
     name: str
     type: str
@@ -50,10 +52,7 @@ class Property(NamedTuple):
 
 
 class Element(NamedTuple):
-    """One element of the header.
-
-    Its number of rows, and the properties of each.
-    """
+    """An element of the header: the number of its rows, and the properties of each."""
 
     name: str
     rows: int
@@ -80,37 +79,20 @@ class Content(NamedTuple):
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
 
-    def with_rows(self, element: Element, rows: list[Row], path: Path) -> "Content":
+    def with_rows(self, element: Element, rows: Rows) -> "Content":
         """Return the content with the rows of one more element: x, y, z or corners."""
         if element.name == "vertex":
             return self._replace(vertices=np.array(rows, dtype=np.float64).reshape(-1, 3))
-        sizes = np.array([len(row) for row in rows], dtype=np.int64)
-        try:
-            corners = np.array([corner for row in rows for corner in row], dtype=np.int64)
-        except OverflowError as error:
-            problem = f"a vertex of {element.name} has a number of more than 64 bits"
-            raise file_error(path, problem, "the file may be damaged", "body") from error
-        return self.with_polygons(element.name, sizes, corners)
-
-    def with_table(self, element: Element, table: NDArray[np.void]) -> "Content":
-        """Return the content with the rows of one more element, whose lists are of one length."""
-        columns = [table[name] for name in element.wanted()]
-        if element.name == "vertex":
-            return self._replace(vertices=np.stack(columns, axis=-1).astype(np.float64))
-        if not columns:
+        if element.name not in POLYGONS:
             return self
-        sizes = np.full(len(table), columns[0].shape[-1])
-        return self.with_polygons(element.name, sizes, columns[0].astype(np.int64).ravel())
-
-    def with_polygons(self, name: str, sizes: Ints, corners: Ints) -> "Content":
-        """Return the content with the polygons of one more element; strips become triangles."""
-        if name == "tristrips":
-            # a restart at the end of each row
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        corners = np.ravel(rows) if isinstance(rows, np.ndarray) else np.array([c for r in rows for c in r])
+        corners = corners.astype(np.int64)
+        if element.name == "tristrips":  # a restart at the end of each row
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
-        return self._replace(
-            sizes=np.concatenate([self.sizes, sizes]), corners=np.concatenate([self.corners, corners])
-        )
+        join = np.concatenate
+        return self._replace(sizes=join([self.sizes, sizes]), corners=join([self.corners, corners]))
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -139,7 +121,7 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 return PlyHeader(elements, ORDERS[order], end)
             case ["format", name, "1.0"] if name in ORDERS and not order:
                 order = name
-            case ["element", name, count] if count.isdecimal() and len(count) <= 18:
+            case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
                 elements.append(Element(name, int(count), []))
             case ["property", "list", length, kind, name] if elements and {length, kind} <= set(TYPES):
                 elements[-1].properties.append(Property(name, TYPES[kind], TYPES[length]))
@@ -164,22 +146,22 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     for name, count, properties in header.elements:
         names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
         corners = [p for p in properties if p.name in CORNERS and p.length]
-        problem = ""
+        problem, way_out = "", "correct the header"
         if elements.count(name) > 1:
-            problem, way_out = f"declares the element {name} twice", "rename one of them"
+            problem = f"declares the element {name} twice"
         elif len(set(names)) < len(names):
-            problem, way_out = f"declares a property of {name} twice", "rename one of them"
+            problem = f"declares a property of {name} twice"
         elif count > size or (count and not properties):
-            problem = f"announces {count} rows of {name} in {size} bytes"
-            way_out = "copy or download it again"
+            problem, way_out = (
+                f"announces {count} rows of {name} in {size} bytes",
+                "copy or download it again",
+            )
         elif name == "vertex" and not {"x", "y", "z"} <= {p.name for p in properties if not p.length}:
-            problem, way_out = "vertices lack x, y, z", "add them"
+            problem = "vertices lack x, y, z"
         elif name in POLYGONS and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
-            way_out = "correct the header"
-        elif any("f" in p.length for p in properties) or any("f" in p.type for p in corners):
+        elif any(p.length in ("f", "d") for p in properties) or any(p.type in "fd" for p in corners):
             problem = f"lengths of lists and vertices of {name} are not whole numbers"
-            way_out = "declare them as integers"
         if problem:
             raise file_error(path, problem, way_out, "header")
 
@@ -193,7 +175,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
         if len(rows) < element.rows:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
         if element.wanted():
-            content = content.with_rows(element, list(_parsed(rows, element, path)), path)
+            content = content.with_rows(element, list(_parsed(rows, element, path)))
     if len(lines) > at:
         problem = f"{quoted(lines[at])} follows the end that the header announces"
         raise file_error(path, problem, "copy or download it again, or correct the header")
@@ -202,8 +184,8 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
 
 def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[Row]:
     """Yield x, y, z or the corners of each row."""
-    names, wanted = [p.name for p in element.properties], element.wanted()
-    columns = [names.index(name) for name in wanted]
+    names = [p.name for p in element.properties]
+    columns = [names.index(name) for name in element.wanted()]
     has_lists = any(p.length for p in element.properties)
     for number, row in enumerate(rows):
         words = row.split()
@@ -230,7 +212,7 @@ def _lists(words: list[str], element: Element) -> list[Row]:
         if not 0 <= size <= len(words) - at:
             raise ValueError(f"ends in {name}")
         items = words[at : at + size]
-        found.append(_integers(items) if length and "f" not in kind else floats(items) if items else [])
+        found.append(_integers(items) if length and kind not in "fd" else floats(items) if items else [])
         at += size
     if at < len(words):
         raise ValueError(f"{len(words) - at} words more than the header announces")
@@ -240,7 +222,7 @@ def _lists(words: list[str], element: Element) -> list[Row]:
 def _integers(words: list[str]) -> list[int]:
     for word in words:
         if not _WHOLE.fullmatch(word):
-            raise ValueError(f"{quoted(word)} is not a whole number")
+            raise ValueError(f"{quoted(word)} is not a whole number of up to 18 digits")
     return list(map(int, words))
 
 
@@ -251,70 +233,57 @@ def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
     """
     content, at = Content(), header.end
     for element in header.elements:
-        if not element.rows:
-            continue
-        table = _table(element, data, header.order, at)
-        if table is not None:
-            at += table.nbytes
-            content = content.with_table(element, table)
-            continue
-        rows, at = _unpacked(element, data, header.order, at, path)
-        if element.wanted():
-            content = content.with_rows(element, rows, path)
+        if element.rows:
+            table = _table(element, data, header.order, at)
+            rows, at = _unpacked(element, data, header.order, at, path) if table is None else table
+            content = content.with_rows(element, rows)
     check_end(path, data[at:])
     return content
 
 
-def _table(element: Element, data: bytes, order: str, at: int) -> NDArray[np.void] | None:
-    """Return the rows of an element as one array; None if they differ in length, or are cut off."""
+def _table(element: Element, data: bytes, order: str, at: int) -> tuple[Rows, int] | None:
+    """Return rows as one array, and where they end; None if they differ in length, or are cut off."""
     dtype = _row_type(element, data, order, at)
     if dtype is None or at + element.rows * dtype.itemsize > len(data):
         return None
     table = np.frombuffer(data, dtype, element.rows, at)
     sizes = [table["#" + p.name] for p in element.properties if p.length]
-    return table if all((size == size[0]).all() for size in sizes) else None
+    if any((size != size[0]).any() for size in sizes):
+        return None
+    columns = [table[name] for name in element.wanted()]
+    rows: Rows = np.stack(columns, axis=-1) if element.name == "vertex" else columns[0] if columns else []
+    return rows, at + table.nbytes
 
 
 def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np.void] | None:
-    """Return the dtype of the first row, lengths of lists as ``#name``.
-
-    None if the file is too short.
-    """
+    """Return the dtype of the first row, lengths of lists as ``#name``; None beyond the end."""
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
-        size = 1
-        if length:
+        start, size = at + struct.calcsize(length), 1
+        if length and start <= len(data):
+            (size,) = struct.unpack_from(order + length, data, at)
             fields.append(("#" + name, order + length))
-            size = _length(data, order + length, at)
-            at += np.dtype(length).itemsize
-        at += size * np.dtype(kind).itemsize
+        at = start + size * struct.calcsize(kind)
         if size < 0 or at > len(data):
             return None
         fields.append((name, order + kind, (size,)) if length else (name, order + kind))
     return np.dtype(fields)
 
 
-def _length(data: bytes, kind: str, at: int) -> int:
-    """Return the length of a list, -1 beyond the end."""
-    dtype = np.dtype(kind)
-    return int(np.frombuffer(data, dtype, 1, at)[0]) if at + dtype.itemsize <= len(data) else -1
-
-
-def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[list[Row], int]:
+def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[Rows, int]:
     """Return x, y, z or the corners of rows whose lists differ in length, and where the rows end."""
     rows, wanted = list[Row](), element.wanted()
-    widths = {kind: np.dtype(kind).itemsize for kind in CODES}
     for row in range(element.rows):
         found: dict[str, tuple[int, ...] | tuple[float, ...]] = {}
         try:
             for name, kind, length in element.properties:
                 size = 1
                 if length:
-                    (size,) = struct.unpack_from(order + CODES[length], data, at)
-                    at += widths[length]
+                    (size,) = struct.unpack_from(order + length, data, at)
+                    at += struct.calcsize(length)
                 if name in wanted:
-                    found[name] = struct.unpack_from(f"{order}{size}{CODES[kind]}", data, at)
-                at += size * widths[kind]
+                    found[name] = struct.unpack_from(f"{order}{size}{kind}", data, at)
+                at += size * struct.calcsize(kind)
                 if size < 0 or at > len(data):
                     raise struct.error
         except struct.error as error:

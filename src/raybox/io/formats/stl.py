@@ -73,9 +73,10 @@ def _solids(text: bytes, path: Path) -> list[MeshPart]:
 def _statement(row: str) -> tuple[str, list[str]]:
     """Return the key of a line, in small letters, and the words that follow it."""
     words = row.split()
-    if words and words[0].lower() == "end":  # "end solid", as some programs write
-        words[:2] = ["".join(words[:2])]
     key = words[0].lower() if words else ""
+    if key == "end":  # "end solid", as some programs write
+        words[:2] = ["".join(words[:2])]
+        key = words[0].lower()
     return (key, words[1:]) if key in _OPEN else (" ".join(words).lower(), [])
 
 

@@ -36,10 +36,7 @@ UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
 class VoxChunk(NamedTuple):
-    """A chunk of the file.
-
-    Name, content, and the byte at which the content begins.
-    """
+    """A chunk of the file: its name, its content, and the byte at which the content begins."""
 
     name: bytes
     content: bytes
@@ -47,18 +44,11 @@ class VoxChunk(NamedTuple):
 
 
 class VoxModel(NamedTuple):
-    """The size of a grid and its filled cells."""
+    """The size of a model, its filled cells, and the cell of its lower corner: in itself, or in the scene."""
 
     size: Cells
     cells: Cells
-
-
-class PlacedModel(NamedTuple):
-    """The size of a model, its filled cells in the scene, and the cell of its lower corner there."""
-
-    size: Cells
-    cells: Cells
-    corner: Cells
+    corner: Cells = np.zeros(3, dtype=np.int64)
 
 
 class Placement(NamedTuple):
@@ -71,28 +61,21 @@ class Placement(NamedTuple):
         """Return a placement inside of this one."""
         return Placement(self.rotation @ inner.rotation, self.rotation @ inner.shift + self.shift)
 
-    def cells(self, size: Cells, cells: Cells) -> Cells:
-        """Return where the cells of a model lie; a cell that is turned round ends where it began."""
-        turned = self.rotation.sum(axis=1) < 0
-        found: Cells = (cells - size // 2) @ self.rotation.T + self.shift - turned
-        return found
-
-    def model(self, model: VoxModel) -> PlacedModel:
-        """Return a model, placed."""
-        ends = self.cells(model.size, np.array([np.zeros(3, dtype=np.int64), model.size - 1]))
-        return PlacedModel(
-            np.abs(self.rotation) @ model.size, self.cells(model.size, model.cells), ends.min(axis=0)
+    def of_model(self, model: VoxModel) -> VoxModel:
+        """Return a model, placed; a cell that is turned round ends where it began."""
+        ends = np.array([model.corner, model.size - 1])
+        cells, ends = (
+            (cells - model.size // 2) @ self.rotation.T + self.shift - (self.rotation.sum(axis=1) < 0)
+            for cells in (model.cells, ends)
         )
+        return VoxModel(np.abs(self.rotation) @ model.size, cells, ends.min(axis=0))
 
 
 STILL = Placement(np.eye(3, dtype=np.int64), np.zeros(3, dtype=np.int64))
 
 
 class SceneNode(NamedTuple):
-    """A node of the scene.
-
-    The placement of its subtree, its children, and its models; whether it is hidden, and its layer.
-    """
+    """A node of the scene: the placement of its subtree, its children and models, and what can hide it."""
 
     placement: Placement
     children: list[int]
@@ -141,7 +124,7 @@ def _no_cells(shape: tuple[int, ...], path: Path) -> NDArray[np.bool_]:
     return np.zeros(shape, np.bool_)
 
 
-def _check_extents(placed: list[PlacedModel], path: Path) -> None:
+def _check_extents(placed: list[VoxModel], path: Path) -> None:
     """Raise `FileFormatError` unless there are models, of sizes that voxels can fill."""
     if not placed:
         raise file_error(path, "its scene places no model", "save it again in MagicaVoxel")
@@ -181,7 +164,7 @@ def _content(data: bytes, path: Path) -> VoxContent:
     return content
 
 
-def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[PlacedModel]:
+def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[VoxModel]:
     """Return one model or the first frame at its own cells, or the models of the scene."""
     models = content.models
     if not models:
@@ -194,7 +177,7 @@ def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> li
     if len(models) > 1 and content.packed is None:
         problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
         raise file_error(path, problem, "save it again in MagicaVoxel")
-    return [PlacedModel(*models[0], np.zeros(3, dtype=np.int64))]
+    return [models[0]]
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
@@ -305,10 +288,10 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[PlacedModel]:
+def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[VoxModel]:
     """Return all models of a scene, placed, but those that are hidden."""
     models, visits = content.models, _visits(content, path)
-    found, waiting, shown, voxels = list[PlacedModel](), [(0, STILL, False)], set[int](), 0
+    found, waiting, shown, voxels = list[VoxModel](), [(0, STILL, False)], set[int](), 0
     while waiting:
         name, outer, is_hidden = waiting.pop()
         node = content.nodes[name]
@@ -321,7 +304,7 @@ def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> lis
         voxels += sum(len(models[k].cells) for k in node.models)
         if voxels * _VOXEL_BYTES > machine_bytes():  # a small file can show a model many times
             raise MemoryError
-        found += [inner.model(models[k]) for k in node.models]
+        found += [inner.of_model(models[k]) for k in node.models]
     skipped["models that the scene does not place"] += len(models) - len(shown)
     return found
 
