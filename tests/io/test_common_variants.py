@@ -332,7 +332,7 @@ def test_casting_reads_csv_as_load_does(put, start, end):
 
 # Damaged files
 
-DAMAGED = [name for name in samples() if name.endswith((".vox", ".ply", ".pcd"))]
+DAMAGED = [name for name in samples() if name.endswith((".vox", ".ply", ".pcd", ".obj", ".stl", ".glb"))]
 
 
 @pytest.mark.parametrize("name", DAMAGED)

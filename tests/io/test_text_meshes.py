@@ -182,7 +182,8 @@ def test_what_carries_no_triangles_is_passed_or_counted(put):
     assert len(mesh) == 1
     assert skipped == {"points": 1, "lines": 2, "curves": 1, "free-form surfaces": 1, SHORT: 3}
     assert counted(CASES / "o08_2.obj")[1] == {SHORT: 1}
-    assert "holds no triangles" in refused(put("a.obj", TRIANGLE + "f 1 2\n"))
+    problem = f"holds no triangles, but 1 lines, 1 {SHORT}; check"
+    assert problem in refused(put("a.obj", TRIANGLE + "l 1 2\nf 1 2\n"))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _DEFAULTS = {"translation": [0.0, 0.0, 0.0], "rotation": [0.0, 0.0, 0.0, 1.0], "scale": [1.0, 1.0, 1.0]}
 
 
-class Primitive(NamedTuple):
+class MeshPrimitive(NamedTuple):
     """The vertices and the triangles of a primitive."""
 
     vertices: Floats
@@ -37,7 +37,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a GLB file."""
     document, skipped = Document(path), Counter[str]()
     _check_extensions(document.root)
-    world, meshes, parts, size = _world(document), dict[int, list[Primitive]](), list[MeshPart](), 0
+    world, meshes, parts, size = _world(document), dict[int, list[MeshPrimitive]](), list[MeshPart](), 0
     for number, node in enumerate(document.items["node"]):
         if "mesh" not in node.values:
             continue
@@ -132,9 +132,9 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
     return found
 
 
-def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Primitive]:
+def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[MeshPrimitive]:
     """Return the triangles of each primitive of a mesh."""
-    found = list[Primitive]()
+    found = list[MeshPrimitive]()
     for primitive in mesh.children("primitives", "primitive"):
         mode = primitive.whole("mode", _TRIANGLES)
         if mode in COUNTED:
@@ -152,7 +152,7 @@ def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[Primiti
             corners = given.ravel().astype(np.int64)
         if corners.size and corners.max() >= len(vertices):
             primitive.refuse(f"uses vertex {corners.max()}, there are {len(vertices)}, from 0 on")
-        found.append(Primitive(vertices, _faces(primitive, mode, corners)))
+        found.append(MeshPrimitive(vertices, _faces(primitive, mode, corners)))
     return found
 
 
@@ -170,7 +170,7 @@ def _faces(primitive: Item, mode: int, corners: Ints) -> Ints:
     return corners.reshape(-1, 3)
 
 
-def _placed(name: str, mesh: list[Primitive], matrices: Floats) -> MeshPart:
+def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
     """Return the instances of a mesh; those of a mirrored one are turned, so that normals stay outward."""
     mirrored = (np.linalg.slogdet(matrices[:, :3, :3])[0] < 0)[:, np.newaxis, np.newaxis]
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0

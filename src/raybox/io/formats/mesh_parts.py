@@ -76,9 +76,9 @@ def to_scene(
     """
     parts = [part for part in parts if len(part.faces)]
     if not parts:
-        raise file_error(
-            path, "holds no triangles", "check that it is a mesh (point sets need origin, or --origin)"
-        )
+        left = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+        problem = "holds no triangles" + (f", but {left}" if left else "")
+        raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
     parts = _usable(parts, path)
     return Loaded(_boxes(parts) if options.boxes else _merge(parts), skipped, left_out)
 
