@@ -580,6 +580,15 @@ def test_instances_with_all_attributes(tmp_path):
     assert "has no TRANSLATION, ROTATION or SCALE" in refused(tmp_path, made.content())
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e30])
+def test_mirrored_nodes_of_any_size(tmp_path, size):
+    for signs in ((1, 1, 1), (-1, 1, 1), (1, -1, -1), (-1, -1, -1)):
+        scale = [sign * size for sign in signs]
+        corners = load(tmp_path, triangle(scale=scale, translation=[0, 0, 1]).content()).corners()[0]
+        wanted = [[x * scale[0], y * scale[1], 1] for x, y in ((0, 0), (1, 0), (0, 1))]
+        assert corners.tolist() == (wanted[::-1] if np.prod(signs) < 0 else wanted)
+
+
 def test_the_same_file_gives_the_same_bytes(tmp_path):
     made, _ = random_scene(np.random.default_rng(1))
     first, second = (load(tmp_path, made.content()) for _ in range(2))

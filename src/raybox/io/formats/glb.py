@@ -14,6 +14,7 @@ from raybox.compiler.huge_pages import machine_bytes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions
 from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
+from raybox.validation import Bools
 
 INSTANCES, DRACO = "EXT_mesh_gpu_instancing", "KHR_draco_mesh_compression"
 # Extensions that are read, or change no position; all of KHR_materials_… are such ones
@@ -172,7 +173,7 @@ def _faces(primitive: Item, mode: int, corners: Ints) -> Ints:
 
 def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
     """Return the instances of a mesh; those of a mirrored one are turned, so that normals stay outward."""
-    mirrored = (np.linalg.slogdet(matrices[:, :3, :3])[0] < 0)[:, np.newaxis, np.newaxis]
+    mirrored = _mirrored(matrices[:, :3, :3])[:, np.newaxis, np.newaxis]
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     columns = matrices[:, :3, :, np.newaxis]
     for (x, y, z), faces in ((vertices.T, faces) for vertices, faces in mesh):
@@ -182,3 +183,11 @@ def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
         triangles.append((np.where(mirrored, faces[:, ::-1], faces) + starts).reshape(-1, 3))
         first += len(points[-1])
     return MeshPart(name, np.concatenate(points), np.concatenate(triangles))
+
+
+def _mirrored(maps: Floats) -> Bools:
+    """Return which linear maps (N, 3, 3) have a negative determinant."""
+    exponents = np.frexp(np.abs(maps).max(axis=1, keepdims=True, initial=0.0))[1]
+    x, y, z = np.moveaxis(np.ldexp(maps, -exponents), 2, 0)  # columns of lengths about 1: products are finite
+    found: Bools = (np.cross(x, y) * z).sum(axis=-1) < 0
+    return found
