@@ -175,8 +175,8 @@ def test_ids_of_models(tmp_path):
     assert (mesh.ids.tolist(), mesh.objects.tolist()) == (["left", "right"], [0, 1, 1])
     assert rb.Scene(mesh).all(rb.Rays([0.1, 0.1, 5], [0, 0, -1])).ids.tolist() == ["left", "right", "right"]
     assert rb.load(tmp_path / "two.obj", boxes=True).ids.tolist() == ["left", "right"]
-    shape = {"type": "MultiPoint", "boundaries": [0, 1]}
-    city = {"type": "CityJSON", "version": "1.1", "vertices": [[0, 0, 0], [1, 1, 1]]}
+    shape = {"type": "MultiSurface", "boundaries": [[[0, 1, 2]]]}
+    city = {"type": "CityJSON", "version": "1.1", "vertices": [[0, 0, 0], [1, 1, 1], [1, 0, 0]]}
     city["CityObjects"] = {"hall": {"type": "Building", "geometry": [shape]}}
     (tmp_path / "town.city.json").write_text(json.dumps(city))
     assert rb.load(tmp_path / "town.city.json").ids.tolist() == ["hall"]

@@ -157,7 +157,9 @@ def test_cityjson(put):
         [[100, 200, 0], [100, 200, 0], [105, 200, 0]],
         [[104, 204, 2], [104, 204, 0], [107, 202, 6]],
     )
-    same(loaded.geometry, rb.Boxes(lower, upper))
+    same(read(put("town.city.json", json.dumps(CITY)), boxes=True).geometry, rb.Boxes(lower, upper))
+    assert loaded.geometry.objects.tolist() == [0, 0, 0, 0, 1, 2]
+    assert loaded.left_out == {"city objects without surfaces": 1}
 
 
 def test_ifc(put):
@@ -407,7 +409,7 @@ def test_wrong_cities(put):
     assert "city object 'x': its geometry is broken" in refused(
         bent(CityObjects={"x": {"geometry": [solid]}})
     )
-    assert "no city object with geometry" in refused(bent(CityObjects={}))
+    assert "no city object with surfaces" in refused(bent(CityObjects={}))
     deep = '{"type": "CityJSON", "vertices": [], "CityObjects": ' + "[" * 100_000 + "]" * 100_000 + "}"
     assert refused(put("a.json", deep))
 
@@ -595,7 +597,7 @@ def test_real_files():
     np.testing.assert_allclose(model.geometry.upper[order], table.geometry.upper, atol=1e-5)
 
     city = rb.load(DATA / "delft_cityjson" / "delft.city.json")
-    assert len(city) == 570
+    assert (len(city), city.objects.max()) == (36_271, 569)
     np.testing.assert_allclose(
         city.bounds, [[84616.468, 447422.999, -0.452], [85140.839, 447750.636, 16.846]], atol=1e-9
     )

@@ -1,106 +1,327 @@
-"""CityJSON 1.0 to 2.0: one box for each city object with geometry, around all its levels of detail.
+"""CityJSON 1.0 to 2.0: the surfaces of city objects as triangles.
 
-Any geometry type is read, because only its vertices matter; instances of templates are placed by their
-matrices. An object without geometry of its own (a building made of parts) has no box; its parts have.
+Each city object with surfaces is an object; so is a part of a building, whose label `parent` names the
+building. Surfaces are those of one level of detail: of ``lod``, else of the highest that the object has.
+Levels are compared number by number: 2.10 is higher than 2.2. Labels are `type`, `parent` and the attributes;
+an attribute that is a list or has parts of its own is JSON text; one named `id`, or like another label, is
+``attribute_NAME``. Semantics and appearances are not read.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.geometry import Boxes
-from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, reason
+from raybox.errors import InvalidInput
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted, reason
+from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
+from raybox.io.formats.polygons import Polygons, Triangles, triangulate
+
+_DEPTHS = {"MultiSurface": 0, "CompositeSurface": 0, "Solid": 1, "MultiSolid": 2, "CompositeSolid": 2}
+_WITHOUT_SURFACES = ("MultiPoint", "MultiLineString")
+_VERSIONS = ("1.0", "1.1", "2.0")
+_MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError)
+_CHECK = "check it with a CityJSON validator"
+
+Json = dict[str, Any]
+Level = tuple[int, ...]
+
+
+class _City(NamedTuple):
+    """A document: its objects, its vertices in world coordinates, its templates and their vertices."""
+
+    path: Path
+    objects: dict[str, Json]
+    vertices: Floats
+    templates: list[Json]
+    template_vertices: Floats
+
+
+class _Geometry(NamedTuple):
+    """One geometry of an object; that of a template has a matrix and the vertex that it is moved to."""
+
+    type: str
+    lod: Any
+    boundaries: list[Any]
+    matrix: Floats | None = None
+    anchor: int = 0
+
+
+class _Surfaces:
+    """The polygons of geometries so far, and their vertices: those of the file, then of placed templates."""
+
+    def __init__(self, vertices: Floats) -> None:
+        self.vertices, self.vertex_count = [vertices], len(vertices)
+        self.corners: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        self.sizes: list[int] = []
+        self.rings: list[int] = []
+
+    def place(self, vertices: Floats) -> int:
+        """Append vertices; return the number of the first."""
+        self.vertices.append(vertices)
+        self.vertex_count += len(vertices)
+        return self.vertex_count - len(vertices)
+
+    def triangles(self) -> tuple[Floats, Triangles]:
+        """Return all vertices, and the triangles of all polygons."""
+        sizes, rings = np.array(self.sizes, dtype=np.int64), np.array(self.rings, dtype=np.int64)
+        vertices = np.concatenate(self.vertices)
+        return vertices, triangulate(vertices, Polygons(np.concatenate(self.corners), sizes, rings))
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the boxes of a CityJSON file, in the order of its objects, with the objects' ids."""
-    city = _document(path)
-    try:
-        vertices = _placed(_table(city["vertices"]), city.get("transform"))
-        templates = city.get("geometry-templates", {})
-        bounds = dict(_bounds(city["CityObjects"], vertices, templates, path))
-        kinds = [str(city["CityObjects"][name].get("type", "")) for name in bounds]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        problem = f"is not laid out as CityJSON{reason(error)}"
-        raise file_error(path, problem, "check it with a CityJSON validator") from error
-    if not bounds:
-        raise file_error(path, "has no city object with geometry", "check the file")
-    boxes = np.array(list(bounds.values()))
-    ids = list(bounds)
-    return Loaded(Boxes(boxes[:, 0], boxes[:, 1], ids=ids, labels={"type": kinds}))
+    """Return the triangles or boxes of a CityJSON file, in the order of its objects."""
+    city = _city(path)
+    wanted = _wanted(options.lod)
+    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    surfaces = _Surfaces(city.vertices)
+    names, polygon_counts = [], []
+    for name, item in city.objects.items():
+        with _errors_of(path, name):
+            chosen = _chosen(_geometries(city, item, skipped, left_out), wanted)
+            before = len(surfaces.rings)
+            for geometry in chosen:
+                _add(surfaces, geometry, city)
+        if len(surfaces.rings) > before:
+            names.append(name)
+            polygon_counts.append(len(surfaces.rings) - before)
+        else:
+            left_out[f"city objects without surfaces{_of_level(options.lod)}"] += 1
+    if not names:
+        raise _without_surfaces(city, options.lod)
+    vertices, found = surfaces.triangles()
+    owners = np.repeat(np.arange(len(names)), polygon_counts)
+    for owner, count in zip(*np.unique(owners[found.failed], return_counts=True), strict=True):
+        skipped[f"polygons that cross themselves, in city object {names[owner]!r}"] = int(count)
+    ends = np.cumsum(np.bincount(owners[found.polygon], minlength=len(names)))[:-1]
+    parts = [
+        MeshPart(name, vertices, faces, _labels(path, name, city.objects[name]))
+        for name, faces in zip(names, np.split(found.faces, ends), strict=True)
+    ]
+    return to_scene(parts, path, options, skipped, left_out)
 
 
-def _document(path: Path) -> dict[str, Any]:
+def levels(path: Path) -> dict[str, int]:
+    """Return the number of city objects with surfaces of each level of detail, from the lowest on.
+
+    The key of surfaces without a level is "".
+    """
+    city = _city(path)
+    counts: Counter[Level] = Counter()
+    names: dict[Level, str] = {}
+    for name, item in city.objects.items():
+        with _errors_of(path, name):
+            found = {_level(one.lod): one.lod for one in _geometries(city, item, Counter(), Counter())}
+        counts.update(list(found))
+        names = {key: "" if lod is None else str(lod) for key, lod in found.items()} | names
+    return {names[key]: counts[key] for key in sorted(counts)}
+
+
+def _city(path: Path) -> _City:
+    document = _document(path)
     try:
-        document = json.loads(path.read_bytes())
+        vertices = _table(document["vertices"])
+        if transform := document.get("transform"):
+            vertices = vertices * _three(transform["scale"]) + _three(transform["translate"])
+        templates = document.get("geometry-templates") or {}
+        of_templates = _table(templates.get("vertices-templates", []))
+        objects = document["CityObjects"]
+        for name in objects:
+            objects[name].get("geometry")
+        return _City(path, objects, vertices, templates.get("templates", []), of_templates)
+    except _MALFORMED as error:
+        raise file_error(path, f"is not laid out as CityJSON{reason(error)}", _CHECK) from error
+
+
+def _document(path: Path) -> Json:
+    try:
+        text = path.read_bytes()
+        document = json.loads(text, object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        problem = f"is no text in UTF-8: byte {error.start} cannot be decoded"
+        raise file_error(path, problem, "save it as UTF-8") from error
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and b'"CityJSONFeature"' in text:
+            raise _sequence(path) from error
         place = f"line {error.lineno}, column {error.colno}"
         raise file_error(
             path, f"is not whole JSON: {error.msg}", "copy or download it again", place
         ) from error
-    if not isinstance(document, dict) or document.get("type") != "CityJSON":
+    except _MALFORMED as error:
+        raise file_error(path, f"is not laid out as CityJSON{reason(error)}", _CHECK) from error
+    kind = document.get("type") if isinstance(document, dict) else None
+    if kind == "CityJSONFeature":
+        raise _sequence(path)
+    if kind != "CityJSON":
         raise file_error(
             path, 'is JSON, but not a CityJSON city ("type": "CityJSON")', "give a CityJSON file"
         )
-    return document
+    version = str(document.get("version", _VERSIONS[-1]))
+    if not version.startswith(_VERSIONS):
+        problem = f"is CityJSON {quoted(version)}; supported are versions {', '.join(_VERSIONS)}"
+        raise file_error(path, problem, "convert it, for instance with cjio")
+    city: Json = document
+    return city
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    """Return a JSON object; raise ValueError if a name stands twice, since one value would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name {quoted(twice)} stands twice in one JSON object")
+    return found
+
+
+def _sequence(path: Path) -> Exception:
+    problem = "is a CityJSON text sequence (CityJSONSeq), which raybox does not read"
+    return file_error(path, problem, "convert it to one CityJSON file, for instance with cjio")
 
 
 def _table(rows: list[list[float]]) -> Floats:
+    """Return vertices; raise ValueError for an integer that float64 rounds."""
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
-    if not np.isfinite(table).all():
-        raise ValueError("a vertex is not finite")
+    for row in np.flatnonzero((np.abs(table) > 2.0**53).any(axis=1)):
+        for value, number in zip(rows[row], table[row].tolist(), strict=True):
+            if value != number:
+                raise ValueError(f"vertex {row} has the number {value}, which float64 rounds")
     return table
 
 
-def _placed(vertices: Floats, transform: dict[str, list[float]] | None) -> Floats:
-    """Return the vertices in world coordinates, from their integers."""
-    return vertices * transform["scale"] + transform["translate"] if transform else vertices
+def _three(numbers: list[float]) -> Floats:
+    return np.array(numbers, dtype=np.float64).reshape(3)
 
 
-def _bounds(
-    objects: dict[str, Any], vertices: Floats, templates: dict[str, Any], path: Path
-) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
-    for name, item in objects.items():
-        try:
-            point_sets = [
-                _vertices_of(geometry, vertices, templates) for geometry in item.get("geometry", [])
-            ]
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            problem = f"its geometry is broken{reason(error)}"
-            raise file_error(
-                path, problem, "check it with a CityJSON validator", f"city object {name!r}"
-            ) from error
-        points = np.concatenate([np.zeros((0, 3)), *point_sets])
-        if len(points):
-            yield name, (points.min(axis=0), points.max(axis=0))
+@contextmanager
+def _errors_of(path: Path, name: str) -> Iterator[None]:
+    """Raise `FileFormatError` for errors in the geometry of an object."""
+    try:
+        yield
+    except _MALFORMED as error:
+        problem = f"its geometry is broken{reason(error)}"
+        raise file_error(path, problem, _CHECK, f"city object {name!r}") from error
 
 
-def _vertices_of(geometry: dict[str, Any], vertices: Floats, templates: dict[str, Any]) -> Floats:
-    """Return the vertices that one geometry uses."""
-    if geometry["type"] == "GeometryInstance":
-        matrix = np.array(geometry["transformationMatrix"], dtype=np.float64).reshape(4, 4)
-        shape = _vertices_of(
-            templates["templates"][geometry["template"]], _table(templates["vertices-templates"]), {}
-        )
-        placed: Floats = shape @ matrix[:3, :3].T + matrix[:3, 3] + vertices[geometry["boundaries"][0]]
-        return placed
-    used = np.unique(np.fromiter(_flat(geometry["boundaries"]), dtype=np.int64))
-    if used.size and not 0 <= used[0] <= used[-1] < len(vertices):
-        wrong = used[0] if used[0] < 0 else used[-1]
-        raise ValueError(f"vertex {wrong} does not exist: there are {len(vertices)}, from 0 on")
-    points: Floats = vertices[used]
-    return points
-
-
-def _flat(nested: list[Any]) -> Iterator[int]:
-    """Yield the vertex numbers, however deep the type of geometry nests them."""
-    for item in nested:
-        if isinstance(item, list):
-            yield from _flat(item)
-        elif type(item) is int:
-            yield item
+def _geometries(city: _City, item: Json, skipped: Counter[str], left_out: Counter[str]) -> list[_Geometry]:
+    """Return the geometries of an object that have surfaces; count others."""
+    found = []
+    for geometry in item.get("geometry") or []:
+        one = _Geometry(geometry["type"], geometry.get("lod"), geometry["boundaries"])
+        if one.type == "GeometryInstance":
+            one = _instance(geometry, city)
+        if one.type in _DEPTHS:
+            found.append(one)
+        elif one.type in _WITHOUT_SURFACES:
+            left_out["geometries of points or lines"] += 1
         else:
-            raise ValueError(f"{item!r} is not the number of a vertex")
+            skipped[f"geometries of the unknown type {quoted(one.type)}"] += 1
+    return found
+
+
+def _instance(geometry: Json, city: _City) -> _Geometry:
+    """Return the geometry of a template, with the matrix and the vertex that place it."""
+    number = geometry["template"]
+    if type(number) is not int or not 0 <= number < len(city.templates):
+        raise ValueError(f"template {number!r} does not exist: there are {len(city.templates)}, from 0 on")
+    template = city.templates[number]
+    matrix = np.array(geometry["transformationMatrix"], dtype=np.float64).reshape(4, 4)
+    if matrix[3].tolist() != [0, 0, 0, 1]:
+        raise ValueError(f"the last row of its matrix is {matrix[3].tolist()}, not 0 0 0 1")
+    (anchor,) = _checked([*geometry["boundaries"]], city.vertices)
+    return _Geometry(template["type"], template.get("lod"), template["boundaries"], matrix, int(anchor))
+
+
+def _level(lod: Any) -> Level:
+    """Return a level of detail as numbers, to compare; () for none.
+
+    "2" and "2.0" are one level.
+    """
+    if lod is None:
+        return ()
+    if isinstance(lod, bool) or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", str(lod)):
+        raise ValueError(f"{quoted(lod)} is no level of detail such as 2.2")
+    numbers = [int(part) for part in str(lod).split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _wanted(lod: str | None) -> Level | None:
+    try:
+        return None if lod is None else _level(lod)
+    except ValueError as error:
+        raise InvalidInput(f'lod must be a level of detail such as "2" or "1.2"; got {lod!r}') from error
+
+
+def _chosen(geometries: list[_Geometry], wanted: Level | None) -> list[_Geometry]:
+    """Return the geometries of the wanted level, by default of the highest."""
+    by_level = [(_level(geometry.lod), geometry) for geometry in geometries]
+    level = max((level for level, _ in by_level), default=None) if wanted is None else wanted
+    return [geometry for own, geometry in by_level if own == level]
+
+
+def _add(surfaces: _Surfaces, geometry: _Geometry, city: _City) -> None:
+    """Append the polygons of a geometry."""
+    polygons = geometry.boundaries
+    for _ in range(_DEPTHS[geometry.type]):
+        polygons = list(chain.from_iterable(polygons))
+    rings = list(chain.from_iterable(polygons))
+    if geometry.matrix is None:
+        corners = _checked(list(chain.from_iterable(rings)), city.vertices)
+    else:
+        if np.linalg.det(geometry.matrix[:3, :3]) < 0:  # mirrored: outward normals stay outward
+            rings = [ring[::-1] for ring in rings]
+        used, corners = np.unique(
+            _checked(list(chain.from_iterable(rings)), city.template_vertices), return_inverse=True
+        )
+        turned = city.template_vertices[used] @ geometry.matrix[:3, :3].T
+        corners += surfaces.place(turned + geometry.matrix[:3, 3] + city.vertices[geometry.anchor])
+    surfaces.corners.append(corners)
+    surfaces.sizes.extend(map(len, rings))
+    surfaces.rings.extend(map(len, polygons))
+
+
+def _checked(corners: list[Any], vertices: Floats) -> Ints:
+    """Return numbers of vertices; raise ValueError if one is no integer, or there is no such vertex."""
+    if not set(map(type, corners)) <= {int}:
+        wrong = next(corner for corner in corners if type(corner) is not int)
+        raise ValueError(f"{quoted(wrong)} is not the number of a vertex")
+    if corners and not 0 <= min(corners) <= max(corners) < len(vertices):
+        wrong = min(corners) if min(corners) < 0 else max(corners)
+        raise ValueError(f"vertex {wrong} does not exist: there are {len(vertices)}, from 0 on")
+    return np.array(corners, dtype=np.int64)
+
+
+def _labels(path: Path, name: str, item: Json) -> dict[str, object]:
+    """Return the type, the parent and the attributes of an object."""
+    parents, attributes = item.get("parents") or [], item.get("attributes") or {}
+    if not isinstance(parents, list) or not isinstance(attributes, dict):
+        problem = "its parents are no list, or its attributes no JSON object"
+        raise file_error(path, problem, _CHECK, f"city object {name!r}")
+    labels: dict[str, object] = {
+        "type": item.get("type"),
+        "parent": ",".join(map(str, parents)) if parents else None,
+    }
+    for attribute, value in attributes.items():
+        label = f"attribute_{attribute}" if attribute in ("id", "type", "parent") else attribute
+        is_nested = isinstance(value, list | dict)
+        labels[label] = json.dumps(value, ensure_ascii=False) if is_nested else value
+    return labels
+
+
+def _of_level(lod: str | None) -> str:
+    return "" if lod is None else f" of level {lod}"
+
+
+def _without_surfaces(city: _City, lod: str | None) -> Exception:
+    there = ", ".join(f"{level or 'none'} ({count})" for level, count in levels(city.path).items())
+    problem = f"has no city object with surfaces{_of_level(lod)}"
+    way_out = f"choose one of its levels: {there}" if there else "check the file"
+    return file_error(city.path, problem, way_out)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Mesh, column_of, join_meshes
+from raybox.geometry import Boxes, Mesh, column_of
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 from raybox.io.formats.polygons import Triangles, triangulate, without_holes
 from raybox.validation import Array, Bools
@@ -76,61 +76,61 @@ def to_scene(
     """
     parts = [part for part in parts if len(part.faces)]
     if not parts:
-        left = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-        problem = "holds no triangles" + (f", but {left}" if left else "")
-        raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
-    parts = _usable(parts, path)
-    return Loaded(_boxes(parts) if options.boxes else _merge(parts), skipped, left_out)
+        raise file_error(
+            path, "holds no triangles", "check that it is a mesh (point sets need origin, or --origin)"
+        )
+    vertices, faces = _joined(parts, path)
+    ids, labels = [part.name for part in parts], _labels(parts)
+    sizes = np.array([len(part.faces) for part in parts])
+    if options.boxes:
+        corners, starts = vertices[faces], np.cumsum(sizes) - sizes
+        lower = np.minimum.reduceat(corners.min(axis=1), starts)
+        upper = np.maximum.reduceat(corners.max(axis=1), starts)
+        return Loaded(Boxes(lower, upper, ids=ids, labels=labels), skipped, left_out)
+    objects = np.repeat(np.arange(len(parts)), sizes)
+    return Loaded(Mesh(vertices, faces, objects=objects, ids=ids, labels=labels), skipped, left_out)
 
 
-def _usable(parts: Sequence[MeshPart], path: Path) -> list[MeshPart]:
-    """Return the parts without vertices that are not finite; raise if a triangle has such a corner."""
-    found, source = list[MeshPart](), None
+def _joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
+    """Return the vertices and faces of all parts; vertices that are not finite may be there, unused."""
     for part in parts:
-        if part.vertices is not source:
-            source = part.vertices
-            finite: Bools = np.asarray(np.isfinite(source).all(axis=1))
-            vertices = source if finite.all() else source[finite]
-            numbers = np.cumsum(finite) - 1
-        wrong = (part.faces < 0) | (part.faces >= len(source))
-        if not wrong.any():
-            wrong = ~finite[part.faces]
-        if wrong.any():
-            raise _corner_error(part, np.argwhere(wrong)[0], path)
-        faces = part.faces if vertices is source else numbers[part.faces]
-        found.append(part._replace(vertices=vertices, faces=faces))
-    return found
+        _check(part, path)
+    if all(part.vertices is parts[0].vertices for part in parts):
+        vertices, faces = parts[0].vertices, np.concatenate([part.faces for part in parts])
+    else:
+        starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+        vertices = np.concatenate([part.vertices for part in parts])
+        faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    finite = np.isfinite(vertices).all(axis=1)
+    if finite.all():
+        return vertices, faces
+    for part in parts:
+        _check_finite(part, path)
+    return vertices[finite], (np.cumsum(finite) - 1)[faces]
 
 
-def _corner_error(part: MeshPart, index: Ints, path: Path) -> FileFormatError:
-    """Return the error for a corner that does not exist, or is not finite."""
-    vertex, count = part.faces[tuple(index)], len(part.vertices)
-    if not 0 <= vertex < count:
-        problem, place = (
-            f"vertex {vertex} does not exist: there are {count}, from 0 on",
-            f"triangle {index[0]}",
+def _check(part: MeshPart, path: Path) -> None:
+    if part.faces.min() >= 0 and part.faces.max() < len(part.vertices):
+        return
+    face, corner = np.argwhere((part.faces < 0) | (part.faces >= len(part.vertices)))[0]
+    problem = f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"
+    raise file_error(path, problem, "the file may be cut off", f"part {part.name!r}, triangle {face}")
+
+
+def _check_finite(part: MeshPart, path: Path) -> None:
+    used = np.unique(part.faces)
+    wrong = np.argwhere(~np.isfinite(part.vertices[used]))
+    if len(wrong):
+        vertex, axis = used[wrong[0, 0]], wrong[0, 1]
+        problem = f"{part.vertices[vertex, axis]} is not a finite number"
+        raise file_error(
+            path, problem, "correct the vertex", f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
         )
         return file_error(path, problem, "correct the triangle", f"part {part.name!r}, {place}")
     axis = int(np.argmin(np.isfinite(part.vertices[vertex])))
     problem = f"{part.vertices[vertex, axis]} is not a finite number"
     place = f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
     return file_error(path, problem, "correct the vertex", place)
-
-
-def _boxes(parts: Sequence[MeshPart]) -> Boxes:
-    corners = [part.vertices[part.faces.ravel()] for part in parts]
-    lower, upper = (np.array([bound(c, axis=0) for c in corners]) for bound in (np.min, np.max))
-    return Boxes(lower, upper, ids=[part.name for part in parts], labels=_labels(parts))
-
-
-def _merge(parts: Sequence[MeshPart]) -> Mesh:
-    """Return a mesh of all parts, each of which is an object."""
-    objects = np.repeat(np.arange(len(parts)), [len(part.faces) for part in parts])
-    ids, labels = [part.name for part in parts], _labels(parts)
-    if all(part.vertices is parts[0].vertices for part in parts):
-        faces = np.concatenate([part.faces for part in parts])
-        return Mesh(parts[0].vertices, faces, objects=objects, ids=ids, labels=labels)
-    return join_meshes(parts, objects, ids, labels)
 
 
 def _labels(parts: Sequence[MeshPart]) -> dict[str, Array]:
