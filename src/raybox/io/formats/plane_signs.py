@@ -49,6 +49,7 @@ def turn_signs(a: Floats, b: Floats, c: Floats) -> Signs:
     at = np.flatnonzero(~decided)
     signs[at] = 0
     at = at[((x0[at] != 0) & (y1[at] != 0)) | ((y0[at] != 0) & (x1[at] != 0))]
+    at = at[(b[at] != c[at]).any(axis=-1)]
     ax, ay, bx, by, cx, cy = integers(np.concatenate([a[at], b[at], c[at]], axis=-1)).T
     signs[at] = _signs_of((bx - ax) * (cy - ay) - (by - ay) * (cx - ax))
     return signs.astype(np.int8)

@@ -10,6 +10,7 @@ import numpy as np
 from mapbox_earcut import triangulate_float64
 
 from raybox.io.formats.plane_signs import area_signs, following, integers, turn_signs
+from raybox.io.formats.polygon_overlaps import overlaps
 from raybox.validation import Bools, Floats, Ints
 
 # Corners of holes at one height are what mapbox_earcut is wrong about; a shear moves them apart.
@@ -61,6 +62,7 @@ def cut_ears(points: Floats, sizes: Ints, rings: Ints) -> Ears:
     for cutter in cutters:
         cut = _joined([cutter(outlines, k) for k in left.tolist()], left, outlines)
         wrong = _unsound(cut, outlines)
+        wrong |= _overlapping(cut, outlines, wrong)
         whole = ~wrong[cut.polygon]
         found.append((cut.triangles[whole], cut.polygon[whole]))
         left = left[wrong[left]]
@@ -134,6 +136,26 @@ def _unsound(cut: Ears, outlines: _Outlines) -> Bools:
     wrong[polygon_of[edges[1:][edges[1:] == edges[:-1]] // size]] = True
     wrong[polygon_of[~_contains(edges, expected)]] = True
     return wrong
+
+
+def _overlapping(cut: Ears, outlines: _Outlines, wrong: Bools) -> Bools:
+    """Return which of the polygons that are not wrong have triangles that overlap."""
+    bounds = outlines.ring_bounds[outlines.bounds]
+    right = np.flatnonzero(~wrong)
+    if not right.size:
+        return wrong
+    whole = ~wrong[cut.polygon]
+    corners = ~wrong[outlines.polygon_of_corners()]
+    renumbered = np.cumsum(corners) - 1
+    found = np.zeros_like(wrong)
+    found[right] = overlaps(
+        outlines.points[corners],
+        renumbered[outlines.edges[corners]],
+        np.concatenate([[0], np.cumsum(np.diff(bounds)[right])]),
+        renumbered[cut.triangles[whole]],
+        (np.cumsum(~wrong) - 1)[cut.polygon[whole]],
+    )
+    return found
 
 
 def _contains(ordered: Ints, values: Ints) -> Bools:

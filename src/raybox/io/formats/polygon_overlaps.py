@@ -1,0 +1,110 @@
+"""Polygons in the plane whose rings cross, so that triangles of theirs overlap."""
+
+import numpy as np
+
+from raybox.io.formats.plane_signs import Signs, turn_signs
+from raybox.validation import Bools, Floats, Ints
+
+_SMALL = 200  # corners of a polygon of which all pairs of edges are tested
+
+
+def overlaps(points: Floats, edges: Ints, bounds: Ints, triangles: Ints, polygon: Ints) -> Bools:
+    """Return which polygons have triangles whose interiors meet.
+
+    Corners are `points` (N, 2), of polygon k from `bounds[k]` on; `edges` (N, 2) those of its rings.
+    Triangles (F, 3) are not turned over, and those with a common edge are on both sides of it. Then they
+    overlap only if edges of rings cross, or touch: triangles at edges that touch are tested.
+    """
+    first, second = _near_pairs(points[edges], bounds)
+    apart, cross = _sides(points, edges[first], edges[second])
+    meet = np.flatnonzero(~apart)
+    first, second = first[meet], second[meet]
+    apart, back = _sides(points, edges[second], edges[first])
+    cross = cross[meet] & back
+    owner = np.searchsorted(bounds, first, side="right") - 1
+    wrong = np.zeros(len(bounds) - 1, dtype=bool)
+    wrong[owner[cross]] = True
+    touch = np.flatnonzero(~apart & ~cross)
+    touch = touch[~_neighbours(points, edges[first[touch]], edges[second[touch]])]
+    at_contact = np.zeros(len(points), dtype=bool)
+    at_contact[edges[first[touch]]] = at_contact[edges[second[touch]]] = True
+    for k in np.unique(owner[touch]):
+        if not wrong[k]:
+            own = triangles[polygon == k]
+            wrong[k] = _any_overlap(points[own[at_contact[own].any(axis=1)]], points[own])
+    return wrong
+
+
+def _sides(points: Floats, one: Ints, other: Ints) -> tuple[Bools, Bools]:
+    """Return whether both ends of the other edges are on one side of the line of the first, or on both."""
+    start, end = points[one.T]
+    there, then = (turn_signs(start, end, points[corner]) for corner in other.T)
+    return there * then > 0, there * then < 0
+
+
+def _neighbours(points: Floats, one: Ints, other: Ints) -> Bools:
+    """Return the pairs of edges that have a corner in common, and no other point: the second goes on."""
+    following, before = one[:, 1] == other[:, 0], one[:, 0] == other[:, 1]
+    middle = np.where(following, one[:, 1], one[:, 0])
+    start = np.where(following, one[:, 0], other[:, 0])
+    end = np.where(following, other[:, 1], one[:, 1])
+    come, go = points[middle] - points[start], points[end] - points[middle]
+    bends = turn_signs(points[start], points[middle], points[end]) != 0
+    straight = (come * go >= 0).all(axis=1) & come.any(axis=1) & go.any(axis=1)
+    apart: Bools = (following ^ before) & (bends | straight)
+    return apart
+
+
+def _near_pairs(segments: Floats, bounds: Ints) -> tuple[Ints, Ints]:
+    """Return the pairs of edges of one polygon whose bounding boxes meet."""
+    lower, upper = segments.min(axis=1), segments.max(axis=1)
+    counts = np.diff(bounds)
+    found = []
+    for count in np.unique(counts):
+        starts = bounds[:-1][counts == count]
+        if count <= _SMALL:
+            one, other = np.triu_indices(count, 1)
+            found.append(((starts[:, None] + one).ravel(), (starts[:, None] + other).ravel()))
+        else:
+            found += [_swept(lower[start:][:count], upper[start:][:count], start) for start in starts]
+    first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    near = (lower[first] <= upper[second]).all(axis=1) & (lower[second] <= upper[first]).all(axis=1)
+    return first[near], second[near]
+
+
+def _swept(lower: Floats, upper: Floats, start: int) -> tuple[Ints, Ints]:
+    """Return the pairs of intervals that meet on the axis on which fewer do."""
+    best = None
+    for axis in range(2):
+        order = np.argsort(lower[:, axis], kind="stable")
+        ends = np.searchsorted(lower[order, axis], upper[order, axis], side="right")
+        counts = ends - np.arange(1, len(order) + 1)
+        if best is None or counts.sum() < best[1].sum():
+            best = order, counts
+    order, counts = best if best is not None else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    one = np.repeat(np.arange(len(order)), counts)
+    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return order[one] + start, order[other] + start
+
+
+def _any_overlap(some: Floats, every: Floats) -> bool:
+    """Return whether the interior of one of some triangles (F, 3, 2) meets that of another of all."""
+    every, some = (turned[turn_signs(*turned.transpose(1, 0, 2)) != 0] for turned in (every, some))
+    for one in some:
+        near = (every.min(axis=1) < one.max(axis=0)) & (every.max(axis=1) > one.min(axis=0))
+        others = every[near.all(axis=1)]
+        others = others[(others != one).any(axis=(1, 2)) | (np.cumsum((others == one).all(axis=(1, 2))) > 1)]
+        pair = np.broadcast_to(one, others.shape)
+        if not (_separated(pair, others) | _separated(others, pair)).all():
+            return True
+    return False
+
+
+def _separated(ones: Floats, others: Floats) -> Bools:
+    """Return the pairs for which an edge of the first triangle has the second beyond it, or on it."""
+    separated = np.zeros(len(ones), dtype=bool)
+    inside = turn_signs(*ones.transpose(1, 0, 2))
+    for k in range(3):
+        sides: list[Signs] = [turn_signs(ones[:, k - 1], ones[:, k], others[:, j]) for j in range(3)]
+        separated |= (np.stack(sides) * inside <= 0).all(axis=0)
+    return separated
