@@ -6,6 +6,7 @@ from raybox.io.formats.plane_signs import Signs, turn_signs
 from raybox.validation import Bools, Floats, Ints
 
 _SMALL = 200  # corners of a polygon of which all pairs of edges are tested
+_PAIRS = 1 << 18  # of triangles that are tested together
 
 
 def overlaps(points: Floats, edges: Ints, bounds: Ints, triangles: Ints, polygon: Ints) -> Bools:
@@ -15,6 +16,7 @@ def overlaps(points: Floats, edges: Ints, bounds: Ints, triangles: Ints, polygon
     Triangles (F, 3) are not turned over, and those with a common edge are on both sides of it. Then they
     overlap only if edges of rings cross, or touch: triangles at edges that touch are tested.
     """
+    edges, bounds = _without_repeated(points, edges, bounds)
     first, second = _near_pairs(points[edges], bounds)
     apart, cross = _sides(points, edges[first], edges[second])
     meet = np.flatnonzero(~apart)
@@ -31,8 +33,20 @@ def overlaps(points: Floats, edges: Ints, bounds: Ints, triangles: Ints, polygon
     for k in np.unique(owner[touch]):
         if not wrong[k]:
             own = triangles[polygon == k]
-            wrong[k] = _any_overlap(points[own[at_contact[own].any(axis=1)]], points[own])
+            wrong[k] = _any_overlap(own[at_contact[own].any(axis=1)], own, points)
     return wrong
+
+
+def _without_repeated(points: Floats, edges: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """Return the edges that have a length, from corner to corner, and where those of each polygon begin."""
+    none = (points[edges[:, 0]] == points[edges[:, 1]]).all(axis=1)
+    if not none.any():
+        return edges, bounds
+    last = np.arange(len(points))  # of corners that repeat one another
+    last[edges[none, 0]] = edges[none, 1]
+    for _ in range(len(points).bit_length()):
+        last = last[last]
+    return last[edges[~none]], np.concatenate([[0], np.cumsum(~none)])[bounds]
 
 
 def _sides(points: Floats, one: Ints, other: Ints) -> tuple[Bools, Bools]:
@@ -87,15 +101,19 @@ def _swept(lower: Floats, upper: Floats, start: int) -> tuple[Ints, Ints]:
     return order[one] + start, order[other] + start
 
 
-def _any_overlap(some: Floats, every: Floats) -> bool:
-    """Return whether the interior of one of some triangles (F, 3, 2) meets that of another of all."""
-    every, some = (turned[turn_signs(*turned.transpose(1, 0, 2)) != 0] for turned in (every, some))
-    for one in some:
-        near = (every.min(axis=1) < one.max(axis=0)) & (every.max(axis=1) > one.min(axis=0))
-        others = every[near.all(axis=1)]
-        others = others[(others != one).any(axis=(1, 2)) | (np.cumsum((others == one).all(axis=(1, 2))) > 1)]
-        pair = np.broadcast_to(one, others.shape)
-        if not (_separated(pair, others) | _separated(others, pair)).all():
+def _any_overlap(some: Ints, every: Ints, points: Floats) -> bool:
+    """Return whether the interior of one of some triangles (F, 3) meets that of another of all."""
+    every, some = (turned[turn_signs(*points[turned.T]) != 0] for turned in (every, some))
+    corners = points[every]
+    lower, upper = corners.min(axis=1), corners.max(axis=1)
+    for block in np.array_split(some, 1 + len(some) * len(every) // _PAIRS):
+        at = points[block]
+        near = (lower < at.max(axis=1)[:, None]) & (upper > at.min(axis=1)[:, None])
+        distinct = (block[:, None] != every).any(axis=2)
+        one, other = np.nonzero(near.all(axis=2) & distinct)
+        apart = _separated(at[one], corners[other])
+        apart[~apart] = _separated(corners[other[~apart]], at[one[~apart]])
+        if not apart.all():
             return True
     return False
 
