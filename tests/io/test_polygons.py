@@ -1,27 +1,267 @@
 """Triangles of polygons, against rational arithmetic from the definition."""
 
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from raybox.io.formats.polygons import Polygons, triangulate, without_holes
+import polygon_truth
+from raybox.io.formats import polygon_ears
+from raybox.io.formats.plane_signs import area_signs, largest_axes, turn_signs
+from raybox.io.formats.polygons import Polygons, _convex, triangulate, without_holes
 
-L_SHAPE = [(0, 0, 0), (2, 0, 0), (2, 1, 0), (1, 1, 0), (1, 2, 0), (0, 2, 0)]
+L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
+BIG = [(0, 0), (9, 0), (9, 9), (0, 9)]
 
 
+def cut(polygons):
+    """Return the triangles of polygons (lists of rings) as positions of their corners, and which failed."""
+    rings = [np.asarray(ring, dtype=float) for polygon in polygons for ring in polygon]
+    points = np.concatenate([ring for ring in rings if len(ring)])
+    if points.shape[1] == 2:
+        points = np.column_stack([points, np.zeros(len(points))])
+    counts = [sum(map(len, polygon)) for polygon in polygons]
+    numbers = np.random.default_rng(1).permutation(len(points))  # of vertices: not those of corners
+    vertices = np.empty_like(points)
+    vertices[numbers] = points
+    for array in (vertices, numbers):
+        array.setflags(write=False)
+    found = triangulate(
+        vertices,
+        Polygons(numbers, np.array([len(ring) for ring in rings]), np.array([len(p) for p in polygons])),
+    )
+    positions = np.empty_like(numbers)
+    positions[numbers] = np.arange(len(numbers))
+    assert (np.diff(found.polygon) >= 0).all()
+    starts = np.cumsum(counts) - counts
+    of_each = [positions[found.faces[found.polygon == k]] - starts[k] for k in range(len(polygons))]
+    return of_each, found.failed.tolist()
+
+
+def fan(corners):
+    return [[0, k, k + 1] for k in range(1, corners - 1)]
+
+
+@pytest.mark.core
 @pytest.mark.parametrize("turn", range(6))
 def test_a_concave_polygon_covers_its_area_alone(turn):
-    found = triangulate(np.array(L_SHAPE, float), without_holes(np.roll(np.arange(6), turn), np.array([6])))
-    a, b, c = np.array(L_SHAPE)[found.faces].transpose(1, 0, 2)
-    areas = np.cross(b - a, c - a)[:, 2]
-    assert len(areas) == 4
-    assert areas.min() >= 0
-    assert areas.sum() == 2 * 3
-    assert not found.failed.any()
+    ring = np.roll(L_SHAPE, turn, axis=0)
+    ((triangles,), failed) = cut([[ring]])
+    assert failed == [False]
+    assert len(triangles) == 4
+    assert sum(abs(polygon_truth.cross(*ring[t].tolist())) for t in triangles) == 2 * 3
+    assert polygon_truth.broken_rule([np.column_stack([ring, np.zeros(6)])], triangles) == ""
 
 
 def test_convex_polygons_are_fans_of_the_first_corner():
-    angles = np.linspace(0, 6, 7)
-    points = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=-1)
-    found = triangulate(points, Polygons(np.arange(7), np.array([4, 3]), np.array([1, 1])))
-    assert found.faces.tolist() == [[0, 1, 2], [0, 2, 3], [4, 5, 6]]
-    assert found.polygon.tolist() == [0, 0, 1]
+    ring = [(math.cos(t), math.sin(t)) for t in range(6)]
+    with_corners_on_edges = [(0, 0), (1, 0), (1, 0), (2, 0), (2, 1), (2, 2), (0, 2)]
+    found, failed = cut([[ring], [ring[::-1]], [L_SHAPE], [with_corners_on_edges], [ring[:3]]])
+    assert [found[k].tolist() for k in (0, 1, 3, 4)] == [fan(6), fan(6), fan(7), fan(3)]
+    assert not any(failed)
+
+
+def star_of(corners, step):
+    turns = [2 * math.pi * k * step / corners for k in range(corners)]
+    return [(math.cos(turn), math.sin(turn)) for turn in turns]
+
+
+CROSSING = {
+    "bow tie": [[(0, 0), (1, 1), (1, 0), (0, 1)]],
+    "bow tie with an area": [[(0, 0), (4, 2), (4, 0), (0, 1)]],
+    "star of five wound twice": [star_of(5, 2)],
+    "star of ten wound three times": [star_of(10, 3)],
+    "square wound twice": [BIG + BIG],
+    "square in a square, wound twice": [[*BIG, (3, 3), (6, 3), (6, 6), (3, 6)]],
+    "strip across itself": [
+        [(0, 0), (10, 0), (10, 6), (4, 6), (4, -2), (6, -2), (6, 4), (8, 4), (8, 2), (0, 2)]
+    ],
+    "hole outside": [BIG, [(10, 1), (10, 2), (11, 2)]],
+    "hole across the outline": [BIG, [(8, 1), (8, 2), (11, 2)]],
+    "holes that cross": [BIG, [(1, 1), (1, 4), (4, 4), (4, 1)], [(2, 2), (2, 5), (5, 5), (5, 2)]],
+    "hole in a hole": [BIG, [(1, 1), (1, 4), (4, 4), (4, 1)], [(2, 2), (2, 3), (3, 3), (3, 2)]],
+    "two corners": [[(0, 0), (1, 1)]],
+    "hole of two corners": [BIG, [(1, 1), (2, 2)]],
+    "no outline": [[], BIG],
+}
+
+
+@pytest.mark.parametrize("name", CROSSING)
+def test_polygons_whose_rings_cross_are_left_out(name):
+    found, failed = cut([[BIG], CROSSING[name], [L_SHAPE]])
+    assert failed == [False, True, False]
+    assert [len(triangles) for triangles in found] == [2, 0, 4]
+
+
+TOUCHING = {
+    "hole at a corner": [BIG, [(0, 0), (3, 6), (6, 3)]],
+    "hole at an edge": [BIG, [(0, 3), (3, 6), (6, 3)]],
+    "holes at one another": [BIG, [(1, 1), (1, 4), (4, 4)], [(4, 4), (4, 6), (6, 6)]],
+    "keyhole": [[*BIG, (0, 0), (3, 3), (3, 6), (6, 6), (6, 3), (3, 3)]],
+    "closed by its first corner": [[*L_SHAPE, (0, 0)]],
+    "spike outward": [[(0, 0), (4, 0), (4, 2), (6, 2), (4, 2), (4, 4), (0, 4)]],
+    "hole that runs like the outline": [BIG, [(1, 1), (4, 1), (4, 4), (1, 4)]],
+    "hole with corners on edges": [BIG, [(1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (4, 1), (3, 1)]],
+}
+
+
+@pytest.mark.parametrize("name", TOUCHING)
+@pytest.mark.parametrize("installed", [False, True])
+def test_rings_may_touch(name, installed, monkeypatch):
+    if not installed:
+        monkeypatch.setattr(polygon_ears, "find_spec", lambda name: None)
+    ((triangles,), failed) = cut([TOUCHING[name]])
+    assert failed == [False]
+    rings = [np.column_stack([ring, np.zeros(len(ring))]) for ring in TOUCHING[name]]
+    assert polygon_truth.broken_rule(rings, triangles) == ""
+
+
+def test_degenerate_polygons_keep_their_numbers_of_triangles():
+    line = [(k, 2.0 * k, 1.0) for k in (0, 1, 2, 3, 5)]
+    back = [(0, 0, 0), (2, 2, 2), (1, 1, 1), (3, 3, 3)]
+    found, failed = cut([[line], [[(7, 7, 7)] * 4], [back]])
+    assert not any(failed)
+    assert [t.tolist() for t in found] == [fan(5), fan(4), fan(4)]
+
+
+def test_holes_without_corners_are_ignored_and_empty_polygons_fail():
+    found, failed = cut([[BIG, []], [], [BIG, [], [(1, 1), (1, 2), (2, 2)]]])
+    assert failed == [False, True, False]
+    assert found[0].tolist() == fan(4)
+    assert len(found[2]) == 7
+    nothing = triangulate(np.zeros((0, 3)), without_holes(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    assert nothing.faces.shape == (0, 3)
+
+
+def test_corners_that_are_wrong_are_left_to_the_mesh():
+    points = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0.1, 0.1, 0], [np.nan, 0, 0], [np.inf, 0, 0]])
+    corners = np.array([0, 1, 2, 3, 0, 1, 2, 9, 0, 1, -1, 2, 0, 1, 2, 4, 0, 1, 5, 2])
+    found = triangulate(points, without_holes(corners, np.full(5, 4)))
+    assert not found.failed.any()
+    assert found.faces[2:].tolist() == [
+        [0, 1, 2], [0, 2, 9], [0, 1, -1], [0, -1, 2], [0, 1, 2], [0, 2, 4], [0, 1, 5], [0, 5, 2],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [2.0**-1060, 2.0**-500, 1.0, 2.0**500, 2.0**1020])
+@pytest.mark.parametrize("axis", range(3))
+def test_any_size_and_every_plane(scale, axis):
+    flat = [*L_SHAPE[:3], (1.5, 1), *L_SHAPE[3:]], [(0.25, 0.5), (0.5, 0.25), (0.25, 0.25)]
+    rings = [np.roll(np.column_stack([ring, np.zeros(len(ring))]), axis, axis=1) * scale for ring in flat]
+    ((triangles,), failed) = cut([rings])
+    assert failed == [False]
+    assert len(triangles) == 10
+    assert polygon_truth.broken_rule(rings, triangles) == ""
+    spike = np.roll([(0, 0, 0), (8, 0, 0), (4, 0, 0), (4, 4, 0), (0, 4, 0)], axis, axis=1) * (scale / 16)
+    ((triangles,), failed) = cut([[spike]])
+    assert failed == [False]
+    assert polygon_truth.broken_rule([spike], triangles) == ""
+
+
+@pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_many_polygons_keep_the_rules(seed, installed, monkeypatch):
+    """Polygons that are simple have triangles; triangles keep the rules; all branches are taken."""
+    if not installed:
+        monkeypatch.setattr(polygon_ears, "find_spec", lambda name: None)
+    mended, cases = Counter(), Counter()
+    original = polygon_ears._mended
+
+    def counted(*arguments, **options):
+        mended["calls"] += 1
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(polygon_ears, "_mended", counted)
+    rng = np.random.default_rng([39, seed])
+    polygons = [polygon_truth.polygon(rng) for _ in range(80)]
+    found, failed = cut(polygons)
+    for rings, triangles, wrong in zip(polygons, found, failed, strict=True):
+        simple = polygon_truth.is_simple(rings)
+        cases["failed"] += wrong
+        assert not (simple and wrong), rings
+        if wrong:
+            continue
+        assert polygon_truth.broken_rule(rings, triangles) == "", rings
+        corners = sum(map(len, rings))
+        assert len(triangles) == corners + 2 * len(rings) - 4
+        cases["fan" if len(rings) == 1 and triangles.tolist() == fan(corners) else "cut"] += 1
+        cases["holes"] += len(rings) > 1
+        cases["not simple"] += not simple
+    assert min(cases[name] for name in ("failed", "fan", "cut", "holes", "not simple")) > 1, cases
+    assert mended["calls"] > 10
+
+
+COORDINATES = st.integers(0, 5)
+RINGS = st.lists(st.tuples(COORDINATES, COORDINATES, st.integers(0, 1)), min_size=3, max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(RINGS, min_size=1, max_size=3))
+def test_any_polygon_is_cut_by_the_rules_or_left_out(rings):
+    ((triangles,), (failed,)) = cut([rings])
+    degenerate = not any(polygon_truth.newell(polygon_truth.exact(rings[0])))
+    if not failed and not degenerate:
+        assert polygon_truth.broken_rule(rings, triangles) == ""
+    if failed and not degenerate:
+        assert not polygon_truth.is_simple(rings)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("corners", [4, 5])
+def test_convex_is_what_turns_one_way_between_any_three_corners(corners):
+    """All rings of corners on a grid of 3 x 3."""
+    rings = np.array(list(product(range(9), repeat=corners)))
+    points = np.stack([rings // 3, rings % 3], axis=-1)
+    turns = []
+    for i in range(corners):
+        for j in range(i + 1, corners):
+            for k in range(j + 1, corners):
+                one, other = points[:, j] - points[:, i], points[:, k] - points[:, i]
+                turns.append(one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0])
+    lowest, highest = np.min(turns, axis=0), np.max(turns, axis=0)
+    expected = (lowest >= 0) & (highest > 0) | (highest <= 0) & (lowest < 0)
+    got = _convex(points.reshape(-1, 2).astype(float), np.full(len(rings), corners))
+    assert 500 < expected.sum() < len(rings) // 2
+    assert (got == expected).all()
+
+
+def test_signs_are_those_of_rational_arithmetic():
+    rng = np.random.default_rng(5)
+    n = 400
+    a, b = rng.normal(size=(2, n, 2)) * 10.0 ** rng.integers(-3, 6, (n, 1))
+    c = a + (b - a) * rng.uniform(-2, 2, (n, 1))  # all but on the line
+    third = n // 3
+    c[:third] = a[:third]
+    b[third : 2 * third] = np.round(b[third : 2 * third])
+    a[third : 2 * third], c[third : 2 * third] = 0, 3 * b[third : 2 * third]
+    for scale in (1.0, 2.0**-1040, 2.0**1000):
+        points = np.stack([a, b, c]) * scale
+        expected = []
+        for p, q, r in points.transpose(1, 0, 2).tolist():
+            area = polygon_truth.cross(*(tuple(map(Fraction, point)) for point in (p, q, r)))
+            expected.append((area > 0) - (area < 0))
+        counts = Counter(expected)
+        assert min(counts[sign] for sign in (-1, 0, 1)) > 20, counts
+        assert turn_signs(*points).tolist() == expected
+        assert area_signs(points.transpose(1, 0, 2).reshape(-1, 2), np.full(n, 3)).tolist() == expected
+
+
+def test_the_axis_is_that_of_the_largest_component():
+    rng = np.random.default_rng(6)
+    rings = rng.integers(-3, 4, (3_000, 4, 3)).astype(float)
+    rings[:300] *= 2.0**-1060
+    rings[300:600] *= 2.0**1000
+    rings[600:900, :, 0] += 2.0**52
+    axes = largest_axes(rings.reshape(-1, 3), np.full(len(rings), 4))
+    none = 0
+    for ring, axis in zip(rings, axes.tolist(), strict=True):
+        normal = [abs(x) for x in polygon_truth.newell(polygon_truth.exact(ring))]
+        none += axis == -1
+        assert (axis == -1) == (not any(normal))
+        assert axis == -1 or normal[axis] == max(normal)
+    assert 5 < none < 1_000

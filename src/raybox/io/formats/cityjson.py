@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.errors import InvalidInput
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted, reason
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 from raybox.io.formats.polygons import Polygons, Triangles, triangulate
@@ -78,7 +77,7 @@ class _Surfaces:
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles or boxes of a CityJSON file, in the order of its objects."""
     city = _city(path)
-    wanted = _wanted(options.lod)
+    wanted = None if options.lod is None else level_of(options.lod)
     left_out: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     surfaces = _Surfaces(city.vertices)
@@ -118,7 +117,7 @@ def levels(path: Path) -> dict[str, int]:
     names: dict[Level, str] = {}
     for name, item in city.objects.items():
         with _errors_of(path, name):
-            found = {_level(one.lod): one.lod for one in _geometries(city, item, Counter(), Counter())}
+            found = {level_of(one.lod): one.lod for one in _geometries(city, item, Counter(), Counter())}
         counts.update(list(found))
         names = {key: "" if lod is None else str(lod) for key, lod in found.items()} | names
     return {names[key]: counts[key] for key in sorted(counts)}
@@ -188,7 +187,7 @@ def _sequence(path: Path) -> Exception:
 def _table(rows: list[list[float]]) -> Floats:
     """Return vertices; raise ValueError for an integer that float64 rounds."""
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
-    for row in np.flatnonzero((np.abs(table) > 2.0**53).any(axis=1)):
+    for row in np.flatnonzero((np.abs(table) >= 2.0**53).any(axis=1)):
         for value, number in zip(rows[row], table[row].tolist(), strict=True):
             if value != number:
                 raise ValueError(f"vertex {row} has the number {value}, which float64 rounds")
@@ -238,10 +237,10 @@ def _instance(geometry: Json, city: _City) -> _Geometry:
     return _Geometry(template["type"], template.get("lod"), template["boundaries"], matrix, int(anchor))
 
 
-def _level(lod: Any) -> Level:
-    """Return a level of detail as numbers, to compare; () for none.
+def level_of(lod: Any) -> Level:
+    """Return a level of detail as numbers, to compare; () for none. "2" and "2.0" are one level.
 
-    "2" and "2.0" are one level.
+    Raise ValueError if it is none.
     """
     if lod is None:
         return ()
@@ -253,16 +252,9 @@ def _level(lod: Any) -> Level:
     return tuple(numbers)
 
 
-def _wanted(lod: str | None) -> Level | None:
-    try:
-        return None if lod is None else _level(lod)
-    except ValueError as error:
-        raise InvalidInput(f'lod must be a level of detail such as "2" or "1.2"; got {lod!r}') from error
-
-
 def _chosen(geometries: list[_Geometry], wanted: Level | None) -> list[_Geometry]:
     """Return the geometries of the wanted level, by default of the highest."""
-    by_level = [(_level(geometry.lod), geometry) for geometry in geometries]
+    by_level = [(level_of(geometry.lod), geometry) for geometry in geometries]
     level = max((level for level, _ in by_level), default=None) if wanted is None else wanted
     return [geometry for own, geometry in by_level if own == level]
 

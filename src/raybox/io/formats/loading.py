@@ -9,15 +9,8 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
 from raybox.io.formats.assembly import ACCEPTED, build
-from raybox.io.formats.common import (
-    FileArrays,
-    Loaded,
-    ReadOptions,
-    file_error,
-    path_of,
-    reader_errors,
-    warn_of_skipped,
-)
+from raybox.io.formats.cityjson import level_of
+from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.table import parse
 
 
@@ -252,4 +245,10 @@ def check_options(options: ReadOptions) -> ReadOptions:
         raise InvalidInput(
             "origin turns points into rays, so it does not go with a scene; leave one of the two out"
         )
+    try:
+        level_of(options.lod)
+    except ValueError as error:
+        raise InvalidInput(
+            f'lod must be a level of detail such as "2" or "1.2"; got {options.lod!r}'
+        ) from error
     return options

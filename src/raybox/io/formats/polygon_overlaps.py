@@ -62,7 +62,8 @@ def _neighbours(points: Floats, one: Ints, other: Ints) -> Bools:
     middle = np.where(following, one[:, 1], one[:, 0])
     start = np.where(following, one[:, 0], other[:, 0])
     end = np.where(following, other[:, 1], one[:, 1])
-    come, go = points[middle] - points[start], points[end] - points[middle]
+    with np.errstate(over="ignore"):
+        come, go = np.sign(points[middle] - points[start]), np.sign(points[end] - points[middle])
     bends = turn_signs(points[start], points[middle], points[end]) != 0
     straight = (come * go >= 0).all(axis=1) & come.any(axis=1) & go.any(axis=1)
     apart: Bools = (following ^ before) & (bends | straight)

@@ -167,7 +167,8 @@ def _convex(points: Floats, sizes: Ints) -> Bools:
         points, polygon = points[moves], polygon[moves]
         after = following(np.bincount(polygon, minlength=number))
     then = points[after]
-    x, y = (then - points).T
+    with np.errstate(over="ignore"):
+        x, y = np.sign(then - points).T
     turns = turn_signs(points, then, then[after])
     back = (turns == 0) & ((x * x[after] < 0) | (y * y[after] < 0))  # a spike
     upward = (y > 0) | ((y == 0) & (x > 0))

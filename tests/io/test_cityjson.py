@@ -1,0 +1,518 @@
+"""CityJSON: rays at cities of our own and at a real one, against their polygons, parsed again here."""
+
+import copy
+import json
+import math
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polygon_truth
+import raybox as rb
+from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
+from raybox.files import read
+from raybox.io.formats.cityjson import levels
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+DEPTHS = {"MultiSurface": 0, "CompositeSurface": 0, "Solid": 1, "MultiSolid": 2, "CompositeSolid": 2}
+
+
+def prism(outline, holes=(), bottom=0, top=4):
+    """Return the surfaces of a prism, as rings of points: floor, roof, walls of outline and holes."""
+    rings = [list(outline), *[list(hole) for hole in holes]]
+    roof = [[(x, y, top) for x, y in ring] for ring in rings]
+    floor = [[(x, y, bottom) for x, y in ring[::-1]] for ring in rings]
+    walls = [
+        [[(*a, bottom), (*b, bottom), (*b, top), (*a, top)]]
+        for ring in rings
+        for a, b in zip(ring, ring[1:] + ring[:1], strict=True)
+    ]
+    return [floor, roof, *walls]
+
+
+def block(x, y, size, bottom=0, top=4):
+    return prism([(x, y), (x + size, y), (x + size, y + size), (x, y + size)], (), bottom, top)
+
+
+L_SHAPE = [(0, 0), (12, 0), (12, 4), (4, 4), (4, 12), (0, 12)]
+COURT = [(1, 1), (1, 3), (3, 3), (3, 1)]
+NOOK = [(6, 1), (5, 2), (5, 3), (8, 3), (7, 2), (8, 1)]
+STAR = [(30, 0), (33, 6), (40, 7), (34, 10), (35, 17), (30, 12), (25, 17), (26, 10), (20, 7), (27, 6)]
+
+
+class City:
+    """A CityJSON document that numbers the points of its surfaces."""
+
+    def __init__(self, **header):
+        self.numbers = {}
+        self.document = {
+            "type": "CityJSON",
+            "version": "2.0",
+            "transform": {"scale": [0.5, 0.25, 0.5], "translate": [100.0, -50.0, 8.0]},
+            "CityObjects": {},
+            **header,
+        }
+
+    def number(self, point):
+        return self.numbers.setdefault(tuple(point), len(self.numbers))
+
+    def surfaces(self, surfaces):
+        return [[[self.number(point) for point in ring] for ring in surface] for surface in surfaces]
+
+    def add(self, name, *geometries, kind="Building", **members):
+        self.document["CityObjects"][name] = {"type": kind, "geometry": list(geometries), **members}
+
+    def write(self, path):
+        document = copy.deepcopy(self.document)
+        document["vertices"] = [list(point) for point in self.numbers]
+        path.write_text(json.dumps(document))
+        return path
+
+
+def geometry(kind, lod, boundaries):
+    return {"type": kind, "lod": lod, "boundaries": boundaries}
+
+
+def made_city():
+    """Return a city of every type of geometry, with concave polygons, holes, levels, parts and templates."""
+    city = City()
+    hall = city.surfaces(prism(L_SHAPE, [COURT, NOOK]))
+    city.add(
+        "hall",
+        geometry("MultiSurface", "1", city.surfaces(block(-2, -2, 20))),
+        geometry("Solid", "2.10", [hall]),
+        geometry("Solid", "2.2", [city.surfaces(block(0, 0, 12, 0, 5))]),
+        children=["hall-tower"],
+        attributes={"storeys": 3, "height": 4.5, "listed": True, "use": "office", "area": 7},
+    )
+    tower = city.surfaces(block(1, 5, 2, 4, 9))
+    attributes = {"storeys": None, "height": 5, "use": "", "address": {"street": "Markt", "no": [1, 2]}}
+    part = {"kind": "BuildingPart", "parents": ["hall"], "attributes": attributes}
+    city.add("hall-tower", geometry("CompositeSurface", 2, tower), **part)
+    shells = [city.surfaces(block(60, 0, 8)), city.surfaces(block(62, 2, 3, 1, 3))]
+    other = [city.surfaces(prism(STAR, [], 0, 6))]
+    city.add(
+        "two", geometry("MultiSolid", "1.2", [shells, other]), attributes={"storeys": 2**40, "type": "x"}
+    )
+    city.add("one", geometry("CompositeSolid", "1.2", [[city.surfaces(block(44, 0, 5))]]), kind="Bridge")
+    city.add("group", kind="CityObjectGroup")
+    city.add("lamp", {"type": "MultiPoint", "lod": "3", "boundaries": [0, 1]}, kind="CityFurniture")
+    city.document["geometry-templates"] = {
+        "templates": [
+            geometry("MultiSurface", "2", [[[0, 1, 2, 3], [4, 5, 6]], [[0, 4, 1]]]),
+            geometry("Solid", "3", [[[[0, 1, 2]]]]),
+        ],
+        "vertices-templates": [[0.0, 0.0, 0.0], [8.0, 0.0, 0.0], [2.0, 2.0, 0.0], [0.0, 8.0, 0.0],
+                               [0.5, 0.5, 0.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]],
+    }  # fmt: skip
+    upright, quarter_turn, mirrored = (
+        [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0.5],
+        [0, -2, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0],
+        [-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
+    )
+    for k, rows in enumerate((upright, quarter_turn, mirrored)):
+        anchor, matrix = [city.number((10 * k, 40, 1))], [*rows, 0, 0, 0, 1]
+        tree = {
+            "type": "GeometryInstance",
+            "template": 0,
+            "boundaries": anchor,
+            "transformationMatrix": matrix,
+        }
+        city.add(f"tree-{k}", tree, kind="SolitaryVegetationObject")
+    return city
+
+
+def truth(document, lod=None):
+    """Return the polygons of each object (rings of Fractions) of its highest level, or of one."""
+    scale, move = ([Fraction(float(x)) for x in document["transform"][k]] for k in ("scale", "translate"))
+    points = [
+        tuple(Fraction(x) * s + m for x, s, m in zip(point, scale, move, strict=True))
+        for point in document["vertices"]
+    ]
+    templates = document.get("geometry-templates", {"templates": []})
+    found = {}
+    for name, item in document["CityObjects"].items():
+        by_level = {}
+        for given in item["geometry"]:
+            one, place = given, points.__getitem__
+            if given["type"] == "GeometryInstance":
+                place = placed(given, points, templates["vertices-templates"])
+                one = templates["templates"][given["template"]]
+            if one["type"] not in DEPTHS:
+                continue
+            surfaces = one["boundaries"]
+            for _ in range(DEPTHS[one["type"]]):
+                surfaces = [surface for shell in surfaces for surface in shell]
+            level = tuple(int(part) for part in str(one["lod"]).split("."))
+            by_level.setdefault(level, []).extend(
+                [[[place(c) for c in ring] for ring in s] for s in surfaces]
+            )
+        wanted = max(by_level, default=None) if lod is None else tuple(int(part) for part in lod.split("."))
+        if wanted in by_level:
+            found[name] = by_level[wanted]
+    return found
+
+
+def placed(one, points, corners):
+    matrix = np.reshape(one["transformationMatrix"], (4, 4))
+    anchor = points[one["boundaries"][0]]
+
+    def place(corner):
+        return tuple(
+            sum(Fraction(float(matrix[i, j])) * Fraction(corners[corner][j]) for j in range(3))
+            + Fraction(float(matrix[i, 3]))
+            + anchor[i]
+            for i in range(3)
+        )
+
+    return place
+
+
+def hit_time(origin, direction, rings):
+    """Return the time at which a ray hits a flat polygon, or None: by its plane, and by its rings."""
+    normal = polygon_truth.newell(rings[0])
+    along = sum(n * d for n, d in zip(normal, direction, strict=True))
+    if along == 0:
+        return None
+    time = sum(n * (p - o) for n, p, o in zip(normal, rings[0][0], origin, strict=True)) / along
+    if time < 0:
+        return None
+    axis = max(range(3), key=lambda k: abs(normal[k]))
+    kept = [k for k in range(3) if k != axis]
+    at = tuple(origin[k] + time * direction[k] for k in kept)
+    flat = [[tuple(p[k] for k in kept) for p in ring] for ring in rings]
+    if any(
+        polygon_truth.segments_meet(at, at, a, b)
+        for ring in flat
+        for a, b in zip(ring, ring[1:] + ring[:1], strict=True)
+    ):
+        return time
+    return time if sum(polygon_truth.inside(at, ring) for ring in flat) % 2 else None
+
+
+@pytest.mark.parametrize("lod", [None, "1.2", "2.2"])
+def test_rays_hit_the_polygons_of_the_file(tmp_path, lod):
+    """Nearest object, time and number of contacts of each ray, exactly; the surfaces are flat."""
+    path = made_city().write(tmp_path / "made.city.json")
+    polygons = truth(json.loads(path.read_text()), lod)
+    mesh = rb.load(path, lod=lod)
+    assert mesh.ids.tolist() == list(polygons)
+    rng = np.random.default_rng(3)
+    lower, upper = mesh.bounds
+    targets = rng.uniform(lower, upper, (300, 3))
+    origins = np.round(rng.uniform(lower - 5, upper + 20, (300, 3)), 2)
+    targets[:100] = np.round(targets[:100] * 2) / 2  # corners and edges
+    targets[200:] = np.round(
+        rng.uniform([lower[0], -51, lower[2]], [upper[0], -46, lower[2] + 2], (100, 3)), 3
+    )
+    origins[200:] = targets[200:] - [40, 0.25, 0.5]  # along the row of buildings
+    rays = rb.Rays(origins, targets - origins)
+    nearest, every = rb.Scene(mesh).nearest(rays), rb.Scene(mesh).all(rays)
+    hits = several = 0
+    for k in range(300):
+        origin, direction = (tuple(map(Fraction, x.tolist())) for x in (rays.origins[k], rays.directions[k]))
+        times = {}
+        for number, surfaces in enumerate(polygons.values()):
+            for rings in surfaces:
+                time = hit_time(origin, direction, rings)
+                if time is not None:
+                    times.setdefault(number, []).append(time)
+        objects = mesh.objects[every[k].index]
+        assert {number: {float(t) for t in found} for number, found in times.items()} == {
+            number: set(every[k].t[objects == number].tolist()) for number in set(objects.tolist())
+        }
+        if times:
+            first = min(min(found) for found in times.values())
+            assert nearest.t[k] == float(first)
+            assert first in times[mesh.objects[nearest.index[k]]]
+        hits += bool(times)
+        several += len(times) > 1
+        assert bool(times) == nearest.hit[k]
+    assert hits > 60
+    assert several > 20 or lod is not None
+
+
+def test_triangles_face_outward(tmp_path):
+    """The volume of closed objects is positive; a mirrored template faces the side that its matrix says."""
+    mesh = rb.load(made_city().write(tmp_path / "made.city.json"))
+    names = mesh.ids.tolist()
+    a, b, c = mesh.corners().transpose(1, 0, 2)
+    volumes = np.bincount(mesh.objects, (a * np.cross(b, c)).sum(axis=-1) / 6, minlength=len(names))
+    assert volumes[names.index("hall")] == pytest.approx(0.5 * 0.25 * 0.5 * 4 * (80 - 4 - 4.5), rel=1e-6)
+    assert volumes[names.index("one")] == pytest.approx(0.5 * 0.25 * 0.5 * 5 * 5 * 4, rel=1e-6)
+    upward = np.cross(b - a, c - a)[:, 2]
+    for k in range(3):
+        areas = upward[mesh.objects == names.index(f"tree-{k}")] / 2
+        assert areas[:-1].sum() == pytest.approx((16 - 0.125) * (2 if k == 1 else 1))
+        assert (areas[:-1] >= 0).all()
+
+
+def test_boxes_are_around_the_same_surfaces(tmp_path):
+    path = made_city().write(tmp_path / "made.city.json")
+    for lod in (None, "1", "1.2"):
+        mesh, boxes = rb.load(path, lod=lod), rb.load(path, lod=lod, boxes=True)
+        assert boxes.ids.tolist() == mesh.ids.tolist()
+        assert boxes.labels == mesh.labels
+        for k, polygons in enumerate(truth(json.loads(path.read_text()), lod).values()):
+            points = np.array([[float(x) for x in p] for s in polygons for ring in s for p in ring])
+            assert boxes.lower[k].tolist() == points.min(axis=0).tolist()
+            assert boxes.upper[k].tolist() == points.max(axis=0).tolist()
+
+
+def test_labels_have_the_types_of_the_attributes(tmp_path):
+    mesh = rb.load(made_city().write(tmp_path / "made.city.json"))
+    labels = {name: values.tolist()[:4] for name, values in mesh.labels.items()}
+    assert mesh.ids.tolist()[:4] == ["hall", "hall-tower", "two", "one"]
+    assert labels.pop("height")[:2] == [4.5, 5.0]
+    assert labels == {
+        "type": ["Building", "BuildingPart", "Building", "Bridge"],
+        "parent": [None, "hall", None, None],
+        "storeys": [3, None, 2**40, None],
+        "listed": [True, None, None, None],
+        "use": ["office", "", None, None],
+        "area": [7, None, None, None],
+        "address": [None, '{"street": "Markt", "no": [1, 2]}', None, None],
+        "attribute_type": [None, None, "x", None],
+    }
+    assert mesh.labels["height"].dtype == np.float64
+    delft = DATA / "delft_cityjson" / "delft.city.json"
+    if delft.exists():
+        assert rb.load(delft).labels["measuredHeight"].dtype == np.float64
+
+
+def test_levels_are_compared_as_numbers(tmp_path):
+    path = made_city().write(tmp_path / "made.city.json")
+    assert levels(path) == {"1": 1, "1.2": 2, "2": 4, "2.2": 1, "2.10": 1}
+    assert dict(rb.load(path).skipped) == {
+        "city objects without surfaces": 2,
+        "geometries of points or lines": 1,
+    }
+    only = read(path, lod="2.0")
+    assert only.ids == ["hall-tower", "tree-0", "tree-1", "tree-2"]
+    assert only.left_out["city objects without surfaces of level 2.0"] == 5
+    assert not only.skipped
+    with pytest.raises(FileFormatError, match=r"no city object with surfaces of level 3; choose .*1 \(1\)"):
+        rb.load(path, lod="3")
+    for wrong in ("two", "", "1.", "-1", "²"):
+        with pytest.raises(InvalidInput, match="lod must be a level of detail"):
+            rb.load(path, lod=wrong)
+    city = City()
+    city.add("x", geometry("MultiSurface", None, city.surfaces(block(0, 0, 1)[:1])),
+             geometry("MultiSurface", 1.5, city.surfaces(block(0, 0, 1)[:2])))  # fmt: skip
+    path = city.write(tmp_path / "numbers.city.json")
+    assert levels(path) == {"": 1, "1.5": 1}
+    assert len(rb.load(path)) == 4
+    assert len(rb.load(path, lod="1.5")) == 4
+
+
+def test_losses_are_named_and_counted(tmp_path):
+    city = City()
+    bow = [[(0, 0, 0), (2, 2, 0), (2, 0, 0), (0, 3, 0)]]
+    short = [[(0, 0, 0), (1, 0, 0)]]
+    city.add("bad roof", geometry("MultiSurface", "2", city.surfaces([bow, *block(0, 0, 2), short])))
+    city.add("new", geometry("Brep", "2", []), geometry("MultiSurface", "1", city.surfaces(block(3, 0, 2))))
+    city.add("gone", geometry("MultiSurface", "2", city.surfaces([bow])))
+    path = city.write(tmp_path / "lossy.city.json")
+    with pytest.warns(SkippedWarning, match="2 polygons that cross themselves, in city object 'bad roof'"):
+        mesh = rb.load(path)
+    assert mesh.ids.tolist() == ["bad roof", "new"]
+    assert mesh.objects.tolist() == [0] * 12 + [1] * 12
+    assert dict(mesh.skipped) == {
+        "polygons that cross themselves, in city object 'bad roof'": 2,
+        "polygons that cross themselves, in city object 'gone'": 1,
+        "geometries of the unknown type 'Brep'": 1,
+    }
+
+
+def bent(change):
+    document = json.loads(json.dumps(made_city().document))
+    document["vertices"] = [list(point) for point in made_city().numbers]
+    change(document)
+    return json.dumps(document)
+
+
+def of(name, **members):
+    return lambda d: d["CityObjects"][name]["geometry"][0].update(members)
+
+
+def instance(**members):
+    return of("tree-0", **members)
+
+
+SHORT = [[[[[0, 1, 999]]]]]
+TWO = [1, 0, 0, 0] * 3 + [0, 0, 0, 2]
+WRONG = {
+    "city object 'one': its geometry is broken (vertex 999 does not": of("one", boundaries=SHORT),
+    "city object 'one': its geometry is broken (vertex -1 does not": of("one", boundaries=[[[[[0, 1, -1]]]]]),
+    "city object 'one': its geometry is broken (True is not the": of("one", boundaries=[[[[[0, 1, True]]]]]),
+    "city object 'one': its geometry is broken (1.0 is not the": of("one", boundaries=[[[[[0, 1.0, 2]]]]]),
+    "city object 'one': its geometry is broken ([0, 1, 2] is not": of("one", boundaries=[[[[[[0, 1, 2]]]]]]),
+    "city object 'one': its geometry is broken": of("one", boundaries=[[[0, 1, 2]]]),
+    "city object 'two': its geometry is broken ('high' is no level": of("two", lod="high"),
+    "city object 'two': its geometry is broken (True is no level": of("two", lod=True),
+    "city object 'tree-0': its geometry is broken (template -1 does": instance(template=-1),
+    "city object 'tree-0': its geometry is broken (template 2 does": instance(template=2),
+    "(the last row of its matrix is [0.0, 0.0, 0.0, 2.0]": instance(transformationMatrix=TWO),
+    "city object 'tree-0': its geometry is broken (vertex 999": instance(boundaries=[999]),
+    "city object 'tree-1': its geometry is broken": of("tree-1", boundaries=[0, 1]),
+    "is not laid out as CityJSON (it lacks 'vertices')": lambda d: d.pop("vertices"),
+    "vertex 2 has the number 9007199254740993, which float64 rounds": (
+        lambda d: d["vertices"].__setitem__(2, [0, 9007199254740993, 0])
+    ),
+    "is CityJSON '3.0'; supported are versions 1.0, 1.1, 2.0": lambda d: d.update(version="3.0"),
+    "its parents are no list": lambda d: d["CityObjects"]["hall-tower"].update(parents="hall"),
+    "its attributes no JSON object": lambda d: d["CityObjects"]["hall"].update(attributes=[1]),
+    "nan is not a finite number": lambda d: d["vertices"].__setitem__(0, [0, math.nan, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("problem", WRONG)
+def test_damaged_cities_are_errors_of_one_line(tmp_path, problem):
+    path = tmp_path / "bent.city.json"
+    path.write_text(bent(WRONG[problem]))
+    with pytest.raises(FileFormatError) as error:
+        rb.load(path)
+    assert problem in str(error.value)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b'{"type": "CityJSON", "version": "2.0", "type": "CityJSON"}', "'type' stands twice"),
+        (b'{"type": "CityJSON", "version": "2.0"}\n{"type": "CityJSONFeature"}\n', "(CityJSONSeq)"),
+        (b'{"type": "CityJSONFeature", "id": "a"}', "(CityJSONSeq)"),
+        (b'{"type": "CityJSON", "version": "2\xff0"}', "is no text in UTF-8: byte 34"),
+        (b"[]", "not a CityJSON city"),
+        (b'{"type": "CityJSON"} 5', "is not whole JSON: Extra data"),
+    ],
+)
+def test_documents_of_other_kinds_are_named(tmp_path, content, problem):
+    path = tmp_path / "other.city.json"
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError) as error:
+        rb.load(path)
+    assert problem in str(error.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_harmless_differences(tmp_path, encoding):
+    plain = rb.load(made_city().write(tmp_path / "plain.city.json"))
+
+    def harmless(document):
+        document["vertices"].append([0, math.nan, 0])  # no surface has it
+        document["CityObjects"]["group"]["geometry"] = None
+        document["CityObjects"]["hall"]["geometry"][1]["boundaries"][0][0].append(
+            []
+        )  # a hole without corners
+
+    path = tmp_path / "other.city.json"
+    path.write_bytes((bent(harmless) + "\r\n\n").encode(encoding))
+    same = rb.load(path)
+    np.testing.assert_array_equal(same.corners(), plain.corners())
+    assert same.labels == plain.labels
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not (DATA / "delft_cityjson").exists(), reason="needs the data")
+def test_a_lidar_in_delft_equals_brute_force():
+    """All 86,400 ranges and objects: float64 over the triangles in each azimuth, close calls in Fractions."""
+    path = DATA / "delft_cityjson" / "delft.city.json"
+    document = json.loads(path.read_text())
+    corners, owners = [], []
+    scale, move = document["transform"]["scale"], document["transform"]["translate"]
+    points = np.array(document["vertices"]) * scale + move
+    for number, item in enumerate(document["CityObjects"].values()):
+        (one,) = item["geometry"]
+        surfaces = one["boundaries"] if one["type"] == "MultiSurface" else chain(*one["boundaries"])
+        for ((a, b, c),) in surfaces:
+            corners.append((a, b, c))
+            owners.append(number)
+    triangles, owners = points[np.array(corners)], np.array(owners)
+    origin = np.array([84_890.25, 447_590.5, 4.0])
+    azimuths, elevations = np.arange(1_800) * 0.2, np.linspace(-30, 12, 48)
+    turn, rise = np.radians(azimuths)[:, None], np.radians(elevations)[None]
+    directions = np.stack(
+        [np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise) + 0 * turn], -1
+    )
+    mesh = rb.load(path)
+    assert mesh.ids.tolist() == list(document["CityObjects"])
+    hits = rb.Scene(mesh).nearest(rb.Rays(origin, directions))
+    close = 0
+    for k, candidates in enumerate(in_azimuths(triangles, origin, np.radians(azimuths))):
+        for j, (index, time, exact) in enumerate(brute_force(triangles, candidates, origin, directions[k])):
+            close += exact
+            assert hits.t[k, j] == time
+            assert hits.hit[k, j] == (index >= 0)
+            if index >= 0:
+                assert mesh.objects[hits.index[k, j]] == owners[index]
+    assert 0.5 < hits.hit.mean() < 1
+    assert close > 100
+
+
+def in_azimuths(triangles, origin, azimuths):
+    """Yield the triangles that a vertical half-plane at each azimuth may meet, with a margin."""
+    local = triangles[..., :2] - origin[:2]
+    angles = np.arctan2(local[..., 1], local[..., 0])
+    spread = (angles - angles[:, :1] + np.pi) % (2 * np.pi) - np.pi
+    lowest, highest = spread.min(axis=1) - 1e-9, spread.max(axis=1) + 1e-9
+    around = highest - lowest > np.pi - 1e-6
+    for azimuth in azimuths:
+        offset = (azimuth - angles[:, 0] - lowest) % (2 * np.pi)
+        yield np.flatnonzero(around | (offset <= highest - lowest) | (offset > 2 * np.pi - 1e-9))
+
+
+def brute_force(triangles, candidates, origin, directions):
+    """Yield the nearest triangle, its time rounded once, and whether Fractions decided between triangles."""
+    a, b, c = (triangles[candidates, k] for k in range(3))
+    p = np.cross(directions[:, None], c - a)
+    volume = (p * (b - a)).sum(-1)
+    with np.errstate(all="ignore"):
+        u = (p * (origin - a)).sum(-1) / volume
+        q = np.cross(origin - a, b - a)
+        v = np.einsum("rk,fk->rf", directions, q) / volume
+        t = (q * (c - a)).sum(-1) / volume
+    margin = 1e-7
+    flat = np.abs(volume) < 1e-6 * np.linalg.norm(b - a, axis=-1) * np.linalg.norm(c - a, axis=-1)
+    maybe = flat | ((u > -margin) & (v > -margin) & (u + v < 1 + margin) & (t > -margin))
+    surely = maybe & ~flat & (u > margin) & (v > margin) & (u + v < 1 - margin) & (t > margin)
+    nearest = np.where(surely, t, np.inf).min(axis=1, initial=np.inf)
+    for ray in range(len(directions)):
+        near = maybe[ray] & (flat[ray] | (t[ray] <= nearest[ray] + margin))
+        found = [(time_of(triangles[f], origin, directions[ray]), f) for f in candidates[near]]
+        found = [(time, f) for time, f in found if time is not None]
+        if not found:
+            yield -1, math.inf, near.any()
+        else:
+            time, index = min(found)
+            yield index, float(time), near.sum() > 1
+
+
+def time_of(triangle, origin, direction):
+    """Return the exact time at which a ray hits a closed triangle, or None."""
+    a, b, c = (tuple(map(Fraction, p.tolist())) for p in triangle)
+    o, d = (tuple(map(Fraction, p.tolist())) for p in (origin, direction))
+    normal = cross3(minus(b, a), minus(c, a))
+    along = dot(normal, d)
+    if along == 0:
+        return None
+    time = dot(normal, minus(a, o)) / along
+    at = tuple(x + time * y for x, y in zip(o, d, strict=True))
+    sides = [dot(normal, cross3(minus(q, p), minus(at, p))) for p, q in ((a, b), (b, c), (c, a))]
+    return time if time >= 0 and min(sides) >= 0 else None
+
+
+def minus(p, q):
+    return tuple(x - y for x, y in zip(p, q, strict=True))
+
+
+def dot(p, q):
+    return sum(x * y for x, y in zip(p, q, strict=True))
+
+
+def cross3(p, q):
+    return (p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0])
