@@ -29,7 +29,7 @@ LEAKS = re.compile(r"Traceback|Error:.*Error|[A-Z]\w+Error\b|\bb'|<U\d|invalid=|
 
 CASES = {
     "info nan.csv": "nan.csv, line 2, column direction_x: nan is not a finite number; correct or remove",
-    "info no_zip.npz": "no_zip.npz: is not readable as NumPy arrays (npz) (File is not a zip file); check",
+    "info no_zip.npz": "no_zip.npz: its archive is damaged or cut off; copy or save it again",
     "info text.npy": "text.npy: does not begin like a NumPy table (npy), but with 'hello'; rename it",
     "info .": ".: is a folder, not a file; supported: .npz",
     "info --grid boxes.csv": "boxes.csv: unsupported file extension '.csv' of a grid; supported: .vox",

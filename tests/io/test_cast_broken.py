@@ -163,7 +163,7 @@ def test_a_damaged_row_group(tmp_path):
     rays.write_bytes(bent)
     with pytest.raises(rb.FileFormatError) as caught:
         rb.stream.cast(SCENE, rays, out, chunk=10)
-    assert str(caught.value).startswith(f"{rays}, row group 2: cannot be read (")
+    assert str(caught.value).startswith(f"{rays}, row group 2: cannot be read: its pages are damaged")
     assert "\n" not in str(caught.value)
     rays.write_bytes(sound)
     done = rb.stream.cast(SCENE, rays, out, chunk=10)

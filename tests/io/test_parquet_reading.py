@@ -125,7 +125,7 @@ def test_page_headers_in_which_any_bit_is_wrong(tmp_path, version, pages, every)
         except FileFormatError as error:
             text = str(error)
             short = re.search(rf", row group 0: holds \d+ of {rows} rows;", text)
-            assert short or ", row group 0: cannot be read (" in text or " are missing;" in text
+            assert short or ", row group 0: cannot be read: " in text or " are missing;" in text
             outcomes["fewer rows" if short else "refused"] += 1
             assert not loaded
         else:

@@ -105,7 +105,9 @@ def test_nodes_that_show_one_mesh_many_times(tmp_path):
         "nodes": [{"mesh": 0}] * 1000,
     }
     text = json.dumps(document).encode()
-    (tmp_path / "a.glb").write_bytes(b"glTF" + struct.pack("<4I", 2, 0, len(text), 0x4E4F534A) + text)
+    (tmp_path / "a.glb").write_bytes(
+        b"glTF" + struct.pack("<4I", 2, 20 + len(text), len(text), 0x4E4F534A) + text
+    )
     assert announced(tmp_path / "a.glb").rows == 4000
 
 

@@ -9,10 +9,15 @@
 ========  =============================================================================================
 """
 
+import lzma
 import math
+import re
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
@@ -215,7 +220,7 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
 
     None if it is compressed, or an array has not a row for each ray: then it is read whole.
     """
-    with zipfile.ZipFile(path) as archive:
+    with open_archive(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if not members or any(info.compress_type for info in members.values()):
             return None
@@ -235,13 +240,28 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
     return ArraysTable(path, shapes, read)
 
 
+@contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Yield an archive; what is wrong with it becomes an error in plain words."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (NotImplementedError, RuntimeError) as error:
+        problem = "is encrypted, or compressed by a method that Python does not have"
+        raise file_error(path, problem, "save it with numpy.savez") from error
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, struct.error, UnicodeError) as error:
+        member = re.search(r"'([^']*)\.npy'", str(error))
+        place = member[1] if member else ""
+        raise file_error(path, "its archive is damaged or cut off", "copy or save it again", place) from error
+
+
 def _place(path: Path, info: zipfile.ZipInfo) -> Header:
     """Return the header of a member that is not compressed."""
     with path.open("rb") as file:
         file.seek(info.header_offset)
         local = file.read(_LOCAL_HEADER)
         name, extra = (int.from_bytes(local[_LENGTHS + k : _LENGTHS + k + 2], "little") for k in (0, 2))
-        with zipfile.ZipFile(path) as archive, archive.open(info) as inside:
+        with open_archive(path) as archive, archive.open(info) as inside:
             found = header(inside, info.file_size, path, info.filename)
             return found._replace(start=found.start + info.header_offset + _LOCAL_HEADER + name + extra)
 
@@ -249,7 +269,7 @@ def _place(path: Path, info: zipfile.ZipInfo) -> Header:
 def announced_npz(path: Path) -> Announced:
     """Return the rows of the largest array that raybox reads, and the bytes of all of them."""
     sizes = [Announced()]
-    with zipfile.ZipFile(path) as archive:
+    with open_archive(path) as archive:
         for info in archive.infolist():
             is_own = info.filename.removesuffix(".npy") in (*NAMES, "id")
             with archive.open(info) as member, suppress(*() if is_own else (FileFormatError, ValueError)):
@@ -279,7 +299,7 @@ def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tup
     if ids is not None and ids.shape != count:
         problem = f"has {ids.size} ids for {count[0]} boxes"
         raise file_error(path, problem, "give one id for each box", "id")
-    with zipfile.ZipFile(path) as archive:
+    with open_archive(path) as archive:
         rest = [name for name in members if name not in NAMES and _is_label(archive, name, count)]
     return {name: label(name, [array]) for name, array in load_members(path, rest)[1].items()}
 
@@ -299,7 +319,7 @@ def _is_label(archive: zipfile.ZipFile, name: str, count: tuple[int, ...]) -> bo
 
 def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, Array]]:
     """Return the names of all arrays of an `.npz` file, and those arrays of the given names that it has."""
-    with zipfile.ZipFile(path) as archive:
+    with open_archive(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in members.values():
             archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
@@ -336,19 +356,23 @@ def map_array(path: Path) -> Array:
 
 def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
     """Return an array's header, checked against the bytes that follow before memory is allocated."""
-    (version, minor), start = np.lib.format.read_magic(file), file.tell()
-    length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
-    if version not in (1, 2, 3) or minor or length > size:
-        raise file_error(path, "has a damaged header", "save it again with numpy.save", name)
-    file.seek(start)
-    read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
+    try:
+        (version, minor), start = np.lib.format.read_magic(file), file.tell()
+        length = int.from_bytes(file.read(2 if version == 1 else 4), "little")
+        if version not in (1, 2, 3) or minor or length > size:
+            raise ValueError
+        file.seek(start)
+        read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+    except (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, tokenize.TokenError) as error:
+        problem = "has a damaged header" if size > file.tell() else "is cut off in its header"
+        raise file_error(path, problem, "copy it again, or save it with numpy.save", name) from error
     if dtype.hasobject:
         raise file_error(
             path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name
         )
     if any(length < 0 for length in shape):
-        raise file_error(path, f"has a damaged header: shape {shape}", "save it again with numpy.save", name)
+        raise file_error(path, "has a damaged header: a negative length", "save it again", name)
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed != there:
         problem = f"{'is cut off' if needed > there else 'is too long'}: "

@@ -44,7 +44,7 @@ def with_path(source: Source, form: str | None) -> Iterator[Path]:
     if isinstance(source.read(0), str):
         raise InvalidInput(f"an open file must be binary: open({name!r}, 'rb'); got text.")
     with tempfile.TemporaryDirectory(prefix="raybox-") as folder:
-        path = Path(folder) / f"file{suffix}"
+        path = Path(folder) / f"{PurePath(name).stem[:80]}{suffix}"  # the stem names some meshes
         with path.open("wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 20)
         try:

@@ -36,8 +36,14 @@ class ParquetTable(Table):
 
     def __init__(self, path: Path) -> None:
         self.path, self._library = path, require("pyarrow.parquet", "io", ".parquet")
-        with self._library.ParquetFile(path) as file:
-            self._metadata, self._schema = file.metadata, file.schema_arrow
+        try:
+            with self._library.ParquetFile(path) as file:
+                self._metadata, self._schema = file.metadata, file.schema_arrow
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the system: no permission, no file
+            problem = "its footer is damaged, cut off or encrypted"
+            raise file_error(path, problem, "copy or write it again") from error
         self._starts = group_starts(self._metadata, path)
         self.rows = self._starts[-1]
         self._fields = dict(_leaves(self._schema))
@@ -101,9 +107,13 @@ class ParquetTable(Table):
         while True:
             try:
                 batch = next(found, None)
+            except NotImplementedError as error:
+                problem = "is compressed or encoded in a way that pyarrow does not have"
+                raise file_error(
+                    self.path, problem, "write it in another way", f"row group {group}"
+                ) from error
             except (OSError, ValueError) as error:
-                problem = str(error).splitlines()[0][:120]
-                raise self._damaged(group, f"cannot be read ({problem})") from error
+                raise self._damaged(group, "cannot be read: its pages are damaged") from error
             if batch is None:
                 break
             there = dict(_leaves(batch.schema))
