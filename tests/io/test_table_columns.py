@@ -115,7 +115,7 @@ def test_the_covering_of_geoparquet_comes_before_a_column_named_bbox(tmp_path):
         boxes = rb.load(tmp_path / "a.parquet")
         np.testing.assert_array_equal(boxes.lower, lower)
         assert boxes.labels["n"].tolist() == list(range(7))
-        assert dict(boxes.skipped) == {"columns whose type is none of labels": 1}
+        assert dict(boxes.skipped) == {"columns that are no labels": 1}
 
 
 def test_boxes_of_geoarrow(tmp_path):

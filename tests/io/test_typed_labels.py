@@ -128,7 +128,7 @@ def test_dictionaries_decimals_and_types_without_labels(tmp_path):
         "cost": "[1.5, nan]",
         "tax": "['0.1', None]",
     }
-    assert dict(boxes.skipped) == {"columns whose type is none of labels": 2}
+    assert dict(boxes.skipped) == {"columns that are no labels": 2}
 
 
 def test_npz_and_structured_npy_keep_their_types(tmp_path):
@@ -153,6 +153,7 @@ def test_npz_and_structured_npy_keep_their_types(tmp_path):
     for name in ("a.npz", "a.npy"):
         boxes = rb.load(tmp_path / name)
         assert boxes.ids.tolist() == ["7", "8"]
+        assert dict(boxes.skipped) == ({"columns that are no labels": 3} if name == "a.npz" else {})
         found = {key: (values.dtype.name, values.tolist()) for key, values in boxes.labels.items()}
         assert found == {
             "n": ("int64", [1, 2]),
@@ -161,6 +162,19 @@ def test_npz_and_structured_npy_keep_their_types(tmp_path):
             "name": ("object", ["a", None]),
             "storey": ("object", ["1", "2"]),
         }
+
+
+def test_names_that_repeat_and_text_that_is_not_utf_8(tmp_path):
+    bounds = {name: [0.0] for name in HEAD.strip(",").split(",")}
+    names = [*bounds, "n", "n"]
+    table = pa.table([pa.array([0.0])] * 6, names=names)
+    pq.write_table(table, tmp_path / "twice.parquet")
+    with pytest.raises(rb.FileFormatError, match="has more than one column named 'n'; rename one of them"):
+        rb.load(tmp_path / "twice.parquet")
+    text = pa.Array.from_buffers(pa.string(), 1, [None, *pa.array([b"\xff"], pa.binary()).buffers()[1:]])
+    pq.write_table(pa.table({**bounds, "note": text}), tmp_path / "latin.parquet")
+    with pytest.raises(rb.FileFormatError, match="column note: holds text that is not UTF-8; write it again"):
+        rb.load(tmp_path / "latin.parquet")
 
 
 def test_labels_of_a_table_without_rows(put, tmp_path):

@@ -14,9 +14,9 @@ module              does
 ``output``          rows appended chunk by chunk (``writer_stage``), or sums of all (``sum_stage``)
 ``pipeline``        the threads (``stages``), progress, what is stored when one of them fails
 ``chunks``          row blocks of a file, put together to chunks of one size
-``readers``         the reader for each format: ``tables``, ``csv_chunks``, LAS, or the whole file
+``readers``         files of rays: blocks of a table of ``io/formats``, or the whole file
 ``joined_files``    several files of rays as one
-``carried_columns`` other columns of the file, carried to the output; ``carried_readers``
+``carried_columns`` other columns of the file, carried to the output
 ``result_columns``  a chunk's results as columns
 ``writers``         the writer for each format; ``parquet``
 ``part_files``      files that are appended to

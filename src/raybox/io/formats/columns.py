@@ -64,6 +64,8 @@ def _spelled(form: str) -> list[str]:
 
 OWN_NAMES = frozenset(name for kind in KINDS.values() for array in kind for name in column_names(array))
 """The columns as raybox writes them."""
+SECOND_NAMES = frozenset(_spelled(form)[1] for kind in KINDS.values() for a in kind.values() for form in a)
+"""The columns of the axis y: every header has one, in small letters or not."""
 
 
 def is_flat(array: str) -> bool:

@@ -1,11 +1,14 @@
 """The first lines of a CSV file: comments, then the names of the columns, which give the delimiter, too."""
 
 import csv
+import re
 from collections.abc import Callable
 from itertools import chain
 from typing import NamedTuple
 
-from raybox.io.formats.columns import has_kind
+from raybox.io.formats.columns import SECOND_NAMES, has_kind
+
+_SEPARATOR = re.compile("[,;]")
 
 
 class CsvHeader(NamedTuple):
@@ -35,8 +38,8 @@ def read_header(readline: Callable[[], str]) -> CsvHeader:
 
 def _comment_header(line: str, lines: int) -> CsvHeader | None:
     """Return the columns that a comment names; None if they are none of boxes, rays or points."""
-    if not {"y", "Y"}.intersection(line) or not {",", ";"}.intersection(line):  # all kinds have a column y
-        return None
+    if SECOND_NAMES.isdisjoint(word.strip('#" \t\r\n') for word in _SEPARATOR.split(line.lower())):
+        return None  # most comments: to parse them all takes long
     for text in (line, line.lstrip("# ")):
         delimiter = _delimiter(text)
         names = _split(text, delimiter)

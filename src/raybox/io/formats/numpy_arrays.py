@@ -37,6 +37,7 @@ from raybox.io.formats.columns import (
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import (
     BLOCK_ROWS,
+    LEFT_OUT,
     Announced,
     Column,
     RowBlock,
@@ -290,7 +291,9 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
     arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}
     labels = _labels(path, members, loaded, arrays["lower"].shape[:1]) if "lower" in arrays else {}
-    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", labels)
+    others = len(members) - len({*arrays, *labels}) if "lower" in arrays else 0
+    left_out = {LEFT_OUT: others} if others else {}
+    return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", labels, left_out=left_out)
 
 
 def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:

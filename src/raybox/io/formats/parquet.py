@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import accumulate
@@ -39,6 +40,9 @@ class ParquetTable(Table):
         try:
             with self._library.ParquetFile(path) as file:
                 self._metadata, self._schema = file.metadata, file.schema_arrow
+            leaves = list(_leaves(self._schema))
+            query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
+            self.query = query.decode() if query else None
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the system: no permission, no file
@@ -46,11 +50,8 @@ class ParquetTable(Table):
             raise file_error(path, problem, "copy or write it again") from error
         self._starts = group_starts(self._metadata, path)
         self.rows = self._starts[-1]
-        self._fields = dict(_leaves(self._schema))
-        self.names = list(self._fields)
+        self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self.own = _boxes(self._schema)
-        query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
-        self.query = query.decode() if query else None
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes once unpacked."""
@@ -167,7 +168,11 @@ class ParquetTable(Table):
         with self.path.open("rb") as file:
             footer = parquet_footer.read_footer(file, self.path.stat().st_size)[1]
         for name in missing:
-            if parquet_footer.has_column(footer, name):
+            try:
+                is_there = parquet_footer.has_column(footer, name)
+            except (ValueError, LookupError, TypeError, AttributeError, struct.error) as error:
+                raise file_error(self.path, "its footer is damaged", "copy or write it again") from error
+            if is_there:
                 problem = f"its row groups hold a column {name}, its schema does not"
                 raise file_error(self.path, problem, "copy or write it again", "footer")
 

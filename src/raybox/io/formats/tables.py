@@ -6,9 +6,10 @@ A `Table` says what its file announces before anything is allocated, and yields 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
@@ -24,7 +25,7 @@ Column: TypeAlias = "Array | pyarrow.Array"
 """Values of a column: numbers or texts of NumPy, or of Arrow."""
 MAX_EXACT = 2.0**53  # below it, every integer is a float64
 QUERY_KEY = "raybox.query"  # of the metadata of results
-LEFT_OUT = "columns whose type is none of labels"
+LEFT_OUT = "columns that are no labels"
 BLOCK_ROWS = 1 << 16  # rows of a block, where a reader can choose
 
 
@@ -121,9 +122,18 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
         for name, own in layout.labels.items():
             columns[name].append(block.columns[own])
     arrays = {array: _joined(parts.pop(array), len(names)) for array, names in layout.arrays.items()}
-    labels = {name: label(name, values) for name, values in columns.items()}
+    labels = {name: _label(name, values, table.path) for name, values in columns.items()}
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
     return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
+
+
+def _label(name: str, parts: list[Column], path: Path) -> NDArray[Any]:
+    """Return the blocks of a column as a label."""
+    try:
+        return label(name, parts)
+    except UnicodeDecodeError as error:
+        way_out = "write it again as UTF-8"
+        raise file_error(path, "holds text that is not UTF-8", way_out, f"column {name}") from error
 
 
 def _stacked(array: str, columns: list[Floats]) -> Floats:
