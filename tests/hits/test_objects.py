@@ -195,6 +195,15 @@ def test_tables_have_objects_and_labels():
     assert table.column_names == list(frame) == list(columns)
     assert table["object_object_t"].to_pylist() == [2, None]
     assert table["object_id"].null_count == 2
+    kinds = {"object_t": "string", "object_object_t": "int64", "object_id": "double"}
+    for one in (hits, hits[1:], hits[:0]):
+        types = one.to_arrow(labels=True).schema
+        assert {name: str(types.field(name).type) for name in kinds} == kinds
+    other = rb.Boxes([[9, 9, 9]], [[9, 9, 9]], labels={"t": [5], "object_t": [0.5]})
+    both = rb.Scene([mesh, other]).all(rb.Rays([[0, 0, 0], [9, 9, 9]], [1, 1, 1]))
+    assert both.to_arrow(labels="object_t")["object_t"].to_pylist() == [2.0, 1.0, 0.5, 0.5]
+    with pytest.raises(rb.InvalidInput, match="label 't' has values of several types"):
+        both.to_arrow(labels="t")
     assert rb.Scene(mesh).all(rays).by_object().to_arrow(labels="object_t")["object_t"].to_pylist() == [2, 1]
 
 
@@ -246,6 +255,9 @@ def test_distances_by_hand():
     assert not hits.distances.flags.writeable
     lines = rb.Scene(boxes).nearest(rb.Rays.lines([[12, 16, 0]], [[3, 4, 0]]))
     assert lines.distances.tolist() == [-10]
+    every = rb.Scene(boxes).all(rays)
+    assert every.distances.tolist() == hits.distances[hits.hit].tolist()
+    assert every[0].distances.tolist() == [10]
     assert rb.Scene(boxes).first(rays, 2).distances.tolist()[0] == [10, np.inf]
     flat = rb.Scene(rb.Boxes([3, 4], [5, 5])).nearest(rb.Rays([0, 0], [0.75, 1]))
     assert flat.distances.item() == 5

@@ -87,6 +87,8 @@ class Attributes(NamedTuple):
 
     def of_rows(self, index: RowIndex) -> "Attributes":
         """Return the attributes of the objects at an index."""
+        if self.ids is None and not self.labels:
+            return self
         labels = self.labels.of_rows(index) if self.labels else self.labels
         return Attributes(chosen_ids(self.ids, index), labels, self.skipped)
 

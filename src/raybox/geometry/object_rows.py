@@ -62,6 +62,12 @@ class ObjectRows(NamedTuple):
         freeze(mask)
         return mask
 
+    def column(self, name: str) -> NDArray[Any] | None:
+        """Return the values of a label, one for each object; None without."""
+        if not self.attributes.labels and self.inner is not None:
+            return self.inner.column(name)
+        return self.attributes.labels.get(name)
+
     def label(self, name: str, index: Ints, primitive: Ints) -> NDArray[Any] | None:
         """Return the label of each row, and for instances row within the geometry; None without."""
         if not self.attributes.labels and self.inner is not None:
@@ -86,6 +92,14 @@ def object_rows(geometry: object) -> ObjectRows:
 def row_mask(where: MaskInput, objects: ObjectRows, rows: int, shape: tuple[int, ...] | None = None) -> Bools:
     """Return a frozen mask of a geometry's rows, of a mask or of an expression of their objects' labels."""
     return objects.mask(where, rows) if isinstance(where, str) else validation.mask(where, rows, shape)
+
+
+def kind_of(column: NDArray[Any]) -> type | None:
+    """Return float, int, bool or str: the type of a column's values; None if all are missing."""
+    kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
+    if column.dtype.kind in kinds:
+        return kinds[column.dtype.kind]
+    return next((type(value) for value in column if value is not None), None)
 
 
 def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from raybox.hits.hit_ids import (
     Source,
     derive,
     derive_exactly,
+    distances_of,
     frozen,
     restored,
     spans,
@@ -168,6 +169,11 @@ class AllHits(HitTables):
     def t_exit(self) -> Floats:
         """The t at which the whole line leaves the primitive, unclamped."""
         return self._spans[1]
+
+    @cached_property
+    def distances(self) -> Floats:
+        """The distance to each first contact, t times the direction's length; see `Hits.distances`."""
+        return frozen(distances_of(self._source, self.ray, self._hit_id, self._t))
 
     @cached_property
     def lengths(self) -> Floats:

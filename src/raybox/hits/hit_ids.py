@@ -25,12 +25,14 @@ from raybox.geometry import (
     Rows,
     with_scratch,
 )
-from raybox.geometry.object_rows import combined
-from raybox.hits.path_lengths import write_exactly
-from raybox.primitives import exact_table
+from raybox.geometry.object_rows import combined, kind_of
+from raybox.geometry.rows import in_space
+from raybox.hits.path_lengths import distances, write_exactly
+from raybox.primitives import small_batch
 from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
+_ZERO = np.zeros(1)
 H = TypeVar("H")
 LabelColumns: TypeAlias = Mapping[str, NDArray[Any]]
 """Labels of hits by name."""
@@ -141,6 +143,19 @@ class Source(NamedTuple):
             )
         return self._of_objects(hit_id, lambda objects, *rows: objects.label(name, *rows))
 
+    def label_type(self, name: str) -> type:
+        """Return float, int, bool or str: the type of a label's values in all geometries."""
+        columns = [objects.column(name) for objects in self.objects]
+        kinds = {kind_of(column) for column in columns if column is not None} - {None}
+        if kinds == {int, float}:
+            return float
+        if len(kinds) > 1:
+            raise InvalidInput(
+                f"label {name!r} has values of several types in the geometries of this scene. "
+                "Use to_dict, or convert them to text."
+            )
+        return next(iter(kinds), None) or str
+
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""
         _freeze_all((self.parts, self.position, self.objects))
@@ -213,6 +228,17 @@ def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some:
     own = source._replace(position=source.positions(hit_id.size)[some])
     derive(own, ray_of[some], hit_id[some], field, part)
     out[some] = part
+
+
+def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
+    """Return the distance of each first contact, flat: t times the direction's length; +inf for a miss."""
+    rays, hit = source.rays, hit_id >= 0
+    origins, directions = (in_space(values) for values in (rays.origins, rays.directions))
+    found, lost = distances(RayRows(origins, directions, _ZERO, _ZERO), ray_of, np.where(hit, t, 0.0))
+    if lost.size and isinstance(rays, Rays):
+        derive_exactly(source, ray_of, hit_id, "distances_of", lost, found)
+    found[~hit] = np.inf
+    return found
 
 
 def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBoxes, Ints]:

@@ -8,26 +8,24 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Ids, RayRows, Rays
+from raybox.geometry import Ids, Rays
 from raybox.geometry.row_ids import ArrayIndex
-from raybox.geometry.rows import in_space
 from raybox.hits.hit_ids import (
     PrimitiveIds,
     Source,
     derive,
     derive_exactly,
+    distances_of,
     frozen,
     restored,
     spans,
 )
 from raybox.hits.image import Picture, of_depth, of_index, of_normals
 from raybox.hits.path_length import MODERATE, NORMAL
-from raybox.hits.path_lengths import distances
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 
 ImageKind = Literal["depth", "index", "object", "normal"]
-_ZERO = np.zeros(1)
 
 
 @final
@@ -130,13 +128,8 @@ class Hits(HitTables):
         Within 0.51 ulp of the exact product of `t` and the length (1 below float64's normal numbers). Where t
         is beyond float64's range, the exact time takes its place. +inf for a miss.
         """
-        rays = self._source.rays
-        o, d = (in_space(values) for values in (rays.origins, rays.directions))
-        t = np.where(self.hit, self._t, 0.0).reshape(-1)
-        found, lost = distances(RayRows(o, d, _ZERO, _ZERO), self._ray_of, t)
-        if lost.size and isinstance(rays, Rays):
-            derive_exactly(self._source, self._ray_of, self._hit_id.reshape(-1), "distances_of", lost, found)
-        return frozen(np.where(self.hit, found.reshape(self.shape), np.inf))
+        flat = self._ray_of, self._hit_id.reshape(-1), self._t.reshape(-1)
+        return frozen(distances_of(self._source, *flat).reshape(self.shape))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -84,6 +84,11 @@ class RayHits:
         return self._values("t_exit")
 
     @property
+    def distances(self) -> Floats:
+        """The distance to each first contact; see `Hits.distances`."""
+        return self._values("distances")
+
+    @property
     def lengths(self) -> Floats:
         """The length in space of the path inside each box, within the ray's range."""
         return self._values("lengths")

@@ -124,17 +124,21 @@ class HitTables(ArrayContainer):
         array([ 2., nan])
         """
         columns = self._columns
-        for name in self._label_names(labels):
-            own = f"object_{name}" if name in columns else name
-            while own in columns:
-                own = f"object_{own}"
-            columns[own] = self.labels(name).reshape(-1)
-        return columns
+        names = self._label_names(labels, columns)
+        return columns | {own: self.labels(name).reshape(-1) for own, name in names.items()}
 
-    def _label_names(self, labels: LabelNames) -> list[str]:
-        if isinstance(labels, bool):
-            return self._source.label_names if labels else []
-        return [labels] if isinstance(labels, str) else list(labels)
+    def _label_names(self, labels: LabelNames, columns: Columns) -> dict[str, str]:
+        """Return the names of labels by those of their columns, which differ from all other columns'."""
+        listed = [labels] if isinstance(labels, str) else labels
+        if isinstance(listed, bool):
+            listed = self._source.label_names if listed else []
+        names: dict[str, str] = {}
+        for name in listed:
+            own = f"object_{name}" if name in columns else name
+            while own in columns or own in names:
+                own = f"object_{own}"
+            names[own] = name
+        return names
 
     def to_arrow(self, *, labels: LabelNames = False) -> "pyarrow.Table":
         """Return the hits as a table of Arrow, with the columns of `to_dict`; nulls in place of NaN and None.
@@ -161,17 +165,15 @@ class HitTables(ArrayContainer):
         [1.0, 1.0]
         """
         arrow = _required("pyarrow", "arrow", "to_arrow")
-        numbers, columns = self._columns, self.to_dict(labels=labels)
-        made = {}
+        columns, made = self._columns, {}
         for name, values in columns.items():
             if name == "id":
                 made[name] = _arrow_ids(arrow, values)
-            elif name in numbers:
-                is_point = name in ("x", "y", "z")
-                made[name] = arrow.array(values, mask=numbers["index"] < 0 if is_point else None)
             else:
-                is_float = values.dtype.kind == "f"
-                made[name] = arrow.array(values, mask=np.isnan(values) if is_float else None)
+                mask = columns["index"] < 0 if name in ("x", "y", "z") else None
+                made[name] = arrow.array(values, mask=mask)
+        for own, name in self._label_names(labels, columns).items():
+            made[own] = _arrow_labels(arrow, self.labels(name).reshape(-1), self._source.label_type(name))
         return arrow.table(made)
 
     def to_pandas(self, *, labels: LabelNames = False) -> "pandas.DataFrame":
@@ -268,6 +270,13 @@ def _arrow_ids(arrow: ModuleType, ids: Array) -> "pyarrow.Array":
     if {type(value) for value in values if value is not None} == {int}:
         return arrow.array(values, arrow.int64())
     return arrow.array([None if value is None else str(value) for value in values], arrow.string())
+
+
+def _arrow_labels(arrow: ModuleType, values: Array, kind: type) -> "pyarrow.Array":
+    """Return labels as a column, of the type of the label even where all are missing."""
+    types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
+    mask = np.isnan(values) if values.dtype.kind == "f" else None
+    return arrow.array(values, types[kind], mask=mask)
 
 
 def _text(value: float | str | None) -> str:

@@ -17,12 +17,14 @@ from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
 from raybox.geometry import (
+    NO_OBJECTS,
     Bounded,
     BoxRows,
     Cull,
     Geometry,
     InstanceRows,
     Instances,
+    ObjectRows,
     Rays,
     Rows,
     TriangleRows,
@@ -55,6 +57,7 @@ class Part(NamedTuple):
     frame: Frame | None  # of the tree, for primitives with vector code; laid out likewise
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
+    objects: ObjectRows = NO_OBJECTS
 
     @property
     def size(self) -> int:
@@ -143,7 +146,8 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
     if own is not None:
-        return _made(geometry, rows, own.build(rows), bounds(rows), refit_policy, None)
+        tree, objects = own.build(rows), object_rows(geometry)
+        return Part(geometry, rows, tree, bounds(rows), None, refit_policy, objects=objects)
     inner = None
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
@@ -200,7 +204,7 @@ def _mask(where: MaskInput, part: Part, parts: int) -> Bools:
     """Return the mask of a geometry, which may have a grid's shape; errors of an expression name it."""
     geometry = part.geometry
     try:
-        return row_mask(where, object_rows(geometry), len(geometry), getattr(geometry, "shape", None))
+        return row_mask(where, part.objects, len(geometry), getattr(geometry, "shape", None))
     except InvalidInput as error:
         if not isinstance(where, str) or parts == 1:
             raise
@@ -259,8 +263,8 @@ def _made(
     refit_policy: RefitPolicy,
     inner: Part | None,
 ) -> Part:
-    frame = laid_out(frame_of(tree)) if isinstance(tree, Tree) and has_simd(rows) else None
-    return Part(geometry, rows, tree, box_rows, laid_out(tree), frame, refit_policy, inner)
+    frame = frame_of(tree) if has_simd(rows) else None
+    return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner, object_rows(geometry))
 
 
 def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:

@@ -13,7 +13,7 @@ from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
-from raybox.geometry import Bounded, Cull, Geometry, Rays, object_rows
+from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.query import Opt, Public, Query, Request, Res, Target
 from raybox.queries.table import QueryMethods
@@ -196,7 +196,7 @@ class Scene(QueryMethods):
         jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
         starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
         rows, sizes = zip(*((part.rows, len(part.geometry)) for part in made), strict=True)
-        objects = tuple(object_rows(part.geometry) for part in made)
+        objects = tuple([part.objects for part in made])
         return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes, objects=objects)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, MovingBoxes, object_rows, row_mask
+from raybox.geometry import Boxes, MovingBoxes, row_mask
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.scene.scene import Scene, state_of
@@ -97,7 +97,7 @@ def _sweep(
     from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 
     part = state_of(scene).part
-    allowed = row_mask(where, object_rows(part.geometry), len(part.geometry))
+    allowed = row_mask(where, part.objects, len(part.geometry))
     job = Job(part.tree, part.rows, movers.rows(), allowed)  # type: ignore[arg-type]
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
@@ -105,4 +105,4 @@ def _sweep(
         traverse_rays(job, RaySpan(begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, workers=workers, progress=progress)
-    return Hits(index, t, Source(movers, (part.rows,), objects=(object_rows(part.geometry),)))
+    return Hits(index, t, Source(movers, (part.rows,), objects=(part.objects,)))
