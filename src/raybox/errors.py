@@ -26,7 +26,7 @@ class FileFormatError(RayboxError):
 
 
 class SkippedWarning(UserWarning):
-    """A file was read, and some of its content was left out: ``geometry.skipped`` has reasons and counts."""
+    """A reader left out content of a file: ``geometry.skipped`` counts it."""
 
 
 class OutOfMemory(InvalidInput, MemoryError):

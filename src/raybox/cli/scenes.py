@@ -84,7 +84,7 @@ def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
 
 
 def _row_ids(part: "Loaded") -> list[str] | None:
-    """Return the id of each box; None of a mesh, whose ids are those of objects."""
+    """Return the id of each box; None of a mesh."""
     from raybox.geometry import Boxes
 
     return list(map(str, part.ids)) if part.ids is not None and isinstance(part.geometry, Boxes) else None

@@ -26,9 +26,9 @@ class ArrayContainer:
         raise NotImplementedError
 
     def equals(self, other: object) -> bool:
-        """Return whether the other is of the same type, with equal arrays, ids, labels and objects.
+        """Return whether the other has the same type and equal arrays.
 
-        NaN equals NaN. ``==`` is whether two names are of one object.
+        Ids, labels and objects count, and NaN equals NaN. ``==`` is whether two names are of one object.
 
         Examples
         --------
@@ -49,14 +49,14 @@ class ArrayContainer:
 
 
 def equal_arrays(one: Array, other: Array) -> bool:
-    """Return whether two arrays have one dtype, one shape and equal elements; NaN equals NaN."""
+    """Return whether two arrays have equal dtypes, shapes and elements; NaN equals NaN."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
 
 
 def equal_values(one: Iterable[object], other: Iterable[object]) -> bool:
-    """Return whether arrays, containers, mappings of arrays and other values are equal, one by one."""
+    """Return whether arrays, containers, mappings and other values are equal."""
     ones, others = list(one), list(other)
     return len(ones) == len(others) and all(map(_equal, ones, others))
 

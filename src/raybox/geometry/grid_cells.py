@@ -56,7 +56,7 @@ def part_of(bits: CellBits, shape: Shape, ranges: tuple["slice[int, int, None]",
 
 
 def numbers(shape: Shape, ranges: tuple["slice[int, int, None]", ...]) -> Ints:
-    """Return the numbers of the cells of a part of the grid, in the order of the part's own."""
+    """Return the grid's numbers of a part's cells, in the part's order."""
     axes = [np.arange(r.start, r.stop) for r in ranges]
     return np.asarray(np.ravel_multi_index(np.ix_(*axes), shape), dtype=np.int64).reshape(-1)
 

@@ -1,5 +1,6 @@
-"""Expressions of labels, such as ``ifc_class != 'IfcSpace'``, as masks: parsed, never run as Python.
+"""Masks from expressions of labels, such as ``ifc_class != 'IfcSpace'``.
 
+Expressions are parsed by `ast`, checked against a list of allowed nodes, and never run as Python.
 A comparison with a missing value is False, whatever its operator. Numbers are compared exactly.
 """
 
@@ -54,7 +55,7 @@ class _Column(NamedTuple):
 
 
 class _Expression(NamedTuple):
-    """An expression, with its names in backquotes replaced, and the columns that it may name."""
+    """An expression, and the columns that it may name."""
 
     text: str
     plain: str
@@ -62,7 +63,7 @@ class _Expression(NamedTuple):
     columns: Mapping[str, NDArray[Any]]
 
     def fail(self, node: ast.AST | int, problem: str) -> NoReturn:
-        """Raise `InvalidInput` with the column of the mistake, and a ^ before it in the text."""
+        """Raise `InvalidInput` with the column of a mistake, and ^ before it."""
         at = node if isinstance(node, int) else self.start(node)
         before, after = self.text[max(0, at - _SHOWN) : at], self.text[at : at + _SHOWN]
         raise InvalidInput(f"where, column {at + 1}: {problem}. In: {before}^{after}")
@@ -72,7 +73,7 @@ class _Expression(NamedTuple):
         return len(self.plain.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
 
     def name(self, node: ast.Name) -> str:
-        """Return the name of a column as it is written: Python would normalize its letters."""
+        """Return a name as it is written; Python would normalize its letters."""
         begin, end = node.col_offset, node.end_col_offset
         written = self.plain.encode()[begin:end].decode()
         return self.quoted.get(written, written)
@@ -298,7 +299,7 @@ def _of_constant(name: str, column: _Column, constant: Constant) -> Bools:
 
 
 def _of_number(name: str, values: NDArray[Any], number: float) -> Bools | np.bool_:
-    """Compare integers or floats with a number, exactly, also one that their type does not hold."""
+    """Compare integers or floats with any number, exactly."""
     if isinstance(number, float) and math.isinf(number):
         return _UFUNCS[name](values, number)
     low = _lower_neighbour(values.dtype, number)
@@ -312,7 +313,10 @@ def _of_number(name: str, values: NDArray[Any], number: float) -> Bools | np.boo
 
 
 def _lower_neighbour(dtype: np.dtype[Any], number: float) -> float:
-    """Return the largest value of a dtype that is not above a number; -inf below all integers."""
+    """Return the largest value of a dtype up to a number.
+
+    -inf below all integers.
+    """
     if dtype.kind == "i":
         low, limits = math.floor(number), np.iinfo(np.int64)
         return min(low, int(limits.max)) if low >= limits.min else -math.inf

@@ -1,4 +1,4 @@
-"""Labels of the objects of a geometry: columns by name, one row for each object."""
+"""Labels of objects: columns by name, one row for each object."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Labels(ReadOnly[NDArray[Any]]):
 
 
 class Attributes(NamedTuple):
-    """What a geometry carries beside its shape: ids and labels of its objects, counts of what is left out."""
+    """Ids and labels of a geometry's objects, and counts of what was left out."""
 
     ids: Ids | None = None
     labels: Labels = Labels({})
@@ -105,20 +105,24 @@ class HasAttributes(ArrayContainer):
 
     @property
     def ids(self) -> Ids | None:
-        """The ids of the objects: str or int, shape (n,) of dtype object, read-only; None without."""
+        """The ids of the objects, str or int; None without.
+
+        Shape (n,), of dtype object, read-only.
+        """
         return self._attributes.ids
 
     @property
     def labels(self) -> Labels:
-        """The labels of the objects: a read-only mapping of names to read-only arrays of n rows.
+        """The labels of the objects, a read-only mapping of names to columns.
 
-        Arrays are of dtype float64, int64, bool or object; a missing value is NaN among floats, else None.
+        Columns are read-only arrays of n rows, of dtype float64, int64, bool or object; a missing value is
+        NaN among floats, else None.
         """
         return self._attributes.labels
 
     @property
     def skipped(self) -> ReadOnly[int]:
-        """What the reader of a file left out: a read-only mapping of reasons to counts, empty without."""
+        """What the reader of a file left out: counts by reason, read-only."""
         return self._attributes.skipped
 
     def _with(self, attributes: Attributes) -> Self:
@@ -129,7 +133,7 @@ class HasAttributes(ArrayContainer):
 
 
 def with_skipped(geometry: G, skipped: Mapping[str, int]) -> G:
-    """Return a geometry, whose arrays are shared, with these counts of what its reader left out."""
+    """Return a geometry with counts of what its reader left out; arrays are shared."""
     if not skipped or not isinstance(geometry, HasAttributes):
         return geometry
     return geometry._with(geometry._attributes._replace(skipped=ReadOnly(skipped)))
@@ -153,7 +157,9 @@ def frozen_attributes(attributes: Attributes) -> Attributes:
 
 
 def checked_labels(labels: LabelsInput, count: int | None, noun: str) -> Labels:
-    """Return labels as read-only columns of `count` rows each; without a count, of one length.
+    """Return labels as read-only columns of `count` rows each.
+
+    None: of any length, but all alike.
 
     Parameters
     ----------
@@ -183,9 +189,9 @@ def checked_labels(labels: LabelsInput, count: int | None, noun: str) -> Labels:
 
 
 def column_of(values: Sequence[object]) -> NDArray[Any]:
-    """Return values of a file as a column: numbers, bools or text if all are such, else their texts.
+    """Return values of a file as a column of one kind.
 
-    None is a missing value.
+    Values of different kinds become text. None is a missing value.
     """
     try:
         return _of_objects(list(values), "")
@@ -194,13 +200,13 @@ def column_of(values: Sequence[object]) -> NDArray[Any]:
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:
-    """Return the rows of several tables, one after the other; what a table lacks is missing there."""
+    """Return the rows of several tables; labels that a table lacks are missing."""
     names = list(dict.fromkeys(name for table in tables for name in table))
     return Labels({name: _joined(tables, counts, name) for name in names})
 
 
 def joined_ids(all_ids: Sequence[Ids | None], counts: Sequence[int]) -> Ids | None:
-    """Return the ids of several geometries, one after the other; None if none has any.
+    """Return the ids of several geometries; None if none has any.
 
     Raise `InvalidInput` if some have ids and others objects without, or one has str and another int.
     """
@@ -249,7 +255,7 @@ def _check_names(names: list[Any]) -> None:
 
 
 def _arrow_table(table: Any) -> Any:
-    """Return a table of Arrow if it can become one and pyarrow is installed; else the same table."""
+    """Return a table of Arrow where pyarrow can make one, else the table itself."""
     if isinstance(table, Mapping) or not _streams(table):
         return table
     arrow = import_module("pyarrow")
@@ -266,7 +272,7 @@ def _streams(values: object) -> bool:
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
-    """Return a column of a table, an array or a list as an array of one of the dtypes of labels."""
+    """Return a column, an array or a list in a dtype of labels."""
     if hasattr(values, "to_pylist"):
         return _of_arrow(values, name)
     if _streams(values):
@@ -285,7 +291,10 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 
 def _of_arrow(column: Any, name: str) -> NDArray[Any]:
-    """Return an Arrow column; integers with nulls become Python objects, so that none is rounded."""
+    """Return an Arrow column as an array.
+
+    Integers with nulls become Python objects, so that none is rounded.
+    """
     types = import_module("pyarrow").types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_floating(kind):
@@ -314,7 +323,7 @@ def _of_array(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _of_objects(values: list[object], name: str) -> NDArray[Any]:
-    """Return Python objects as a column: of numbers, of bools or of text, with None or NaN for missing."""
+    """Return Python objects of one kind as a column; None and NaN are missing."""
     kinds = {type(value) for value in values}
     missing = {kind for kind in kinds if kind is type(None) or kind.__name__ in ("NAType", "NaTType")}
     given = kinds - missing
@@ -333,7 +342,10 @@ def _of_objects(values: list[object], name: str) -> NDArray[Any]:
 
 
 def _of_numbers(values: list[object], missing: set[type], name: str) -> NDArray[Any]:
-    """Return numbers as int64 or float64; integers beside missing values as Python's, which round nothing."""
+    """Return numbers as int64 or float64.
+
+    Integers and missing values become Python objects, so that none is rounded.
+    """
     kinds = {type(value) for value in values} - missing
     if all(issubclass(kind, Integral) for kind in kinds):
         whole = [None if type(value) in missing else int(cast("Any", value)) for value in values]

@@ -21,7 +21,7 @@ def directions(azimuths: ArrayInput, elevations: ArrayInput, rotation: ArrayInpu
 
 
 def sine_and_cosine(degrees: Floats) -> tuple[Floats, Floats]:
-    """Return sines and cosines of angles in degrees: 0, 1 and -1 exactly at multiples of 90."""
+    """Return sines and cosines of degrees, exact at multiples of 90."""
     turned = np.remainder(degrees, 360.0)  # exact
     quarter = np.rint(turned / 90.0)
     rest = np.deg2rad(turned - 90.0 * quarter)

@@ -203,7 +203,10 @@ class Mesh(HasAttributes):
 
 
 def object_count(mesh: Mesh) -> int:
-    """Return n, the number of objects: of ids or labels if there are any, else the largest number + 1."""
+    """Return n, the number of objects.
+
+    That of ids or labels if there are any, else the largest number + 1.
+    """
     attributes = mesh._attributes
     if attributes.ids is not None:
         return len(attributes.ids)

@@ -1,4 +1,4 @@
-"""The objects of the primitives of a geometry, and rows of their ids and labels."""
+"""The objects of a geometry's primitives, with their ids and labels."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from raybox.validation import Bools, Ints, MaskInput, freeze
 
 
 class ObjectRows(NamedTuple):
-    """The object of each primitive of a geometry, with the ids and labels of the objects."""
+    """The object of each primitive of a geometry, with ids and labels."""
 
     numbers: Ints | None = None
     """(F,): the object of each row; None if each row is an object"""
@@ -43,13 +43,16 @@ class ObjectRows(NamedTuple):
         return self.inner.label_names
 
     def ids(self, index: Ints, primitive: Ints) -> Ids | None:
-        """Return the id of each row, and for instances row within the geometry; None without ids."""
+        """Return the id of each row; None without ids.
+
+        primitive: of instances, the rows of their geometry.
+        """
         if self.attributes.ids is None and self.inner is not None:
             return self.inner.ids(primitive, primitive)
         return None if self.attributes.ids is None else taken(self.attributes.ids, self.of_rows(index))
 
     def mask(self, expression: str, rows: int) -> Bools:
-        """Return of which rows an expression of the labels and ids of their objects is true."""
+        """Return of which rows an expression of labels and ids is true."""
         attributes = self.attributes
         ids = {} if attributes.ids is None else {"id": attributes.ids}
         columns = {**attributes.labels, **ids}
@@ -69,7 +72,7 @@ class ObjectRows(NamedTuple):
         return self.attributes.labels.get(name)
 
     def label(self, name: str, index: Ints, primitive: Ints) -> NDArray[Any] | None:
-        """Return the label of each row, and for instances row within the geometry; None without."""
+        """Return the label of each row; None without that label."""
         if not self.attributes.labels and self.inner is not None:
             return self.inner.label(name, primitive, primitive)
         values = self.attributes.labels.get(name)
@@ -81,7 +84,7 @@ NO_OBJECTS = ObjectRows()
 
 
 def object_rows(geometry: object) -> ObjectRows:
-    """Return the objects of a geometry; of one that has neither ids nor labels, its rows."""
+    """Return the objects of a geometry's rows."""
     if not isinstance(geometry, HasAttributes):
         return NO_OBJECTS
     numbers = stored_objects(geometry) if isinstance(geometry, Mesh) else None
@@ -90,12 +93,12 @@ def object_rows(geometry: object) -> ObjectRows:
 
 
 def row_mask(where: MaskInput, objects: ObjectRows, rows: int, shape: tuple[int, ...] | None = None) -> Bools:
-    """Return a frozen mask of a geometry's rows, of a mask or of an expression of their objects' labels."""
+    """Return a frozen mask of rows, from a mask or an expression."""
     return objects.mask(where, rows) if isinstance(where, str) else validation.mask(where, rows, shape)
 
 
 def kind_of(column: NDArray[Any]) -> type | None:
-    """Return float, int, bool or str: the type of a column's values; None if all are missing."""
+    """Return the type of a column's values; None if all are missing."""
     kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
     if column.dtype.kind in kinds:
         return kinds[column.dtype.kind]
@@ -103,7 +106,10 @@ def kind_of(column: NDArray[Any]) -> type | None:
 
 
 def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
-    """Return values by their numbers; for -1 NaN among floats, else None, in an array of objects."""
+    """Return values by their numbers; a missing one for -1.
+
+    It is NaN among floats, else None, in an array of objects.
+    """
     missed = numbers < 0
     if not missed.any():
         return values[numbers]
@@ -114,7 +120,7 @@ def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
 
 
 def combined(parts: Sequence[tuple[NDArray[np.intp], NDArray[Any] | None]], size: int) -> NDArray[Any]:
-    """Return values of several geometries as one array of this size, missing where there are none.
+    """Return values of several geometries as one array, missing where none are.
 
     parts: positions in the result, and values there, or None.
     """

@@ -126,7 +126,7 @@ class AllHits(HitTables):
         return self._source.ids_of(self._hit_id)
 
     def by_object(self) -> ObjectHits:
-        """Return a row for each ray and object: first and last t, and the number of contacts.
+        """Return a row for each ray and each object that it hits.
 
         `count` and `all` count triangles: a ray through a wall of a mesh hits two. Here that wall is one row.
 

@@ -90,7 +90,10 @@ class Source(NamedTuple):
         return PrimitiveIds(frozen(index), frozen(primitive))
 
     def ids_of(self, hit_id: Ints) -> Ids:
-        """Return the id of the object of each hit id; None for a miss, and of a geometry without ids."""
+        """Return the id of the object of each hit id.
+
+        None for a miss, and of a geometry without ids.
+        """
         if not self.has_ids:
             raise InvalidInput(
                 "ids need a geometry with ids; this one has none. Pass them, Boxes(lower, upper, ids=names), "
@@ -135,7 +138,10 @@ class Source(NamedTuple):
         return list(dict.fromkeys(name for objects in self.objects for name in objects.label_names))
 
     def label_of(self, hit_id: Ints, name: str) -> NDArray[Any]:
-        """Return the label of the object of each hit id; missing for a miss and of a geometry without it."""
+        """Return the label of the object of each hit id.
+
+        It is missing for a miss, and of a geometry without that label.
+        """
         if name not in (known := self.label_names):
             found = ", ".join(map(repr, known)) or "none"
             raise InvalidInput(
@@ -144,7 +150,7 @@ class Source(NamedTuple):
         return self._of_objects(hit_id, lambda objects, *rows: objects.label(name, *rows))
 
     def label_type(self, name: str) -> type:
-        """Return float, int, bool or str: the type of a label's values in all geometries."""
+        """Return the type of a label's values in all geometries."""
         columns = [objects.column(name) for objects in self.objects]
         kinds = {kind_of(column) for column in columns if column is not None} - {None}
         if kinds == {int, float}:
@@ -231,7 +237,7 @@ def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some:
 
 
 def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
-    """Return the distance of each first contact, flat: t times the direction's length; +inf for a miss."""
+    """Return t times the direction's length for each hit; +inf for a miss."""
     rays, hit = source.rays, hit_id >= 0
     origins, directions = (in_space(values) for values in (rays.origins, rays.directions))
     found, lost = distances(RayRows(origins, directions, _ZERO, _ZERO), ray_of, np.where(hit, t, 0.0))

@@ -75,7 +75,10 @@ class Hits(HitTables):
 
     @property
     def primitive(self) -> Ints:
-        """Row of the geometry of `Instances` that each ray hits; otherwise `index`. -1 for a miss."""
+        """Row of the geometry of `Instances` that each ray hits, else `index`.
+
+        -1 for a miss.
+        """
         return self._primitives.primitive
 
     @cached_property
@@ -88,19 +91,20 @@ class Hits(HitTables):
 
     @cached_property
     def object(self) -> Ints:
-        """Number of the object that each ray hits, in its geometry: int64, -1 for a miss.
+        """Number of the object that each ray hits: int64, -1 for a miss.
 
-        Of a mesh, ``mesh.objects`` of the triangle; of boxes, cells and planes the row, of `Instances` the
-        copy. Mask misses before you index by it.
+        It counts within the geometry. Of a mesh, ``mesh.objects`` of the triangle; of boxes, cells and planes
+        the row, of `Instances` the copy. Mask misses before you index by it.
         """
         return self._source.objects_of(self._hit_id)
 
     @cached_property
     def ids(self) -> Ids:
-        """The id of the object that each ray hits, of dtype object: str or int. None for a miss.
+        """The id of the object that each ray hits; None for a miss.
 
-        The names that the geometry was made with, or that its file has; of `Instances` without ids, those of
-        their geometry. None, too, for hits of a geometry without ids, in a scene of several.
+        str or int, of dtype object: the names that the geometry was made with, or that its file has; of
+        `Instances` without ids, those of their geometry. None, too, for hits of a geometry without ids, in a
+        scene of several.
 
         Raises
         ------
@@ -123,10 +127,11 @@ class Hits(HitTables):
 
     @cached_property
     def distances(self) -> Floats:
-        """The distance to the first contact, t times the direction's length: negative where t is.
+        """The distance to the first contact: t times the direction's length.
 
+        Negative where t is, +inf for a miss.
         Within 0.51 ulp of the exact product of `t` and the length (1 below float64's normal numbers). Where t
-        is beyond float64's range, the exact time takes its place. +inf for a miss.
+        is beyond float64's range, the exact time takes its place.
         """
         flat = self._ray_of, self._hit_id.reshape(-1), self._t.reshape(-1)
         return frozen(distances_of(self._source, *flat).reshape(self.shape))

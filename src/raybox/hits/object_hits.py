@@ -71,7 +71,10 @@ class ObjectHits(HitTables):
 
     @cached_property
     def ids(self) -> Ids:
-        """The id of each object; see `Hits.ids`. Of `Instances` without ids, that of the first contact."""
+        """The id of each object; see `Hits.ids`.
+
+        Of `Instances` without ids, that of the first contact.
+        """
         return self._source.ids_of(self._hit_id)
 
     def __len__(self) -> int:
@@ -100,7 +103,7 @@ class ObjectHits(HitTables):
 
 
 def by_object(ray: Ints, hit_id: Ints, t: Floats, source: Source) -> ObjectHits:
-    """Return the hits of each ray by object; they are sorted by ray, then by time."""
+    """Return a row for each ray and object, of hits in the order of `AllHits`."""
     keys = source.objects_of(hit_id), source.geometry_of(hit_id), ray
     order = np.lexsort(keys)  # stable: hits of one ray and object stay sorted by time
     changes = np.zeros(len(ray), dtype=np.bool_)

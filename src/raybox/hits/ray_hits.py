@@ -119,7 +119,7 @@ class RayHits:
         return self._values("object")
 
     def labels(self, *names: str) -> NDArray[Any] | LabelColumns:
-        """Return labels of the object of each hit, in an array or a mapping; see `Hits.labels`."""
+        """Return labels of the object of each hit; see `Hits.labels`."""
         found = self._all_hits.labels(*names)
         if isinstance(found, Mapping):
             return ReadOnly({name: self._rows_of(values) for name, values in found.items()})

@@ -128,7 +128,7 @@ class HitTables(ArrayContainer):
         return columns | {own: self.labels(name).reshape(-1) for own, name in names.items()}
 
     def _label_names(self, labels: LabelNames, columns: Columns) -> dict[str, str]:
-        """Return the names of labels by those of their columns, which differ from all other columns'."""
+        """Return the label of each added column; names differ from other columns'."""
         listed = [labels] if isinstance(labels, str) else labels
         if isinstance(listed, bool):
             listed = self._source.label_names if listed else []
@@ -273,7 +273,7 @@ def _arrow_ids(arrow: ModuleType, ids: Array) -> "pyarrow.Array":
 
 
 def _arrow_labels(arrow: ModuleType, values: Array, kind: type) -> "pyarrow.Array":
-    """Return labels as a column, of the type of the label even where all are missing."""
+    """Return labels as a column of the label's type."""
     types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
     mask = np.isnan(values) if values.dtype.kind == "f" else None
     return arrow.array(values, types[kind], mask=mask)

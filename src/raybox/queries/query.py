@@ -152,7 +152,7 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
 
 
 def refuse_more(more: tuple[Never, ...], method: str) -> None:
-    """Raise `InvalidInput` if a query was given more than rays, such as origins and directions."""
+    """Raise `InvalidInput` for origins and directions in place of rays."""
     if more:
         raise InvalidInput(
             f"{method} takes rays, and other arguments by name; got {1 + len(more)} without a name. "

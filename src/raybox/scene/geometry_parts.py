@@ -119,7 +119,7 @@ def _check_kind(geometry: object) -> Any:
 
 
 def _way_out(geometry: Any) -> str:
-    """Return the line to write for an object that is no geometry of raybox, but could become one."""
+    """Return the line that makes a scene of another object."""
     module = type(geometry).__module__.partition(".")[0]
     if isinstance(geometry, str | PathLike):
         return "Load the file: Scene(raybox.load(path))"
@@ -187,7 +187,7 @@ def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
-    """Return a mask for each geometry; of an expression of labels, one that all have."""
+    """Return a mask for each geometry; one expression is for all."""
     if where is None:
         return [validation.NO_MASK] * len(made)
     if isinstance(where, str):
@@ -201,7 +201,7 @@ def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> lis
 
 
 def _mask(where: MaskInput, part: Part, parts: int) -> Bools:
-    """Return the mask of a geometry, which may have a grid's shape; errors of an expression name it."""
+    """Return the mask of a geometry; errors of an expression name it."""
     geometry = part.geometry
     try:
         return row_mask(where, part.objects, len(geometry), getattr(geometry, "shape", None))

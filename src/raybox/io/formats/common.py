@@ -36,7 +36,7 @@ class ReadOptions(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The content of a file: geometry, with ids and labels, and counts of what is left out.
+    """The geometry of a file, and counts of what is left out.
 
     Each count is one of a reason: `skipped` are losses, `left_out` documented defaults.
     """
@@ -53,7 +53,7 @@ class Loaded(NamedTuple):
 
     @property
     def labels(self) -> dict[str, list[Any]]:
-        """The labels of the objects, a list for each column; NaN or None for a missing value."""
+        """The labels of the objects, a list for each column."""
         if isinstance(self.geometry, Rays):
             return {}
         return {name: values.tolist() for name, values in self.geometry.labels.items()}

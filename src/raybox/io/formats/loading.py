@@ -149,7 +149,7 @@ def read(  # noqa: PLR0913
     progress: bool = False,
     format: str | None = None,
 ) -> Loaded:
-    """Return the content of a file as :func:`load` does, with ids and labels as lists.
+    """Return the content of a file, with ids and labels as lists.
 
     Returns
     -------
@@ -170,11 +170,8 @@ def read(  # noqa: PLR0913
     return found
 
 
-def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
-    """Return the content of a file as :func:`read` does, without a warning of what is lost.
-
-    form: the extension of an open file.
-    """
+def opened(path: Paths, options: ReadOptions) -> Loaded:
+    """Return the content of a file as :func:`read` does, without its warning."""
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     check_options(options)
@@ -227,9 +224,17 @@ def _built(found: FileArrays, file: Path, options: ReadOptions) -> Loaded:
 
 
 def _counted(found: Loaded) -> Loaded:
-    """Return content whose geometry has the counts of what was left out, by its reasons."""
+    """Return content whose geometry counts what was left out."""
     counts = Counter(found.skipped) + Counter(found.left_out)
     return found._replace(geometry=with_skipped(found.geometry, counts))
+
+
+def _warned(path: Paths, found: Loaded) -> Loaded:
+    """Return the content; warn the caller of `load` or `read` of losses."""
+    if found.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
+    return found
 
 
 def check_options(options: ReadOptions) -> ReadOptions:
