@@ -121,6 +121,7 @@ def test_objects_of_a_mesh():
     assert rb.Mesh(SQUARE, FACES)[1:].objects.tolist() == [1, 2]
     assert pickle.loads(pickle.dumps(part)).objects.tolist() == [2, 0]
     assert rb.Mesh(SQUARE, FACES, objects=[0, 0, 5]).objects.tolist() == [0, 0, 5]
+    assert repr(rb.Mesh(SQUARE, FACES, objects=[0, 0, 5], labels={})) == "Mesh(3, vertices=4, objects=6)"
     empty = rb.Mesh(SQUARE, [], objects=[], ids=["alone"])
     assert (len(empty), empty.ids.tolist(), empty.objects.tolist()) == (0, ["alone"], [])
     for index in ((0, 1), None, np.zeros((1, 3), int)):

@@ -332,6 +332,8 @@ def _of_objects(values: list[object], name: str) -> NDArray[Any]:
     if missing or float in given:  # NaN is a missing text of pandas
         values = [None if type(value) in missing or value != value else value for value in values]
         given = {type(value) for value in values if value is not None}
+    if given == {str}:
+        return _objects(values)
     if all(issubclass(kind, str) for kind in given):
         return _objects([None if value is None else str(value) for value in values])
     if all(issubclass(kind, bool | np.bool_) for kind in given):

@@ -230,14 +230,12 @@ def _checked_objects(
             f"objects must have shape ({triangles},), one for each triangle; got shape {numbers.shape}. "
             "Repeat them: np.repeat(np.arange(n), triangles_of_each)."
         )
-    if ids is None and labels is None:
-        count = int(numbers.max(initial=-1)) + 1
-        found = NO_ATTRIBUTES
-    else:
-        own = checked_labels(labels, None, "object")
-        names = None if ids is None else list(listed_ids(ids, "object"))
+    own = checked_labels(labels, None, "object")
+    names = None if ids is None else listed_ids(ids, "object")
+    count = int(numbers.max(initial=-1)) + 1
+    if own or names is not None:
         count = len(next(iter(own.values()))) if own else len(names or ())
-        found = checked_attributes(names, own or None, count, "object")
+    found = checked_attributes(names, own or None, count, "object")
     outside = (numbers < 0) | (numbers >= count)
     if outside.any():
         rule = (

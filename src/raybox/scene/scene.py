@@ -113,7 +113,7 @@ class Scene(QueryMethods):
         geometry : Boxes, Mesh, Planes, Instances, or a list of them
             Of the type, D and number of rows that the scene has. In a list, an unchanged object costs
             nothing; the tree of an unchanged object of `Instances` is reused. A `Grid` cannot move. Ids are
-            those of this geometry: pass ``ids=boxes.ids`` to keep them.
+            those of this geometry, as labels are: pass ``ids=boxes.ids`` to keep them.
 
         Examples
         --------
