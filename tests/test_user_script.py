@@ -34,6 +34,7 @@ def test_the_script_runs(tmp_path):
     want = {"count": 3, "first": 2, "length": 5, "hits": 3, "lengths": 13, "occluded": 1}
     assert user_script.along_rays(rb.Scene(boxes), rays) == want
     assert user_script.surfaces() == (2.0, 0)
+    assert user_script.objects() == (["stone"], 2.0, 1)
     assert user_script.cast_a_file(rb.Scene(boxes), tmp_path / "rays.csv", tmp_path / "counts.csv") == 3
 
 

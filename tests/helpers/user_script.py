@@ -70,6 +70,21 @@ def surfaces() -> tuple[float, int]:
     return float(front.t[0]), int(rb.intersect(ray, plane, cull="back").hit.sum())
 
 
+def objects() -> tuple[list[str], float, int]:
+    """Return labels, the distance and the number of contacts of the objects that a ray hits."""
+    square = [[0, 0, 0], [3, 0, 0], [0, 3, 0]]
+    wall = rb.Mesh(square, [[0, 1, 2]], objects=[0], ids=["wall"], labels={"kind": ["stone"], "cost": [2.5]})
+    assert_type(rb.concatenate([wall, wall]), rb.Mesh)
+    assert rb.Mesh.from_trimesh(wall).equals(rb.Mesh(wall.vertices, wall.faces))
+    rays = rb.Rays.lidar([1, 1, 2], [0], [-90])
+    hits = rb.Scene(wall).nearest(rays, where="kind == 'stone' and cost > 1")
+    names = [str(name) for name in hits.labels("kind").ravel()]
+    rows = rb.Scene(wall).all(rays).by_object()
+    costs = rows.labels("kind", "cost")["cost"]
+    assert float(costs[0]) == wall.labels["cost"][0]
+    return names, float(hits.distances[0, 0]), int(rows.contacts.sum())
+
+
 def cast_a_file(scene: rb.Scene, rays: Path, out: Path) -> int:
     """Return the number of rays that were cast into a file."""
     return rb.stream.cast(scene, rays, out, query="count", invalid="miss").rays

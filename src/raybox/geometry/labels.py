@@ -6,7 +6,7 @@ from copy import copy
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,14 @@ from raybox.validation import freeze
 V = TypeVar("V")
 G = TypeVar("G")
 
-LabelsInput: TypeAlias = Mapping[str, Any] | Any | None
+
+class LabelTable(Protocol):
+    """A table of columns by name, such as a data frame."""
+
+    def __getitem__(self, name: str, /) -> Iterable[object]: ...
+
+
+LabelsInput: TypeAlias = Mapping[str, Iterable[object]] | LabelTable | None
 """Labels as users pass them: a mapping of names to columns, a data frame or a table of Arrow."""
 
 _TEXT = ("string", "large_string", "string_view", "null")  # types of Arrow
