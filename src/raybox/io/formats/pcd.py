@@ -57,9 +57,9 @@ class PcdHeader(NamedTuple):
 
 def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the fields x, y, z of a PCD file."""
-    data = plain(path.read_bytes(), path)
-    words, start = _header_words(data, path)
-    header, data = _header(words, path), data[start:]
+    whole = plain(path.read_bytes(), path)
+    words, start = _header_words(whole, path)
+    header, data = _header(words, path), whole[start:]
     if not header.rows:
         check_end(path, data, _PADDING)
         return points_of(np.zeros((0, 3)))

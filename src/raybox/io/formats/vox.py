@@ -28,6 +28,7 @@ from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.tables import Announced
 
 Cells = NDArray[np.int64]
+STILL = np.eye(4, dtype=np.int64)  # a matrix of the scene: a rotation by signed axes, and a translation
 MAX_MODEL_SIZE = 256  # cells along an axis of a model: voxels have coordinates of one byte
 _VOXEL_BYTES = 200  # of a cell, a box, and copies of both
 MOST_VISITS = 1 << 21  # of nodes of the scene: groups that are shared can double them at each level
@@ -51,33 +52,10 @@ class VoxModel(NamedTuple):
     corner: Cells = np.zeros(3, dtype=np.int64)
 
 
-class Placement(NamedTuple):
-    """A rotation, rows of integers (3, 3), and the translation that follows it."""
-
-    rotation: Cells
-    shift: Cells
-
-    def of(self, inner: "Placement") -> "Placement":
-        """Return a placement inside of this one."""
-        return Placement(self.rotation @ inner.rotation, self.rotation @ inner.shift + self.shift)
-
-    def of_model(self, model: VoxModel) -> VoxModel:
-        """Return a model, placed; a cell that is turned round ends where it began."""
-        ends = np.array([model.corner, model.size - 1])
-        cells, ends = (
-            (cells - model.size // 2) @ self.rotation.T + self.shift - (self.rotation.sum(axis=1) < 0)
-            for cells in (model.cells, ends)
-        )
-        return VoxModel(np.abs(self.rotation) @ model.size, cells, ends.min(axis=0))
-
-
-STILL = Placement(np.eye(3, dtype=np.int64), np.zeros(3, dtype=np.int64))
-
-
 class SceneNode(NamedTuple):
-    """A node of the scene: the placement of its subtree, its children and models, and what can hide it."""
+    """A node of the scene: the matrix of its subtree, its children and models, and what can hide it."""
 
-    placement: Placement
+    matrix: Cells
     children: list[int]
     models: list[int]
     hidden: bool = False
@@ -181,10 +159,7 @@ def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> li
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield MAIN and the chunks inside it.
-
-    Every size is checked against the bytes of the file. Nothing follows MAIN.
-    """
+    """Yield MAIN and the chunks inside it, whose sizes are checked; nothing follows MAIN."""
     at, end = 8, len(data)
     main_end = at + 12 + sum(struct.unpack_from("<ii", data, at + 4)) if end >= at + 12 else end
     if at < main_end < end:
@@ -243,10 +218,7 @@ class _Cursor:
 
 
 def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
-    """Return the number and the node of a chunk.
-
-    A transform, a group or a shape.
-    """
+    """Return the number and the node of a chunk: a transform, a group or a shape."""
     cursor = _Cursor(chunk.content)
     name, attributes = cursor.number(), cursor.mapping()
     if chunk.name == b"nGRP":
@@ -259,19 +231,20 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
     shift = [_whole(word) for word in frame.get(b"_t", b"0 0 0").split()]
     if len(shift) != 3:
         raise ValueError(f"a translation of {len(shift)} numbers")
-    placement = Placement(_rotation(_whole(frame.get(b"_r", UPRIGHT))), np.array(shift, dtype=np.int64))
-    return name, SceneNode(placement, [child], [], attributes.get(_HIDDEN) == b"1", layer)
+    matrix = _rotation(_whole(frame.get(b"_r", UPRIGHT)))
+    matrix[:3, 3] = shift
+    return name, SceneNode(matrix, [child], [], attributes.get(_HIDDEN) == b"1", layer)
 
 
 def _rotation(packed: int) -> Cells:
-    """Return the rows of a rotation: bits 0-1 and 2-3 are the axes of rows 0 and 1, bits 4-6 the signs."""
+    """Return the matrix of a rotation: bits 0-1 and 2-3 are the axes of rows 0 and 1, bits 4-6 signs."""
     axes = [packed & 3, packed >> 2 & 3]
     axes.append(3 - sum(axes))
     if sorted(axes) != [0, 1, 2] or not 0 <= packed < 128:
         raise ValueError(f"{packed} is no rotation")
-    rows = np.zeros((3, 3), dtype=np.int64)
-    rows[range(3), axes] = [1 - 2 * (packed >> bit & 1) for bit in (4, 5, 6)]
-    return rows
+    signs = [1 - 2 * (packed >> bit & 1) for bit in (4, 5, 6)]
+    found: Cells = STILL[[*axes, 3]] * np.array([*signs, 1])[:, np.newaxis]
+    return found
 
 
 def _first_frame(models: list[tuple[int, dict[bytes, bytes]]]) -> list[int]:
@@ -295,7 +268,7 @@ def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> lis
     while waiting:
         name, outer, is_hidden = waiting.pop()
         node = content.nodes[name]
-        inner, is_hidden = outer.of(node.placement), is_hidden or node.hidden or node.layer in content.hidden
+        inner, is_hidden = outer @ node.matrix, is_hidden or node.hidden or node.layer in content.hidden
         waiting += [(child, inner, is_hidden) for child in reversed(node.children) if visits[child]]
         shown.update(node.models)
         if is_hidden:
@@ -304,9 +277,17 @@ def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> lis
         voxels += sum(len(models[k].cells) for k in node.models)
         if voxels * _VOXEL_BYTES > machine_bytes():  # a small file can show a model many times
             raise MemoryError
-        found += [inner.of_model(models[k]) for k in node.models]
+        found += [_placed(models[k], inner) for k in node.models]
     skipped["models that the scene does not place"] += len(models) - len(shown)
     return found
+
+
+def _placed(model: VoxModel, matrix: Cells) -> VoxModel:
+    """Return a model in the scene; a cell that is turned round ends where it began."""
+    rotation, shift = matrix[:3, :3], matrix[:3, 3] - (matrix[:3, :3].sum(axis=1) < 0)
+    ends = np.array([model.corner, model.size - 1])
+    cells, ends = ((cells - model.size // 2) @ rotation.T + shift for cells in (model.cells, ends))
+    return VoxModel(np.abs(rotation) @ model.size, cells, ends.min(axis=0))
 
 
 def _visits(content: VoxContent, path: Path) -> dict[int, int]:
