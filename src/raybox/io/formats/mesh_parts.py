@@ -37,7 +37,10 @@ def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]
     found = triangulate(vertices, without_holes(corners, sizes))
     short = sizes < 3
     skipped["faces of fewer than three corners"] += int(short.sum())
-    skipped["polygons whose edges cross"] += int((found.failed & ~short).sum())
+    crossed = np.flatnonzero(found.failed & ~short)
+    if len(crossed):
+        reason = f"polygons that cross themselves, such as face {crossed[0]} (the first is 0)"
+        skipped[reason] += len(crossed)
     return found
 
 

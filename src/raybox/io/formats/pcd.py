@@ -18,7 +18,6 @@ from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
 from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
-from raybox.validation import Array
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -172,46 +171,31 @@ def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
     if header.rows * offsets[-1] > len(data):
         raise cut_off(path, f"byte {start + len(data)}")
     check_end(path, data[header.rows * offsets[-1] :], _PADDING)
-    axes = header.axes()
-    dtype = np.dtype(
-        {
-            "names": list(AXES),
-            "formats": [header.fields[k].type for k in axes],
-            "offsets": [offsets[k] for k in axes],
-            "itemsize": offsets[-1],
-        }
-    )
-    table = np.frombuffer(data, dtype, header.rows)
-    return np.stack([_exact(table[axis], axis, path) for axis in AXES], axis=-1)
+    return np.stack([_column(data, header, k, (offsets[k], offsets[-1]), path) for k in header.axes()], -1)
 
 
 def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
     """Return the points of a compressed body: one field of all points, then the next field."""
     starts = [0, *accumulate(field.size * header.rows for field in header.fields)]
-    fields = _decompressed(data, starts[-1], start, path)
-    columns = []
-    for k in header.axes():
-        name, kind, count = header.fields[k]
-        numbers = np.frombuffer(fields, kind, header.rows * count, starts[k])
-        columns.append(_exact(numbers[::count], name, path))
-    return np.stack(columns, axis=-1)
+    fields, sizes = _decompressed(data, starts[-1], start, path), [field.size for field in header.fields]
+    return np.stack([_column(fields, header, k, (starts[k], sizes[k]), path) for k in header.axes()], -1)
 
 
-def _exact(numbers: Array, field: str, path: Path) -> Floats:
-    """Return numbers as float64, which must hold integers exactly."""
+def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path: Path) -> Floats:
+    """Return the first number of a field of all points, from a byte on, with a step in bytes."""
+    start, step = place
     try:
-        return validation.floats(numbers, field)
+        numbers = np.ndarray((header.rows,), header.fields[k].type, data, start, (step,))
+        return validation.floats(numbers, "numbers")
     except InvalidInput as error:
-        problem = f"field {field} has an integer that float64 does not hold exactly"
+        problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
         raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
 
 
 def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
     """Return the bytes of a compressed body, whose sizes are checked before any memory is used."""
     place = f"byte {start}"
-    if len(data) < _SIZES.size:
-        raise cut_off(path, f"byte {start + len(data)}")
-    packed, size = _SIZES.unpack_from(data)
+    packed, size = _SIZES.unpack_from(data) if len(data) >= _SIZES.size else (len(data), 0)
     if packed > len(data) - _SIZES.size:
         raise cut_off(path, f"byte {start + len(data)}")
     if size != wanted or size > packed * lzf.MOST_EXPANSION:
