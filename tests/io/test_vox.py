@@ -49,7 +49,7 @@ def file_of(models, *chunks):
     """Write models (size, cells) and the chunks of a scene."""
     content = b""
     for size, cells in models:
-        filled = struct.pack("<i", len(cells)) + b"".join(bytes([*cell, 7]) for cell in cells)
+        filled = struct.pack("<i", len(cells)) + b"".join(bytes([*c, 255 - k]) for k, c in enumerate(cells))
         content += vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)
     content += b"".join(chunks)
     return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(content)) + content
@@ -124,7 +124,9 @@ def test_nested_placements(tmp_path_factory, seed):
     cells = [tuple(rng.integers(0, size).tolist()) for _ in range(4)]
     path = tmp_path_factory.mktemp("vox") / "a.vox"
     path.write_bytes(file_of([(size, cells)], *chunks))
-    assert rb.load(path).lower.tolist() == truth(size, cells, nodes)
+    boxes = rb.load(path)
+    assert boxes.lower.tolist() == truth(size, cells, nodes)
+    assert boxes.labels["color"].tolist() == [255, 254, 253, 252]
 
 
 MODEL = ((1, 1, 1), [(0, 0, 0)])

@@ -1,5 +1,7 @@
 """MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order, or a grid of unit cells.
 
+A box has the label ``color``, an index of the palette from 1 to 255.
+
 The scene places each model once or several times, by translations and rotations of 90 degrees around its
 middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left
 out.
@@ -45,10 +47,11 @@ class VoxChunk(NamedTuple):
 
 
 class VoxModel(NamedTuple):
-    """The size of a model, its filled cells, and the cell of its lower corner: in itself, or in the scene."""
+    """The size of a model, its filled cells, their colors, and its lower corner: in itself or the scene."""
 
     size: Cells
     cells: Cells
+    colors: Cells
     corner: Cells = np.zeros(3, dtype=np.int64)
 
 
@@ -77,7 +80,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
     cells = np.concatenate([np.zeros((0, 3), np.int64), *(model.cells for model in placed)])
     lower = cells.astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0), +skipped)
+    colors = np.concatenate([np.zeros(0, np.int64), *(model.colors for model in placed)])
+    return Loaded(Boxes(lower, lower + 1.0, labels={"color": colors}), +skipped)
 
 
 def read_grid(path: Path) -> GridCells:
@@ -123,7 +127,7 @@ def _content(data: bytes, path: Path) -> VoxContent:
             elif chunk.name == b"SIZE" and size is None:
                 size = np.array(struct.unpack_from("<3i", chunk.content), dtype=np.int64)
             elif chunk.name == b"XYZI" and size is not None:
-                content.models.append(VoxModel(size, _cells(chunk.content, size)))
+                content.models.append(_model(chunk.content, size))
                 size = None
             elif chunk.name in (b"SIZE", b"XYZI"):
                 raise ValueError("models are pairs of a SIZE and an XYZI chunk")
@@ -176,14 +180,14 @@ def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
         at += size
 
 
-def _cells(content: bytes, size: Cells) -> Cells:
+def _model(content: bytes, size: Cells) -> VoxModel:
     (count,) = struct.unpack_from("<i", content)
     if 4 + 4 * count != len(content):
         raise ValueError(f"{count} voxels announced, room for {len(content) // 4 - 1}")
-    cells = np.frombuffer(content[4:], np.uint8).reshape(-1, 4)[:, :3].astype(np.int64)
-    if (cells >= size).any():
+    voxels = np.frombuffer(content[4:], np.uint8).reshape(-1, 4).astype(np.int64)
+    if (voxels[:, :3] >= size).any():
         raise ValueError(f"a voxel lies outside the model's {' x '.join(map(str, size.tolist()))} cells")
-    return cells
+    return VoxModel(size, voxels[:, :3], voxels[:, 3])
 
 
 class _Cursor:
@@ -287,7 +291,7 @@ def _placed(model: VoxModel, matrix: Cells) -> VoxModel:
     rotation, shift = matrix[:3, :3], matrix[:3, 3] - (matrix[:3, :3].sum(axis=1) < 0)
     ends = np.array([model.corner, model.size - 1])
     cells, ends = ((cells - model.size // 2) @ rotation.T + shift for cells in (model.cells, ends))
-    return VoxModel(np.abs(rotation) @ model.size, cells, ends.min(axis=0))
+    return VoxModel(np.abs(rotation) @ model.size, cells, model.colors, ends.min(axis=0))
 
 
 def _visits(content: VoxContent, path: Path) -> dict[int, int]:
