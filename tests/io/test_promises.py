@@ -151,9 +151,10 @@ def test_no_points_and_bytes_after_them(put):
 @pytest.mark.parametrize("name", EXACT_SIZE)
 def test_bytes_after_a_file_of_exact_size(put, name):
     content, options = samples()[name]
-    for rest in (b"\n", b"\0", content[-50:]):
+    blank_is_harmless = name.endswith(".stl")
+    for rest in (b"\n", b"\0", content[-50:])[blank_is_harmless:]:
         path = put(name, content + rest)
-        with pytest.raises(rb.FileFormatError, match=r"is too long: |bytes announced, \d+ there"):
+        with pytest.raises(rb.FileFormatError, match=rf"is too long: |{FOLLOW}"):
             rb.load(path, **options)
         if options["kind"] == "rays":
             refusals(path)
