@@ -181,9 +181,9 @@ def hit_time(origin, direction, rings):
     if time < 0:
         return None
     axis = max(range(3), key=lambda k: abs(normal[k]))
-    kept = [k for k in range(3) if k != axis]
-    at = tuple(origin[k] + time * direction[k] for k in kept)
-    flat = [[tuple(p[k] for k in kept) for p in ring] for ring in rings]
+    axes = [k for k in range(3) if k != axis]
+    at = tuple(origin[k] + time * direction[k] for k in axes)
+    flat = [[tuple(p[k] for k in axes) for p in ring] for ring in rings]
     if any(
         polygon_truth.segments_meet(at, at, a, b)
         for ring in flat

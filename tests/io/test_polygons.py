@@ -106,6 +106,12 @@ TOUCHING = {
     "closed by its first corner": [[*L_SHAPE, (0, 0)]],
     "spike outward": [[(0, 0), (4, 0), (4, 2), (6, 2), (4, 2), (4, 4), (0, 4)]],
     "hole that runs like the outline": [BIG, [(1, 1), (4, 1), (4, 4), (1, 4)]],
+    "holes at one height": [
+        [(30, 0), (0, 0), (0, 30), (30, 30)],
+        [(5, 25), (5, 21), (1, 21), (1, 25)],
+        [(11, 12), (11, 11.5), (11, 11), (12, 11), (12, 11.75), (12, 12), (11.25, 12)],
+        [(28, 11), (21, 11), (21, 18), (28, 18)],
+    ],
     "hole with corners on edges": [BIG, [(1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (4, 1), (3, 1)]],
 }
 
@@ -119,6 +125,18 @@ def test_rings_may_touch(name, installed, monkeypatch):
     assert failed == [False]
     rings = [np.column_stack([ring, np.zeros(len(ring))]) for ring in TOUCHING[name]]
     assert polygon_truth.broken_rule(rings, triangles) == ""
+
+
+def test_a_corner_on_an_inner_edge_is_a_corner_of_both_sides(monkeypatch):
+    """What mapbox_earcut might return: the edge from (0, 0) to (4, 0) is cut above, and whole below."""
+    ring = [(0, 0), (2, -2), (4, 0), (4, 2), (2, 0), (0, 2)]
+    monkeypatch.setattr(
+        polygon_ears, "_earcut", lambda outlines, polygon: np.array([[0, 1, 2], [2, 3, 4], [4, 5, 0]])
+    )
+    ((triangles,), failed) = cut([[ring]])
+    assert failed == [False]
+    assert len(triangles) == 4
+    assert polygon_truth.broken_rule([np.column_stack([ring, np.zeros(6)])], triangles) == ""
 
 
 def test_degenerate_polygons_keep_their_numbers_of_triangles():
@@ -163,8 +181,7 @@ def test_any_size_and_every_plane(scale, axis):
     assert polygon_truth.broken_rule([spike], triangles) == ""
 
 
-@pytest.mark.parametrize("installed", [False, True])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "installed"), [(1, False), (2, True)])
 def test_many_polygons_keep_the_rules(seed, installed, monkeypatch):
     """Polygons that are simple have triangles; triangles keep the rules; all branches are taken."""
     if not installed:
@@ -178,7 +195,7 @@ def test_many_polygons_keep_the_rules(seed, installed, monkeypatch):
 
     monkeypatch.setattr(polygon_ears, "_mended", counted)
     rng = np.random.default_rng([39, seed])
-    polygons = [polygon_truth.polygon(rng) for _ in range(80)]
+    polygons = [polygon_truth.polygon(rng) for _ in range(160)]
     found, failed = cut(polygons)
     for rings, triangles, wrong in zip(polygons, found, failed, strict=True):
         simple = polygon_truth.is_simple(rings)
@@ -239,7 +256,7 @@ def test_signs_are_those_of_rational_arithmetic():
     c[:third] = a[:third]
     b[third : 2 * third] = np.round(b[third : 2 * third])
     a[third : 2 * third], c[third : 2 * third] = 0, 3 * b[third : 2 * third]
-    for scale in (1.0, 2.0**-1040, 2.0**1000):
+    for scale in (1.0, 2.0**-525, 2.0**-540, 2.0**-1040, 2.0**1000):
         points = np.stack([a, b, c]) * scale
         expected = []
         for p, q, r in points.transpose(1, 0, 2).tolist():

@@ -157,7 +157,8 @@ def _cut(points: Floats, part: Polygons) -> tuple[Bools, Triangles]:
 def _convex(points: Floats, sizes: Ints) -> Bools:
     """Return which outlines in the plane are convex.
 
-    Corners may lie on a straight edge, or repeat the one before.
+    They turn to one side alone, and round once; then no edge goes back on the one before. Corners may lie on
+    a straight edge, or repeat the one before.
     """
     number = len(sizes)
     polygon = np.repeat(np.arange(number), sizes)
@@ -168,15 +169,12 @@ def _convex(points: Floats, sizes: Ints) -> Bools:
         after = following(np.bincount(polygon, minlength=number))
     then = points[after]
     with np.errstate(over="ignore"):
-        x, y = np.sign(then - points).T
+        x, y = (then - points).T
     turns = turn_signs(points, then, then[after])
-    back = (turns == 0) & ((x * x[after] < 0) | (y * y[after] < 0))  # a spike
     upward = (y > 0) | ((y == 0) & (x > 0))
     rounds = np.bincount(polygon[~upward & upward[after]], minlength=number)
-    left, right, spiked = (
-        np.bincount(polygon[which], minlength=number) > 0 for which in (turns > 0, turns < 0, back)
-    )
-    convex: Bools = (left != right) & ~spiked & (rounds == 1)
+    left, right = (np.bincount(polygon[which], minlength=number) > 0 for which in (turns > 0, turns < 0))
+    convex: Bools = (left != right) & (rounds == 1)
     return convex
 
 
