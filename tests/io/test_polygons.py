@@ -256,8 +256,11 @@ def test_signs_are_those_of_rational_arithmetic():
     c[:third] = a[:third]
     b[third : 2 * third] = np.round(b[third : 2 * third])
     a[third : 2 * third], c[third : 2 * third] = 0, 3 * b[third : 2 * third]
-    for scale in (1.0, 2.0**-525, 2.0**-540, 2.0**-1040, 2.0**1000):
-        points = np.stack([a, b, c]) * scale
+    small = rng.integers(-6, 7, (3, n, 2)) * 2.0**-538  # products are quarters of the smallest number
+    for points in (
+        small,
+        *(np.stack([a, b, c]) * scale for scale in (1.0, 2.0**-540, 2.0**-1040, 2.0**1000)),
+    ):
         expected = []
         for p, q, r in points.transpose(1, 0, 2).tolist():
             area = polygon_truth.cross(*(tuple(map(Fraction, point)) for point in (p, q, r)))
