@@ -36,7 +36,7 @@ def file_queries() -> tuple[str, ...]:
 
 
 def is_result_column(name: str) -> bool:
-    """Return whether a column of results has this name, a channel of sums included: ``integral_3``."""
+    """Return whether a column of results has this name, or ``integral_3``."""
     base, _, channel = name.rpartition("_")
     sums = {list(columns_of(q).dtypes(3, []))[-1] for q in file_queries() if columns_of(q).arguments}
     return name in result_columns() or (base in sums and channel.isdigit())

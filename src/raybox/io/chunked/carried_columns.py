@@ -90,7 +90,10 @@ def _joined(parts: Sequence[Any], rows: Ints) -> Any:
 def carried(
     source: RayFile, carry: Sequence[str], options: ReadOptions, query: str, target: Path | None
 ) -> CarriedColumns | None:
-    """Return the columns to carry; None for none. Raise `InvalidInput` where that is not possible."""
+    """Return the columns to carry; None for none.
+
+    Raise `InvalidInput` where that is not possible.
+    """
     if not carry:
         return None
     if rows_of(query) == "primitives":
@@ -148,7 +151,7 @@ def _names(tables: Sequence[Table], carry: Sequence[str], options: ReadOptions) 
 
 
 def _output_name(name: str) -> str:
-    """Return a column's name in the output: ``ray_id`` for ``id``, which there names the box."""
+    """Return a column's name in the output: ``ray_id`` for ``id``."""
     return f"ray_{name}" if queries.is_result_column(name) else name
 
 

@@ -1,4 +1,4 @@
-"""Files of rays, read block by block; a file that cannot be read so is loaded whole."""
+"""Files of rays, read block by block where the format allows."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -43,7 +43,7 @@ def _blocks(
 
 
 def guarded(table: Table, wanted: Wanted, format_name: str, row: int, offset: int) -> Iterator[RowBlock]:
-    """Yield blocks; raise `FileFormatError` for rows that are missing between them, or at the end."""
+    """Yield blocks; raise `FileFormatError` if rows are missing."""
     path, expected = table.path, None
     with reader_errors(path, format_name, "give a smaller chunk"):
         for block in table.blocks(wanted, row, offset):

@@ -1,4 +1,7 @@
-"""Build checked geometry from a file's columns; errors give the place of a wrong number in the file."""
+"""Build checked geometry from the arrays of a file.
+
+Errors give the place of a wrong number in the file.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +33,17 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
         raise _number_error(kind, parts, path, error) from error
 
 
-def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Rays:
+def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
+    """Raise for points without an origin, and any other content with one."""
+    if kind == "points" and options.origin is None:
+        way_out = "say where the rays start: origin=(x, y, z), or --origin X,Y,Z"
+        raise file_error(path, "holds points, not rays", way_out)
+    if kind != "points" and options.origin is not None:
+        starts = ", which start at origins of their own" if kind == "rays" else ""
+        raise file_error(path, f"holds {kind}{starts}", "leave out the origin, which is for points")
+
+
+def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Instances | Rays:
     arrays = parts.arrays
     if kind == "boxes":
         labels = {name: values for name, values in parts.labels.items() if name != "id"}
@@ -56,7 +69,10 @@ def _oriented(arrays: dict[str, Floats], ids: list[str] | None, options: ReadOpt
 
 
 def _ids(parts: FileArrays) -> list[str] | None:
-    """Return the column ``id``, else the first of text that is not all numbers, else None."""
+    """Return the ids, None without.
+
+    They are the column ``id``, else the first of text that is not all numbers.
+    """
     texts = {name: values for name, values in parts.labels.items() if values.dtype == object}
     named = [name for name, values in texts.items() if name == "id" or not all(map(_is_number, values))]
     name = "id" if "id" in named else next(iter(named), None)

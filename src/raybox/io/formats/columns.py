@@ -1,4 +1,4 @@
-"""The columns of tables: those of boxes, oriented boxes, rays and points, in any spelling of the field."""
+"""The columns of tables, in the spellings of the field."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ ACCEPTED: dict[str | None, tuple[str, ...]] = {
 
 
 class TableColumns(NamedTuple):
-    """The columns of a table that are read, by the names that it has for them."""
+    """The columns of a table that are read, by its own names."""
 
     kind: str
     arrays: dict[str, list[str]]
@@ -74,7 +74,7 @@ def is_flat(array: str) -> bool:
 
 
 def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
-    """Return the kind of content to read, of those that a file has."""
+    """Return the kind to read, of those that a file has."""
     found = list(found)
     kinds = [kind for kind in ACCEPTED[options.kind] if kind in found]
     if options.origin is not None and "points" in kinds:
@@ -153,7 +153,7 @@ def _arrays(names: Mapping[str, str], path: Path) -> dict[str, dict[str, list[st
 
 
 def _matches(kind: str, header: Container[str]) -> list[list[list[str]]]:
-    """Return the spellings of a kind that a header has: of each array, its columns.
+    """Return the spellings of a kind in a header: columns of each array.
 
     Z in all of its arrays, or in none (2D).
     """

@@ -1,4 +1,4 @@
-"""CSV as blocks of complete rows: bytes that are cut where a row ends, each row of the header's length."""
+"""CSV as blocks of complete rows: bytes cut where a row ends."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ class CompleteRows(NamedTuple):
 
 
 class RowFields(NamedTuple):
-    """Places of columns in a row, the number of its fields, and what separates them."""
+    """Places of columns in a row, its number of fields, their separator."""
 
     places: list[int]
     width: int
@@ -38,7 +38,7 @@ class RowFields(NamedTuple):
 
 
 class TableHeader(NamedTuple):
-    """The names of the columns, what separates them, and the rows below them."""
+    """The columns, what separates them, and where rows begin."""
 
     names: list[str]
     delimiter: str
@@ -106,7 +106,10 @@ def _last_row_end(data: bytes, line_end: bytes) -> int:
 
 
 def rows_of(text: str, delimiter: str) -> list[list[str]]:
-    """Return the fields of all rows but empty ones; raise `csv.Error` for broken quotes."""
+    """Return the fields of all rows but empty ones.
+
+    Raise `csv.Error` for broken quotes.
+    """
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     return [row for row in rows if row]
 
@@ -140,7 +143,7 @@ def numbers(data: bytes, wanted: RowFields) -> Floats | None:
 
 
 def is_exact(text: str) -> bool:
-    """Return whether float64 holds a number, if it is a whole one, written without point."""
+    """Return whether float64 holds a number; true for one with a point."""
     digits = text.strip()
     return not _INTEGER.fullmatch(digits) or int(digits[:400]) == float(digits)
 

@@ -1,4 +1,4 @@
-"""CSV: a header line, then one row for each box, ray or point; NumPy only."""
+"""CSV: a header line, then a row for each box or ray."""
 
 import codecs
 import csv
@@ -21,7 +21,7 @@ BLOCK_ROWS = 65_536
 
 
 class CsvTable(Table):
-    """A CSV file: UTF-8, commas or semicolons, double quotes, a header line, comments before it."""
+    """A CSV file in UTF-8, separated by commas or semicolons."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class CsvTable(Table):
                     row += count
 
     def _parsed(self, data: bytes, wanted: Wanted) -> tuple[int, dict[str, Column]]:
-        """Return the number of rows, and their columns; (0, {}) for empty lines only."""
+        """Return the number of rows and their columns; 0 for empty lines."""
         columns, count = dict[str, Column](), 0
         if wanted.numbers:
             found = csv_blocks.numbers(data, self._header.fields([*wanted.numbers]))
@@ -160,7 +160,7 @@ def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
 
 
 def lines(columns: Mapping[str, Array]) -> bytes:
-    """Return the rows of columns as lines that end in LF, texts quoted where they need it."""
+    """Return the rows of columns as lines that end in LF."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(_plain_rows(columns))
     found = text.getvalue()
@@ -168,7 +168,10 @@ def lines(columns: Mapping[str, Array]) -> bytes:
 
 
 def line(fields: Sequence[object]) -> bytes:
-    """Return a row as a line; texts with CR are quoted, as Python does only where CR ends lines."""
+    """Return a row as a line; texts with CR are quoted.
+
+    Python quotes them only where CR ends lines.
+    """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerow(fields)
     return (text.getvalue()[:-2] + "\n").encode()

@@ -56,7 +56,7 @@ _LENGTHS = 26  # where it has the lengths of the name and of the extra field tha
 
 
 class Header(NamedTuple):
-    """The header of a `.npy` array, and where its numbers begin in the file."""
+    """The header of a `.npy` array, and where its numbers begin."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -65,7 +65,7 @@ class Header(NamedTuple):
 
 
 class NpyTable(Table):
-    """The table of an `.npy` file: of columns without names, or of named ones."""
+    """The table of an `.npy` file, with named columns or without."""
 
     has_names = False
 
@@ -121,7 +121,7 @@ class NpyTable(Table):
 
 
 def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
-    """Return the arrays that the columns of a table make, by its width."""
+    """Return the columns of a table without names, by its width."""
     kind = "points" if options.origin is not None else options.kind
     width = shape[1] if len(shape) == 2 else 0
     if kind is None and width > 3:
@@ -166,7 +166,7 @@ Read = Callable[[str, int, int], Array]
 
 
 class ArraysTable(Table):
-    """Arrays with a row for each ray: the columns of ``lower`` are ``min_x min_y min_z``."""
+    """Arrays with a row for each ray: ``lower`` has columns ``min_x min_y min_z``."""
 
     has_names = False
 
@@ -195,7 +195,10 @@ class ArraysTable(Table):
 
 
 def rows_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Return whether all arrays have a row for each ray: (N, 2) or (N, 3), and (N,) for flat ones."""
+    """Return whether all arrays have a row for each ray.
+
+    Their shape is (N, 2) or (N, 3), and (N,) of flat ones.
+    """
     lengths = {shape[:1] for shape in shapes.values()}
     widths = {shape[1:] for name, shape in shapes.items() if not is_flat(name)}
     flat = {shape[1:] for name, shape in shapes.items() if is_flat(name)}
@@ -203,7 +206,7 @@ def rows_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
 
 
 def arrays_of(members: Iterable[str], path: Path, options: ReadOptions) -> list[str]:
-    """Return the arrays to read: those of a kind of content, else all, as columns by their names."""
+    """Return the arrays of a kind of content, else all, as columns."""
     members = list(members)
     if not kinds_of(members):
         return members
@@ -243,7 +246,7 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Yield an archive; what is wrong with it becomes an error in plain words."""
+    """Yield an archive; its faults become errors in plain words."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -268,7 +271,7 @@ def _place(path: Path, info: zipfile.ZipInfo) -> Header:
 
 
 def announced_npz(path: Path) -> Announced:
-    """Return the rows of the largest array that raybox reads, and the bytes of all of them."""
+    """Return the rows of the largest array, and the bytes of all."""
     sizes = [Announced()]
     with open_archive(path) as archive:
         for info in archive.infolist():
@@ -281,7 +284,10 @@ def announced_npz(path: Path) -> Announced:
 
 
 def read_npz(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of an `.npz` file that raybox uses; others with a value for each box are labels."""
+    """Return the arrays of an `.npz` file.
+
+    Others with a value for each box are labels.
+    """
     members, loaded = load_members(path, (*NAMES, "id"))
     if not kinds_of(loaded):
         columns = open_npz(path, options) if has_kind({*map(str.lower, members)}) else None
@@ -297,7 +303,7 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
 
 
 def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:
-    """Return the ids, and all other arrays with a value for each box."""
+    """Return the ids, and other arrays with a value a box."""
     ids = loaded.get("id")
     if ids is not None and ids.shape != count:
         problem = f"has {ids.size} ids for {count[0]} boxes"
@@ -308,7 +314,7 @@ def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tup
 
 
 def _is_label(archive: zipfile.ZipFile, name: str, count: tuple[int, ...]) -> bool:
-    """Return whether an array of an archive has a value for each box."""
+    """Return whether an array has a value for each box."""
     info = archive.NameToInfo.get(f"{name}.npy")
     if info is None:
         return False

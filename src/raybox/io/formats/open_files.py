@@ -1,4 +1,4 @@
-"""Open files as files with a path: readers map, seek and pass paths on to other processes."""
+"""Open files as files with a path, as readers need them."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ Source: TypeAlias = str | os.PathLike[str] | BinaryIO
 
 
 def name_of(source: Source) -> str:
-    """Return the path of a file, or the name of an open one, for errors."""
+    """Return the path of a file, or an open one's name."""
     if isinstance(source, str | os.PathLike):
         return str(source)
     name = getattr(source, "name", None)
@@ -25,7 +25,7 @@ def name_of(source: Source) -> str:
 
 @contextmanager
 def with_path(source: Source, form: str | None) -> Iterator[Path]:
-    """Yield the path of a file, or of a private copy of what an open file still holds.
+    """Yield the path of a file, or of a copy of an open one.
 
     form: the extension of an open file whose name does not tell it. Errors give the open file's name.
     """

@@ -1,4 +1,4 @@
-"""Files of results that a cast or `save` wrote: of which query, how many rays, and how many of them hit."""
+"""Files of results: of which query, and how many rays hit."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +38,7 @@ class Results(NamedTuple):
 
 
 def results_in(path: Path) -> Results | None:
-    """Return what a file of results holds; None for any other file. Reads two columns at most."""
+    """Return what a file of results holds; None for any other."""
     with suppress(RayboxError):  # the reader of scenes and rays raises it again
         form = format_of(path)
         with reader_errors(path, form.name):
@@ -49,7 +49,7 @@ def results_in(path: Path) -> Results | None:
 
 
 def _query_of(names: list[str]) -> str | None:
-    """Return the query with the most columns of results among those of a table."""
+    """Return the query whose columns a table has, most of them."""
     sums = {name.rpartition("_")[0] for name in names if name.rpartition("_")[2].isdigit()}
     found = dict[str, int]()
     for query in queries.file_queries():

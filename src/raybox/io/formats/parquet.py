@@ -33,7 +33,7 @@ _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, 
 
 
 class ParquetTable(Table):
-    """A Parquet file; the fields of a struct are columns of their own: ``bbox.xmin``."""
+    """A Parquet file; fields of structs are columns: ``bbox.xmin``."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._library = path, require("pyarrow.parquet", "io", ".parquet")
@@ -191,7 +191,7 @@ def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[i
 
 
 def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]":
-    """Yield the names and types of columns; of a struct of numbers, those of its fields."""
+    """Yield names and types of columns, and of fields of structs of numbers."""
     for field in schema:
         kind = field.type
         parts = [kind.field(k) for k in range(kind.num_fields)] if str(kind).startswith("struct<") else []
@@ -202,7 +202,7 @@ def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]
 
 
 def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
-    """Return a column of a batch, or the field of one; without dictionary."""
+    """Return a column of a batch, or a field, without dictionary."""
     if name in batch.schema.names:
         column = batch.column(name)
         return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
@@ -212,7 +212,10 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
 
 
 def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
-    """Return the columns of bounds that metadata name: the covering of GeoParquet, a box of GeoArrow."""
+    """Return the columns of bounds that metadata name.
+
+    They are the covering of GeoParquet, or a box of GeoArrow.
+    """
     boxes = [f.name for f in schema if (f.metadata or {}).get(b"ARROW:extension:name") == b"geoarrow.box"]
     ways = [{part: f"{name}.{part}" for part in _PARTS} for name in boxes[: len(boxes) == 1]]
     try:
@@ -230,7 +233,7 @@ def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
 def _of_decimals(
     column: "pyarrow.Array", path: Path, place: Callable[[tuple[int, ...]], str]
 ) -> "pyarrow.Array":
-    """Return decimal numbers as floats; raise for the first that float64 does not hold."""
+    """Return decimals as floats; raise for one that is not exact."""
     values = column.to_pylist()
     for row, value in enumerate(values):
         if value is not None and Decimal(float(value)) != value:

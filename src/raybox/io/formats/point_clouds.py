@@ -45,7 +45,7 @@ if missing:
 
 
 class LasTable(Table):
-    """The coordinates of a LAS or LAZ file, read by a process of its own, which a damaged file may crash."""
+    """The coordinates of a LAS or LAZ file, read in a subprocess."""
 
     def __init__(self, path: Path) -> None:
         require("laspy", "las", path.suffix.lower())

@@ -1,4 +1,4 @@
-"""The table of formats: one line each, of which loading, casts, limits and lists of formats are made."""
+"""The table of formats: a line each, of which all else follows."""
 
 import codecs
 import stat
@@ -94,12 +94,12 @@ FORMATS = {
 
 
 def extensions(kind: str | None = None) -> str:
-    """Return the extensions of the files that may hold a scene or rays; None: either."""
+    """Return the extensions for a kind of content; None: of all."""
     return " ".join(name for name, form in FORMATS.items() if kind is None or kind in form.kinds)
 
 
 def extension_of(head: bytes) -> str | None:
-    """Return the extension of files that begin so; of LAS, that of LAZ, whose reader reads both."""
+    """Return the extension of files that begin so; of LAS, ``.laz``."""
     starts = {ext: form.first or form.magic for ext, form in FORMATS.items()}
     found = [ext for ext, start in starts.items() if start and head.startswith(start)]
     return found[-1] if found else None
@@ -118,7 +118,7 @@ def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 
 def announced(path: Path) -> Announced:
-    """Return what the headers of a file announce, before anything is allocated by it."""
+    """Return what headers announce, before anything is allocated by it."""
     form = format_of(path)
     with reader_errors(path, form.name):
         return form.announced(path) if form.announced else Announced()

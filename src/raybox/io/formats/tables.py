@@ -1,4 +1,4 @@
-"""Tables: one reader a format, of which the whole, casts, carried columns and limits are made.
+"""Tables: one reader a format, of which all else is made.
 
 A `Table` says what its file announces before anything is allocated, and yields its rows block by block.
 """
@@ -30,14 +30,14 @@ BLOCK_ROWS = 1 << 16  # rows of a block, where a reader can choose
 
 
 class Announced(NamedTuple):
-    """Rows of a file, and its bytes once unpacked; 0 where the format does not say."""
+    """Rows of a file, its bytes once unpacked; 0: unknown."""
 
     rows: int = 0
     bytes: int = 0
 
 
 class Wanted(NamedTuple):
-    """The columns to read: numbers as float64, others as the file has them."""
+    """The columns to read: numbers as float64, others as they are."""
 
     numbers: Sequence[str] = ()
     others: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows of a table: some of its columns, each an array of `rows`, with any stride."""
+    """Consecutive rows of a table: columns of `rows` values, of any stride."""
 
     row: int
     """the number of its first row"""
@@ -80,7 +80,7 @@ class Table(ABC):
 
     @abstractmethod
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
-        """Yield the block that begins at a row and an offset, and all after it; (0, 0) is the first."""
+        """Yield the block at a row and an offset, and all after it."""
 
     @abstractmethod
     def place(self, row: int, column: str) -> str:
@@ -137,7 +137,7 @@ def _label(name: str, parts: list[Column], path: Path) -> NDArray[Any]:
 
 
 def _stacked(array: str, columns: list[Floats]) -> Floats:
-    """Return columns as the rows of an array: (n, D), or (n,) if it is flat."""
+    """Return columns as rows: (n, D), or (n,) of a flat array."""
     return columns[0] if is_flat(array) else np.stack(columns, -1)
 
 
@@ -149,7 +149,7 @@ def _joined(parts: list[Floats], width: int) -> Floats:
 
 
 def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:
-    """Return the function that gives the place of a number of an array in the file."""
+    """Return the function that gives the place of a number."""
     return lambda array, index: table.place(index[0], layout.arrays[array][(*index, 0)[1]])
 
 
@@ -181,7 +181,7 @@ def inexact(path: Path, number: object, place: str) -> FileFormatError:
 
 
 def count_in(path: Path, mark: bytes, start: int = 0) -> int:
-    """Return how often a text occurs in a file, from a byte on."""
+    """Return how often a text occurs from a byte on."""
     with path.open("rb") as file:
         file.seek(start)
         return sum(block.count(mark) for block in iter(lambda: file.read(1 << 24), b""))

@@ -1,4 +1,4 @@
-"""Labels of tables, typed: float64, int64, bool, or text with None where a value is missing."""
+"""Labels of tables: float64, int64, bool, or text with None."""
 
 import re
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _texts(values: Sequence[object]) -> NDArray[np.object_]:
 
 
 def _typed(texts: list[str | None]) -> NDArray[Any]:
-    """Return texts as numbers if all are numbers as programs write them, not codes such as 007."""
+    """Return texts as numbers if all are such, not codes as 007."""
     there = {text for text in texts if text is not None}
     if not there or not all(map(_FLOAT.fullmatch, there)):
         return objects(texts)
