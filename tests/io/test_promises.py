@@ -167,7 +167,7 @@ def test_an_archive_with_a_damaged_name(tmp_path):
     at = data.rindex(b"t_min.npy")
     path.write_bytes(data[:at] + b"t_mim.npy" + data[at + 9 :])
     for text in refusals(path):
-        assert "is not readable as NumPy arrays" in text
+        assert "its archive is damaged or cut off; copy or save it again" in text
 
 
 # CSV
