@@ -1,4 +1,4 @@
-"""Binary glTF (`.glb`): one object for each node that shows a mesh, in the order of the nodes in the file.
+"""Binary glTF (`.glb`): one object for each node that shows a mesh.
 
 The nodes are those of the default scene (``scene``, else the first; without scenes, all). A mesh is read as
 it rests, without animations, skins and morph targets.
@@ -61,7 +61,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 
 def _check_extensions(root: Item) -> None:
-    """Raise for an extension without which the file cannot be read, unless it is known."""
+    """Raise for a required extension that is not known."""
     for name in root.listed("extensionsRequired", str):
         if name not in KNOWN and not name.startswith("KHR_materials_"):
             root.refuse(f"requires the extension {name}, which raybox does not read", "export it without")
@@ -96,7 +96,7 @@ def _local(node: Item) -> Floats:
 
 
 def _instances(document: Document, node: Item) -> Floats:
-    """Return the matrices (N, 4, 4) of the instances of a node; without the extension, of one."""
+    """Return the matrices (N, 4, 4) of the instances of a node."""
     if INSTANCES not in node.child("extensions").values:
         return np.eye(4)[np.newaxis]
     attributes = node.child("extensions").child(INSTANCES).child("attributes")
@@ -114,7 +114,7 @@ def _instances(document: Document, node: Item) -> Floats:
 
 
 def _matrices(given: list[Floats], user: Item) -> Floats:
-    """Return the matrices (N, 4, 4) of translations, rotations by quaternions, and scales."""
+    """Return matrices (N, 4, 4) of translations, quaternions and scales."""
     translations, quaternions, scales = given
     norms = np.linalg.norm(quaternions, axis=1, keepdims=True)
     if not (np.isfinite(norms) & (norms > 0)).all():
@@ -172,7 +172,7 @@ def _faces(primitive: Item, mode: int, corners: Ints) -> Ints:
 
 
 def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
-    """Return the instances of a mesh; those of a mirrored one are turned, so that normals stay outward."""
+    """Return the instances of a mesh; normals of mirrored ones stay outward."""
     mirrored = _mirrored(matrices[:, :3, :3])[:, np.newaxis, np.newaxis]
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     columns = matrices[:, :3, :, np.newaxis]

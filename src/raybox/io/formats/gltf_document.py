@@ -1,4 +1,4 @@
-"""The JSON document and the buffers of a binary glTF file; accessors, checked against their buffers."""
+"""The JSON document of a binary glTF file, and its checked accessors."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ _JSON, _BINARY = 0x4E4F534A, 0x004E4942
 
 
 class Item:
-    """An object of the document, with its place for errors; missing values have defaults."""
+    """An object of the document, with its place for errors."""
 
     def __init__(self, path: Path, place: str, value: object) -> None:
         self.path, self.place = path, place
@@ -136,7 +136,7 @@ class Document:
     def _elements(
         self, user: Item, count: int, dtype: np.dtype[np.number], width: int, *, strided: bool = False
     ) -> Numbers:
-        """Return rows of a buffer view, whose bytes are checked before any memory is used."""
+        """Return rows of a buffer view, checked before memory is used."""
         number, item = user.whole("bufferView"), dtype.itemsize * width
         view, offset = self.item("bufferView", number, user), user.whole("byteOffset", 0)
         buffer = self._buffer(view)
@@ -151,7 +151,7 @@ class Document:
         return np.ndarray((count, width), dtype, buffer, start + offset, (step, dtype.itemsize))
 
     def _buffer(self, view: Item) -> bytes:
-        """Return the buffer of a view; raise if its bytes are not in the file."""
+        """Return the buffer of a view, whose bytes must be here."""
         number = view.whole("buffer")
         item = self.item("buffer", number, view)
         if number not in self._buffers:
@@ -167,7 +167,7 @@ class Document:
 
 
 def _of_uri(buffer: Item) -> bytes:
-    """Return the bytes in a ``data:`` URI; raise for any other, which names another file."""
+    """Return the bytes in a ``data:`` URI; others name another file."""
     uri = buffer.get("uri", str)
     head, _, data = uri.partition(",")
     if not head.startswith("data:"):
@@ -182,7 +182,7 @@ def _of_uri(buffer: Item) -> bytes:
 
 
 def _chunks(data: bytes, path: Path) -> dict[int, bytes]:
-    """Return the first chunk of each type, whose sizes are checked against the file's."""
+    """Return the first chunk of each type; all sizes are checked."""
     if len(data) < 20:
         raise cut_off(path, f"byte {len(data)}")
     version, end = struct.unpack_from("<II", data, 4)

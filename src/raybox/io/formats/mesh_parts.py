@@ -33,7 +33,7 @@ class MeshPart(NamedTuple):
 
 
 def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
-    """Return the triangles of polygons without holes, in their order; those without any are counted."""
+    """Return the triangles of polygons without holes; count those without any."""
     found = triangulate(vertices, without_holes(corners, sizes))
     short = sizes < 3
     skipped["faces of fewer than three corners"] += int(short.sum())

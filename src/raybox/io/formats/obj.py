@@ -1,7 +1,7 @@
-"""Wavefront OBJ: vertices and polygons; every ``o`` and ``g`` line begins an object of its name.
+"""Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin objects.
 
-Triangles keep the order of the polygons in the file. What follows a ``#`` is skipped, and so are `PASSED`
-statements. A line that is in neither list is refused.
+Triangles keep the order of the polygons in the file. What follows a ``#`` is a comment. `COUNTED` statements
+are left out and counted, `PASSED` ones need no count, and all others are refused.
 """
 
 from array import array
@@ -29,7 +29,7 @@ _NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
 
 
 class _Objects:
-    """The names of the objects read so far, their first polygons, and all polygons."""
+    """The names of objects, their first polygons, and all polygons."""
 
     def __init__(self, name: str) -> None:
         self.names, self.first = [name], [0]
@@ -74,7 +74,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield each statement with its words and the number of its last line; a backslash continues a line."""
+    """Yield each statement: number of its last line, text, words."""
     pieces: list[str] = []
     with text_lines(path.open("rb"), path) as lines:
         for number, raw in enumerate(lines, 1):

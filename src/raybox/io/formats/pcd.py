@@ -1,4 +1,4 @@
-"""PCD: the points of the Point Cloud Library, as text, binary, or binary compressed by LZF.
+"""PCD: points of the Point Cloud Library, as text, binary, or compressed.
 
 Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points.
 Compressed fields are stored one after another, each for all points.
@@ -42,14 +42,14 @@ class Field(NamedTuple):
 
 
 class PcdHeader(NamedTuple):
-    """The fields of a point, the number of points, the encoding of the data."""
+    """Fields of a point, number of points, encoding of the data."""
 
     fields: list[Field]
     rows: int
     encoding: str
 
     def axes(self) -> list[int]:
-        """Return which fields are x, y and z; the first of each name."""
+        """Return the numbers of the first fields x, y and z."""
         names = [field.name for field in self.fields]
         return [names.index(axis) for axis in AXES]
 
@@ -70,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
 
 
 def _header_words(data: bytes, path: Path) -> tuple[dict[str, list[str]], int]:
-    """Return the words of each header line by its first word in capitals, and where the data begin."""
+    """Return the words of header lines by key, and the header's end."""
     lines: dict[str, list[str]] = {}
     for number, text, end in header_lines(data):
         key, *words = [""] if text.startswith("#") else text.split() or [""]
@@ -99,7 +99,7 @@ def _header(lines: dict[str, list[str]], path: Path) -> PcdHeader:
 
 
 def _fields(lines: dict[str, list[str]], path: Path) -> list[Field]:
-    """Return the fields; those named like an axis in capitals are that axis if no other is."""
+    """Return the fields; X is the axis x if no other is."""
     names, counts = _words(lines, "FIELDS", path), lines.get("COUNT")
     columns = [_words(lines, "TYPE", path), _words(lines, "SIZE", path), counts or ["1"] * len(names)]
     for key, words in zip(("TYPE", "SIZE", "COUNT"), columns, strict=True):
@@ -119,7 +119,7 @@ def _fields(lines: dict[str, list[str]], path: Path) -> list[Field]:
 
 
 def _rows(lines: dict[str, list[str]], path: Path) -> int:
-    """Return the number of points: POINTS, which must be WIDTH x HEIGHT where both are given."""
+    """Return the number of points; POINTS must be WIDTH x HEIGHT."""
     counts = {key: _whole(_words(lines, key, path)[0], key, path) for key in lines if key in _COUNTS}
     area = counts.get("WIDTH", 0) * counts.get("HEIGHT", 1)
     if "POINTS" not in counts and "WIDTH" not in counts:
@@ -166,7 +166,7 @@ def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
 
 
 def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
-    """Return the points of a binary body: all fields of a point, then the next point."""
+    """Return the points of a binary body, stored point by point."""
     offsets = [0, *accumulate(field.size for field in header.fields)]
     if header.rows * offsets[-1] > len(data):
         raise cut_off(path, f"byte {start + len(data)}")
@@ -175,14 +175,14 @@ def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
 
 
 def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
-    """Return the points of a compressed body: one field of all points, then the next field."""
+    """Return the points of a compressed body, stored field by field."""
     starts = [0, *accumulate(field.size * header.rows for field in header.fields)]
     fields, sizes = _decompressed(data, starts[-1], start, path), [field.size for field in header.fields]
     return np.stack([_column(fields, header, k, (starts[k], sizes[k]), path) for k in header.axes()], -1)
 
 
 def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path: Path) -> Floats:
-    """Return the first number of a field of all points, from a byte on, with a step in bytes."""
+    """Return a field of all points; place: first byte, bytes between points."""
     start, step = place
     try:
         numbers = np.ndarray((header.rows,), header.fields[k].type, data, start, (step,))
@@ -193,7 +193,7 @@ def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path
 
 
 def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
-    """Return the bytes of a compressed body, whose sizes are checked before any memory is used."""
+    """Return the bytes of a compressed body, whose sizes are checked first."""
     place = f"byte {start}"
     packed, size = _SIZES.unpack_from(data) if len(data) >= _SIZES.size else (len(data), 0)
     if packed > len(data) - _SIZES.size:

@@ -1,6 +1,7 @@
-"""PLY, text and binary, both byte orders: a mesh (vertices and faces or triangle strips) or a set of points.
+"""PLY, text and binary: a mesh or a set of points.
 
-A row of ``tristrips`` holds one strip, or several with -1 between them. Rows of other elements are counted.
+Meshes have faces or triangle strips. A row of ``tristrips`` holds one strip, or several with -1 between
+them. Rows of other elements are counted.
 """
 
 import re
@@ -44,7 +45,7 @@ _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
 
 class Property(NamedTuple):
-    """A property of an element; a list also has a type for its length."""
+    """A property of an element; lists have a type of length."""
 
     name: str
     type: str
@@ -52,7 +53,7 @@ class Property(NamedTuple):
 
 
 class Element(NamedTuple):
-    """An element of the header: the number of its rows, and the properties of each."""
+    """An element: its number of rows, the properties of each."""
 
     name: str
     rows: int
@@ -65,7 +66,7 @@ class Element(NamedTuple):
 
 
 class PlyHeader(NamedTuple):
-    """The elements, the byte order ("" for text), and where the body begins."""
+    """Elements, byte order ("" for text), and where the body begins."""
 
     elements: list[Element]
     order: str
@@ -80,7 +81,7 @@ class Content(NamedTuple):
     corners: Ints = np.zeros(0, dtype=np.int64)
 
     def with_rows(self, element: Element, rows: Rows) -> "Content":
-        """Return the content with the rows of one more element: x, y, z or corners."""
+        """Return the content with the rows of one more element."""
         if element.name == "vertex":
             return self._replace(vertices=np.array(rows, dtype=np.float64).reshape(-1, 3))
         if element.name not in POLYGONS:
@@ -112,7 +113,7 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 
 def _header(data: bytes, path: Path) -> PlyHeader:
-    """Return the header; raise for a statement that is not one of PLY."""
+    """Return the header, whose statements must be those of PLY."""
     elements, order = list[Element](), ""
     for number, statement, end in header_lines(data):
         problem = ""
@@ -141,7 +142,7 @@ def _header(data: bytes, path: Path) -> PlyHeader:
 
 
 def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
-    """Raise unless the header's counts fit the file's size, and x, y, z and corners are declared."""
+    """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
     for name, count, properties in header.elements:
         names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
@@ -242,7 +243,7 @@ def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
 
 
 def _table(element: Element, data: bytes, order: str, at: int) -> tuple[Rows, int] | None:
-    """Return rows as one array, and where they end; None if they differ in length, or are cut off."""
+    """Return rows as one array, and their end; None if sizes differ."""
     dtype = _row_type(element, data, order, at)
     if dtype is None or at + element.rows * dtype.itemsize > len(data):
         return None
@@ -256,7 +257,7 @@ def _table(element: Element, data: bytes, order: str, at: int) -> tuple[Rows, in
 
 
 def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np.void] | None:
-    """Return the dtype of the first row, lengths of lists as ``#name``; None beyond the end."""
+    """Return the dtype of the first row, lengths as ``#name``, or None."""
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
     for name, kind, length in element.properties:
         start, size = at + struct.calcsize(length), 1
@@ -271,7 +272,7 @@ def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np
 
 
 def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[Rows, int]:
-    """Return x, y, z or the corners of rows whose lists differ in length, and where the rows end."""
+    """Return rows whose lists differ in length, and their end."""
     rows, wanted = list[Row](), element.wanted()
     for row in range(element.rows):
         found: dict[str, tuple[int, ...] | tuple[float, ...]] = {}

@@ -96,7 +96,7 @@ def check_las(path: Path) -> None:
 
 
 def _compressor(file: BinaryIO, records: int) -> int | None:
-    """Return the method by which the points are compressed, from the record of LASzip."""
+    """Return the method of compression, from the record of LASzip."""
     for _ in range(records):
         head = file.read(_RECORD.size)
         if len(head) < _RECORD.size:

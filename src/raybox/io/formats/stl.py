@@ -1,4 +1,4 @@
-"""STL, binary and text: triangles; each solid of a text file is an object, also where names are equal."""
+"""STL, binary and text: triangles; each solid of a text is an object."""
 
 import io
 from pathlib import Path
@@ -71,7 +71,7 @@ def _solids(text: bytes, path: Path) -> list[MeshPart]:
 
 
 def _statement(row: str) -> tuple[str, list[str]]:
-    """Return the key of a line, in small letters, and the words that follow it."""
+    """Return the key of a line in small letters, and further words."""
     words = row.split()
     key = words[0].lower() if words else ""
     if key == "end":  # "end solid", as some programs write

@@ -1,4 +1,4 @@
-"""Text in any encoding of Unicode that has a byte order mark, its lines, and the numbers in them."""
+"""Lines of text in any encoding and with any ends, and their numbers."""
 
 import codecs
 import io
@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 class HeaderLine(NamedTuple):
-    """A line of a header: its number from 1 on, its text, and where the next line begins."""
+    """A line of a header: number from 1 on, text, next line."""
 
     number: int
     text: str
@@ -42,7 +42,7 @@ def plain(data: bytes, path: Path) -> bytes:
 
 
 def text_lines(file: BinaryIO, path: Path) -> TextIO:
-    """Return the lines of a text, all ended by LF; `name_of` decodes what is not ASCII."""
+    """Return the lines of a text; bytes beyond ASCII are for `name_of`."""
     head = file.read(4)
     file.seek(0)
     if head.startswith(tuple(_MARKS)):
@@ -52,7 +52,7 @@ def text_lines(file: BinaryIO, path: Path) -> TextIO:
 
 
 def header_lines(data: bytes) -> Iterator[HeaderLine]:
-    """Yield the lines of a header; the first one shows whether CR alone ends them."""
+    """Yield header lines, which end like the first: with CR or LF."""
     first = re.search(rb"\r\n?|\n", data)
     mark, at, number = (b"\r" if first and first[0] == b"\r" else b"\n"), 0, 0
     while (end := data.find(mark, at)) >= 0:
@@ -62,7 +62,7 @@ def header_lines(data: bytes) -> Iterator[HeaderLine]:
 
 
 def floats(words: Sequence[str]) -> list[float]:
-    """Return the numbers of words, each the float64 nearest to it; integers must be exact.
+    """Return the nearest float64 of each word; integers must be exact.
 
     Raises `ValueError` with the first word that is no such number.
     """

@@ -1,6 +1,6 @@
-"""MagicaVoxel `.vox`: one unit box for each filled voxel, in the file's order, or a grid of unit cells.
+"""MagicaVoxel `.vox`: a unit box for each voxel, or a grid.
 
-A box has the label ``color``, an index of the palette from 1 to 255.
+Boxes are in the file's order. A box has the label ``color``, an index of the palette from 1 to 255.
 
 The scene places each model once or several times, by translations and rotations of 90 degrees around its
 middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left
@@ -39,7 +39,7 @@ UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 
 
 class VoxChunk(NamedTuple):
-    """A chunk of the file: its name, its content, and the byte at which the content begins."""
+    """A chunk: name, content, and the byte where the content begins."""
 
     name: bytes
     content: bytes
@@ -47,7 +47,7 @@ class VoxChunk(NamedTuple):
 
 
 class VoxModel(NamedTuple):
-    """The size of a model, its filled cells, their colors, and its lower corner: in itself or the scene."""
+    """The size of a model, its filled cells, colors, lower corner."""
 
     size: Cells
     cells: Cells
@@ -56,7 +56,7 @@ class VoxModel(NamedTuple):
 
 
 class SceneNode(NamedTuple):
-    """A node of the scene: the matrix of its subtree, its children and models, and what can hide it."""
+    """A node of the scene: matrix, children, models, what hides it."""
 
     matrix: Cells
     children: list[int]
@@ -66,7 +66,7 @@ class SceneNode(NamedTuple):
 
 
 class VoxContent(NamedTuple):
-    """The models, the nodes of the scene, hidden layers, the number of models after PACK (None without)."""
+    """Models, nodes of the scene, hidden layers, the number after PACK."""
 
     models: list[VoxModel]
     nodes: dict[int, SceneNode]
@@ -147,7 +147,7 @@ def _content(data: bytes, path: Path) -> VoxContent:
 
 
 def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[VoxModel]:
-    """Return one model or the first frame at its own cells, or the models of the scene."""
+    """Return the models of the scene; without one, the first model."""
     models = content.models
     if not models:
         raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
@@ -163,7 +163,7 @@ def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> li
 
 
 def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield MAIN and the chunks inside it, whose sizes are checked; nothing follows MAIN."""
+    """Yield MAIN and the chunks inside it, with checked sizes."""
     at, end = 8, len(data)
     main_end = at + 12 + sum(struct.unpack_from("<ii", data, at + 4)) if end >= at + 12 else end
     if at < main_end < end:
@@ -222,7 +222,7 @@ class _Cursor:
 
 
 def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
-    """Return the number and the node of a chunk: a transform, a group or a shape."""
+    """Return the number and the node of a chunk of the scene."""
     cursor = _Cursor(chunk.content)
     name, attributes = cursor.number(), cursor.mapping()
     if chunk.name == b"nGRP":
@@ -241,7 +241,10 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
 
 
 def _rotation(packed: int) -> Cells:
-    """Return the matrix of a rotation: bits 0-1 and 2-3 are the axes of rows 0 and 1, bits 4-6 signs."""
+    """Return the matrix of a packed rotation.
+
+    Bits 0-1 and 2-3 are the axes of rows 0 and 1, bits 4-6 the signs of the rows.
+    """
     axes = [packed & 3, packed >> 2 & 3]
     axes.append(3 - sum(axes))
     if sorted(axes) != [0, 1, 2] or not 0 <= packed < 128:
@@ -287,7 +290,7 @@ def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> lis
 
 
 def _placed(model: VoxModel, matrix: Cells) -> VoxModel:
-    """Return a model in the scene; a cell that is turned round ends where it began."""
+    """Return a placed model; a cell turned round ends where it began."""
     rotation, shift = matrix[:3, :3], matrix[:3, 3] - (matrix[:3, :3].sum(axis=1) < 0)
     ends = np.array([model.corner, model.size - 1])
     cells, ends = ((cells - model.size // 2) @ rotation.T + shift for cells in (model.cells, ends))
@@ -295,7 +298,7 @@ def _placed(model: VoxModel, matrix: Cells) -> VoxModel:
 
 
 def _visits(content: VoxContent, path: Path) -> dict[int, int]:
-    """Return the number of visits of the scene from each node on: none without models below it."""
+    """Return the visits below each node: none without models."""
     nodes, count, visits = content.nodes, len(content.models), dict[int, int]()
     broken = [] if 0 in nodes else [0]
     for name, node in nodes.items():
