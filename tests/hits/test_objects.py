@@ -159,6 +159,18 @@ def test_rows_by_object_equal_a_loop(seed):
     assert not copy.ray.flags.writeable
 
 
+def test_rows_by_object_where_no_integer_holds_ray_and_object():
+    names = np.array([0, 2**62 - 1, 5])
+    mesh = rb.Mesh(
+        [[0, 0, k] for k in range(3)] + [[4, 0, k] for k in range(3)] + [[0, 4, k] for k in range(3)],
+        [[k, k + 3, k + 6] for k in range(3)],
+        objects=names,
+    )
+    hits = rb.Scene(mesh).all(rb.Rays([[1, 1, 9], [9, 9, 9], [1, 1, 5]], [0, 0, -1]))
+    assert hits.by_object().object.tolist() == [5, 2**62 - 1, 0] * 2
+    assert hits.by_object().ray.tolist() == [0, 0, 0, 2, 2, 2]
+
+
 def test_rows_by_object_of_boxes_and_of_nothing():
     scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [6, 1]], ids=["near", "far"]))
     rows = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0])).by_object()

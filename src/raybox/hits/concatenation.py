@@ -1,5 +1,6 @@
 """`concatenate`: rays, boxes, meshes or hits of one kind as one."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -11,7 +12,7 @@ from raybox.geometry import Boxes, Mesh, Rays
 from raybox.geometry import boxes as box_lists
 from raybox.geometry import mesh as meshes
 from raybox.geometry.array_container import equal_values
-from raybox.geometry.labels import Attributes, joined_ids, joined_labels
+from raybox.geometry.labels import Attributes, ReadOnly, joined_ids, joined_labels
 from raybox.hits.all_hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.hits.hits import Hits
@@ -110,7 +111,9 @@ def _meshes(parts: Sequence[Mesh]) -> Mesh:
 
 def _attributes(parts: Sequence[Boxes | Mesh], counts: Sequence[int]) -> Attributes:
     ids = joined_ids([part.ids for part in parts], counts)
-    return Attributes(ids, joined_labels([part.labels for part in parts], counts))
+    labels = joined_labels([part.labels for part in parts], counts)
+    skipped = sum((Counter(part.skipped) for part in parts), Counter[str]())
+    return Attributes(ids, labels, ReadOnly(skipped))
 
 
 def _hits(parts: Sequence[Hits]) -> Hits:

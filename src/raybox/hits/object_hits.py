@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cached_property
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -104,7 +105,7 @@ class ObjectHits(HitTables):
 
 def by_object(ray: Ints, hit_id: Ints, t: Floats, source: Source) -> ObjectHits:
     """Return a row for each ray and object, of hits in the order of `AllHits`."""
-    keys = source.objects_of(hit_id), source.geometry_of(hit_id), ray
+    keys = _keys(ray, source.objects_of(hit_id), source.geometry_of(hit_id))
     order = np.lexsort(keys)  # stable: hits of one ray and object stay sorted by time
     changes = np.zeros(len(ray), dtype=np.bool_)
     changes[:1] = True
@@ -117,6 +118,14 @@ def by_object(ray: Ints, hit_id: Ints, t: Floats, source: Source) -> ObjectHits:
     rows = np.argsort(first)  # by ray, then by first contact
     first, last, contacts = first[rows], last[rows], (ends - starts)[rows]
     return ObjectHits((ray[first], hit_id[first], contacts), (t[first], t[last]), source)
+
+
+def _keys(ray: Ints, number: Ints, geometry: Ints) -> tuple[Ints, ...]:
+    """Return sort keys of ray and object: one where 63 bits hold it, which sorts four times as fast."""
+    sizes = [int(values.max(initial=0)) + 1 for values in (ray, geometry, number)]
+    if prod(sizes) >= 2**63:
+        return number, geometry, ray
+    return ((ray * sizes[1] + geometry) * sizes[2] + number,)
 
 
 def _restored(rows: tuple[Ints, Ints, Ints], times: tuple[Floats, Floats], source: Source) -> ObjectHits:
