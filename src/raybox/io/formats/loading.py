@@ -149,7 +149,7 @@ def read(  # noqa: PLR0913
     progress: bool = False,
     format: str | None = None,
 ) -> Loaded:
-    """Return the content of a file, with ids and labels as lists.
+    """Return the content of a file as :func:`load` does, with ids and labels as lists.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def read(  # noqa: PLR0913
 
 
 def opened(path: Paths, options: ReadOptions) -> Loaded:
-    """Return the content of a file as :func:`read` does, without its warning."""
+    """Return the content of a file as :func:`read` does, without a warning of what is lost."""
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     check_options(options)
@@ -224,13 +224,13 @@ def _built(found: FileArrays, file: Path, options: ReadOptions) -> Loaded:
 
 
 def _counted(found: Loaded) -> Loaded:
-    """Return content whose geometry counts what was left out."""
+    """Return content whose geometry has the counts of what was left out, by its reasons."""
     counts = Counter(found.skipped) + Counter(found.left_out)
     return found._replace(geometry=with_skipped(found.geometry, counts))
 
 
 def _warned(path: Paths, found: Loaded) -> Loaded:
-    """Return the content; warn the caller of `load` or `read` of losses."""
+    """Return the content; warn of what is lost, at the line that called `load` or `read`."""
     if found.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
         warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
