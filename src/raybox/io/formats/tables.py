@@ -165,12 +165,14 @@ def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], st
         floats = array.astype(np.float64, copy=False)
     if array.dtype.itemsize < 8 or array.dtype == np.float64:
         return floats
-    for index in np.argwhere(~(np.abs(floats) < MAX_EXACT) if array.dtype.kind in "iu" else floats != array):
-        at = tuple(index.tolist())
-        number = array[at].item() if array.dtype.kind in "iu" else array[at]
-        if number != number or number == (int(floats[at]) if array.dtype.kind in "iu" else floats[at]):
-            continue
-        raise inexact(path, number, place(at))
+    is_whole = array.dtype.kind in "iu"
+    lossy = np.array(np.abs(floats) >= MAX_EXACT if is_whole else floats != array)
+    # Python compares integers and floats of any size exactly; NaN differs from itself
+    pairs = zip(floats[lossy].tolist(), array[lossy].tolist(), strict=True)
+    lossy[lossy] = [found != given and given == given for found, given in pairs]
+    if lossy.any():
+        at = tuple(np.argwhere(lossy)[0].tolist())
+        raise inexact(path, array[at], place(at))
     return floats
 
 
