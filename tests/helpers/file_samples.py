@@ -287,7 +287,7 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     scene, rays, points = {"kind": "scene"}, {"kind": "rays"}, {"origin": (0.5, 0.25, 0.0)}
     found: dict[str, tuple[bytes, dict[str, object]]] = {}
     for ending in ("npz", "npy", "csv", "parquet"):
-        found[f"boxes.{ending}"] = _saved(f"a.{ending}", BOXES, ids=IDS), scene
+        found[f"boxes.{ending}"] = _saved(f"a.{ending}", BOXES, ids=None if ending == "npy" else IDS), scene
         found[f"rays.{ending}"] = _saved(f"a.{ending}", RAYS), rays
     for order in ("ascii", "binary_little_endian", "binary_big_endian"):
         found[f"{order}.ply"] = ply(order), scene

@@ -93,5 +93,5 @@ def cast_a_file(scene: rb.Scene, rays: Path, out: Path) -> int:
 def of_files(path: Path) -> tuple[int, int]:
     """Return how many boxes and primitives a file holds."""
     boxes = assert_type(rb.load(path, boxes=True), rb.Boxes)
-    scene = assert_type(rb.load(path, kind="scene"), rb.Boxes | rb.Mesh)
+    scene = rb.Scene(rb.load(path, kind="scene"))
     return len(boxes.lower), len(scene)

@@ -4,7 +4,7 @@ import time
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from raybox.geometry import Rays
+    from raybox.geometry import Boxes, Rays
     from raybox.hits import Hits
     from raybox.io.formats import Loaded
 
@@ -61,7 +61,7 @@ def demo(out: str, force: bool) -> None:
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
         building = read(path)
     print_versions()
-    scene = Scene(building.geometry)
+    scene = Scene(cast("Boxes", building.geometry))
     click.echo(f"Duplex Apartment: {len(scene)} boxes of a building model\n")
     sweeps = _camera(building), _lidar(building)
     for sweep in sweeps:

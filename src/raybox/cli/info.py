@@ -95,16 +95,22 @@ def _of_grid(file: str) -> Facts:
 
 
 def _facts(loaded: "Loaded") -> Facts:
-    from raybox.geometry import Boxes, Mesh
+    from raybox.geometry import Boxes, Instances, Mesh, Rays
 
     geometry = loaded.geometry
+    if isinstance(geometry, list):
+        return {"holds": "geometries", "count": len(geometry), "geometries": list(map(repr, geometry))}
+    if isinstance(geometry, Instances):
+        return _of_boxes(geometry.boxes(), "oriented boxes") | _of_labels(loaded)
     if isinstance(geometry, Boxes):
         return _of_boxes(geometry, "boxes") | _of_labels(loaded)
     if isinstance(geometry, Mesh):
         memory = geometry.vertices.nbytes + geometry.faces.nbytes
         around = Boxes.of_triangles(geometry.vertices, geometry.faces)
         return _of_boxes(around, "triangles") | {"vertices": len(geometry.vertices), "memory_bytes": memory}
-    return _of_rays(geometry)
+    if isinstance(geometry, Rays):
+        return _of_rays(geometry)
+    return {"holds": type(geometry).__name__.lower(), "count": len(geometry)} | _of_labels(loaded)
 
 
 def _of_boxes(boxes: "Boxes", what: str) -> Facts:

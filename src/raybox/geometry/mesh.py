@@ -1,5 +1,7 @@
 """`Mesh`: triangles that share vertices."""
 
+import os
+from importlib import import_module
 from typing import final
 
 import numpy as np
@@ -184,6 +186,34 @@ class Mesh(HasAttributes):
         array([1., 0., 0.])
         """
         return np.take(self._vertices, self._faces, axis=0)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mesh into a file: ``.npz``, ``.parquet`` or ``.ply``.
+
+        Of ``.npz`` and ``.parquet``, `raybox.load` returns an equal mesh. PLY holds triangles and objects;
+        ids and labels are then in the table ``PATH.labels.csv``.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write, as for `raybox.save`.
+
+        Raises
+        ------
+        FileFormatError, InvalidInput, RayboxError
+            As for `raybox.save`.
+
+        Examples
+        --------
+        >>> import raybox as rb, tempfile
+        >>> mesh = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], ids=["roof"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mesh.save(f"{folder}/roof.npz")
+        ...     rb.load(f"{folder}/roof.npz").equals(mesh)
+        True
+        """
+        # files are a layer above geometries
+        import_module("raybox.io.formats.saving").save(path, self)
 
     def _compared(self) -> tuple[object, ...]:
         return self._vertices, self._faces, self.objects, self.ids, self.labels

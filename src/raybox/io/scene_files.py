@@ -17,16 +17,19 @@ from raybox.bvh.node import ROW, Tree
 from raybox.bvh.validate import broken_rule
 from raybox.compiler import huge_pages
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Grid, Mesh
+from raybox.geometry import Boxes, Grid, Mesh, ObjectRows
 from raybox.geometry.boxes import restored as boxes_of
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
 from raybox.geometry.mesh import restored as mesh_of
+from raybox.geometry.mesh import stored_objects
 from raybox.io import manifest
 from raybox.io.checked_json import folder_error
-from raybox.io.formats.common import path_of
+from raybox.io.formats import saved_arrays
+from raybox.io.formats.common import path_of, reader_errors
+from raybox.io.formats.numpy_arrays import load_members, write_npz
 from raybox.io.manifest import Layout, Manifest, SceneFacts
-from raybox.scene.scene import Scene, restore, state_of
+from raybox.scene.scene import Scene, quality_of, restore, state_of
 from raybox.validation import NO_MASK, Array, Floats
 
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
@@ -35,6 +38,7 @@ FACTS = "scene.json"
 _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("vertices", "faces")}
 _EDGES, _MASK = ("x_edges", "y_edges", "z_edges"), "occupied"
 _TREE = ("nodes", "center", "root", "parts")
+_OBJECTS, _ATTRIBUTES, _GEOMETRY = "objects.npy", "attributes.npz", "geometry.npz"
 _LAYOUTS = {
     "lower": Layout(np.float64, 2),
     "upper": Layout(np.float64, 2),
@@ -62,17 +66,86 @@ def new_folder(folder: str | os.PathLike[str], way_out: str = "give another fold
 
 def write_scene(folder: Path, scene: Scene) -> None:
     """Write a scene into an existing folder, `scene.json` last."""
-    if isinstance(scene.geometry, Grid):
+    geometry = scene.geometry
+    if isinstance(geometry, Boxes | Grid | Mesh):
+        write_attributes(folder, geometry)
+    if isinstance(geometry, Grid):
         _write_grid(folder, scene)
-        return
-    write_geometry(folder, scene.geometry)
-    write_tree(folder, scene)
+    elif isinstance(geometry, Boxes | Mesh):
+        write_geometry(folder, geometry)
+        write_tree(folder, scene)
+    else:
+        _write_arrays(folder, scene)
 
 
 def write_geometry(folder: Path, geometry: Boxes | Mesh) -> None:
-    """Write the arrays of a geometry."""
+    """Write the arrays of a geometry, without objects, ids and labels."""
     for name in _ARRAYS[_kind(geometry)]:
         np.save(folder / f"{name}.npy", getattr(geometry, name))
+
+
+def write_attributes(folder: Path, geometry: object) -> list[str]:
+    """Write objects, ids and labels of a geometry, if it has any; return the names of their files."""
+    objects = stored_objects(geometry) if isinstance(geometry, Mesh) else None
+    if objects is not None:
+        np.save(folder / _OBJECTS, objects)
+    arrays = saved_arrays.attribute_arrays(geometry) if isinstance(geometry, Boxes | Grid | Mesh) else {}
+    if arrays:
+        with (folder / _ATTRIBUTES).open("wb") as file:
+            write_npz(file, arrays)
+    return [name for name in (_OBJECTS, _ATTRIBUTES) if (folder / name).exists()]
+
+
+def read_attributes(opened: Manifest, rows: int, *, check: bool) -> ObjectRows:
+    """Return the objects, ids and labels of the primitives of a folder, of which there are so many."""
+    objects = None
+    if _OBJECTS in opened.files:
+        objects = opened.map(_OBJECTS, Layout(np.int64, 1), check=check)
+        if len(objects) != rows or objects.min(initial=0) < 0:
+            raise folder_error(opened.folder / _OBJECTS, "does not number the objects of the scene")
+    if _ATTRIBUTES not in opened.files:
+        return ObjectRows(objects)
+    arrays = _members(opened, _ATTRIBUTES, check)
+    with reader_errors(opened.folder / _ATTRIBUTES, "NumPy arrays"):
+        found = saved_arrays.attributes_of(arrays, rows if objects is None else None)
+    count = saved_arrays.rows_of(found)
+    if objects is not None and count is not None and objects.max(initial=-1) >= count:
+        raise folder_error(opened.folder / _OBJECTS, "numbers objects without ids or labels")
+    return ObjectRows(objects, found)
+
+
+def _members(opened: Manifest, name: str, check: bool) -> dict[str, Array]:
+    """Return the arrays of an `.npz` file of a folder."""
+    if check:
+        opened.check_data(name)
+    path = opened.folder / name
+    with reader_errors(path, "NumPy arrays"):
+        return load_members(path, load_members(path, ())[0])[1]
+
+
+def _write_arrays(folder: Path, scene: Scene) -> None:
+    """Write planes, instances or several geometries, whose trees are built again."""
+    with (folder / _GEOMETRY).open("wb") as file:
+        write_npz(file, saved_arrays.arrays_of(scene.geometry))
+    facts: SceneFacts = {
+        "format": FORMAT,
+        "kind": "arrays",
+        "size": len(scene),
+        "quality": quality_of(scene),
+    }
+    manifest.write(folder / FACTS, facts, [_GEOMETRY])
+
+
+def _read_arrays(opened: Manifest, check: bool) -> Scene:
+    path = opened.folder / _GEOMETRY
+    if _GEOMETRY not in opened.files:
+        raise folder_error(path, "is missing")
+    arrays = _members(opened, _GEOMETRY, check)
+    with reader_errors(path, "NumPy arrays"):
+        scene = Scene(saved_arrays.geometry_of(arrays, path), quality=opened.facts["quality"])
+    if len(scene) != opened.facts["size"]:
+        raise folder_error(opened.folder, "holds another number of rows than its manifest lists")
+    return scene
 
 
 def write_tree(folder: Path, scene: Scene) -> str:
@@ -92,7 +165,8 @@ def write_tree(folder: Path, scene: Scene) -> str:
         "quality": quality,
     }
     facts |= {"scale": tree.scale, "exponent": tree.exponent}
-    return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.npy")))
+    names = sorted(path.name for path in folder.glob("*.np[yz]"))
+    return manifest.write(folder / FACTS, facts, names)
 
 
 def _write_grid(folder: Path, scene: Scene) -> None:
@@ -109,7 +183,7 @@ def _write_grid(folder: Path, scene: Scene) -> None:
         "quality": quality,
         "axes": len(edges),
     }
-    manifest.write(folder / FACTS, facts, [f"{name}.npy" for name in (*edges, _MASK)])
+    manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.np[yz]")))
 
 
 def open_folder(folder: Path) -> Manifest:
@@ -117,9 +191,9 @@ def open_folder(folder: Path) -> Manifest:
     opened = manifest.read(folder / FACTS)
     check_format(opened, FACTS)
     facts = opened.facts
-    is_grid = facts.get("kind") == "grid"
-    complete = ({"size", "axes"} if is_grid else {"size", "scale", "exponent"}) <= set(facts)
-    is_known = is_grid or facts.get("kind") in [*_ARRAYS]
+    needed = {"grid": {"size", "axes"}, "arrays": {"size"}}
+    complete = needed.get(facts.get("kind", ""), {"size", "scale", "exponent"}) <= set(facts)
+    is_known = facts.get("kind") in [*_ARRAYS, *needed]
     if not complete or not is_known or facts.get("quality") not in QUALITIES:
         raise folder_error(folder / FACTS, "is the manifest of no scene")
     opened.check_headers()
@@ -145,6 +219,8 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
     """Return the scene of a manifest, its arrays mapped."""
     facts, folder = opened.facts, opened.folder
     kind = facts["kind"]
+    if kind == "arrays":
+        return _read_arrays(opened, check)
     if kind == "grid":
         return _map_grid(opened, check=check)
     first, second, nodes, center, root, parts = (
@@ -160,7 +236,12 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
         copy[...] = nodes
         copy.flags.writeable = False
         tree = tree._replace(nodes=copy)
-    geometry = boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
+    objects, attributes, _ = read_attributes(opened, facts["size"], check=check)
+    geometry = (
+        boxes_of(first, second, attributes)
+        if kind == "boxes"
+        else mesh_of(first, second, objects, attributes)
+    )
     return restore(geometry, tree, facts["quality"])
 
 
@@ -174,7 +255,8 @@ def _map_grid(opened: Manifest, *, check: bool) -> Scene:
         raise folder_error(folder, f"holds no valid scene ({problem if axes else 'a grid of other axes'})")
     shape = tuple(len(one) - 1 for one in edges)
     occupied = mask.view(np.bool_).reshape(shape) if len(mask) else mask.view(np.bool_)
-    return Scene(of_bits(tuple(edges), pack(occupied)), quality=facts["quality"])
+    attributes = read_attributes(opened, facts["size"], check=check).attributes
+    return Scene(of_bits(tuple(edges), pack(occupied), attributes), quality=facts["quality"])
 
 
 def _broken_grid(edges: list[Floats], mask: NDArray[np.uint8], size: int) -> str:

@@ -65,9 +65,9 @@ class Part(NamedTuple):
         return len(self.geometry) * (self.rows.size if isinstance(self.rows, InstanceRows) else 1)
 
 
-def listed(geometry: Geometry | list[Geometry]) -> list[Geometry]:
+def listed(geometry: Geometry | Sequence[Geometry]) -> list[Geometry]:
     """Return the geometries of a scene, of one D."""
-    made = list(geometry) if isinstance(geometry, list | tuple) else [geometry]
+    made = [*geometry] if isinstance(geometry, list | tuple) else [cast("Geometry", geometry)]
     if not made:
         raise InvalidInput("a Scene of a list needs at least one geometry; got none. Boxes may be empty.")
     dims = {one.ndim_space for one in made if isinstance(one, Geometry)}
@@ -89,7 +89,7 @@ def alike(given: list[Geometry], old: tuple[Geometry, ...]) -> bool:
     )
 
 
-def make_all(geometry: Geometry | list[Geometry], quality: str, workers: int) -> tuple[Part, ...]:
+def make_all(geometry: Geometry | Sequence[Geometry], quality: str, workers: int) -> tuple[Part, ...]:
     """Build the parts of a scene."""
     parts = tuple(make(one, quality, workers) for one in listed(geometry))
     for part in parts:

@@ -64,7 +64,7 @@ class Scene(QueryMethods):
     """
 
     def __init__(
-        self, geometry: Geometry | list[Geometry], *, quality: Quality = "balanced", workers: int = -1
+        self, geometry: Geometry | Sequence[Geometry], *, quality: Quality = "balanced", workers: int = -1
     ) -> None:
         made = geometry_parts.make_all(geometry, quality, workers)
         self._set(isinstance(geometry, list | tuple), quality, made)
@@ -98,7 +98,7 @@ class Scene(QueryMethods):
         made = self.geometry
         return partial(Scene, quality=self._quality), (list(made) if self._is_list else made,)
 
-    def update(self, geometry: Geometry | list[Geometry]) -> None:
+    def update(self, geometry: Geometry | Sequence[Geometry]) -> None:
         """Move the scene's boxes (or vertices); results are those of a new scene.
 
         The tree is refitted, which costs a fraction of a build. If boxes have moved so far across each other
@@ -224,6 +224,11 @@ def state_of(scene: Scene) -> SceneState:
     """Return the state of a scene of one geometry."""
     (part,) = scene._parts
     return SceneState(part, scene._quality)
+
+
+def quality_of(scene: Scene) -> Quality:
+    """Return the quality of a scene's trees."""
+    return scene._quality
 
 
 def restore(geometry: Bounded, tree: Tree, quality: Quality) -> Scene:

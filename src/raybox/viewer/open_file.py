@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Mesh, Rays
-from raybox.io.formats import FORMATS, read
+from raybox.geometry import Instances, Mesh, Planes, Rays
+from raybox.io.formats import FORMATS, announced, read
 from raybox.scene.scene import Scene
 from raybox.viewer.stage import Solid, Stage, stage
 
@@ -77,6 +77,11 @@ def _read(path: Path, name: str, boxes: bool) -> Stage:
     loaded = read(path, kind="scene", boxes=boxes)
     if isinstance(loaded.geometry, Rays):
         raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
+    if isinstance(loaded.geometry, Instances | Planes | list):
+        kind = {Instances: "oriented boxes or instances", list: "several geometries"}
+        found = kind.get(type(loaded.geometry), "planes")
+        problem = f"contains {found}, which the page does not show"
+        raise FileFormatError(f"{path}: {problem}; pass boxes=True, or --boxes, for a box around each")
     _check_rows(path, len(loaded.geometry))
     if isinstance(loaded.geometry, Mesh):  # its labels are those of objects, not of triangles
         return stage(loaded.geometry, name)

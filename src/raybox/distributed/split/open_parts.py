@@ -11,7 +11,7 @@ import numpy as np
 
 from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
 from raybox.errors import InvalidInput
-from raybox.geometry import Rows
+from raybox.geometry import ObjectRows, Rows
 from raybox.hits import AllHits
 from raybox.io import manifest, scene_files
 from raybox.io.checked_json import folder_error
@@ -44,7 +44,7 @@ class OpenParts:
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder, self.memory = folder, memory
-        self.facts, self.corners = _read_facts(folder)
+        self.facts, self.corners, self.objects = _read_facts(folder)
         self._manifests = [
             _open_part(folder, part, self.facts, checksum)
             for part, checksum in enumerate(self.facts["parts"])
@@ -107,8 +107,8 @@ def check_memory(memory: int | None) -> None:
         raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
 
 
-def _read_facts(folder: Path) -> tuple[SceneFacts, Floats]:
-    """Return the facts of a folder, and the bounds of its parts, (parts, 2, D)."""
+def _read_facts(folder: Path) -> tuple[SceneFacts, Floats, ObjectRows]:
+    """Return the facts of a folder, the bounds of its parts, (parts, 2, D), and the objects of its rows."""
     opened = manifest.read(folder / FACTS)
     scene_files.check_format(opened, FACTS)
     opened.check_headers()
@@ -119,7 +119,7 @@ def _read_facts(folder: Path) -> tuple[SceneFacts, Floats]:
         raise folder_error(folder / FACTS, "is the manifest of no scene in parts")
     if corners.shape != (len(facts["parts"]), 2, facts["dimension"]):
         raise folder_error(folder, "has bounds of another number of parts")
-    return facts, corners
+    return facts, corners, scene_files.read_attributes(opened, facts["size"], check=True)
 
 
 def _open_part(folder: Path, part: int, facts: SceneFacts, checksum: str) -> Manifest:

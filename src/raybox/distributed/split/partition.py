@@ -57,6 +57,7 @@ def divide(
     geometry: Bounded | Iterable[Boxes], folder: Path, size: Callable[[int], int], build: BuildScene
 ) -> None:
     """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
+    names = scene_files.write_attributes(folder, geometry)
     if isinstance(geometry, Mesh):
         lower, upper = bounds(geometry.rows())
     elif isinstance(geometry, Boxes):
@@ -88,7 +89,7 @@ def divide(
     facts: manifest.SceneFacts = {"format": scene_files.FORMAT, "kind": kind}
     facts |= {"size": total, "parts": checksums}
     facts |= {"dimension": dimension, "digest": digest.hexdigest()}
-    manifest.write(folder / FACTS, facts, [BOUNDS])
+    manifest.write(folder / FACTS, facts, [BOUNDS, *names])
 
 
 def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[Floats, Floats]:

@@ -18,15 +18,12 @@ from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, che
 from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import (
-    NO_OBJECTS,
     Bounded,
     Boxes,
     Cull,
     Mesh,
-    ObjectRows,
     Rays,
     facing,
-    object_rows,
     row_mask,
 )
 from raybox.geometry.boxes import restored
@@ -56,8 +53,8 @@ class SplitScene(QueryMethods):
     mapped: pages in use are in memory, as long as there is room. When a part is first opened, its files are
     read once, to compare them with their checksums.
 
-    Results have `ids` if the scene is made of Boxes or a Mesh with ids. Folders do not store them: a scene of
-    an iterable, or one that `open` returns, has none.
+    Results have the ids, labels and objects of Boxes or a Mesh, which the folder stores; those of an iterable
+    of Boxes are left out.
 
     Parameters
     ----------
@@ -124,11 +121,11 @@ class SplitScene(QueryMethods):
                 problem = f"cannot be written ({error.strerror or error})"
                 raise FileFormatError(f"{path}: {problem}; make room, or give another folder") from error
             raise
-        self._open_folder(path, memory, object_rows(geometry))
+        self._open_folder(path, memory)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, memory: int | None = None) -> "SplitScene":
-        """Return the scene in a folder that an earlier `SplitScene` has written; its results have no `ids`.
+        """Return the scene in a folder that an earlier `SplitScene` has written.
 
         Parameters
         ----------
@@ -158,9 +155,9 @@ class SplitScene(QueryMethods):
         scene._open_folder(place, memory)
         return scene
 
-    def _open_folder(self, folder: Path, memory: int | None, objects: ObjectRows = NO_OBJECTS) -> None:
-        self._objects = objects
+    def _open_folder(self, folder: Path, memory: int | None) -> None:
         self._open_parts = OpenParts(folder, memory)
+        self._objects = self._open_parts.objects
         self._lock = fork_safe_lock()
         corners = self._open_parts.corners
         lower, upper = (np.ascontiguousarray(corners[:, side]) for side in (0, 1))

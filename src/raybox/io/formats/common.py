@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning
-from raybox.geometry import Boxes, Invalid, Mesh, Rays
+from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError
+from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
 
 Floats = NDArray[np.float64]
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -35,26 +35,30 @@ class ReadOptions(NamedTuple):
     progress: bool = False
 
 
+SceneGeometry = Boxes | Grid | Instances | Mesh | Planes
+Loadable = SceneGeometry | Rays | list[SceneGeometry]
+
+
 class Loaded(NamedTuple):
     """The geometry of a file, and counts of what is left out.
 
     Each count is one of a reason: `skipped` are losses, `left_out` documented defaults.
     """
 
-    geometry: Boxes | Mesh | Rays
+    geometry: Loadable
     skipped: Mapping[str, int] = MappingProxyType({})
     left_out: Mapping[str, int] = MappingProxyType({})
 
     @property
     def ids(self) -> list[str | int] | None:
-        """The id of each object; None without."""
-        ids = None if isinstance(self.geometry, Rays) else self.geometry.ids
+        """The id of each object; None without, and of a list of geometries."""
+        ids = None if isinstance(self.geometry, Rays | list) else self.geometry.ids
         return None if ids is None else ids.tolist()
 
     @property
     def labels(self) -> dict[str, list[Any]]:
-        """The labels of the objects, a list for each column."""
-        if isinstance(self.geometry, Rays):
+        """The labels of the objects, a list for each column; NaN or None for a missing value."""
+        if isinstance(self.geometry, Rays | list):
             return {}
         return {name: values.tolist() for name, values in self.geometry.labels.items()}
 
@@ -139,8 +143,8 @@ def _error_text(path: Path, problem: str, way_out: str, place: str) -> str:
     return " ".join(text.split())
 
 
-def checked_texts(ids: Iterable[object]) -> list[str]:
-    """Return ids as text.
+def checked_texts(ids: Iterable[object], what: str = "ids") -> list[str]:
+    """Return ids as text; what: the word for them in errors.
 
     Raise `InvalidInput` for one that ends in NUL, which NumPy drops, or that UTF-8 cannot encode.
     """
@@ -148,7 +152,7 @@ def checked_texts(ids: Iterable[object]) -> list[str]:
     for row, text in enumerate(texts):
         if text.endswith("\0") or (not text.isascii() and _SURROGATES.search(text)):
             problem = f"got {quoted(text)} of row {row}. Rename it."
-            raise InvalidInput(f"ids must be text without NUL at its end, without surrogates; {problem}")
+            raise InvalidInput(f"{what} must be text without NUL at its end, without surrogates; {problem}")
     return texts
 
 

@@ -6,11 +6,22 @@ from pathlib import Path
 from typing import Literal, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
-from raybox.io.formats.assembly import ACCEPTED, build
-from raybox.io.formats.cityjson import level_of
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, file_error, path_of, reader_errors
+from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
+from raybox.geometry import Boxes, Invalid, Rays, with_skipped
+from raybox.io.formats.assembly import build
+from raybox.io.formats.columns import ACCEPTED
+from raybox.io.formats.common import (
+    FileArrays,
+    Loadable,
+    Loaded,
+    ReadOptions,
+    SceneGeometry,
+    file_error,
+    path_of,
+    reader_errors,
+)
+from raybox.io.formats.open_files import Source, name_of, with_path
+from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 
@@ -44,7 +55,7 @@ def load(
     all_objects: bool = False,
     progress: bool = False,
     format: str | None = None,
-) -> Boxes | Instances | Mesh: ...
+) -> SceneGeometry | list[SceneGeometry]: ...
 @overload
 def load(
     path: Source,
@@ -57,7 +68,7 @@ def load(
     all_objects: bool = False,
     progress: bool = False,
     format: str | None = None,
-) -> Boxes | Instances | Mesh | Rays: ...
+) -> Loadable: ...
 
 
 @in_default_environment
@@ -72,7 +83,7 @@ def load(  # noqa: PLR0913
     all_objects: bool = False,
     progress: bool = False,
     format: str | None = None,
-) -> Boxes | Instances | Mesh | Rays:
+) -> Loadable:
     """Return the boxes, the mesh or the rays in a file, or in an open one.
 
     Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
@@ -105,6 +116,8 @@ def load(  # noqa: PLR0913
     Returns
     -------
     Boxes, Mesh or Rays
+        Instances, of a table of boxes with centre, size and yaw. Of a file of `raybox.save`, the geometry
+        that was saved, or a list of several: ``Scene(load(path))``.
 
     Raises
     ------

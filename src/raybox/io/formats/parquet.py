@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 _OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
+SCENE_KEY = "raybox.scene"  # of the metadata of saved boxes and meshes
 BATCH_ROWS = 1 << 17  # a megabyte of each column
 _NUMBERS = r"u?int|float|double|halffloat"
 _PARTS = {f"{axis}{end}": f"{end}_{axis}" for axis in "xyz" for end in ("min", "max")}
@@ -52,6 +53,9 @@ class ParquetTable(Table):
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self.own = _boxes(self._schema)
+        query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
+        self.query = query.decode() if query else None
+        self.scene = (self._schema.metadata or {}).get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes once unpacked."""
@@ -71,6 +75,10 @@ class ParquetTable(Table):
     def type(self, name: str) -> "pyarrow.DataType":
         """Return the Arrow type of a column."""
         return self._fields[name]
+
+    def field(self, name: str) -> "pyarrow.Field":
+        """Return the Arrow field of a column."""
+        return self._schema.field(name)
 
     def place(self, row: int, column: str) -> str:
         """Return the row and the column of a number."""
@@ -243,19 +251,27 @@ def _of_decimals(
     return require("pyarrow", "io", ".parquet").array(floats, "float64")
 
 
-def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
-    """Write columns of one length; masked values as null."""
+def write(file: BinaryIO, table: "pyarrow.Table") -> None:
+    """Write a table."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
     arrow = require("pyarrow", "io", ".parquet")
-    table = arrow.table({name: _array(arrow, column) for name, column in columns.items()})
-    named = ["id"] if "id" in columns else False
-    parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=named)
+    texts = [field.name for field in table.schema if arrow.types.is_string(field.type)]
+    parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
 
 
-def _array(arrow: ModuleType, column: Array) -> "pyarrow.Array":
+def table_of(columns: Mapping[str, Array]) -> "pyarrow.Table":
+    """Return columns of one length as a table of Arrow; masked values and None are null."""
+    arrow = require("pyarrow", "io", ".parquet")
+    return arrow.table({name: array_of(arrow, column) for name, column in columns.items()})
+
+
+def array_of(arrow: ModuleType, column: Array) -> "pyarrow.Array":
     """Return a column as an Arrow array.
 
-    The type of text is given, because it may be empty.
+    The type of text is given, because it may be empty, or hold None alone.
     """
-    text = isinstance(column, np.ndarray) and column.dtype.kind == "U"
-    return arrow.array(column, arrow.string()) if text else arrow.array(column)
+    if column.dtype != object:
+        return arrow.array(column, arrow.string()) if column.dtype.kind == "U" else arrow.array(column)
+    values = column.tolist()
+    is_text = all(value is None or isinstance(value, str) for value in values)
+    return arrow.array(values, arrow.string()) if is_text else arrow.array(values)

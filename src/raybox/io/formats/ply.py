@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.io.formats import ply_meshes
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import (
     Ints,
@@ -98,12 +99,13 @@ class Content(NamedTuple):
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return a mesh, or points if `options` is for rays."""
-    data = plain(path.read_bytes(), path)
-    header = _header(data, path)
-    _check_elements(header, len(data), path)
-    content = (_binary if header.order else _text)(header, data, path)
-    others = {e.name: e.rows for e in header.elements if e.rows and not e.wanted()}
-    skipped = Counter({f"rows of {name}": rows for name, rows in others.items()})
+    if (own := ply_meshes.read(path, options)) is not None:
+        return own
+    with path.open("rb") as file:
+        elements, order = _header(file, path)
+        data = file.read()
+    _check_counts(elements, len(data), path)
+    content = _binary(elements, data, order, path) if order else _text(elements, data, path)
     unfaced = options.origin is not None or not content.sizes.size
     if options.kind == "rays" or (options.kind is None and unfaced):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731

@@ -17,6 +17,8 @@ from raybox.io.formats import (
     pcd,
     ply,
     point_clouds,
+    saved_arrays,
+    saved_tables,
     stl,
     vox,
     zarr_arrays,
@@ -71,14 +73,15 @@ def _zarr(path: Path, options: ReadOptions) -> FileArrays:
     return whole(zarr_arrays.open_zarr(path, options), options)
 
 
+_PARQUET = _table(parquet.ParquetTable, b"PAR1", "Parquet", SCENE, RAYS)
 FORMATS = {
     ".npz": Format(
-        *(numpy_arrays.read_npz, b"PK", "NumPy arrays (npz)", (SCENE, RAYS)),
+        *(saved_arrays.read, b"PK", "NumPy arrays (npz)", (SCENE, RAYS)),
         *(numpy_arrays.announced_npz, numpy_arrays.open_npz),
     ),
     ".npy": _table(numpy_arrays.NpyTable, b"\x93NUMPY", "a NumPy table (npy)", SCENE, RAYS),
     ".csv": _table(csv_table.CsvTable, b"", "CSV", SCENE, RAYS),
-    ".parquet": _table(parquet.ParquetTable, b"PAR1", "Parquet", SCENE, RAYS),
+    ".parquet": _PARQUET._replace(read=saved_tables.read),
     ".ply": Format(ply.read, b"ply", "PLY", (SCENE, RAYS), ply.announced),
     ".obj": Format(obj.read, b"", "Wavefront OBJ", announced=obj.announced),
     ".stl": Format(stl.read, b"", "STL", announced=stl.announced),

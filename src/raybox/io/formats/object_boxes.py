@@ -1,0 +1,43 @@
+"""One box for each object of a geometry, for `boxes=True`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Grid, Instances, Mesh
+from raybox.geometry.labels import HasAttributes
+from raybox.hits.concatenation import concatenate
+from raybox.io.formats.common import file_error
+
+
+def boxes_of(geometry: Any, path: Path) -> Boxes:
+    """Return a box for each object with triangles, copy or occupied cell; of a list, those of all."""
+    if isinstance(geometry, list):
+        try:
+            return concatenate([boxes_of(one, path) for one in geometry])
+        except InvalidInput as error:
+            raise file_error(path, str(error).rstrip("."), "load it without boxes") from error
+    match geometry:
+        case Boxes():
+            return geometry
+        case Mesh():
+            return _of_mesh(geometry)
+        case Grid():
+            return geometry.boxes(geometry.occupied)
+        case Instances():
+            return geometry.boxes()
+    raise file_error(path, f"holds {type(geometry).__name__}, which have no boxes", "load it without boxes")
+
+
+def _of_mesh(mesh: Mesh) -> Boxes:
+    """Return a box around the triangles of each object, with its id and labels."""
+    order = np.argsort(mesh.objects, kind="stable")
+    objects, starts = np.unique(mesh.objects[order], return_index=True)
+    corners = mesh.corners()[order].reshape(-1, 3)
+    empty = np.empty((0, 3))
+    lower = np.minimum.reduceat(corners, 3 * starts) if len(objects) else empty
+    upper = np.maximum.reduceat(corners, 3 * starts) if len(objects) else empty
+    own: HasAttributes = mesh
+    return Boxes(lower, upper)._with(own._attributes.of_rows(objects))

@@ -1,0 +1,203 @@
+"""Points of hits as .las .laz .ply .pcd, read back by laspy, by hand and by `load`."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import raybox as rb
+
+ENDINGS = ("las", "laz", "ply", "pcd")
+LABELS = {
+    "class": ["wall", None, 'Tür\n"x"'],
+    "cost": [1.5, np.nan, -2.0],
+    "level": [3, 4, 2**40],
+    "serial": [2**62 + 1, 1, -(2**63)],
+    "count": [7, None, 8],
+    "open": [True, False, True],
+    "maybe": [True, None, False],
+    "t": [0, 1, 2],
+    "intensity": [5, 6, 7],
+    "X": [8, 9, 10],
+    "Fläche in Quadratmetern, ohne Öffnungen": [1.0, 2.0, 3.0],
+    "Fläche in Quadratmetern, ohne Öffnungen!": [4.0, 5.0, 6.0],
+}
+WALLS = rb.Boxes([[k, -1, -1] for k in (1, 3, 5)], [[k + 1, 1, 1] for k in (1, 3, 5)], ids=["a", "b", "c"])
+BOXES = rb.Boxes(WALLS.lower, WALLS.upper, ids=["a", "b", "c"], labels=LABELS)
+RAYS = rb.Rays([[0, 0.25, 0], [0, 9, 0], [2.5, 0, 0.125], [4.5, 0, 0]], [1, 0, 0])
+HITS = rb.Scene(BOXES).nearest(RAYS)
+
+
+def table_of(path):
+    """Return the rows of the table of codes; none without."""
+    beside = path.with_name(path.name + ".labels.csv")
+    if not beside.exists():
+        return []
+    rows = list(csv.reader(io.StringIO(beside.read_text(encoding="utf-8"), newline="")))
+    assert rows[0] == ["dimension", "label", "code", "text"]
+    return rows[1:]
+
+
+def fields_of(path):
+    """Return the columns of a file of points by a reader written again here."""
+    data = path.read_bytes()
+    if path.suffix in (".las", ".laz"):
+        laspy = pytest.importorskip("laspy")
+        las = laspy.read(path)
+        columns = {name: np.array(las[name]) for name in las.point_format.extra_dimension_names}
+        return columns | {axis: np.array(las[axis]) for axis in "xyz"}
+    mark = b"end_header\n" if path.suffix == ".ply" else b"DATA binary\n"
+    head, body = data.split(mark, 1)
+    lines = [line.split() for line in head.decode("ascii").splitlines()]
+    if path.suffix == ".ply":
+        kinds = {"double": "<f8", "int": "<i4", "uchar": "u1"}
+        types = [(line[2], kinds[line[1]]) for line in lines if line[0] == "property"]
+        (count,) = (int(line[2]) for line in lines if line[0] == "element")
+    else:
+        by_name = {line[0]: line[1:] for line in lines}
+        kinds = [
+            f"<{kind.lower()}{size}" for kind, size in zip(by_name["TYPE"], by_name["SIZE"], strict=True)
+        ]
+        types, (count,) = list(zip(by_name["FIELDS"], kinds, strict=True)), map(int, by_name["POINTS"])
+    rows = np.frombuffer(body, types)
+    assert len(rows) == count
+    return {name: rows[name] for name in rows.dtype.names}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_points_have_all_that_hits_have(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    rb.save(path, HITS)
+    found, table = fields_of(path), table_of(path)
+    names = {row[1]: row[0] for row in table}
+    assert len({*found}) == len(LABELS) + 7  # ray, index, id, t and x, y, z
+    texts = {(row[0], int(row[2])): row[3] for row in table if row[2]}
+    for axis, values in zip("xyz", HITS.points[HITS.hit].T, strict=True):
+        atol = 0 if ending in ("ply", "pcd") else 1e-8
+        np.testing.assert_allclose(found[axis], values, rtol=0, atol=atol)
+    assert found["ray"].tolist() == [0, 2, 3]
+    assert found["index"].tolist() == [0, 1, 2]
+    assert found["t"].tolist() == HITS.t[HITS.hit].tolist()
+    assert [texts["id", code] for code in found["id"].tolist()] == ["a", "b", "c"]
+    for label, given_values in LABELS.items():
+        name = "object_t" if label == "t" else names.get(label, label)
+        for row, value in enumerate(given_values):
+            number = found[name][row].item()
+            if (name, 0) in texts:  # codes
+                assert (number == -1) if value is None else texts[name, number] == str(value)
+            elif value is None or value != value:
+                assert np.isnan(number)
+            else:
+                assert number == value
+    for name in found:
+        assert len(name.encode()) <= (32 if ending in ("las", "laz") else 200)
+        assert ending in ("las", "laz") or (name.isascii() and " " not in name)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_equal_hits_are_equal_bytes_and_load_as_rays(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    rb.save(path, HITS)
+    first = path.read_bytes()
+    rb.save(path, HITS)
+    assert path.read_bytes() == first
+    rays = rb.load(path, kind="rays", origin=(0, 0, 0))
+    np.testing.assert_allclose(rays.directions, HITS.points[HITS.hit], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_points_and_points_in_2d(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    flat = rb.Scene(rb.Boxes([[1, -1]], [[2, 1]]))
+    rb.save(path, flat.nearest(rb.Rays([[0, 9]], [1, 0])))
+    assert all(not values.size for values in fields_of(path).values())
+    rb.save(path, flat.nearest(rb.Rays([[0, 0.5]], [1, 0])))
+    assert [fields_of(path)[axis].tolist() for axis in "xyz"] == [[1.0], [0.5], [0.0]]
+    assert not table_of(path)
+
+
+def test_labels_are_chosen_and_an_old_table_is_removed(tmp_path):
+    path = tmp_path / "out.ply"
+    rb.save(path, HITS, labels=["cost", "class"])
+    assert {*fields_of(path)} == {*"xyz", "ray", "index", "id", "t", "cost", "class"}
+    assert {row[0] for row in table_of(path)} == {"id", "class"}
+    rb.save(path, rb.Scene(rb.Boxes(BOXES.lower, BOXES.upper)).nearest(RAYS))
+    assert not table_of(path)
+    rb.save(path, HITS, ids=["u", "v", "w"], labels=False)
+    assert [row[3] for row in table_of(path)] == ["u", "v", "w"]
+
+
+def test_objects_of_meshes_and_several_geometries_are_dimensions(tmp_path):
+    pytest.importorskip("laspy")
+    corners = [[1, -1, -1], [1, 1, -1], [1, 0, 1]]
+    wall = rb.Mesh(corners, [[0, 1, 2]], objects=[1], ids=[5, 6])
+    scene = rb.Scene([wall, rb.Instances(wall, [np.eye(3, 4) + [[0, 0, 0, 2]] * 1 + np.zeros((3, 4))])])
+    rb.save(tmp_path / "a.las", scene.nearest(RAYS))
+    found = fields_of(tmp_path / "a.las")
+    assert {"object", "geometry", "primitive", "id"} <= {*found}
+    assert found["object"][0] == 1
+    assert found["id"].dtype == np.int64
+    assert found["id"][0] == 6
+
+
+def test_what_has_no_points_is_refused(tmp_path):
+    for content in (rb.Scene(BOXES).all(RAYS), BOXES, RAYS, {"a": np.zeros(3)}):
+        with pytest.raises(rb.InvalidInput, match="hold points of hits"):
+            rb.save(tmp_path / "a.las", content)
+    assert not list(tmp_path.iterdir())
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(-1e12, 1e12)] * 3), max_size=5),
+    st.sampled_from(["las", "ply", "pcd"]),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_coordinates_are_exact_or_within_half_a_step(tmp_path, points, ending):
+    boxes = rb.Boxes(np.reshape(points, (-1, 3)), np.reshape(points, (-1, 3)))
+    hits = rb.Scene(boxes).nearest(rb.Rays(boxes.lower, [1, 0, 0]))
+    path = tmp_path / f"a.{ending}"
+    rb.save(path, hits)
+    found = fields_of(path)
+    for axis, values in zip("xyz", hits.points.T, strict=True):
+        span = np.ptp(values) + 1 if len(values) else 0  # an offset may be a whole number below
+        room = 0 if ending != "las" else 10 * span / 2**31 + 2 * np.spacing(np.abs(values).max(initial=0))
+        np.testing.assert_allclose(found[axis], values, rtol=0, atol=room)
+
+
+def test_points_too_far_apart_for_las_are_refused(tmp_path):
+    pytest.importorskip("laspy")
+    boxes = rb.Boxes([[-1.5e308, 0, 0], [1.5e308, 0, 0]], [[-1.5e308, 0, 0], [1.5e308, 0, 0]])
+    hits = rb.Scene(boxes).nearest(rb.Rays(boxes.lower, [0, 1, 0]))
+    with pytest.raises(rb.InvalidInput, match="too far apart"):
+        rb.save(tmp_path / "a.las", hits)
+    rb.save(tmp_path / "a.ply", hits)
+    assert fields_of(tmp_path / "a.ply")["x"].tolist() == [-1.5e308, 1.5e308]
+
+
+def test_labels_of_results_are_columns_of_tables(tmp_path):
+    for ending in ("csv", "npy", "npz", "parquet"):
+        path = tmp_path / f"a.{ending}"
+        rb.save(path, HITS)
+        plain = path.read_bytes()
+        rb.save(path, HITS, labels=["class", "cost", "count"])
+        assert len(path.read_bytes()) > len(plain)
+    assert (tmp_path / "a.csv").read_text().splitlines()[0] == "ray,index,id,t,x,y,z,class,cost,count"
+    table = np.load(tmp_path / "a.npy")
+    assert table["class"].tolist() == ["wall", "", "", 'Tür\n"x"']
+    np.testing.assert_array_equal(table["count"], [7, np.nan, np.nan, 8])
+    import pyarrow.parquet as pq
+
+    columns = pq.read_table(tmp_path / "a.parquet").to_pydict()
+    assert columns["class"] == ["wall", None, None, 'Tür\n"x"']
+    assert columns["cost"] == [1.5, None, None, -2.0]
+    assert columns["count"] == [7, None, None, 8]
+    with pytest.raises(rb.InvalidInput, match="'serial' holds integers that are not exact"):
+        rb.save(tmp_path / "a.npz", HITS, labels="serial")
+    rows = rb.Scene(BOXES).all(RAYS).by_object()
+    rb.save(tmp_path / "objects.csv", rows)
+    assert (
+        (tmp_path / "objects.csv").read_text().startswith("ray,object,id,t_first,t_last,contacts\n0,0,a,1.0")
+    )
