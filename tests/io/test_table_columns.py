@@ -125,6 +125,32 @@ def test_boxes_of_geoarrow(tmp_path):
     pq.write_table(pa.table([struct], schema=schema), tmp_path / "a.parquet")
     np.testing.assert_array_equal(rb.load(tmp_path / "a.parquet").upper, UPPER)
 
+    class Box(pa.ExtensionType):
+        def __init__(self):
+            super().__init__(struct.type, "geoarrow.box")
+
+        def __arrow_ext_serialize__(self):
+            return b""
+
+        @classmethod
+        def __arrow_ext_deserialize__(cls, storage_type, serialized):
+            return cls()
+
+    pa.register_extension_type(Box())
+    try:
+        np.testing.assert_array_equal(rb.load(tmp_path / "a.parquet").upper, UPPER)
+    finally:
+        pa.unregister_extension_type("geoarrow.box")
+
+
+@pytest.mark.skipif(not hasattr(pa, "uuid"), reason="of pyarrow 18")
+def test_types_of_extensions_are_those_of_their_storage(tmp_path):
+    columns = {name: BOUNDS[name] for name in ("min_x", "min_y", "max_x", "max_y")}
+    columns["key"] = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * 7, pa.binary(16)))
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    boxes = rb.load(tmp_path / "a.parquet")
+    assert (list(boxes.labels), dict(boxes.skipped)) == ([], {"columns that are no labels": 1})
+
 
 def test_missing_numbers_of_boxes_are_refused(tmp_path):
     struct = pa.array([{"xmin": 0.0, "ymin": 0.0, "xmax": 1.0, "ymax": 1.0}, None])

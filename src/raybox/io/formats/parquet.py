@@ -201,7 +201,7 @@ def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[i
 def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]":
     """Yield names and types of columns, and of fields of structs of numbers."""
     for field in schema:
-        kind = field.type
+        kind = getattr(field.type, "storage_type", field.type)  # of a type that a package has registered
         parts = [kind.field(k) for k in range(kind.num_fields)] if str(kind).startswith("struct<") else []
         if parts and all(re.match(_NUMBERS, str(part.type)) for part in parts):
             yield from ((f"{field.name}.{part.name}", part.type) for part in parts)
@@ -213,9 +213,10 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
     """Return a column of a batch, or a field, without dictionary."""
     if name in batch.schema.names:
         column = batch.column(name)
+        column = getattr(column, "storage", column)
         return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
     struct, _, part = name.rpartition(".")
-    found = batch.column(struct)
+    found = getattr(batch.column(struct), "storage", batch.column(struct))
     return found.flatten()[found.type.get_field_index(part)]
 
 
@@ -224,7 +225,7 @@ def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
 
     They are the covering of GeoParquet, or a box of GeoArrow.
     """
-    boxes = [f.name for f in schema if (f.metadata or {}).get(b"ARROW:extension:name") == b"geoarrow.box"]
+    boxes = [field.name for field in schema if _extension(field) == "geoarrow.box"]
     ways = [{part: f"{name}.{part}" for part in _PARTS} for name in boxes[: len(boxes) == 1]]
     try:
         geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
@@ -236,6 +237,12 @@ def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
     return {
         _PARTS[part]: name for way in ways for part, name in way.items() if part in _PARTS and name in there
     }
+
+
+def _extension(field: "pyarrow.Field") -> str:
+    """Return the name of the extension type of a field, if any."""
+    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode(errors="replace")
+    return str(getattr(field.type, "extension_name", name))
 
 
 def _of_decimals(

@@ -45,7 +45,7 @@ def is_label(dtype: np.dtype[Any]) -> bool:
 
 def is_arrow_label(kind: "pyarrow.DataType") -> bool:
     """Return whether columns of an Arrow type can be labels."""
-    return not re.search("binary|list|struct|map|union", str(kind))
+    return not re.search("binary|list|struct|map|union|interval", str(kind))
 
 
 def objects(values: Sequence[object]) -> NDArray[np.object_]:
