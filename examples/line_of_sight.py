@@ -17,7 +17,7 @@ from raybox.io.formats import read
 
 def measured(path: Path) -> rb.Boxes:
     """Return the boxes round buildings, relative to their lowest corner."""
-    city = read(path)
+    city = read(path, boxes=True)
     boxes = city.geometry[np.array(city.labels["type"]) == "Building"]
     start = boxes.bounds[0] * [1, 1, 0]
     return rb.Boxes(boxes.lower - start, boxes.upper - start)

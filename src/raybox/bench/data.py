@@ -65,11 +65,11 @@ def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
 
 
 def _from_file(path: Path) -> BoxSet:
-    """Return a file's boxes, or the boxes of its triangles, moved to the origin for float32."""
+    """Return a file's boxes, moved to the origin for float32: of objects of a model, or of triangles."""
     from raybox.geometry import Boxes, Mesh
     from raybox.io.formats import read
 
-    geometry = read(path, kind="scene").geometry
+    geometry = read(path, kind="scene", boxes=path.suffix.lower() in (".ifc", ".json")).geometry
     if isinstance(geometry, Mesh):
         geometry = Boxes.of_triangles(geometry.vertices, geometry.faces)
     assert isinstance(geometry, Boxes)
