@@ -357,7 +357,11 @@ WRONG = {
     "city object 'tree-0': its geometry is broken (template 2 does": instance(template=2),
     "(the last row of its matrix is [0.0, 0.0, 0.0, 2.0]": instance(transformationMatrix=TWO),
     "city object 'tree-0': its geometry is broken (vertex 999": instance(boundaries=[999]),
-    "city object 'tree-1': its geometry is broken": of("tree-1", boundaries=[0, 1]),
+    "(a template is placed at one vertex, this one at 2)": of("tree-1", boundaries=[0, 1]),
+    "(matrix: these are not 16 numbers)": instance(transformationMatrix=[1] * 15),
+    "(scales: these are not 3 numbers)": lambda d: d["transform"].update(scale=["1", 1, 1]),
+    "(vertices are not rows of 3 numbers)": lambda d: d["vertices"].__setitem__(1, [0, 1]),
+    "(vertices: these are not": lambda d: d["vertices"].__setitem__(1, [0, True, 1]),
     "is not laid out as CityJSON (it lacks 'vertices')": lambda d: d.pop("vertices"),
     "vertex 2 has the number 9007199254740993, which float64 rounds": (
         lambda d: d["vertices"].__setitem__(2, [0, 9007199254740993, 0])

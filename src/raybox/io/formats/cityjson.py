@@ -128,7 +128,8 @@ def _city(path: Path) -> _City:
     try:
         vertices = _table(document["vertices"])
         if transform := document.get("transform"):
-            vertices = vertices * _three(transform["scale"]) + _three(transform["translate"])
+            vertices = vertices * _numbers(transform["scale"], "scales", 3)
+            vertices += _numbers(transform["translate"], "translations", 3)
         templates = document.get("geometry-templates") or {}
         of_templates = _table(templates.get("vertices-templates", []))
         objects = document["CityObjects"]
@@ -186,7 +187,9 @@ def _sequence(path: Path) -> Exception:
 
 def _table(rows: list[list[float]]) -> Floats:
     """Return vertices; raise ValueError for an integer that float64 rounds."""
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
+    if not set(map(len, rows)) <= {3}:
+        raise ValueError("vertices are not rows of 3 numbers")
+    table = _numbers(list(chain.from_iterable(rows)), "vertices", 3 * len(rows)).reshape(-1, 3)
     for row in np.flatnonzero((np.abs(table) >= 2.0**53).any(axis=1)):
         for value, number in zip(rows[row], table[row].tolist(), strict=True):
             if value != number:
@@ -194,8 +197,11 @@ def _table(rows: list[list[float]]) -> Floats:
     return table
 
 
-def _three(numbers: list[float]) -> Floats:
-    return np.array(numbers, dtype=np.float64).reshape(3)
+def _numbers(values: list[Any], what: str, count: int) -> Floats:
+    """Return JSON numbers as an array; raise ValueError unless there are `count`."""
+    if len(values) != count or not set(map(type, values)) <= {int, float}:
+        raise ValueError(f"{what}: these are not {count} numbers")
+    return np.array(values, dtype=np.float64)
 
 
 @contextmanager
@@ -230,11 +236,13 @@ def _instance(geometry: Json, city: _City) -> _Geometry:
     if type(number) is not int or not 0 <= number < len(city.templates):
         raise ValueError(f"template {number!r} does not exist: there are {len(city.templates)}, from 0 on")
     template = city.templates[number]
-    matrix = np.array(geometry["transformationMatrix"], dtype=np.float64).reshape(4, 4)
+    matrix = _numbers(geometry["transformationMatrix"], "matrix", 16).reshape(4, 4)
     if matrix[3].tolist() != [0, 0, 0, 1]:
         raise ValueError(f"the last row of its matrix is {matrix[3].tolist()}, not 0 0 0 1")
-    (anchor,) = _checked([*geometry["boundaries"]], city.vertices)
-    return _Geometry(template["type"], template.get("lod"), template["boundaries"], matrix, int(anchor))
+    anchors = _checked(list(geometry["boundaries"]), city.vertices)
+    if len(anchors) != 1:
+        raise ValueError(f"a template is placed at one vertex, this one at {len(anchors)}")
+    return _Geometry(template["type"], template.get("lod"), template["boundaries"], matrix, int(anchors[0]))
 
 
 def level_of(lod: Any) -> Level:
