@@ -285,3 +285,19 @@ def test_the_axis_is_that_of_the_largest_component():
         assert (axis == -1) == (not any(normal))
         assert axis == -1 or normal[axis] == max(normal)
     assert 5 < none < 1_000
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_polygons_of_hundreds_of_corners(turned):
+    """Their edges are tested in the order of one axis."""
+    rng = np.random.default_rng(8)
+    comb = polygon_truth.comb(rng, 55)
+    ring = np.array(CROSSING["strip across itself"][0], dtype=float)
+    steps = np.arange(25)[:, None] / 32
+    strip = np.concatenate(
+        [a + (b - a) * steps for a, b in zip(ring, np.roll(ring, -1, axis=0), strict=True)]
+    )
+    rings = [one[:, ::-1] if turned else one for one in (comb, strip)]
+    found, failed = cut([[one] for one in rings])
+    assert failed == [False, True]
+    assert polygon_truth.broken_rule([np.column_stack([rings[0], np.zeros(len(comb))])], found[0]) == ""

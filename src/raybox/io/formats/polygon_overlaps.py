@@ -1,12 +1,15 @@
 """Polygons in the plane whose rings cross, so that triangles of theirs overlap."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
 import numpy as np
 
 from raybox.io.formats.plane_signs import Signs, turn_signs
 from raybox.validation import Bools, Floats, Ints
 
 _SMALL = 200  # corners of a polygon of which all pairs of edges are tested
-_PAIRS = 1 << 18  # of triangles that are tested together
+_PAIRS = 1 << 20  # of edges or triangles that are tested together
 
 
 def overlaps(points: Floats, edges: Ints, bounds: Ints, triangles: Ints, polygon: Ints) -> Bools:
@@ -74,32 +77,35 @@ def _near_pairs(segments: Floats, bounds: Ints) -> tuple[Ints, Ints]:
     """Return the pairs of edges of one polygon whose bounding boxes meet."""
     lower, upper = segments.min(axis=1), segments.max(axis=1)
     counts = np.diff(bounds)
-    found = []
+    found = [(bounds[:0], bounds[:0])]
     for count in np.unique(counts):
         starts = bounds[:-1][counts == count]
+        pairs: Iterable[tuple[Ints, Ints]]
         if count <= _SMALL:
             one, other = np.triu_indices(count, 1)
-            found.append(((starts[:, None] + one).ravel(), (starts[:, None] + other).ravel()))
+            pairs = [((starts[:, None] + one).ravel(), (starts[:, None] + other).ravel())]
         else:
-            found += [_swept(lower[start:][:count], upper[start:][:count], start) for start in starts]
+            pairs = chain.from_iterable(_swept(lower, upper, np.arange(k, k + count)) for k in starts)
+        for first, second in pairs:
+            near = (lower[first] <= upper[second]) & (lower[second] <= upper[first])
+            found.append((first[near.all(axis=1)], second[near.all(axis=1)]))
     first, second = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    near = (lower[first] <= upper[second]).all(axis=1) & (lower[second] <= upper[first]).all(axis=1)
-    return first[near], second[near]
+    return first, second
 
 
-def _swept(lower: Floats, upper: Floats, start: int) -> tuple[Ints, Ints]:
-    """Return the pairs of intervals that meet on the axis on which fewer do."""
-    best = None
+def _swept(lower: Floats, upper: Floats, edges: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the pairs of edges that meet on the axis on which fewer do, in blocks."""
+    sweeps = []
     for axis in range(2):
-        order = np.argsort(lower[:, axis], kind="stable")
+        order = edges[np.argsort(lower[edges, axis], kind="stable")]
         ends = np.searchsorted(lower[order, axis], upper[order, axis], side="right")
-        counts = ends - np.arange(1, len(order) + 1)
-        if best is None or counts.sum() < best[1].sum():
-            best = order, counts
-    order, counts = best if best is not None else (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    one = np.repeat(np.arange(len(order)), counts)
-    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return order[one] + start, order[other] + start
+        sweeps.append((order, ends - np.arange(1, len(order) + 1)))
+    order, counts = min(sweeps, key=lambda sweep: int(sweep[1].sum()))
+    blocks = np.flatnonzero(np.diff(np.cumsum(counts) // _PAIRS)) + 1
+    for rows in np.split(np.arange(len(order)), blocks):
+        one, before = np.repeat(rows, counts[rows]), np.cumsum(counts[rows]) - counts[rows]
+        other = one + 1 + np.arange(len(one)) - np.repeat(before, counts[rows])
+        yield order[one], order[other]
 
 
 def _any_overlap(some: Ints, every: Ints, points: Floats) -> bool:
