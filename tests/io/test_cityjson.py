@@ -316,13 +316,15 @@ def test_losses_are_named_and_counted(tmp_path):
     city.add("new", geometry("Brep", "2", []), geometry("MultiSurface", "1", city.surfaces(block(3, 0, 2))))
     city.add("gone", geometry("MultiSurface", "2", city.surfaces([bow])))
     path = city.write(tmp_path / "lossy.city.json")
-    with pytest.warns(SkippedWarning, match="2 polygons that cross themselves, in city object 'bad roof'"):
+    with pytest.warns(
+        SkippedWarning, match="2 polygons whose edges cross, or of two corners, in city object 'bad roof'"
+    ):
         mesh = rb.load(path)
     assert mesh.ids.tolist() == ["bad roof", "new"]
     assert mesh.objects.tolist() == [0] * 12 + [1] * 12
     assert dict(mesh.skipped) == {
-        "polygons that cross themselves, in city object 'bad roof'": 2,
-        "polygons that cross themselves, in city object 'gone'": 1,
+        "polygons whose edges cross, or of two corners, in city object 'bad roof'": 2,
+        "polygons whose edges cross, or of two corners, in city object 'gone'": 1,
         "geometries of the unknown type 'Brep'": 1,
     }
 

@@ -74,37 +74,48 @@ class _Surfaces:
         return vertices, triangulate(vertices, Polygons(np.concatenate(self.corners), sizes, rings))
 
 
+class _Counts(NamedTuple):
+    """Counts by reason: of what is lost, and of what defaults leave out."""
+
+    skipped: Counter[str]
+    left_out: Counter[str]
+
+
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles or boxes of a CityJSON file, in the order of its objects."""
-    city = _city(path)
-    wanted = None if options.lod is None else level_of(options.lod)
-    left_out: Counter[str] = Counter()
-    skipped: Counter[str] = Counter()
+    city, counts = _city(path), _Counts(Counter(), Counter())
     surfaces = _Surfaces(city.vertices)
-    names, polygon_counts = [], []
-    for name, item in city.objects.items():
-        with _errors_of(path, name):
-            chosen = _chosen(_geometries(city, item, skipped, left_out), wanted)
-            before = len(surfaces.rings)
-            for geometry in chosen:
-                _add(surfaces, geometry, city)
-        if len(surfaces.rings) > before:
-            names.append(name)
-            polygon_counts.append(len(surfaces.rings) - before)
-        else:
-            left_out[f"city objects without surfaces{_of_level(options.lod)}"] += 1
-    if not names:
+    polygon_counts = _collect(surfaces, city, options.lod, counts)
+    if not polygon_counts:
         raise _without_surfaces(city, options.lod)
     vertices, found = surfaces.triangles()
-    owners = np.repeat(np.arange(len(names)), polygon_counts)
+    names = list(polygon_counts)
+    owners = np.repeat(np.arange(len(names)), list(polygon_counts.values()))
     for owner, count in zip(*np.unique(owners[found.failed], return_counts=True), strict=True):
-        skipped[f"polygons that cross themselves, in city object {names[owner]!r}"] = int(count)
+        loss = f"polygons whose edges cross, or of two corners, in city object {names[owner]!r}"
+        counts.skipped[loss] = int(count)
     ends = np.cumsum(np.bincount(owners[found.polygon], minlength=len(names)))[:-1]
     parts = [
         MeshPart(name, vertices, faces, _labels(path, name, city.objects[name]))
         for name, faces in zip(names, np.split(found.faces, ends), strict=True)
     ]
-    return to_scene(parts, path, options, skipped, left_out)
+    return to_scene(parts, path, options, *counts)
+
+
+def _collect(surfaces: _Surfaces, city: _City, lod: str | None, counts: _Counts) -> dict[str, int]:
+    """Append the surfaces of one level of all objects; return the number of polygons of each object."""
+    wanted = None if lod is None else level_of(lod)
+    found = {}
+    for name, item in city.objects.items():
+        before = len(surfaces.rings)
+        with _errors_of(city.path, name):
+            for geometry in _chosen(_geometries(city, item, counts), wanted):
+                _add(surfaces, geometry, city)
+        if len(surfaces.rings) > before:
+            found[name] = len(surfaces.rings) - before
+        else:
+            counts.left_out[f"city objects without surfaces{_of_level(lod)}"] += 1
+    return found
 
 
 def levels(path: Path) -> dict[str, int]:
@@ -117,7 +128,9 @@ def levels(path: Path) -> dict[str, int]:
     names: dict[Level, str] = {}
     for name, item in city.objects.items():
         with _errors_of(path, name):
-            found = {level_of(one.lod): one.lod for one in _geometries(city, item, Counter(), Counter())}
+            found = {
+                level_of(one.lod): one.lod for one in _geometries(city, item, _Counts(Counter(), Counter()))
+            }
         counts.update(list(found))
         names = {key: "" if lod is None else str(lod) for key, lod in found.items()} | names
     return {names[key]: counts[key] for key in sorted(counts)}
@@ -156,6 +169,11 @@ def _document(path: Path) -> Json:
         ) from error
     except _MALFORMED as error:
         raise file_error(path, f"is not laid out as CityJSON{reason(error)}", _CHECK) from error
+    return _checked_kind(document, path)
+
+
+def _checked_kind(document: Any, path: Path) -> Json:
+    """Return a document; raise `FileFormatError` unless it is a CityJSON city of a known version."""
     kind = document.get("type") if isinstance(document, dict) else None
     if kind == "CityJSONFeature":
         raise _sequence(path)
@@ -214,7 +232,7 @@ def _errors_of(path: Path, name: str) -> Iterator[None]:
         raise file_error(path, problem, _CHECK, f"city object {name!r}") from error
 
 
-def _geometries(city: _City, item: Json, skipped: Counter[str], left_out: Counter[str]) -> list[_Geometry]:
+def _geometries(city: _City, item: Json, counts: _Counts) -> list[_Geometry]:
     """Return the geometries of an object that have surfaces; count others."""
     found = []
     for geometry in item.get("geometry") or []:
@@ -224,9 +242,9 @@ def _geometries(city: _City, item: Json, skipped: Counter[str], left_out: Counte
         if one.type in _DEPTHS:
             found.append(one)
         elif one.type in _WITHOUT_SURFACES:
-            left_out["geometries of points or lines"] += 1
+            counts.left_out["geometries of points or lines"] += 1
         else:
-            skipped[f"geometries of the unknown type {quoted(one.type)}"] += 1
+            counts.skipped[f"geometries of the unknown type {quoted(one.type)}"] += 1
     return found
 
 
