@@ -94,6 +94,15 @@ def test_slices_have_the_rows_of_their_objects(kind, index):
         assert made.boxes().ids.tolist() == [7, 8, 9]
 
 
+def test_rays_have_counts_of_what_was_left_out():
+    plain = rb.Rays(np.zeros((4, 3)), [1, 0, 0])
+    rays = with_skipped(plain, {"invalid points": 2})
+    assert rays.equals(plain)
+    assert dict(plain.skipped) == {}
+    for one in (rays, rays[1:], rays.reshape(2, 2), pickle.loads(pickle.dumps(rays)), copy.deepcopy(rays)):
+        assert dict(one.skipped) == {"invalid points": 2}
+
+
 def test_cells_of_a_grid_in_two_dimensions():
     numbers = np.arange(6)
     grid = rb.Grid([0, 1, 2], [0, 1, 2, 3], ids=numbers, labels={"n": numbers * 10})

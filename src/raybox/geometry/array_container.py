@@ -1,7 +1,7 @@
 """What containers of arrays share: `equals`, the error of `numpy.asarray`, and their public names."""
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar, NoReturn
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -9,8 +9,38 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.validation import Array
 
+V = TypeVar("V")
+
 _OF_KERNELS = {"rows"}
 """methods for kernels, which users do not need"""
+
+
+class ReadOnly(Mapping[str, V]):
+    """A mapping that cannot be written to."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, V]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> V:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return type(self), (self._entries,)
+
+
+NOTHING: ReadOnly[int] = ReadOnly({})
+"""Counts of a geometry of which nothing was left out."""
 
 
 @guard_class()

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry.array_container import ArrayContainer, equal_values
+from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly, equal_values
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.geometry.table_columns import names_of
 from raybox.validation import freeze
 
-V = TypeVar("V")
 G = TypeVar("G")
 
 
@@ -33,30 +32,6 @@ LabelsInput: TypeAlias = Mapping[str, Iterable[object]] | LabelTable | None
 
 _TEXT = ("string", "large_string", "string_view", "null")  # types of Arrow
 _WAY_OUT = "Convert the column, for instance to text, or leave it out"
-
-
-class ReadOnly(Mapping[str, V]):
-    """A mapping that cannot be written to."""
-
-    __slots__ = ("_entries",)
-
-    def __init__(self, entries: Mapping[str, V]) -> None:
-        self._entries = dict(entries)
-
-    def __getitem__(self, name: str) -> V:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __repr__(self) -> str:
-        return repr(self._entries)
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return type(self), (self._entries,)
 
 
 @final
@@ -90,7 +65,7 @@ class Attributes(NamedTuple):
 
     ids: Ids | None = None
     labels: Labels = Labels({})
-    skipped: ReadOnly[int] = ReadOnly({})
+    skipped: ReadOnly[int] = NOTHING
 
     def of_rows(self, index: RowIndex) -> "Attributes":
         """Return the attributes of the objects at an index."""
@@ -141,9 +116,13 @@ class HasAttributes(ArrayContainer):
 
 def with_skipped(geometry: G, skipped: Mapping[str, int]) -> G:
     """Return a geometry with counts of what its reader left out; arrays are shared."""
-    if not skipped or not isinstance(geometry, HasAttributes):
+    if not skipped:
         return geometry
-    return geometry._with(geometry._attributes._replace(skipped=ReadOnly(skipped)))
+    if isinstance(geometry, HasAttributes):
+        return geometry._with(geometry._attributes._replace(skipped=ReadOnly(skipped)))
+    counted = copy(geometry)
+    object.__setattr__(counted, "_skipped", ReadOnly(skipped))  # of rays
+    return counted
 
 
 def checked_attributes(ids: IdsInput, labels: LabelsInput, count: int, noun: str) -> Attributes:

@@ -11,7 +11,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
-from raybox.geometry.array_container import ArrayContainer
+from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly
 from raybox.geometry.ray_constructors import RayConstructors
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.row_ids import ArrayIndex
@@ -22,7 +22,7 @@ _START = 0.0
 
 
 @final
-@guard_class("origins", "directions", "t_min", "t_max", "shape", "ndim_space", "reshape", "rows")
+@guard_class("origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "reshape", "rows")
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
@@ -56,12 +56,13 @@ class Rays(RayConstructors, ArrayContainer):
     array([0., 6., 0.])
     """
 
-    __slots__ = ("_directions", "_origins", "_t_max", "_t_min")
+    __slots__ = ("_directions", "_origins", "_skipped", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
     _origins: Floats
     _directions: Floats
     _t_min: Floats
     _t_max: Floats
+    _skipped: ReadOnly[int]
 
     def __init__(
         self,
@@ -108,6 +109,11 @@ class Rays(RayConstructors, ArrayContainer):
         return self._origins.shape[:-1]
 
     @property
+    def skipped(self) -> ReadOnly[int]:
+        """What the reader of a file left out: counts by reason, read-only."""
+        return self._skipped
+
+    @property
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
         return int(self._origins.shape[-1])
@@ -139,7 +145,8 @@ class Rays(RayConstructors, ArrayContainer):
             np.broadcast_to(ZERO, self.shape)[index]  # the same error with the caller's number of axes
             raise
         ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
-        return _made(object.__new__(Rays), *(np.asarray(values, order="C") for values in (*arrays, *ranges)))
+        made = (np.asarray(values, order="C") for values in (*arrays, *ranges))
+        return _made(object.__new__(Rays), *made, skipped=self._skipped)
 
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> "Rays":
         """Return the same rays in another shape, as `numpy.reshape` takes it.
@@ -163,7 +170,7 @@ class Rays(RayConstructors, ArrayContainer):
                 f"rays of shape {self.shape} do not fit into shape {tuple(wanted)}. "
                 f"Keep their number, {prod(self.shape)}."
             ) from error
-        return _made(object.__new__(Rays), *arrays, *ranges)
+        return _made(object.__new__(Rays), *arrays, *ranges, skipped=self._skipped)
 
     def at(self, t: ArrayInput) -> Floats:
         """Return the points o + t*d in float64 (two roundings; one where t*d alone would overflow).
@@ -214,7 +221,7 @@ class Rays(RayConstructors, ArrayContainer):
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._origins, self._directions, self._t_min, self._t_max)
+        return _restored, (self._origins, self._directions, self._t_min, self._t_max, self._skipped)
 
 
 def _put_exactly(points: Floats, *terms: Floats) -> None:
@@ -228,9 +235,18 @@ def _put_exactly(points: Floats, *terms: Floats) -> None:
     points[lost] = [moved(p, q, s.as_integer_ratio()) for p, q, s in zip(o, d, t, strict=True)]
 
 
-def _made(rays: Rays, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
+def _made(
+    rays: Rays,
+    origins: Floats,
+    directions: Floats,
+    t_min: Floats,
+    t_max: Floats,
+    *,
+    skipped: ReadOnly[int] = NOTHING,
+) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
     rays._origins, rays._directions, rays._t_min, rays._t_max = origins, directions, t_min, t_max
+    rays._skipped = skipped
     validation.freeze(origins, directions, t_min, t_max)
     return rays
 
@@ -246,5 +262,11 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: In
     return _made(object.__new__(Rays), *ray_input.validated(ranged, invalid, finite))
 
 
-def _restored(origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
-    return _made(object.__new__(Rays), origins, directions, t_min, t_max)
+def _restored(
+    origins: Floats,
+    directions: Floats,
+    t_min: Floats,
+    t_max: Floats,
+    skipped: ReadOnly[int] = NOTHING,
+) -> Rays:
+    return _made(object.__new__(Rays), origins, directions, t_min, t_max, skipped=skipped)

@@ -11,8 +11,8 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.geometry import boxes as box_lists
 from raybox.geometry import mesh as meshes
-from raybox.geometry.array_container import equal_values
-from raybox.geometry.labels import Attributes, ReadOnly, joined_ids, joined_labels
+from raybox.geometry.array_container import ReadOnly, equal_values
+from raybox.geometry.labels import Attributes, joined_ids, joined_labels
 from raybox.hits.all_hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.hits.hits import Hits

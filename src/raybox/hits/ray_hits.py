@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Ids
-from raybox.geometry.labels import ReadOnly
+from raybox.geometry.array_container import ReadOnly
 from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import LabelColumns, frozen
 from raybox.validation import Floats, Ints

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import RayboxError
 from raybox.geometry import Ids, InstanceRows
-from raybox.geometry.array_container import ArrayContainer
-from raybox.geometry.labels import ReadOnly
+from raybox.geometry.array_container import ArrayContainer, ReadOnly
 from raybox.hits.hit_ids import LabelColumns, Source, frozen
 from raybox.validation import Array, Ints
 
