@@ -152,7 +152,9 @@ def test_where_takes_a_mask_for_each():
     exact_instances.assert_queries(
         rb.Scene(geometries), rays, exact_instances.along(rays, *geometries, where=masks), where=masks
     )
-    with pytest.raises(rb.InvalidInput, match="where must be a list of 5, a mask, an expression or None for each"):
+    with pytest.raises(
+        rb.InvalidInput, match="where must be a list of 5, a mask, an expression or None for each"
+    ):
         rb.Scene(geometries).count(rays, where=np.ones(50, bool))
 
 

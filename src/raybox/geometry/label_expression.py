@@ -208,7 +208,7 @@ def _comparison(expression: _Expression, name: str, left: ast.expr, right: ast.e
 def _membership(expression: _Expression, left: ast.expr, right: ast.expr, negated: bool) -> Bools | np.bool_:
     """Return where a value is, or is not, one of several constants."""
     if not isinstance(right, ast.Tuple | ast.List | ast.Set):
-        expression.fail(right, "`in` needs constants in parentheses: storey in ('1', '2')")
+        expression.fail(right, "`in` needs a list of constants: storey in ['1', '2']")
     one = _operand(expression, left)
     constants = set[Constant]()
     for element in right.elts:
