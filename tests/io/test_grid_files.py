@@ -10,6 +10,7 @@ import pytest
 import raybox as rb
 from file_samples import samples, vox, vox_chunk, vox_scene, vox_transform
 from mutants import mutants
+from raybox.errors import SkippedWarning
 from raybox.io.formats import vox as vox_format
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -84,7 +85,8 @@ def test_wrong_models(put, monkeypatch):
     assert rb.load_grid(put("a.vox", vox(CELLS, size=(256, 256, 256)))).shape == (256, 256, 256)
     bare = vox_transform(0, 1, {}) + vox_chunk(b"nGRP", struct.pack("<iii", 1, 0, 0))
     assert "its scene places no model" in refused(put("a.vox", vox(CELLS, models=2, scene=bare)))
-    assert len(rb.load(put("a.vox", vox(CELLS, models=2, scene=bare)))) == 0
+    with pytest.warns(SkippedWarning, match="2 models that the scene does not place"):
+        assert len(rb.load(put("a.vox", vox(CELLS, models=2, scene=bare)))) == 0
     far = vox(CELLS, models=2, scene=vox_scene({b"_t": b"999999999 999999999 -999999999"}))
     assert "999999993 x 1000000004 x 1000000004 cells, more than fit" in refused(put("a.vox", far))
     monkeypatch.setattr(vox_format, "machine_bytes", lambda: 119)
