@@ -252,6 +252,15 @@ def test_any_text_ends_in_a_mask_or_an_error(text):
     assert outcome(text).startswith("where") or len(outcome(text)) == N
 
 
+def test_errors_name_the_first_of_many_labels():
+    many = {f"label {k}": np.zeros(2) for k in range(500)}
+    with pytest.raises(
+        rb.InvalidInput, match=r"there are: 'label 0', .*'label 11' and 488 more. In: \^name"
+    ) as raised:
+        mask_of("name == 1", many, 2)
+    assert len(str(raised.value)) < 300
+
+
 SQUARE = [[0, 0, 0], [4, 0, 0], [4, 4, 0], [0, 4, 0], [0, 0, 2], [4, 0, 2], [4, 4, 2]]
 MESH = rb.Mesh(
     SQUARE,

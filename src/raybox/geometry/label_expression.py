@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
+from raybox.geometry.labels import shown_names
 from raybox.validation import Bools
 
 MAX_LENGTH = 10_000  # characters: of more, the parser may need too much memory
@@ -246,8 +247,7 @@ def _column(expression: _Expression, node: ast.Name) -> _Column:
     """Return the column of a name."""
     name = expression.name(node)
     if name not in expression.columns:
-        known = ", ".join(map(repr, expression.columns)) or "none"
-        expression.fail(node, f"there is no label {name!r}; there are: {known}")
+        expression.fail(node, f"there is no label {name!r}; there are: {shown_names(expression.columns)}")
     values = expression.columns[name]
     if values.dtype.kind in "if":
         return _Column(values, values == values, "numbers")

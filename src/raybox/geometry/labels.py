@@ -1,7 +1,7 @@
 """Labels of objects: columns by name, one row for each object."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ LabelsInput: TypeAlias = Mapping[str, Iterable[object]] | LabelTable | None
 """Labels as users pass them: a mapping of names to columns, a data frame or a table of Arrow."""
 
 _TEXT = ("string", "large_string", "string_view", "null")  # types of Arrow
+_SHOWN = 12  # names of labels in an error
 _WAY_OUT = "Convert the column, for instance to text, or leave it out"
 
 
@@ -183,6 +184,12 @@ def column_of(values: Sequence[object]) -> NDArray[Any]:
         return _of_objects(list(values), "")
     except InvalidInput:
         return _objects([None if value is None else str(value) for value in values])
+
+
+def shown_names(names: Collection[str]) -> str:
+    """Return names of labels for an error: all, or the first of many."""
+    first = ", ".join(map(repr, list(names)[:_SHOWN])) or "none"
+    return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:

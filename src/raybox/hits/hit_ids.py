@@ -25,6 +25,7 @@ from raybox.geometry import (
     Rows,
     with_scratch,
 )
+from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import combined, kind_of
 from raybox.geometry.rows import in_space
 from raybox.hits.path_lengths import distances, write_exactly
@@ -143,7 +144,7 @@ class Source(NamedTuple):
         It is missing for a miss, and of a geometry without that label.
         """
         if name not in (known := self.label_names):
-            found = ", ".join(map(repr, known)) or "none"
+            found = shown_names(known)
             raise InvalidInput(
                 f"there is no label {name!r}; labels of this geometry: {found}. Name one of them."
             )
