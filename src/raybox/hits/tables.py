@@ -1,6 +1,6 @@
 """Hits as columns: dicts of arrays, tables of Arrow, frames of pandas, and HTML."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -133,10 +133,7 @@ class HitTables(ArrayContainer):
             listed = self._source.label_names if listed else []
         names: dict[str, str] = {}
         for name in listed:
-            own = f"object_{name}" if name in columns else name
-            while own in columns or own in names:
-                own = f"object_{own}"
-            names[own] = name
+            names[label_column(name, {*columns, *names})] = name
         return names
 
     def to_arrow(self, *, labels: LabelNames = False) -> "pyarrow.Table":
@@ -212,6 +209,13 @@ class HitTables(ArrayContainer):
         more = f"<p>{rest:,} more rows</p>" if rest else ""
         table = f"<table>{_row(columns, 'th')}{''.join(rows)}</table>"
         return f"<div><p>{escape(repr(self))}</p>{table}{more}</div>"
+
+
+def label_column(name: str, used: Container[str]) -> str:
+    """Return the name of a label's column: ``object_NAME`` for one that other columns use."""
+    while name in used:
+        name = f"object_{name}"
+    return name
 
 
 class _NumberedHits(Protocol):
