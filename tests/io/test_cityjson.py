@@ -329,6 +329,18 @@ def test_losses_are_named_and_counted(tmp_path):
     }
 
 
+def test_a_warning_names_five_reasons(tmp_path):
+    city = City()
+    bow = city.surfaces([[[(0, 0, 0), (2, 2, 0), (2, 0, 0), (0, 3, 0)]]])
+    for k in range(1_000):
+        city.add(str(k), geometry("MultiSurface", "2", bow))
+    city.add("good", geometry("MultiSurface", "2", city.surfaces(block(0, 0, 1))))
+    path = city.write(tmp_path / "bad.city.json")
+    with pytest.warns(SkippedWarning, match="object '4', 995 more reasons; see") as found:
+        assert len(rb.load(path).skipped) == 1_000
+    assert len(str(found[0].message)) < 600
+
+
 def bent(change):
     document = json.loads(json.dumps(made_city().document))
     document["vertices"] = [list(point) for point in made_city().numbers]

@@ -100,8 +100,12 @@ class FileArrays(NamedTuple):
 def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:
     """Warn of what is lost, at the line that called the public function that calls this one."""
     if skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
+        reasons = [f"{count:,} {reason}" for reason, count in skipped.items()]
+        if len(reasons) > 5:
+            reasons[5:] = [f"{len(reasons) - 5:,} more reasons"]
+        warnings.warn(
+            f"{path}: left out: {', '.join(reasons)}; see geometry.skipped", SkippedWarning, stacklevel=4
+        )
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
