@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxErro
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
 
 Floats = NDArray[np.float64]
-_SURROGATES = re.compile("[\ud800-\udfff]")
-Labels = dict[str, NDArray[Any]]
+Labels = dict[str, list[str]]
+Tessellation = Literal["opencascade", "hybrid"]
 
 
 class ReadOptions(NamedTuple):
@@ -33,6 +33,8 @@ class ReadOptions(NamedTuple):
     all_objects: bool = False
     """read IFC spaces and openings, too"""
     progress: bool = False
+    tessellation: Tessellation = "opencascade"
+    """of IFC"""
 
 
 SceneGeometry = Boxes | Grid | Instances | Mesh | Planes

@@ -3,25 +3,21 @@
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
-from raybox.geometry import Boxes, Invalid, Rays, with_skipped
-from raybox.io.formats.assembly import build
-from raybox.io.formats.columns import ACCEPTED
+from raybox.errors import InvalidInput, SkippedWarning
+from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
+from raybox.io.formats.assembly import ACCEPTED, build
 from raybox.io.formats.common import (
     FileArrays,
-    Loadable,
     Loaded,
     ReadOptions,
-    SceneGeometry,
+    Tessellation,
     file_error,
     path_of,
     reader_errors,
 )
-from raybox.io.formats.open_files import Source, name_of, with_path
-from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 
@@ -43,7 +39,7 @@ def load(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-    format: str | None = None,
+    tessellation: Tessellation = "opencascade",
 ) -> Boxes: ...
 @overload
 def load(
@@ -54,8 +50,8 @@ def load(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-    format: str | None = None,
-) -> SceneGeometry | list[SceneGeometry]: ...
+    tessellation: Tessellation = "opencascade",
+) -> Boxes | Mesh: ...
 @overload
 def load(
     path: Source,
@@ -67,13 +63,13 @@ def load(
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-    format: str | None = None,
-) -> Loadable: ...
+    tessellation: Tessellation = "opencascade",
+) -> Boxes | Mesh | Rays: ...
 
 
 @in_default_environment
 def load(  # noqa: PLR0913
-    path: Source,
+    path: Paths,
     *,
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
@@ -82,9 +78,9 @@ def load(  # noqa: PLR0913
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-    format: str | None = None,
-) -> Loadable:
-    """Return the boxes, the mesh or the rays in a file, or in an open one.
+    tessellation: Tessellation = "opencascade",
+) -> Boxes | Mesh | Rays:
+    """Return the boxes, the mesh or the rays in a file.
 
     Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
     what was left out: `Mesh.skipped`.
@@ -110,8 +106,9 @@ def load(  # noqa: PLR0913
         Of IFC: return spaces and openings, too.
     progress : bool
         Show a bar while a long file is read.
-    format : str, optional
-        Of an open file whose name does not tell it: the extension, such as ``".ply"``.
+    tessellation : {"opencascade", "hybrid"}
+        Of IFC: the library of ifcopenshell that makes triangles. "hybrid" is faster; curved bodies have other
+        triangles.
 
     Returns
     -------
@@ -143,15 +140,13 @@ def load(  # noqa: PLR0913
     >>> len(duplex), duplex.bounds[1].round(2).tolist()
     (286, [9.04, 4.38, 9.0])
     """
-    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    found = opened(path, options)
-    warn_of_skipped(path, found.skipped)
-    return found.geometry
+    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
+    return _warned(path, opened(path, options)).geometry
 
 
 @in_default_environment
 def read(  # noqa: PLR0913
-    path: Source,
+    path: Paths,
     *,
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,
@@ -160,7 +155,7 @@ def read(  # noqa: PLR0913
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
-    format: str | None = None,
+    tessellation: Tessellation = "opencascade",
 ) -> Loaded:
     """Return the content of a file as :func:`load` does, with ids and labels as lists.
 
@@ -177,10 +172,8 @@ def read(  # noqa: PLR0913
     >>> duplex.ids[0], duplex.labels["ifc_class"][0]
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
-    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress)
-    found = opened(path, options)
-    warn_of_skipped(path, found.skipped)
-    return found
+    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
+    return _warned(path, opened(path, options))
 
 
 def opened(path: Paths, options: ReadOptions) -> Loaded:
@@ -259,6 +252,9 @@ def check_options(options: ReadOptions) -> ReadOptions:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     if options.invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {options.invalid!r}')
+    if options.tessellation not in get_args(Tessellation):
+        names = " or ".join(map(repr, get_args(Tessellation)))
+        raise InvalidInput(f"tessellation must be {names}; got {options.tessellation!r}")
     if options.origin is not None and options.kind == "scene":
         raise InvalidInput(
             "origin turns points into rays, so it does not go with a scene; leave one of the two out"

@@ -19,10 +19,10 @@ from raybox.io.formats.common import file_error
 
 
 @contextmanager
-def stream_stdout(program: str, path: Path, *arguments: str) -> Iterator[BinaryIO]:
-    """Run a Python program as `run` does.
+def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[BinaryIO]:
+    """Run a Python program, a text or a file, on a file.
 
-    Yield its stdout, to read while it runs.
+    Yield its stdout, to read while it runs; raise with its last line if it fails.
     """
     with tempfile.TemporaryFile() as stderr:
         running = subprocess.Popen(
@@ -52,8 +52,9 @@ def run(program: str, path: Path) -> bytes:
     return done.stdout
 
 
-def _command(program: str, path: Path) -> list[str]:
-    return [sys.executable, "-P", "-c", program, str(path.resolve())]
+def _command(program: str | Path, path: Path) -> list[str]:
+    source = [str(program)] if isinstance(program, Path) else ["-c", program]
+    return [sys.executable, "-P", *source, str(path.resolve())]
 
 
 def _environment() -> dict[str, str]:
