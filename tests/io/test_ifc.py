@@ -103,7 +103,7 @@ def by_weights(o, d, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     odd = ~(np.abs(det) > NEAR * np.linalg.norm(e1) * np.linalg.norm(q, axis=-1))
     with np.errstate(all="ignore"):
         u, v, t = (s * q).sum(-1) / det, (d * r).sum(-1) / det, (r @ e2) / det
-    return np.minimum(np.minimum(u, v), 1 - u - v), t, odd
+        return np.minimum(np.minimum(u, v), 1 - u - v), t, odd
 
 
 def rays_near(origins: np.ndarray, directions: np.ndarray, points: np.ndarray) -> np.ndarray:

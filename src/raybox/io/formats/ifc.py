@@ -29,7 +29,7 @@ LABELS = ("name", "ifc_class", "storey")
 class _Product(NamedTuple):
     """A product: its labels, and its arrays or why there are none."""
 
-    labels: dict[str, str | None]
+    labels: dict[str, Any]
     result: dict[str, Any]
     arrays: tuple[bytes, bytes] = b"", b""
 
@@ -56,7 +56,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             raise cut_off(path, f"byte {path.stat().st_size}")
     require("ifcopenshell", "ifc", ".ifc")
     parts, skipped, left_out = [], Counter[str](), Counter[str]()
-    for product in _products(path, options):
+    for product in _shown(_products(path, options), options.progress):
         if "left_out" in product.result:
             left_out[product.result["left_out"]] += 1
         elif "failed" in product.result:
@@ -67,6 +67,20 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     if not parts:
         raise file_error(path, "holds no product with a surface", "check the model")
     return to_scene(parts, path, options, skipped, left_out)
+
+
+def _shown(products: Iterator[_Product], progress: bool) -> Iterator[_Product]:
+    """Yield the products with a bar, once they have taken half a second."""
+    if not progress:
+        yield from products
+        return
+    from tqdm import tqdm
+
+    with tqdm(unit=" products", delay=0.5) as bar:
+        for product in products:
+            bar.total = product.labels["of"]
+            bar.update()
+            yield product
 
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
