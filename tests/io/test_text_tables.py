@@ -148,3 +148,19 @@ def test_errors_are_in_plain_words(put, text):
     with pytest.raises(rb.FileFormatError) as caught:
         read(path, kind="scene")
     assert PROBLEMS[text] in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("block", [5, 64, 1 << 21])
+def test_casts_and_carried_columns_of_any_line_end(put, tmp_path, monkeypatch, end, block):
+    monkeypatch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+    texts = [ROWS[k % 5][0] + str(k) for k in range(20)]
+    rows = [(text, k, 0, 1, 0) for k, text in enumerate(texts)]
+    header = ["note", "origin_x", "origin_y", "direction_x", "direction_y"]
+    path = put("rays.csv", text_of(end, rows, header) + end * 2)
+    scene = rb.Scene(rb.Boxes([[9.5, -1]], [[10, 1]]))
+    rb.stream.cast(scene, path, tmp_path / "out.csv", carry=["note"], chunk=3)
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv_table.csv.DictReader(file))
+    assert [row["note"] for row in found] == texts
+    assert [row["index"] for row in found] == ["0"] * 11 + ["-1"] * 9
