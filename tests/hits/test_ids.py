@@ -62,8 +62,8 @@ def test_ids_of_a_scene_in_parts_are_those_of_the_whole(tmp_path):
     assert found.ids.tolist() == (found.index + 100).tolist()
 
 
-def test_a_scene_in_parts_that_does_not_store_ids_has_none(tmp_path):
-    rb.SplitScene(BOXES, parts=2, folder=tmp_path / "parts")
+def test_a_scene_in_parts_of_an_iterable_has_no_ids(tmp_path):
+    rb.SplitScene(PLAIN, parts=2, folder=tmp_path / "parts")
     opened, iterated = rb.SplitScene.open(tmp_path / "parts"), rb.SplitScene(iter([BOXES]), parts=2)
     for scene in (opened, iterated, rb.SplitScene(PLAIN, parts=2)):
         hits = scene.nearest(RAYS)

@@ -83,7 +83,7 @@ def save(
     -----
     Texts among points are codes, whose table is ``PATH.labels.csv``; it also holds the ids and labels of a
     mesh in PLY. The file of an earlier `save` is removed if there are none. Misses have no points, and are
-    left out. LAS rounds coordinates to a power of ten, at most 1e-9 of the extent.
+    left out. LAS rounds coordinates to multiples of a power of ten, at most 1e-8 of the extent.
 
     Raises
     ------
@@ -109,9 +109,9 @@ def save(
     target = path_of(path)
     check_target(target)
     prepared = WRITERS[target.suffix.lower()](_plain_content(content, ids), Options(ids, labels))
-    _write_table(target, prepared.table)
     with atomic_file(target) as file:
         prepared.write(file)
+        _write_table(target, prepared.table)
 
 
 def _plain_content(content: Saveable, ids: Sequence[str] | None) -> Saveable:
