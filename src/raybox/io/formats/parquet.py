@@ -277,6 +277,8 @@ def array_of(arrow: ModuleType, column: Array) -> "pyarrow.Array":
 
     The type of text is given, because it may be empty, or hold None alone.
     """
+    if not isinstance(column, np.ndarray):  # a list, in a dict of columns
+        return arrow.array(column)
     if column.dtype != object:
         return arrow.array(column, arrow.string()) if column.dtype.kind == "U" else arrow.array(column)
     values = column.tolist()
