@@ -101,7 +101,7 @@ def changed(path, **columns):
         ("objects.npy", lambda path: np.save(path, MESH.objects + 150), "without ids or labels"),
         ("objects.npy", lambda path: np.save(path, MESH.objects * 1.0), "another array"),
         ("attributes.npz", lambda path: changed(path, id=np.array(["a"])), "one id for each object"),
-        ("attributes.npz", lambda path: path.write_bytes(b"PK"), "not readable as NumPy arrays"),
+        ("attributes.npz", lambda path: path.write_bytes(b"PK"), "its archive is damaged or cut off"),
     ],
 )
 @pytest.mark.parametrize("signed", [True, False])

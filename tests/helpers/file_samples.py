@@ -289,6 +289,9 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     for ending in ("npz", "npy", "csv", "parquet"):
         found[f"boxes.{ending}"] = _saved(f"a.{ending}", BOXES, ids=None if ending == "npy" else IDS), scene
         found[f"rays.{ending}"] = _saved(f"a.{ending}", RAYS), rays
+    mesh = rb.Mesh(CORNERS, FACES, objects=[0, 2, 0, 1], ids=["a", "ö", "c"], labels={"n": [1, None, 2]})
+    for ending in ("npz", "parquet", "ply"):
+        found[f"saved.{ending}"] = _saved(f"a.{ending}", mesh), scene
     for order in ("ascii", "binary_little_endian", "binary_big_endian"):
         found[f"{order}.ply"] = ply(order), scene
         found[f"{order}_mixed.ply"] = ply(order, [[0, 2, 1], [0, 1, 2, 3]]), scene

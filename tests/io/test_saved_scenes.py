@@ -358,9 +358,9 @@ def test_wrong_numbers_of_saved_boxes_are_refused_by_place(tmp_path):
     refused(tmp_path / "a.parquet", "", kind="rays")
 
 
-@pytest.mark.parametrize("name", ["a.npz", "a.parquet", "a.ply"])
+@pytest.mark.parametrize("name", ["a.npz", "list.npz", "a.parquet", "a.ply"])
 def test_damaged_files_are_refused_or_read(tmp_path, name):
-    MESH.save(tmp_path / name)
+    rb.save(tmp_path / name, [*COPIES.values()] if name == "list.npz" else MESH)
     whole = (tmp_path / name).read_bytes()
     rng, path = np.random.default_rng(3), tmp_path / f"b{(tmp_path / name).suffix}"
     mutants = [whole[:size] for size in rng.integers(1, len(whole), 40)] + [whole + b"x"]

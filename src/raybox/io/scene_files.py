@@ -192,7 +192,7 @@ def open_folder(folder: Path) -> Manifest:
     check_format(opened, FACTS)
     facts = opened.facts
     needed = {"grid": {"size", "axes"}, "arrays": {"size"}}
-    complete = needed.get(facts.get("kind", ""), {"size", "scale", "exponent"}) <= set(facts)
+    complete = needed.get(str(facts.get("kind")), {"size", "scale", "exponent"}) <= set(facts)
     is_known = facts.get("kind") in [*_ARRAYS, *needed]
     if not complete or not is_known or facts.get("quality") not in QUALITIES:
         raise folder_error(folder / FACTS, "is the manifest of no scene")

@@ -81,7 +81,9 @@ def _read(path: Path, name: str, boxes: bool) -> Stage:
         kind = {Instances: "oriented boxes or instances", list: "several geometries"}
         found = kind.get(type(loaded.geometry), "planes")
         problem = f"contains {found}, which the page does not show"
-        raise FileFormatError(f"{path}: {problem}; pass boxes=True, or --boxes, for a box around each")
+        way_out = "pass boxes=True, or --boxes, for a box around each"
+        way_out = "query it in Python" if found == "planes" else way_out
+        raise FileFormatError(f"{path}: {problem}; {way_out}")
     _check_rows(path, len(loaded.geometry))
     if isinstance(loaded.geometry, Mesh):  # its labels are those of objects, not of triangles
         return stage(loaded.geometry, name)

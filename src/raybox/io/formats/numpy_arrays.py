@@ -276,7 +276,7 @@ def announced_npz(path: Path) -> Announced:
     with open_archive(path) as archive:
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy").rpartition("/")[2]
-            is_own = name in (*NAMES, "id", "vertices", "faces", "transforms")
+            is_own = name in (*NAMES, "id", "vertices", "faces")
             with archive.open(info) as member, suppress(*() if is_own else (FileFormatError, ValueError)):
                 shape = header(member, info.file_size, path, info.filename).shape
                 rows = math.prod(shape[:-1] if len(shape) > 1 else shape) if is_own else 0

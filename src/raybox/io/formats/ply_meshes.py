@@ -12,6 +12,7 @@ from raybox.geometry.labels import HasAttributes
 from raybox.geometry.mesh import stored_objects
 from raybox.hits.tables import Columns
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
+from raybox.io.formats.mesh_parts import check_end
 from raybox.io.formats.object_boxes import boxes_of
 
 _HEADER = (
@@ -78,7 +79,11 @@ def read(path: Path, options: ReadOptions) -> Loaded | None:
     vertices, faces = int(found[1]), int(found[2])
     face = _face_type(bool(found[3]))
     wanted, size = found.end() + 24 * vertices + face.itemsize * faces, path.stat().st_size
-    if wanted != size:
+    if wanted < size:
+        with path.open("rb") as file:
+            file.seek(wanted)
+            check_end(path, file.read())
+    if wanted > size:
         problem = f"has {size:,} bytes, its header announces {wanted:,}"
         raise file_error(path, problem, "copy or save it again")
     points = np.fromfile(path, "<f8", 3 * vertices, offset=found.end()).reshape(-1, 3)
