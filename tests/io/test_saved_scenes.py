@@ -191,6 +191,18 @@ def test_named_boxes_in_csv_and_npy_have_columns(tmp_path):
         assert np.isnan(found.labels["speed"][1])
 
 
+@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "parquet"])
+def test_columns_of_a_dict_may_be_lists(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    rb.save(path, {"n": [1, 2], "text": ["x", None], "t": np.array([1.5, 2.0])})
+    if ending == "csv":
+        assert path.read_text() == "n,text,t\n1,x,1.5\n2,,2.0\n"
+        return
+    table = pq.read_table(path).to_pydict() if ending == "parquet" else np.load(path)
+    assert list(table["n"]) == [1, 2]
+    assert list(table["text"]) == ["x", None if ending == "parquet" else ""]
+
+
 @pytest.mark.parametrize("ending", ["csv", "npy", "parquet"])
 @pytest.mark.parametrize("label", ["min_x", "MAX_Z", "id"])
 def test_labels_named_like_bounds_are_refused_in_tables(tmp_path, ending, label):

@@ -209,6 +209,7 @@ def _csv(content: Saveable, options: Options) -> Prepared:
 
 def _with_blanks(column: Array, is_label: bool) -> Array:
     """Return a column, with 1 and 0 for objects that are bools; NaN is None among labels, as it is read."""
+    column = np.asarray(column)  # of a dict, it may be a list
     if column.dtype != object and not (is_label and np.isnan(column).any()):
         return column
     values = [
@@ -280,6 +281,7 @@ def _numpy_table(content: Saveable, options: Options) -> Array:
 
 def _plain(name: str, column: Array) -> Array:
     """Return a column without objects of Python: missing texts are empty, missing numbers NaN."""
+    column = np.asarray(column)  # of a dict, it may be a list
     if column.dtype != object:
         return column
     values = column.tolist()
