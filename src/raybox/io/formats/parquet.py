@@ -44,7 +44,7 @@ class ParquetTable(Table):
             leaves = list(_leaves(self._schema))
             query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
             self.query = query.decode() if query else None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the system: no permission, no file
             problem = "its footer is damaged, cut off or encrypted"
