@@ -158,14 +158,16 @@ def test_pick_for_programs(folder):
     assert (found["t_min"], found["t_max"], found["direction"]) == (0.0, 1.0, [2.0, 0.0, 0.0])
     assert found["hits"] == [{"index": 0, "id": "first", "t": 0.5, "point": [0.0, 0.5, 0.5], "face": "-x"}]
     found = json.loads(raybox("pick", "boxes.csv", "--origin=9,9,9", "--direction", "1,0,0", "--json").stdout)
-    assert (found["t_max"], found["hits"]) == (None, [])
+    assert (found["t_max"], found["hits"], found["objects"]) == (None, [], [])
 
 
 @pytest.mark.core
 def test_pick_in_a_mesh(folder):
     Path("parts.obj").write_bytes(samples()["parts.obj"][0])
     ray = ["--origin", "0.5,0.5,9", "--direction", "0,0,-1"]
-    assert raybox("pick", "parts.obj", *ray).stdout.splitlines()[0].split() == ["index", "t", "point"]
+    header, *rows = (line.split() for line in raybox("pick", "parts.obj", *ray).stdout.splitlines())
+    assert header == ["object", "id", "t_first", "t_last", "contacts", "point"]
+    assert "right" in [row[1] for row in rows]
     assert "right" in raybox("pick", "parts.obj", "--boxes", *ray).stdout
 
 

@@ -227,7 +227,7 @@ def test_the_command(tmp_path):
     assert done.exit_code == 0, done.output
     check(out, rows(SCENE.deposit(RAYS, WEIGHTS.astype(np.float32), per="hit", reproducible=True)))
     done = CliRunner().invoke(cast, [*call, "--force", "--per", "hit", "--cluster", "tcp://127.0.0.1:1"])
-    assert "A cluster takes no --values, --weights or --per" in done.output
+    assert "A cluster takes no --per. Cast on one machine." in done.output
     call[3] = "-"
     done = CliRunner().invoke(cast, call)
     assert done.output.startswith("index,deposit\n0,")

@@ -218,7 +218,7 @@ def test_arguments_are_checked(tmp_path):
             {"query": "first"},
             "query must be one of nearest, occluded, count, all, segments, integrate, deposit; got 'first'",
         ),
-        (SCENE, {"ids": ["a"]}, "ids must name every box: got 1 for 40 boxes"),
+        (SCENE, {"ids": ["a"]}, "ids must name every object: got 1 for 40 objects"),
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),
         (SCENE, {"workers": 0}, "workers must be"),
         (SCENE, {"invalid": "drop"}, "invalid must be"),

@@ -65,7 +65,10 @@ def boxes(kind: str, size: int, seed: int = 0) -> BoxSet:
 
 
 def _from_file(path: Path) -> BoxSet:
-    """Return a file's boxes, moved to the origin for float32: of objects of a model, or of triangles."""
+    """Return a file's boxes, moved to the origin for float32.
+
+    Of .ifc and .city.json the box of each object, of other meshes that of each triangle.
+    """
     from raybox.geometry import Boxes, Mesh
     from raybox.io.formats import read
 

@@ -12,12 +12,12 @@ from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
-from raybox.cli.scenes import invalid_option, load_scene, origin_option, scene_options
+from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options
 from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Mesh
+    from raybox.cli.scenes import Scene as Geometry
     from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
     from raybox.validation import Array
@@ -76,6 +76,11 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 )
 @origin_option
 @click.option(
+    "--labels",
+    metavar="NAMES",
+    help="Labels of the object hit to write, too, such as name,ifc_class; .csv and .parquet only.",
+)
+@click.option(
     "--carry",
     metavar="NAMES",
     help="Columns of RAYS to write, too, such as id,time, or all; .csv and .parquet only.",
@@ -98,11 +103,14 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
-def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **options: Any) -> None:
+def cast(
+    scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", reading: SceneOptions, **options: Any
+) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet .zarr of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+           with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
 
@@ -114,18 +122,18 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
     same command continues from there.
 
     \b
-    query     columns of the results (id: if the scene names its boxes)
-    nearest   ray, index (-1 for a miss), id, t, x, y, z; a row for each ray
+    query     columns of the results (object: if a mesh has objects; id: if the objects have names)
+    nearest   ray, index (-1 for a miss), object, id, t, x, y, z; a row for each ray
     occluded  ray, occluded (1 or 0); a row for each ray
-    count     ray, count; a row for each ray
-    all       ray, index, id, t, t_enter, t_exit, length; a row for each hit
+    count     ray, count (of a mesh: of triangles); a row for each ray
+    all       ray, index, object, id, t, t_enter, t_exit, length; a row for each box or triangle
     segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
-    raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv
+    raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv --labels name,ifc_class
     raybox cast 'tiles_*.csv' 'rays_*.parquet' -o hits.parquet --carry id,time
     zcat rays.csv.gz | raybox cast boxes.csv - -o - --query count > counts.csv
     raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
@@ -137,9 +145,11 @@ def cast(scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", **opti
     files = input_files(rays, options["format_"], [scene])
     arrays = [options[name] for name in _ARRAYS if options[name]]
     _check_out(out, options, [*scenes, *files, *arrays])
-    geometry, ids = load_scene(scenes, options["boxes"], options["grid"])
+    if options["cluster"]:
+        _check_cluster(files, options | reading._asdict())
+    geometry = load_scene(scenes, reading)
     print_versions()
-    done = _cast(geometry, files, out, query, ids=ids, **options)
+    done = _cast(geometry, files, out, query, where=reading.where, **options)
     summary: dict[str, Any] = {
         "scene": shown(scenes),
         "size": len(geometry),
@@ -183,9 +193,7 @@ def _is_started(out: Path, cluster: str | None) -> bool:
     return folder_of(out).exists()
 
 
-def _cast(
-    geometry: "Boxes | Grid | Mesh", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
-) -> "Summary":
+def _cast(geometry: "Geometry", rays: Sequence[str], out: str, query: "FileQuery", **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene
@@ -194,17 +202,16 @@ def _cast(
     check_workers(how["workers"])
     given = {name: _load_array(how[name]) for name in _ARRAYS} | {"per": how["per"]}
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
-    options = {name: how[name] for name in ("ids", "origin", "invalid", "workers")}
+    options = {name: how[name] for name in ("origin", "invalid", "workers")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     try:
         if how["cluster"]:
-            _check_cluster(rays, how["carry"], given)
             from raybox.distributed import dask as cluster
 
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays[0], out, query=query, progress=shown, **options)
         to = stdout() if out == STDIN else out
-        options["carry"] = [name.strip() for name in how["carry"].split(",")] if how["carry"] else ()
+        options |= {name: _names(how[name]) for name in ("carry", "labels")} | {"where": how["where"]}
         return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **given, **options)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
@@ -212,14 +219,21 @@ def _cast(
         raise
 
 
-def _check_cluster(rays: Sequence[str], carry: str | None, given: Mapping[str, object]) -> None:
-    """Raise for what casts on one machine can do, and those on a cluster cannot."""
-    if any(value is not None for value in given.values()):
-        raise click.UsageError("A cluster takes no --values, --weights or --per. Cast on one machine.")
+def _names(text: str | None) -> list[str]:
+    """Return names that are separated by commas; none without a text."""
+    return [name.strip() for name in text.split(",")] if text else []
+
+
+def _check_cluster(rays: Sequence[str], options: Mapping[str, object]) -> None:
+    """Raise, before any work, for what casts on one machine can do, and those on a cluster cannot."""
+    for name in (*_ARRAYS, "per", "where", "labels", "carry"):
+        if options[name]:
+            way_out = (
+                "Join OUT to RAYS by the column ray, its row." if name == "carry" else "Cast on one machine."
+            )
+            raise click.UsageError(f"A cluster takes no --{name}. {way_out}")
     if len(rays) > 1:
         raise click.UsageError("A cluster takes one file of RAYS. Cast each to an output of its own.")
-    if carry:
-        raise click.UsageError("A cluster takes no --carry. Join OUT to RAYS by the column ray, its row.")
 
 
 def _load_array(path: str | None) -> "Array | None":

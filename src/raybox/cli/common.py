@@ -81,10 +81,10 @@ class Commands(click.Group):
                 lines = "".join(traceback.format_exception(error)).split("\n")
                 click.echo("\n".join(map(printable, lines)), err=True, nl=False)
             raise InputError(in_command_words(without_folder(str(error), ctx), self._options(ctx))) from error
-        except click.ClickException as error:
-            text = "\n".join(map(printable, error.message.split("\n")))
-            object.__setattr__(error, "message", text)  # click declares it final
-            raise
+        except click.UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # prints the help, with click >= 8.2
+                raise
+            raise _in_one_line(error) from error
         except MemoryError as error:
             raise InputError(
                 "not enough memory; pass a smaller file, or for cast a smaller --chunk"
@@ -104,10 +104,26 @@ class Commands(click.Group):
             raise InputError(without_folder(_os_text(error), ctx)) from error
         return result
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments before the name of a command."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # prints the help, with click >= 8.2
+                raise
+            raise _in_one_line(error) from error
+
     def _options(self, ctx: click.Context) -> frozenset[str]:
         """Return the options of the command that is run."""
         command = self.commands[ctx.invoked_subcommand or ""]
         return frozenset(name for param in command.params for name in param.opts)
+
+
+def _in_one_line(error: click.UsageError) -> InputError:
+    """Return an error of use in the style of all others."""
+    path = error.ctx.command_path if error.ctx else "raybox"
+    text = " ".join(error.format_message().split())
+    return InputError(f"{text}{'' if text.endswith(('.', '?', '!')) else '.'} See {path} --help.")
 
 
 def _os_text(error: OSError) -> str:

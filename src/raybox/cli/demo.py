@@ -29,6 +29,8 @@ Next, with a file of your own (raybox COMMAND --help lists its formats):
   raybox info FILE                                what it holds
   raybox pick FILE --from X,Y,Z --to X,Y,Z        what a line of sight hits
   raybox view FILE --open                         the scene in the browser, where a click is a ray"""
+_MARK = "raybox demo"
+"""In the files that the demo writes: it replaces these."""
 _STRIDE = 8  # every 8th of the lidar's rays on both axes is drawn: all would hide the building
 
 
@@ -50,6 +52,7 @@ def demo(out: str, force: bool) -> None:
 
     Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
     the extra view, the building and the lidar's rays as demo.html: a page for the browser to turn about.
+    Both replace those of an earlier demo.
     """
     from raybox.hits.image import depth_picture, write_png
     from raybox.io.formats import read
@@ -57,7 +60,8 @@ def demo(out: str, force: bool) -> None:
     from raybox.scene.scene import Scene
 
     target = _picture(out)
-    check_new(target, *([target.with_name(PAGE)] if find_spec("viser") else []), force=force)
+    written = [target, *([target.with_name(PAGE)] if find_spec("viser") else [])]
+    check_new(*(path for path in written if not _is_own(path)), force=force)
     with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
         building = read(path)
     print_versions()
@@ -71,7 +75,7 @@ def demo(out: str, force: bool) -> None:
         _report(sweep, hits, time.perf_counter() - started, building)
         if sweep.name.startswith("camera"):
             with atomic_file(target) as file:
-                write_png(file, depth_picture(hits.t, hits.normals, hits.index))
+                write_png(file, depth_picture(hits.t, hits.normals, hits.index), _MARK)
     click.echo(f"The camera's depth image: {target}")
     click.echo(_page(target.with_name(PAGE), building, sweeps[1]))
     click.echo(f"Building: {CREDIT}")
@@ -92,8 +96,16 @@ def _page(target: Path, building: "Loaded", sweep: Sweep) -> str:
     rays, boxes = sweep.rays[::_STRIDE, ::_STRIDE], building.geometry
     assert isinstance(boxes, Boxes)
     with view(boxes[sweep.where], rays, port=0) as viewer, atomic_file(target) as file:
-        file.write(viewer.html().encode())
+        file.write(f"{viewer.html()}\n<!-- {_MARK} -->\n".encode())
     return f"The lidar's rays in the building, a page for the browser: {target}"
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether an earlier demo wrote a file: then it is replaced."""
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    return _MARK.encode() in content[:128] + content[-128:]
 
 
 def _picture(out: str) -> Path:

@@ -8,20 +8,22 @@ import click
 
 from raybox.cli.common import as_json, number
 from raybox.cli.inputs import check_format, format_option, input_files, shown
-from raybox.cli.scenes import check_scene_options, scene_options
+from raybox.cli.scenes import SceneOptions, masked, scene_options
 from raybox.errors import printable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from raybox.geometry import Boxes, Rays
+    from raybox.geometry import Boxes, Instances, Mesh, Rays
     from raybox.io.formats import Loaded
 
     Floats = NDArray[np.float64]
 
 Facts = dict[str, object]
 KINDS = ("scene", "rays")
+_LABELS = 6  # whose values are counted, at most
+_CLASSES = 40  # distinct values of a label, at most, that are counted
 
 
 @click.command(short_help="List what a file holds.")
@@ -31,22 +33,25 @@ KINDS = ("scene", "rays")
 @format_option
 @click.option("--json", "json_", is_flag=True, help="Print a JSON object on a line for each file.")
 def info(
-    file: tuple[str, ...], boxes: bool, grid: bool, format_: str | None, *, kind: str | None, json_: bool
+    file: tuple[str, ...], reading: SceneOptions, format_: str | None, *, kind: str | None, json_: bool
 ) -> None:
-    r"""List what FILE holds: kind, number, bounds, sizes, names.
+    r"""List what FILE holds: kind, number, bounds, sizes, objects and their labels, what is left out.
+
+    Of a file whose triangles belong to objects, such as .ifc and .city.json, sizes are those of triangles,
+    and of objects with --boxes. CityJSON: its levels of detail, with the number of objects of each.
 
     Several files, or a pattern in quotes, are listed one after the other. One of them may be -, stdin.
 
     \b
     raybox info duplex.ifc
+    raybox info duplex.ifc --boxes --where "storey == 'Level 1'"
     raybox info 'scans/*.laz'
     raybox info table.npy --kind rays
     raybox info --grid model.vox
     """
-    check_scene_options(boxes, grid)
     check_format(format_, *file)
     for number_before, path in enumerate(input_files(file, format_)):
-        facts = _of_grid(path) if grid else _of_contents(path, kind, boxes)
+        facts = _of_grid(path) if reading.grid else _of_contents(path, kind, reading)
         facts = {"file": shown([path]), "bytes": Path(path).stat().st_size, **facts}
         if json_:
             click.echo(as_json(facts))
@@ -62,7 +67,7 @@ def _as_table(facts: Facts) -> str:
     return "\n".join(lines)
 
 
-def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:
+def _of_contents(file: str, kind: str | None, reading: SceneOptions) -> Facts:
     from raybox.io.formats import Loaded, contents
     from raybox.io.formats.own_results import results_in
 
@@ -70,8 +75,12 @@ def _of_contents(file: str, kind: str | None, boxes: bool) -> Facts:
     if results is not None:
         facts = results._asdict()
         return {"holds": results.text, **facts}
-    found = contents(file, kind=kind, boxes=boxes)
-    return _facts(found) if isinstance(found, Loaded) else _of_points(found.arrays["points"])
+    found = contents(file, reading.of_reader(kind))
+    return (
+        _facts(found, Path(file), reading)
+        if isinstance(found, Loaded)
+        else _of_points(found.arrays["points"])
+    )
 
 
 def _of_grid(file: str) -> Facts:
@@ -94,23 +103,46 @@ def _of_grid(file: str) -> Facts:
     }
 
 
-def _facts(loaded: "Loaded") -> Facts:
+def _facts(loaded: "Loaded", file: Path, reading: SceneOptions) -> Facts:
     from raybox.geometry import Boxes, Instances, Mesh, Rays
 
-    geometry = loaded.geometry
-    if isinstance(geometry, list):
-        return {"holds": "geometries", "count": len(geometry), "geometries": list(map(repr, geometry))}
+    if isinstance(loaded.geometry, Rays):
+        return _of_rays(loaded.geometry)
+    geometry = masked(loaded.geometry, reading.where)
+    others = _of_levels(file) | _left_out(loaded)
     if isinstance(geometry, Instances):
-        return _of_boxes(geometry.boxes(), "oriented boxes") | _of_labels(loaded)
+        return _of_boxes(geometry.boxes(), "oriented boxes") | _of_labels(geometry) | others
     if isinstance(geometry, Boxes):
-        return _of_boxes(geometry, "boxes") | _of_labels(loaded)
-    if isinstance(geometry, Mesh):
-        memory = geometry.vertices.nbytes + geometry.faces.nbytes
-        around = Boxes.of_triangles(geometry.vertices, geometry.faces)
-        return _of_boxes(around, "triangles") | {"vertices": len(geometry.vertices), "memory_bytes": memory}
-    if isinstance(geometry, Rays):
-        return _of_rays(geometry)
-    return {"holds": type(geometry).__name__.lower(), "count": len(geometry)} | _of_labels(loaded)
+        return _of_boxes(geometry, "boxes") | _one_box_for(file) | _of_labels(geometry) | others
+    assert isinstance(geometry, Mesh)
+    memory = geometry.vertices.nbytes + geometry.faces.nbytes
+    around = Boxes.of_triangles(geometry.vertices, geometry.faces)
+    facts = _of_boxes(around, "triangles") | {"vertices": len(geometry.vertices), "memory_bytes": memory}
+    return facts | _of_labels(geometry) | others
+
+
+def _one_box_for(file: Path) -> Facts:
+    """Return what a box of a file stands for, if the file holds no boxes."""
+    from raybox.io.formats.table import FORMATS
+
+    if file.suffix.lower() == ".vox":
+        return {"one_box_for": "each voxel"}
+    return {} if FORMATS[file.suffix.lower()].open else {"one_box_for": "each object"}
+
+
+def _of_levels(file: Path) -> Facts:
+    """Return how many objects of a CityJSON file have surfaces of each level of detail."""
+    if file.suffix.lower() != ".json":
+        return {}
+    from raybox.io.formats import cityjson
+
+    return {"levels_of_detail": {name or "none": count for name, count in cityjson.levels(file).items()}}
+
+
+def _left_out(loaded: "Loaded") -> Facts:
+    """Return what is lost and what is left out, with reasons."""
+    facts = {"lost": dict(loaded.skipped), "left_out": dict(loaded.left_out)}
+    return {name: counts for name, counts in facts.items() if counts}
 
 
 def _of_boxes(boxes: "Boxes", what: str) -> Facts:
@@ -124,16 +156,32 @@ def _of_boxes(boxes: "Boxes", what: str) -> Facts:
     }
 
 
-def _of_labels(loaded: "Loaded") -> Facts:
-    """Return the first ids, and counts of labels with at most 40 classes."""
-    ids = {} if loaded.ids is None else {"ids": loaded.ids[:3], "distinct_ids": len(set(loaded.ids))}
-    classes = {name: Counter(values) for name, values in loaded.labels.items()}
-    classified = {
-        name: dict(counts.most_common(8))
-        for name, counts in classes.items()
-        if 1 < len(counts) <= min(40, len(loaded.geometry) // 2)
-    }
-    return ids | {"labels": list(loaded.labels)} | classified if loaded.labels else ids
+def _of_labels(geometry: "Boxes | Instances | Mesh") -> Facts:
+    """Return the number of objects of triangles, the first ids, and counts of labels with few classes."""
+    import numpy as np
+
+    from raybox.geometry import Mesh, stored_objects
+
+    facts: Facts = {}
+    objects = np.arange(len(geometry))
+    if isinstance(geometry, Mesh) and stored_objects(geometry) is not None:
+        objects = np.unique(geometry.objects)
+        facts["objects"] = len(objects)
+    if geometry.ids is not None:
+        ids = geometry.ids[objects].tolist()
+        facts |= {"ids": ids[:3], "distinct_ids": len(set(ids))}
+    if geometry.labels:
+        facts["labels"] = list(geometry.labels)
+    counted: Facts = {}
+    for name, values in geometry.labels.items():
+        counts = Counter(values[objects].tolist()) if values.dtype.kind != "f" else Counter[object]()
+        if 1 < len(counts) <= min(_CLASSES, len(objects) // 2):
+            counted[name] = {_text(value): count for value, count in counts.most_common(8)}
+    return facts | dict(list(counted.items())[:_LABELS]) | facts
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else str(value) or "empty"
 
 
 def _of_rays(rays: "Rays") -> Facts:

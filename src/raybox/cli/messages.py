@@ -24,11 +24,28 @@ _IN_COMMAND_WORDS = {
     "carry is for rows": "--carry is for rows",
     "which carry needs": "which --carry needs",
     "Replace them, np.nan_to_num(x), or mask their rows by `where`": "Replace them: np.nan_to_num(x)",
+    "where, column": "--where, column",
+    "where: ": "--where: ",
+    "Pass None to hit all.": "Leave it out to hit all.",
+    "Use `in`, or pass a mask.": "Use in.",
+    "Pass a mask.": "Shorten it.",
+    "only comparisons, `in`, `and`, `or`, `not`, names": "only comparisons, in, and, or, not, names",
+    "`in` needs": "in needs",
+    "`is` is not": "is is not",
+    "labels are of hits": "--labels are of hits",
+    "which labels need": "which --labels need",
+    "lod is for": "--lod is for",
+    "lod must be": "--lod must be",
+    "all_objects is for": "--all-objects is for",
+    "tessellation is for": "--tessellation is for",
+    "choose one of its levels": "pass --lod with one of its levels",
     "segments needs a Scene of one Grid": "--query segments needs --grid",
     "use all, and its lengths": "pass --query all, which lists the length in each",
-    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list. rb.load(path, boxes=True) "
+    "Make a Scene of the boxes alone: Boxes, Instances of Boxes, or a list. rb.load(path, boxes=True)": (
+        "Pass --boxes, which"
+    ),
     "returns a box of each object of a file, Boxes.of_triangles one of each triangle.": (
-        "Pass --boxes, which reads each object of a mesh as a box."
+        "reads each object of a mesh as a box."
     ),
     "raybox.stream.cast on one machine, or for": "raybox cast without --cluster, or for",
 }

@@ -1,21 +1,18 @@
 """Commands of one ray: ``raybox pick`` lists its hits, ``raybox explain`` prints each step."""
 
 import math
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 from click.decorators import FC
 
 from raybox.cli.common import Cell, Vector, as_json, finite_vector, number, table, vector
 from raybox.cli.inputs import check_format, format_option, input_files, shown
-from raybox.cli.notices import print_versions
-from raybox.cli.scenes import load_scene, scene_options
+from raybox.cli.picked import Value, picked
+from raybox.cli.scenes import SceneOptions, load_scene, scene_options
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Mesh, Rays
-    from raybox.hits import AllHits
-
-Value: TypeAlias = Cell | list[int] | list[float]
+    from raybox.geometry import Rays
 
 
 def ray_options(command: FC) -> FC:
@@ -102,8 +99,7 @@ def _step(start: Vector, end: Vector) -> Vector:
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object.")
 def pick(
     scene: tuple[str, ...],
-    boxes: bool,
-    grid: bool,
+    reading: SceneOptions,
     format_: str | None,
     exit_status: bool,
     json_: bool,
@@ -111,11 +107,16 @@ def pick(
 ) -> None:
     r"""List everything that one ray hits in SCENE, in order along the ray.
 
+    Of boxes, a row for each box that is hit. Of a file whose triangles belong to objects, such as .ifc and
+    .city.json, a row for each object: where the ray first hits it, and last, and how many of its triangles
+    (contacts). --json lists hits, which are triangles then, and objects with all their labels.
+
     Several files, or a pattern in quotes, are one scene: the rows of the first file, then those of the next.
     One of them may be -, stdin.
 
     \b
     raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0
+    raybox pick duplex.ifc --origin 2,-25,1.5 --direction 0,1,0 --where "ifc_class != 'IfcDoor'"
     raybox pick city.city.json --from 84900,447500,3 --to 84900,447700,3 --json
     raybox pick 'tiles_*.csv' --from 0,0,1 --to 9,0,1 --exit-status
     raybox pick --grid model.vox --origin 0.5,-5,2.5 --direction 0,1,0
@@ -123,80 +124,30 @@ def pick(
     ray = ray_of(**options)
     check_format(format_, *scene)
     files = input_files(scene, format_)
-    geometry, ids = load_scene(files, boxes, grid)
+    geometry = load_scene(files, reading)
     if ray.ndim_space != geometry.ndim_space:
         raise click.UsageError(
             f"{' '.join(scene)} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D. "
             f"Pass {'X,Y,Z' if geometry.ndim_space == 3 else 'X,Y'} for the ray."
         )
-    rows = _hits(ray, geometry, ids)
+    found = picked(ray, geometry, reading.where)
     if json_:
         ends = {"origin": ray.origins, "direction": ray.directions, "t_min": ray.t_min, "t_max": ray.t_max}
-        click.echo(as_json({"scene": shown(files), **ends, "hits": rows}))
-    elif not rows:
+        objects = [row | {"labels": labels} for row, labels in found.objects]
+        rows = {"hits": found.hits, "objects": objects}
+        click.echo(as_json({"scene": shown(files), **ends, **rows}))
+    elif not found.hits:
         click.echo("the ray hits nothing")
     else:
-        click.echo(table(list(rows[0]), [[_shown(value) for value in row.values()] for row in rows]))
-    if exit_status and not rows:
+        click.echo(table(list(found.table[0]), [list(map(_shown, row.values())) for row in found.table]))
+    if exit_status and not found.hits:
         click.get_current_context().exit(1)
 
 
 def _shown(value: Value) -> Cell:
-    return ",".join(map(number, value)) if isinstance(value, list) else value
-
-
-def _hits(ray: "Rays", geometry: "Boxes | Grid | Mesh", ids: list[str] | None) -> list[dict[str, Value]]:
-    """Return a row for each hit, in order along the ray."""
-    found = _all_hits(ray, geometry)
-    rows: list[dict[str, Value]] = []
-    for index, t in zip(found.index.tolist(), found.t.tolist(), strict=True):
-        row: dict[str, Value] = {"index": index, **_names(geometry, ids, index)}
-        row |= {"t": t, "point": ray.at(t).tolist()}
-        rows.append({**row, **_face(ray, geometry, index)})
-    return rows
-
-
-def _all_hits(ray: "Rays", geometry: "Boxes | Grid | Mesh") -> "AllHits":
-    """Return all hits of one ray; those of a grid by compiled code, of others by NumPy."""
-    from raybox.geometry import Grid
-    from raybox.scene.scan import scan
-
-    if not isinstance(geometry, Grid):
-        return scan(ray, geometry)
-    from raybox.scene.scene import Scene
-
-    print_versions()
-    return Scene(geometry, workers=1).all(ray, workers=1)
-
-
-def _names(geometry: "Boxes | Grid | Mesh", ids: list[str] | None, index: int) -> dict[str, Value]:
-    """Return the id of a row, or the place of a cell on each axis."""
-    import numpy as np
-
-    from raybox.geometry import Grid
-
-    if isinstance(geometry, Grid):
-        return {"cell": [int(k) for k in np.unravel_index(index, geometry.shape)]}
-    return {"id": ids[index]} if ids else {}
-
-
-def _face(ray: "Rays", geometry: "Boxes | Grid | Mesh", index: int) -> dict[str, str]:
-    """Return the name of the face hit: ``-x`` is at the box's lower x."""
-    from raybox.exact import definition
-    from raybox.geometry import Boxes, Grid
-
-    if isinstance(geometry, Grid):
-        return _face(ray, geometry.boxes([index]), 0)
-    if not isinstance(geometry, Boxes):
-        return {}
-    direction = ray.directions.tolist()
-    one = definition.Ray1(tuple(ray.origins.tolist()), tuple(direction), float(ray.t_min), float(ray.t_max))
-    crossing = definition.box(
-        one, tuple(geometry.lower[index].tolist()), tuple(geometry.upper[index].tolist())
-    )
-    if crossing is None or crossing.axis < 0:
-        return {"face": "inside"}
-    return {"face": ("-" if direction[crossing.axis] > 0 else "+") + "xyz"[crossing.axis]}
+    if isinstance(value, list):
+        return ",".join(map(number, value))
+    return "" if value is None else value
 
 
 @click.command(short_help="Show step by step how one ray hits or misses one box.")

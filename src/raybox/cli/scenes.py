@@ -1,20 +1,27 @@
 """Scenes and rays of commands, read from the files of their arguments."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import click
-from click.decorators import FC
 
 from raybox.cli.common import Vector, finite_vector
-from raybox.cli.notices import VERBOSE, notice
+from raybox.cli.inputs import shown
+from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Invalid, Mesh, Rays
+    from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Rays
     from raybox.io.formats import Loaded
+    from raybox.io.formats.common import ReadOptions, Tessellation
 
-    Scene = tuple[Boxes | Grid | Mesh, list[str] | None]
+    Scene = Boxes | Grid | Instances | Mesh
 
+Command: TypeAlias = Callable[..., None]
+_REASONS = 4  # of what is left out, named on one line
 
 origin_option = click.option(
     "--origin",
@@ -30,81 +37,154 @@ invalid_option = click.option(
 )
 
 
-def scene_options(command: FC) -> FC:
-    """Return the command with the options that say how to read its scene."""
-    command = click.option(
-        "--grid",
-        is_flag=True,
-        help="The cells of a grid: of .vox, or of an array in .npy or .npz.",
-    )(command)
-    return click.option(
-        "--boxes", is_flag=True, help="One box of each part of a mesh, in place of its triangles."
-    )(command)
+class SceneOptions(NamedTuple):
+    """The values of `scene_options`: how to read a scene, and what of it rays may hit."""
+
+    boxes: bool
+    lod: str | None
+    all_objects: bool
+    tessellation: "Tessellation"
+    grid: bool
+    where: str | None
+
+    def check(self) -> None:
+        """Raise unless the options go together."""
+        if self.boxes and self.grid:
+            raise click.UsageError("Pass --boxes or --grid, not both.")
+        given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where}
+        for name, value in given.items():
+            if self.grid and value:
+                raise click.UsageError(f"{name} is for objects, and --grid reads cells. Pass one of them.")
+
+    def of_reader(self, kind: str | None = "scene") -> "ReadOptions":
+        """Return the options of readers, with a bar where stderr is a terminal."""
+        from raybox.io.formats.common import ReadOptions
+
+        bar = sys.stderr.isatty() and verbosity() > QUIET
+        return ReadOptions(
+            kind, None, self.boxes, "raise", self.lod, self.all_objects, bar, self.tessellation
+        )
 
 
-def check_scene_options(boxes: bool, grid: bool) -> None:
-    """Raise unless at most one of the options is given."""
-    if boxes and grid:
-        raise click.UsageError("Pass --boxes or --grid, not both.")
+_SCENE_OPTIONS = (
+    click.option(
+        "--boxes", is_flag=True, help="One box of each object of a file, in place of its triangles."
+    ),
+    click.option("--lod", metavar="LEVEL", help="CityJSON: this level of detail. [default: each highest]"),
+    click.option("--all-objects", is_flag=True, help="IFC: spaces and openings, too."),
+    click.option(
+        "--tessellation",
+        type=click.Choice(("opencascade", "hybrid")),
+        default="opencascade",
+        help="IFC: how surfaces become triangles; hybrid is faster. [default: opencascade]",
+    ),
+    click.option(
+        "--grid", is_flag=True, help="The cells of a grid: of .vox, or of an array in .npy or .npz."
+    ),
+    click.option(
+        "--where",
+        metavar="EXPR",
+        help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor'\".",
+    ),
+)
 
 
-def load_scene(paths: Sequence[str], boxes: bool, grid: bool) -> "Scene":
-    """Return a scene's geometry read from files, and the ids of its rows.
+def scene_options(command: Command) -> Command:
+    """Return the command with the options of its scene, which it gets together, as `reading`."""
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        reading = SceneOptions(**{name: options.pop(name) for name in SceneOptions._fields})
+        reading.check()
+        command(reading=reading, **options)
+
+    for option in reversed(_SCENE_OPTIONS):
+        run = option(run)
+    return run
+
+
+def load_scene(paths: Sequence[str], reading: SceneOptions) -> "Scene":
+    """Return a scene's geometry read from files; print what is left out.
 
     Several files are one geometry: the rows of the first, then those of the second, and so on.
     """
-    from raybox.io.formats import load_grid, read
+    from raybox.io.formats import load_grid
+    from raybox.io.formats.loading import opened
 
-    check_scene_options(boxes, grid)
-    if grid:
+    if reading.grid:
         if len(paths) > 1:
             raise click.UsageError(f"--grid reads one file; got {len(paths)}. Name one of them.")
-        return load_grid(paths[0]), None
-    scene = joined([read(path, kind="scene", boxes=boxes) for path in paths], paths)
-    notice(f"scene of {len(scene[0]):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
+        return load_grid(paths[0])
+    found = [opened(path, reading.of_reader()) for path in paths]
+    for path, one in zip(paths, found, strict=True):
+        _print_left_out(path, one)
+    scene = joined([cast("Scene", one.geometry) for one in found], paths)
+    notice(f"scene of {len(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
     return scene
 
 
-def joined(parts: "Sequence[Loaded]", paths: Sequence[str]) -> "Scene":
-    """Return the contents of files as one geometry, with ids if all have some."""
-    from raybox.geometry import Boxes, join_meshes
+def masked(scene: "Scene", where: str | None) -> "Scene":
+    """Return the boxes or triangles that an expression of labels is true of; all without one."""
+    if where is None:
+        return scene
+    from raybox.geometry import object_rows, row_mask
 
-    geometries = [part.geometry for part in parts]
-    ids = [_row_ids(part) for part in parts]
+    return cast("Boxes | Mesh", scene)[row_mask(where, object_rows(scene), len(scene))]
+
+
+def joined(parts: "Sequence[Scene]", paths: Sequence[str]) -> "Scene":
+    """Return the geometries of files as one, with ids and labels; ids only if all have some."""
+    from raybox.geometry import Boxes, Mesh, without_ids
+    from raybox.hits.concatenation import concatenate
+
     if len(parts) == 1:
-        return cast("Boxes | Mesh", geometries[0]), ids[0]
-    all_ids = None if None in ids else [name for some in ids for name in some or ()]
-    if all(isinstance(geometry, Boxes) for geometry in geometries):
-        return _joined_boxes(cast("list[Boxes]", geometries), paths), all_ids
-    if any(isinstance(geometry, Boxes) for geometry in geometries):
+        return parts[0]
+    kinds = {type(part) for part in parts}
+    if not kinds <= {Boxes, Mesh}:
         raise click.UsageError(
-            "A scene of several files has boxes or triangles, not both. Pass --boxes for a box of each part."
+            "A scene of several files has no oriented boxes. Pass --boxes for boxes around."
         )
-    return join_meshes(cast("list[Mesh]", geometries)), all_ids
-
-
-def _row_ids(part: "Loaded") -> list[str] | None:
-    """Return the id of each box; None of a mesh."""
-    from raybox.geometry import Boxes
-
-    return list(map(str, part.ids)) if part.ids is not None and isinstance(part.geometry, Boxes) else None
-
-
-def _joined_boxes(boxes: "list[Boxes]", paths: Sequence[str]) -> "Boxes":
-    import numpy as np
-
-    from raybox.geometry import Boxes
-
-    for one, path in zip(boxes, paths, strict=True):
-        if one.ndim_space != boxes[0].ndim_space:
+    if len(kinds) > 1:
+        raise click.UsageError(
+            "A scene of several files has boxes or triangles, not both. Pass --boxes for boxes of objects."
+        )
+    for one, path in zip(parts, paths, strict=True):
+        if one.ndim_space != parts[0].ndim_space:
             raise click.UsageError(
-                f"{path} is in {one.ndim_space}D, {paths[0]} in {boxes[0].ndim_space}D. Cast at one of them."
+                f"{path} is in {one.ndim_space}D, {paths[0]} in {parts[0].ndim_space}D. Cast at one of them."
             )
-    return Boxes(np.concatenate([b.lower for b in boxes]), np.concatenate([b.upper for b in boxes]))
+    if any(part.ids is None for part in parts):
+        parts = [without_ids(part) for part in parts]
+    return concatenate(cast("Sequence[Boxes]", parts))
+
+
+def _print_left_out(path: str, found: "Loaded") -> None:
+    """Print a line for what a file loses, and one for what is left out by default."""
+    if found.skipped:
+        notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
+    if found.left_out:
+        on_request = any(reason.startswith("Ifc") and " " not in reason for reason in found.left_out)
+        way_out = "; --all-objects reads spaces and openings, too" if on_request else ""
+        notice(f"{_name(path)}: left out: {counts_in_words(found.left_out)}{way_out}")
+
+
+def _name(path: str) -> str:
+    name = shown([path])
+    return name if isinstance(name, str) else path
+
+
+def counts_in_words(counts: Mapping[str, int]) -> str:
+    """Return reasons and counts on one line: the commonest, and how many others there are."""
+    texts = [f"{count:,} {reason}" for reason, count in Counter(counts).most_common(_REASONS)]
+    more = len(counts) - len(texts)
+    return ", ".join(texts) + (f", and {more:,} other reasons: see raybox info" if more else "")
 
 
 def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":
     """Return rays read from a file, or made from its points."""
-    from raybox.io.formats import load
+    from raybox.io.formats.common import ReadOptions
+    from raybox.io.formats.loading import opened
 
-    return load(path, kind="rays", origin=origin, invalid=invalid)
+    found = opened(Path(path), ReadOptions("rays", origin, invalid=invalid))
+    _print_left_out(path, found)
+    return cast("Rays", found.geometry)

@@ -1,5 +1,6 @@
 """``raybox view``: a scene in the browser, where a click is a ray."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,16 +10,18 @@ from raybox.cli.inputs import check_format, format_option, input_files
 from raybox.cli.notices import notice, print_versions
 from raybox.cli.outputs import check_new, check_no_input, force_option
 from raybox.cli.scenes import (
-    check_scene_options,
+    SceneOptions,
     invalid_option,
     load_rays,
     load_scene,
+    masked,
     origin_option,
     scene_options,
 )
 
 if TYPE_CHECKING:
     from raybox.geometry import Rays
+    from raybox.viewer.stage import Stage
 
 
 @click.command(short_help="Show a scene in the browser; a click lists what its ray hits.")
@@ -39,24 +42,24 @@ if TYPE_CHECKING:
 @click.option("--html", type=click.Path(), help="Write the view to this file, and end.")
 @format_option
 @force_option
-def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) -> None:
+def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOptions, **options: Any) -> None:
     r"""Show SCENE, and RAYS if given, on a page that this machine serves to itself.
 
-    Click: a ray goes from the eye through the pixel; the page highlights the box that it hits first, and
-    lists all that it hits. Ctrl-C ends.
+    Click: a ray goes from the eye through the pixel; the page highlights the box or the object that it hits
+    first, with its id and labels, and lists all that it hits. Ctrl-C ends.
 
     SCENE may be a pattern in quotes, such as 'tiles_*.csv': its files are one scene. SCENE or RAYS may be -,
-    stdin.
+    stdin. With --where, the page shows the objects that fit alone.
 
     \b
     raybox view duplex.ifc --open
+    raybox view duplex.ifc --boxes --where "ifc_class != 'IfcSlab'"
     raybox view city.city.json scan.laz --origin 84900,447500,3
     raybox view --grid model.vox
     """
     from raybox.viewer import view as serve
 
     check_format(options["format_"], scene, *([rays] if rays else []))
-    check_scene_options(options["boxes"], options["grid"])
     if options["html"]:
         check_new(options["html"], force=options["force"])
     scenes = input_files([scene], options["format_"], [rays or ""])
@@ -64,10 +67,8 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
         check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
     loaded_rays = _rays(rays, origin, options) if rays else None
     print_versions()
-    served = {name: options[name] for name in ("host", "port", "boxes")}
-    is_read = options["grid"] or len(scenes) > 1
-    shown = load_scene(scenes, options["boxes"], options["grid"])[0] if is_read else scenes[0]
-    viewer = serve(shown, loaded_rays, allowed_hosts=options["allow_host"], **served)
+    served = {name: options[name] for name in ("host", "port")}
+    viewer = serve(_stage(scenes, reading), loaded_rays, allowed_hosts=options["allow_host"], **served)
     with viewer:
         if options["html"]:
             viewer.save_html(options["html"])
@@ -77,6 +78,17 @@ def view(scene: str, rays: str | None, origin: Vector | None, **options: Any) ->
         if options["open_"]:
             click.launch(viewer.url)
         viewer.wait()
+
+
+def _stage(files: list[str], reading: SceneOptions) -> "Stage":
+    """Return the scene of files as a page shows it; raise, before it is read, if it is too large."""
+    from raybox.viewer.open_file import check_announced, stage_of_content
+
+    for file in files:
+        if not (reading.boxes or reading.grid):
+            check_announced(Path(file))
+    name = Path(files[0]).name if len(files) == 1 else "scene"
+    return stage_of_content(masked(load_scene(files, reading), reading.where), Path(files[0]), name)
 
 
 def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":

@@ -4,8 +4,8 @@ from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
 from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
-from raybox.geometry.labels import Labels, checked_labels, column_of, with_skipped
-from raybox.geometry.mesh import Mesh
+from raybox.geometry.labels import Labels, checked_labels, column_of, with_skipped, without_ids
+from raybox.geometry.mesh import Mesh, object_count, stored_objects
 from raybox.geometry.mesh_joining import join_meshes
 from raybox.geometry.moving_boxes import MovingBoxes
 from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows, row_mask
@@ -48,8 +48,11 @@ __all__ = [
     "column_of",
     "facing",
     "join_meshes",
+    "object_count",
     "object_rows",
     "row_mask",
+    "stored_objects",
     "with_scratch",
     "with_skipped",
+    "without_ids",
 ]

@@ -126,6 +126,13 @@ def with_skipped(geometry: G, skipped: Mapping[str, int]) -> G:
     return counted
 
 
+def without_ids(geometry: G) -> G:
+    """Return a geometry, whose arrays are shared, without ids."""
+    if not isinstance(geometry, HasAttributes):
+        return geometry
+    return geometry._with(geometry._attributes._replace(ids=None))
+
+
 def checked_attributes(ids: IdsInput, labels: LabelsInput, count: int, noun: str) -> Attributes:
     """Return ids and labels, checked: one row for each of `count` objects.
 

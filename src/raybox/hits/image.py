@@ -127,13 +127,17 @@ def _outline(here: NDArray[np.int64], beside: NDArray[np.int64]) -> NDArray[np.b
     return outline
 
 
-def write_png(file: BinaryIO, picture: Bytes) -> None:
-    """Write (height, width, 3) bytes as an RGB image (PNG specification, 3rd edition, sections 5, 9, 11)."""
+def write_png(file: BinaryIO, picture: Bytes, software: str = "raybox") -> None:
+    """Write (height, width, 3) bytes as an RGB image (PNG specification, 3rd edition, sections 5, 9, 11).
+
+    software: what made it, in ASCII, before the pixels.
+    """
     height, width, _ = picture.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
     file.write(b"\x89PNG\r\n\x1a\n")
     chunks = {
         b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0),
+        b"tEXt": b"Software\0" + software.encode("ascii"),
         b"IDAT": zlib.compress(rows.tobytes(), 9),
         b"IEND": b"",
     }

@@ -44,7 +44,8 @@ def is_result_column(name: str) -> bool:
 
 def result_columns() -> list[str]:
     """Return the names of columns of results in files, each once."""
-    return list(dict.fromkeys(name for q in file_queries() for name in columns_of(q).dtypes(3, [])))
+    names = (name for q in file_queries() for name in columns_of(q).dtypes(3, []))
+    return list(dict.fromkeys(["object", *names]))
 
 
 def columns_of(query: str) -> FileColumns:

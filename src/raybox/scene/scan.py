@@ -12,18 +12,18 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact import definition
 from raybox.exact.definition import Ratio, Ray1
-from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, object_rows
+from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, object_rows, row_mask
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
-from raybox.primitives import exact_table
-from raybox.validation import Bools, Floats, Ints
+from raybox.primitives import small_batch
+from raybox.validation import Bools, Floats, Ints, MaskInput
 
 _SLACK = 1e-12  # relative, of a time: thousands of times its rounding error
 _HUGE = 1e300  # times from here on may have overflowed: no bound holds for them
 
 
 @in_default_environment
-def scan(ray: Rays, geometry: Bounded) -> AllHits:
+def scan(ray: Rays, geometry: Bounded, where: MaskInput = None) -> AllHits:
     """Return all hits of one ray, sorted by (t, index): exactly those of `Scene.all`.
 
     Raises
@@ -42,17 +42,19 @@ def scan(ray: Rays, geometry: Bounded) -> AllHits:
             f"a scan is of one ray of the scene's D = {geometry.ndim_space}; "
             f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
         )
-    one, rows = exact_table.ray_at(ray.rows(), 0), geometry.rows()
+    one, rows, objects = small_batch.ray_at(ray.rows(), 0), geometry.rows(), object_rows(geometry)
+    allowed = None if where is None else row_mask(where, objects, len(geometry))
     contacts: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
-        for i in _candidates(one, *_bounds(rows)).tolist():
-            time = exact_table.exact_time(rows, one, i)
+        candidates = _candidates(one, *_bounds(rows))
+        for i in (candidates if allowed is None else candidates[allowed[candidates]]).tolist():
+            time = small_batch.exact_time(rows, one, i)
             if time is not None:
                 contacts.append((time, i))
     contacts.sort(key=cmp_to_key(exact_table.compare_contacts))
     index = np.array([i for _, i in contacts], np.int64)
     t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
-    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), objects=(object_rows(geometry),))
+    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), objects=(objects,))
     return AllHits(np.array([0, index.size], np.int64), index, t, source)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.geometry import Boxes
+from raybox.geometry import Boxes, Mesh
 from raybox.validation import Bools, Floats
 from raybox.viewer.stage import Stage, finite_bounds
 
@@ -65,6 +65,8 @@ def _kinds(stage: Stage) -> tuple[list[str], NDArray[np.int64]]:
 
     The first column with 2 to `KINDS` distinct words; both empty if there is none.
     """
+    if isinstance(stage.solid, Mesh):  # drawn in one colour
+        return [], np.zeros(0, np.int64)
     for words in stage.labels.values():
         kinds, kind, count = np.unique(np.array(words), return_inverse=True, return_counts=True)
         if 1 < len(kinds) <= KINDS:

@@ -157,7 +157,7 @@ def _draw_picked(page: "viser.SceneApi", stage: Stage, result: Picked) -> None:
     _draw_outlines(page, stage, [c.index for c in result.contacts[1:]], "others", _BLUE)
     _draw_points(page, stage, result.contacts, _RED)
     first = result.contacts[0]
-    name = str(first.index) if first.id is None else f"{first.index}  {first.id}"
+    name = f"{first.index}  {dict(first.labels).get('name') or first.id or ''}".rstrip()
     position = stage.page_frame.to_page(first.point) + np.array([0.0, 0.0, lift])
     page.add_label("/answer/label", name[:60], position=position, anchor="bottom-left")
 
@@ -180,10 +180,11 @@ def _draw_frame(page: "viser.SceneApi", stage: Stage, result: Picked) -> float:
 
 
 def _draw_solid(page: "viser.SceneApi", stage: Stage, index: int) -> None:
-    """Draw a box or triangle again, in orange; a box a little larger."""
+    """Draw a box, or the triangles of an object, again, in orange; a box a little larger."""
     if isinstance(stage.solid, Mesh):
-        corners = stage.page_frame.to_page(stage.solid.corners()[index])
-        page.add_mesh_simple("/answer/solid", corners, np.array([[0, 1, 2]]), color=_ORANGE, side="double")
+        corners = stage.page_frame.to_page(stage.solid[stage.rows_of(index)].corners().reshape(-1, 3))
+        faces = np.arange(len(corners)).reshape(-1, 3)
+        page.add_mesh_simple("/answer/solid", corners, faces, color=_ORANGE, side="double")
         return
     low, high = _ends(stage, [index])
     size = (high - low)[0]

@@ -72,6 +72,8 @@ def summary(stage: Stage) -> str:
         for name, (r, g, b) in appearance.legend(stage)
     )
     head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
+    if stage.objects is not None:
+        head += f" of {len(np.unique(stage.objects)):,} objects"
     if isinstance(stage.solid, Grid) and (cells := stage.solid.rows()).blocks.size:
         rows.append(("occupied", f"{count_occupied(cells):,}"))
     return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"

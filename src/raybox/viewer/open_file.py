@@ -3,9 +3,10 @@
 import os
 import tempfile
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Instances, Mesh, Planes, Rays
+from raybox.geometry import Geometry, Instances, Rays
 from raybox.io.formats import FORMATS, announced, read
 from raybox.scene.scene import Scene
 from raybox.viewer.stage import Solid, Stage, stage
@@ -15,8 +16,10 @@ MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
 
 
-def stage_of(scene: "str | os.PathLike[str] | Solid | Scene", *, boxes: bool = False) -> Stage:
+def stage_of(scene: "str | os.PathLike[str] | Solid | Scene | Stage", *, boxes: bool = False) -> Stage:
     """Return the stage of a file, boxes, a grid, a mesh or a scene."""
+    if isinstance(scene, Stage):
+        return scene
     if isinstance(scene, Solid | Scene):
         return stage(scene)
     if not isinstance(scene, str | os.PathLike):
@@ -66,26 +69,28 @@ def _check_unpacked(path: Path) -> None:
         raise RayboxError(f"{path}: {problem} for uploads; open it with: raybox view FILE")
 
 
+def check_announced(path: Path) -> None:
+    """Raise `RayboxError` if the header of a file announces too many rows for a page."""
+    _check_rows(path, announced(path).rows)
+
+
+def stage_of_content(geometry: Geometry | Rays, path: Path, name: str) -> Stage:
+    """Return the stage of what a file holds; raise for what the page does not show."""
+    if isinstance(geometry, Rays):
+        raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
+    if isinstance(geometry, Instances):
+        problem = "contains oriented boxes, which the page does not show"
+        raise FileFormatError(f"{path}: {problem}; pass boxes=True, or --boxes, for a box around each")
+    _check_rows(path, len(geometry))
+    return stage(cast("Solid", geometry), name)
+
+
 def _check_rows(path: Path, rows: int) -> None:
     if rows > MAX_ROWS:
         raise RayboxError(f"{path}: {rows:,} rows exceed the limit of {MAX_ROWS:,} for a page")
 
 
 def _read(path: Path, name: str, boxes: bool) -> Stage:
-    if not boxes:  # else the parts of a mesh count, not its triangles
-        _check_rows(path, announced(path).rows)
-    loaded = read(path, kind="scene", boxes=boxes)
-    if isinstance(loaded.geometry, Rays):
-        raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
-    if isinstance(loaded.geometry, Instances | Planes | list):
-        kind = {Instances: "oriented boxes or instances", list: "several geometries"}
-        found = kind.get(type(loaded.geometry), "planes")
-        problem = f"contains {found}, which the page does not show"
-        way_out = "pass boxes=True, or --boxes, for a box around each"
-        way_out = "query it in Python" if found == "planes" else way_out
-        raise FileFormatError(f"{path}: {problem}; {way_out}")
-    _check_rows(path, len(loaded.geometry))
-    if isinstance(loaded.geometry, Mesh):  # its labels are those of objects, not of triangles
-        return stage(loaded.geometry, name)
-    ids = None if loaded.ids is None else list(map(str, loaded.ids))
-    return stage(loaded.geometry, name, ids, loaded.labels)
+    if not boxes:  # else the objects of a mesh count, not its triangles
+        check_announced(path)
+    return stage_of_content(read(path, kind="scene", boxes=boxes).geometry, path, name)

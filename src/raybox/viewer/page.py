@@ -255,7 +255,7 @@ def _picture(client: "viser.ClientHandle") -> bytes:
 
 @in_default_environment
 def view(
-    scene: "str | os.PathLike[str] | Solid | Scene",
+    scene: "str | os.PathLike[str] | Solid | Scene | Stage",
     rays: Rays | None = None,
     *,
     host: str = "127.0.0.1",
@@ -270,7 +270,8 @@ def view(
     Parameters
     ----------
     scene : path, Boxes, Grid, Mesh or Scene
-        A path is read like `load`, with the file's ids. Of a `Grid`, visible cells are drawn, or its outline.
+        A path is read like `load`, with the file's ids and labels. Of a `Grid`, visible cells are drawn, or
+        its outline.
     rays : Rays, optional
         The first 20,000 are drawn: hits red, up to the hit point; misses grey.
     host : str
@@ -278,7 +279,7 @@ def view(
     port : int
         If it is in use, the next free one; 0 for any. `Viewer.url` contains it.
     boxes : bool
-        Show one box of each part of a mesh file, in place of its triangles.
+        Show one box of each object of a file, in place of its triangles.
     allowed_hosts : list of str
         Host names, besides IP addresses and localhost, under which browsers may request the page.
 

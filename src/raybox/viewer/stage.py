@@ -1,16 +1,16 @@
 """The scene that the viewer shows: exact coordinates, and their map to the page's coordinates."""
 
 import math
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh, Rays, object_rows
+from raybox.geometry import Boxes, Grid, Mesh, Rays, stored_objects
 from raybox.geometry.grid_surface import visible_cells
 from raybox.scene.scene import Scene
-from raybox.validation import Floats
+from raybox.validation import Floats, Ints
 
 Labels = dict[str, list[str]]
 Solid = Boxes | Grid | Mesh
@@ -39,7 +39,7 @@ class PageFrame(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """The scene shown: in 3D, with its name, ids and labels of rows, and finite bounds."""
+    """The scene shown: in 3D, with its name, ids and labels of objects, and finite bounds."""
 
     name: str
     scene: Scene
@@ -47,6 +47,8 @@ class Stage(NamedTuple):
     labels: Labels
     page_frame: PageFrame
     ends: tuple[Floats, Floats]
+    objects: Ints | None = None
+    """the object of each triangle; None if each row is an object"""
 
     @property
     def solid(self) -> Solid:
@@ -59,17 +61,32 @@ class Stage(NamedTuple):
         low, high = self.ends
         return float(np.linalg.norm((high / 2 - low / 2) / self.page_frame.scale)) * self.page_frame.scale
 
+    def object_of(self, index: int) -> int:
+        """Return the number of a row's object."""
+        return index if self.objects is None else int(self.objects[index])
+
+    def rows_of(self, index: int) -> list[int]:
+        """Return the rows of a row's object."""
+        if self.objects is None:
+            return [index]
+        rows: list[int] = np.flatnonzero(self.objects == self.objects[index]).tolist()
+        return rows
+
     def id_of(self, index: int) -> str | None:
-        """Return the id of a row, None without one."""
-        return None if self.ids is None else self.ids[index]
+        """Return the id of a row's object, None without one."""
+        return None if self.ids is None else self.ids[self.object_of(index)]
 
     def labels_of(self, index: int) -> tuple[tuple[str, str], ...]:
-        """Return names and values of a row's other labels; of a cell, its place on each axis."""
+        """Return names and values of the other labels of a row's object; of a cell, its place on each axis.
+
+        Of a triangle, its object comes first.
+        """
         if isinstance(self.solid, Grid):
             return (("cell", ", ".join(str(k) for k in np.unravel_index(index, self.solid.shape))),)
-        id_ = self.id_of(index)
-        values = ((name, column[index]) for name, column in self.labels.items())
-        return tuple((name, value) for name, value in values if value and value != id_)
+        id_, number = self.id_of(index), self.object_of(index)
+        own = [] if self.objects is None else [("object", str(number))]
+        values = ((name, column[number]) for name, column in self.labels.items())
+        return (*own, *((name, value) for name, value in values if value and value != id_))
 
 
 def boxes_of(solid: Boxes | Grid, rows: list[int]) -> tuple[Floats, Floats]:
@@ -98,12 +115,18 @@ def stage(
         )
     solid = to_3d(original)
     scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
-    if ids is None:
-        numbers = np.arange(len(original)) if original.ids is not None else np.zeros(0, np.int64)
-        own = object_rows(original).ids(numbers, numbers)
-        ids = None if own is None else list(map(str, own))
+    if ids is None and original.ids is not None:
+        ids = list(map(str, original.ids))
+    if labels is None:
+        labels = {column: _texts(values) for column, values in original.labels.items()}
     ends = finite_bounds(solid)  # once: slower than a click on 10^5 boxes
-    return Stage(name, scene, ids, labels or {}, _page_frame(*ends), ends)
+    objects = stored_objects(original) if isinstance(original, Mesh) else None
+    return Stage(name, scene, ids, labels, _page_frame(*ends), ends, objects)
+
+
+def _texts(values: NDArray[Any]) -> list[str]:
+    """Return labels as text, "" for a missing one."""
+    return ["" if value is None or value != value else str(value) for value in values.tolist()]
 
 
 def to_3d(solid: Solid) -> Solid:

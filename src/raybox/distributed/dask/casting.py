@@ -31,6 +31,7 @@ from raybox.io.chunked.cast_checks import (
 )
 from raybox.io.chunked.casting import Summary
 from raybox.io.chunked.chunks import CHUNK, RayFile
+from raybox.io.chunked.object_columns import row_ids
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
 from raybox.io.formats.common import ReadOptions, path_of
@@ -126,7 +127,7 @@ def cast(  # noqa: PLR0913
     check_dimension(scene, source)
     run_one_ray(scene, query, source.dimension)
     started = time.perf_counter()
-    names = None if ids is None else [str(name) for name in ids]
+    names = row_ids(scene, ids)
     call = _Call(scene, source, options, target, query, names, int(chunk), workers, progress)
     with dask_cluster.connect(cluster) as client:
         dask_cluster.check_workers(client)

@@ -88,7 +88,12 @@ def _joined(parts: Sequence[Any], rows: Ints) -> Any:
 
 
 def carried(
-    source: RayFile, carry: Sequence[str], options: ReadOptions, query: str, target: Path | None
+    source: RayFile,
+    carry: Sequence[str],
+    options: ReadOptions,
+    query: str,
+    target: Path | None,
+    used_names: Sequence[str] = (),
 ) -> CarriedColumns | None:
     """Return the columns to carry; None for none.
 
@@ -106,7 +111,7 @@ def carried(
             f"write {' or '.join(SUFFIXES)}",
         )
     tables = [_table(path, options) for path in source.paths]
-    names = _names(tables, carry, options)
+    names = _names(tables, carry, options, used_names)
     if not names:
         return None
     as_text = suffix == ".csv"
@@ -127,7 +132,9 @@ def _table(path: Path, options: ReadOptions) -> Table:
     return table
 
 
-def _names(tables: Sequence[Table], carry: Sequence[str], options: ReadOptions) -> dict[str, str]:
+def _names(
+    tables: Sequence[Table], carry: Sequence[str], options: ReadOptions, used_names: Sequence[str]
+) -> dict[str, str]:
     """Return the columns to carry, and their names in the output.
 
     Raise if a file lacks one, or two get the same name.
@@ -142,17 +149,17 @@ def _names(tables: Sequence[Table], carry: Sequence[str], options: ReadOptions) 
             if name not in there:
                 known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
                 raise file_error(table.path, f"has no column {name!r} to carry", known)
-    renamed = {name: _output_name(name) for name in names}
+    renamed = {name: _output_name(name, used_names) for name in names}
     for name, new in renamed.items():
-        if list(renamed.values()).count(new) > 1:
+        if [*renamed.values(), *used_names].count(new) > 1:
             problem = f"the column {name!r} would be the second {new!r}"
             raise file_error(tables[0].path, problem, "rename it")
     return renamed
 
 
-def _output_name(name: str) -> str:
-    """Return a column's name in the output: ``ray_id`` for ``id``."""
-    return f"ray_{name}" if queries.is_result_column(name) else name
+def _output_name(name: str, used: Sequence[str]) -> str:
+    """Return a column's name in the output: ``ray_id`` for ``id``, which there names the object."""
+    return f"ray_{name}" if queries.is_result_column(name) or name in used else name
 
 
 def _carried_file(table: Table, names: Mapping[str, str], options: ReadOptions, as_text: bool) -> RayFile:

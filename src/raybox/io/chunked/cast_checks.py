@@ -13,6 +13,7 @@ from raybox.io.checksums import Facts
 from raybox.io.chunked import pipeline
 from raybox.io.chunked.chunks import RayFile
 from raybox.io.chunked.journal import folder_of
+from raybox.io.chunked.object_columns import count_of
 from raybox.io.chunked.output_folder import parts_folder_of
 from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, content_of, dimension_of, scene_text
 from raybox.io.chunked.result_columns import QUERIES
@@ -35,8 +36,8 @@ def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chun
         )
     if query not in QUERIES:
         raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
-    if ids is not None and len(ids) != len(scene):
-        raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(scene)} boxes")
+    if ids is not None and len(ids) != (count := count_of(scene)):
+        raise InvalidInput(f"ids must name every object: got {len(ids)} for {count} objects")
     if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 

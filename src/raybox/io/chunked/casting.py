@@ -11,7 +11,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import OutOfMemory, RayboxError
 from raybox.geometry import Invalid
 from raybox.io import checksums
-from raybox.io.chunked import cast_arguments, result_columns
+from raybox.io.chunked import cast_arguments, masked_scene, result_columns
 from raybox.io.chunked.carried_columns import carried
 from raybox.io.chunked.cast_checks import (
     check_arguments,
@@ -24,17 +24,18 @@ from raybox.io.chunked.cast_checks import (
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.joined_files import open_ray_files, paths_of
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
+from raybox.io.chunked.object_columns import ids_of, object_columns, with_object
 from raybox.io.chunked.output import write_output
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.pipeline import CastJob
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
-from raybox.io.formats.common import ReadOptions, checked_texts, file_error, path_of
+from raybox.io.formats.common import ReadOptions, file_error, path_of
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.threads.chunks import check_workers
-from raybox.validation import ArrayInput
+from raybox.validation import ArrayInput, MaskInput
 
 
 class Summary(NamedTuple):
@@ -62,7 +63,9 @@ def cast(  # noqa: PLR0913
     values: ArrayInput | None = None,
     weights: ArrayInput | None = None,
     per: Per | None = None,
+    where: MaskInput = None,
     ids: Sequence[str] | None = None,
+    labels: Sequence[str] = (),
     carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,
     invalid: Invalid = "raise",
@@ -96,8 +99,13 @@ def cast(  # noqa: PLR0913
     per : {"length", "hit"}, optional
         For ``deposit``: see `Scene.deposit`. Sums do not depend on workers, nor on interruptions, if the
         scene is bounded; last bits may depend on `chunk`.
+    where : array_like of bool, shape (M,), or str, optional
+        Which primitives may be hit, or an expression of the labels of their objects: see `Scene.nearest`.
     ids : sequence of str, optional
-        One for each box of the scene: the column ``id``.
+        One for each object of the scene: the column ``id``. Default: those of the geometry.
+    labels : sequence of str
+        Labels of the object of each hit that the output (``.csv`` or ``.parquet``) gets, too; missing for a
+        miss. One with the name of a column of results gets the prefix ``object_``.
     carry : sequence of str
         Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
         gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
@@ -145,25 +153,37 @@ def cast(  # noqa: PLR0913
     <BLANKLINE>
     """
     check_arguments(scene, query, ids, chunk)
-    options = read_options(origin, invalid)
+    options, mask = read_options(origin, invalid), masked_scene.mask_of(scene, where)
     worker_count = check_workers(workers)
     target, paths = path_of(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
     if target:
         check_target(target, paths, scene, values, weights)
     source = open_ray_files(paths, options)
     check_dimension(scene, source)
-    columns = carried(source, carry, options, query, target)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
-    result_columns.run_one_ray(scene, query, source.dimension, **arguments)
-    started = time.perf_counter()
-    threads = StageThreads()
-    names = None if ids is None else checked_texts(ids)
+    threads, names = StageThreads(), ids_of(scene, ids)
     dtypes = column_dtypes(query, source.dimension, names, **arguments)
-    spec = OutputSpec(Path(), dtypes, names, query, threads.check).with_columns(columns)
+    objects = object_columns(scene, labels, query, target, dtypes)
+    extra = carried(source, carry, options, query, target, objects.names if objects else ())
+    spec = OutputSpec(Path(), with_object(dtypes, objects), names, query, threads.check)
     job = CastJob(
-        source, scene, query, int(chunk), worker_count, threads, progress, ChunkBuffers(), arguments, columns
+        source,
+        scene,
+        query,
+        int(chunk),
+        worker_count,
+        threads,
+        progress,
+        ChunkBuffers(),
+        arguments,
+        extra,
+        objects,
+        mask,
     )
+    result_columns.run_one_ray(job.queried, query, source.dimension, **arguments)
+    started = time.perf_counter()
+    spec = spec.with_columns(objects, extra)
     if target is None:
         resumed, done = 0, write_output(job, spec, lambda: CsvStreamWriter(spec, typed(BinaryIO, out)), None)
     else:
@@ -182,6 +202,7 @@ def _cast_to_file(
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
     facts |= cast_arguments.facts(job.arguments)
     facts |= {"carry": job.carried.names} if job.carried else {}
+    facts |= (job.objects.facts() if job.objects else {}) | masked_scene.facts(job.where)
     fingerprint = checksums.fingerprint_of(job.source.paths)
     journal: Journal | None = None
     try:

@@ -24,7 +24,7 @@ def write_output(
             writer.files.add_checksums(journal.progress.checksums)
         start = journal.progress.position if journal else Position()
         carried = job.carried.open(start) if job.carried else None
-        done = pipeline.run(job, WriterStage(writer, journal, job.buffers, carried))
+        done = pipeline.run(job, WriterStage(writer, journal, job.buffers, carried, job.objects))
         writer.finish(done.rows)
     return done
 

@@ -5,13 +5,15 @@ import os
 import queue
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from raybox.io.chunked import chunks
 from raybox.io.chunked.carried_columns import CarriedColumns
 from raybox.io.chunked.cast_arguments import Arguments
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.journal import CastProgress
+from raybox.io.chunked.masked_scene import MaskedScene
+from raybox.io.chunked.object_columns import ObjectColumns
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.stages import (
     OrderedQueries,
@@ -22,6 +24,8 @@ from raybox.io.chunked.stages import (
     split_workers,
 )
 from raybox.io.chunked.writer_stage import Advance, WriterStage
+from raybox.scene.scene import Scene
+from raybox.validation import Bools
 
 
 class CastJob(NamedTuple):
@@ -40,6 +44,15 @@ class CastJob(NamedTuple):
     """What the query takes beside rays."""
     carried: CarriedColumns | None = None
     """Columns of the file that the output gets, too."""
+    objects: ObjectColumns | None = None
+    """Objects of triangles, and labels."""
+    where: Bools | None = None
+    """Which primitives may be hit."""
+
+    @property
+    def queried(self) -> AnyScene:
+        """The scene, masked."""
+        return self.scene if self.where is None else cast("Scene", MaskedScene(self.scene, self.where))
 
 
 def run(job: CastJob, stage: WriterStage) -> CastProgress:
@@ -58,9 +71,9 @@ def run(job: CastJob, stage: WriterStage) -> CastProgress:
         own_workers, *other_workers = split_workers(job.scene, job.query, job.workers)
         try:
             for workers in other_workers:
-                threads.start(queries.run, job.scene, job.query, workers, job.arguments)
+                threads.start(queries.run, job.queried, job.query, workers, job.arguments)
             with suppress(Stopped):
-                queries.run(job.scene, job.query, own_workers, job.arguments)
+                queries.run(job.queried, job.query, own_workers, job.arguments)
                 writing.join()  # the reader may still wait to pass a chunk on
         finally:
             threads.stop.set()

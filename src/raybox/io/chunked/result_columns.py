@@ -67,8 +67,8 @@ def as_array(column: Column) -> NDArray[Any]:
     return np.arange(column.start, column.stop, dtype=np.int64) if isinstance(column, range) else column
 
 
-class _Carried(Protocol):
-    """Columns that are carried from the file of rays."""
+class _Columns(Protocol):
+    """Columns that are no results: labels, or columns of the file of rays."""
 
     @property
     def names(self) -> list[str]: ...
@@ -89,12 +89,14 @@ class OutputSpec(NamedTuple):
     arrow_types: "dict[str, pyarrow.DataType]" = {}  # noqa: RUF012 - a default that is never written to
     """Of columns that come as Arrow arrays, or as text to write as such."""
 
-    def with_columns(self, carried: "_Carried | None") -> "OutputSpec":
-        """Return the same with columns carried from the file of rays; None: none."""
-        if carried is None:
-            return self
-        added = dict.fromkeys(carried.names, np.dtype(object))
-        return self._replace(dtypes={**self.dtypes, **added}, arrow_types=carried.arrow_types)
+    def with_columns(self, *sources: "_Columns | None") -> "OutputSpec":
+        """Return the same with labels of objects and columns of the file of rays; None: none."""
+        dtypes, types = dict(self.dtypes), dict(self.arrow_types)
+        for source in sources:
+            if source is not None:
+                dtypes |= dict.fromkeys(source.names, np.dtype(object))
+                types |= source.arrow_types
+        return self._replace(dtypes=dtypes, arrow_types=types)
 
 
 def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterator[dict[str, Array]]:
@@ -106,12 +108,12 @@ def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterato
         spec.check()
         part = {name: as_array(column[start : start + SLICE_ROWS]) for name, column in full.items()}
         if ids is not None and "id" in spec.dtypes:
-            part["id"] = ids[part["index"]]
+            part["id"] = ids[part["object" if "object" in part else "index"]]
         yield {name: part[name] for name in spec.dtypes}
 
 
 def id_array(spec: OutputSpec) -> Array | None:
-    """Return the ids of the boxes, and last that of a miss.
+    """Return the ids of the objects, and last that of a miss.
 
     None if there are none.
     """

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from raybox.io.chunked.carried_columns import CarriedReader
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers
 from raybox.io.chunked.journal import CastProgress, Journal
+from raybox.io.chunked.object_columns import ObjectColumns
 from raybox.io.chunked.stages import ResultItem, StageThreads
 from raybox.io.chunked.writers import Writer
 from raybox.queries.columns import Scratch, row_count
@@ -27,9 +28,10 @@ class WriterStage:
         journal: Journal | None,
         buffers: ChunkBuffers,
         carried: CarriedReader | None = None,
+        objects: ObjectColumns | None = None,
     ) -> None:
         self._writer, self._journal, self._buffers = writer, journal, buffers
-        self._carried = carried
+        self._carried, self._objects = carried, objects
         self.advance: Advance = lambda _rays, _fraction: None
         self.progress = journal.progress if journal else CastProgress()
         self._rows, self._hit_count = self.progress.rows, self.progress.hit_count
@@ -42,6 +44,8 @@ class WriterStage:
         while (item := threads.get(result_queue)) is not None:
             results, chunk = item
             columns = results.columns(self._scratch)
+            if self._objects:
+                columns = columns | self._objects.rows(columns)
             if self._carried and row_count(columns):
                 columns = columns | self._carried.rows(columns)
             self._writer.add(columns)

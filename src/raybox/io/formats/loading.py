@@ -20,6 +20,13 @@ from raybox.io.formats.common import (
 )
 from raybox.io.formats.table import parse
 
+_DEFAULTS = ReadOptions()
+_ONLY_FOR = {
+    "lod": (".json", "CityJSON"),
+    "all_objects": (".ifc", "IFC"),
+    "tessellation": (".ifc", "IFC"),
+}
+
 
 @overload
 def load(
@@ -88,16 +95,16 @@ def load(  # noqa: PLR0913
     Parameters
     ----------
     path : str, path, or binary file
-        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb`` (a mesh), ``.ifc``,
-        ``.city.json``, ``.vox`` (one box for each product, city object, voxel). Rays: tables too,
-        and the points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files.md`` has the columns.
+        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .ifc .city.json`` (a mesh
+        whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
+        points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files.md`` has the columns.
     kind : {"scene", "rays"}, optional
         What to read where a file could be both; needed for ``.npy``, whose columns have no names.
     origin : X, Y, Z, optional
         Start of the rays to a set of points: direction = point - origin, so that t = 1 is the point, and
         t_max = inf.
     boxes : bool
-        Return one box for each part of a mesh file, not its triangles.
+        Return one box for each object of a file, not its triangles.
     invalid : {"raise", "miss"}
         How to handle rays with NaN, as in :class:`raybox.Rays`.
     lod : str, optional
@@ -180,8 +187,8 @@ def opened(path: Paths, options: ReadOptions) -> Loaded:
     """Return the content of a file as :func:`read` does, without a warning of what is lost."""
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
-    check_options(options)
     with with_path(path, form) as file:
+        check_options(options, file)
         try:
             return _content(file, options)
         except FileFormatError as error:
@@ -205,20 +212,19 @@ def _content(file: Path, options: ReadOptions) -> Loaded:
 
 
 @in_default_environment
-def contents(
-    path: str | os.PathLike[str], *, kind: str | None = None, boxes: bool = False
-) -> Loaded | FileArrays:
+def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> Loaded | FileArrays:
     """Return the content of a file as :func:`read` does.
 
     Points stay points, without an origin.
     """
-    options = ReadOptions("scene" if boxes and kind is None else kind, None, boxes)
-    check_options(options)
+    if options.boxes and options.kind is None:
+        options = options._replace(kind="scene")
     file = path_of(path)
+    check_options(options, file)
     found = parse(file, options)
     if isinstance(found, Loaded):
         return _counted(found)
-    if kind != "scene" and "points" in found.arrays:
+    if options.kind != "scene" and "points" in found.arrays:
         return found
     return _built(found, file, options)
 
@@ -243,11 +249,17 @@ def _warned(path: Paths, found: Loaded) -> Loaded:
     return found
 
 
-def check_options(options: ReadOptions) -> ReadOptions:
+def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:
     """Return the options.
 
-    Raise `InvalidInput` if one is out of range or they do not go together.
+    Raise `InvalidInput` if one is out of range, or does not go with another or with the format of the file.
     """
+    for name, (suffix, format_name) in _ONLY_FOR.items():
+        is_given = getattr(options, name) != getattr(_DEFAULTS, name)
+        if is_given and file is not None and file.suffix.lower() != suffix:
+            raise InvalidInput(
+                f"{name} is for files of {format_name} ({suffix}); got it with {file.name}. Leave it out."
+            )
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     if options.invalid not in ("raise", "miss"):

@@ -1,0 +1,134 @@
+"""What one ray hits, as rows for people and for programs: hits, and objects with ids and labels."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from raybox.cli.common import Cell
+from raybox.cli.notices import print_versions
+
+if TYPE_CHECKING:
+    from raybox.cli.scenes import Scene
+    from raybox.geometry import Rays
+    from raybox.hits import AllHits
+
+Value: TypeAlias = Cell | list[int] | list[float]
+Row: TypeAlias = dict[str, Value]
+_CLASSES = "ifc_class", "type", "class", "category"
+"""Labels of which a table shows the first that has a value, and `name`; without any, the first two."""
+
+
+class ObjectRow(NamedTuple):
+    """An object that a ray hits: a row of `AllHits.by_object`, and its labels."""
+
+    row: Row
+    labels: Row
+
+
+class PickRows(NamedTuple):
+    """What one ray hits, in order along it."""
+
+    hits: list[Row]
+    """a row for each box, triangle or cell"""
+    objects: list[ObjectRow]
+    table: list[Row]
+    """the hits, or the objects of triangles, with some labels"""
+
+
+def picked(ray: "Rays", scene: "Scene", where: str | None) -> PickRows:
+    """Return what one ray hits of the objects that an expression is true of."""
+    from raybox.geometry import Mesh, stored_objects
+
+    found = _all_hits(ray, scene, where)
+    hits, objects = _hits(ray, scene, found), _objects(found)
+    names = shown_labels([labels for _, labels in objects])
+    if isinstance(scene, Mesh) and stored_objects(scene) is not None:
+        rows = [_with_labels(row, labels, names) for row, labels in objects]
+        points = [ray.at(t).tolist() for t in found.by_object().t_first.tolist()]
+        return PickRows(hits, objects, [row | {"point": at} for row, at in zip(rows, points, strict=True)])
+    labels_of = {row["object"]: labels for row, labels in objects}
+    numbers = found.object.tolist()
+    rows = [_with_labels(row, labels_of[k], names) for row, k in zip(hits, numbers, strict=True)]
+    return PickRows(hits, objects, rows)
+
+
+def shown_labels(labels: list[Row]) -> list[str]:
+    """Return the names of the labels that a table has room for: class and name."""
+    there = [
+        name for name in (labels[0] if labels else ()) if any(row[name] not in (None, "") for row in labels)
+    ]
+    classes = [name for name in _CLASSES if name in there]
+    return [*classes[:1], *(name for name in there if name == "name")] or there[:2]
+
+
+def _with_labels(row: Row, labels: Row, names: list[str]) -> Row:
+    """Return a row with some labels after its number and id."""
+    from raybox.hits.tables import label_column
+
+    head = {name: value for name, value in row.items() if name in ("index", "object", "primitive", "id")}
+    rest = {name: value for name, value in row.items() if name not in head}
+    return head | {label_column(name, {*row, "point"}): labels[name] for name in names} | rest
+
+
+def _all_hits(ray: "Rays", scene: "Scene", where: str | None) -> "AllHits":
+    """Return all hits of one ray; those of boxes and triangles by NumPy, of others by compiled code."""
+    from raybox.geometry import Bounded
+    from raybox.scene.scan import scan
+
+    if isinstance(scene, Bounded):
+        return scan(ray, scene, where)
+    from raybox.scene.scene import Scene
+
+    print_versions()
+    hits: AllHits = Scene(scene, workers=1).all(ray.reshape(1), workers=1, where=where)
+    return hits
+
+
+def _hits(ray: "Rays", scene: "Scene", found: "AllHits") -> list[Row]:
+    """Return a row for each hit, in order along the ray."""
+    from raybox.geometry import Grid
+    from raybox.hits.tables import number_columns
+
+    columns = {
+        name: values.tolist() for name, values in number_columns(found._source, found, found.ray).items()
+    }
+    rows: list[Row] = []
+    for k, (index, t) in enumerate(zip(columns["index"], found.t.tolist(), strict=True)):
+        row: Row = {name: values[k] for name, values in columns.items() if name != "ray"}
+        row |= {"cell": _cell(scene, index)} if isinstance(scene, Grid) else {}
+        row |= {"t": t, "point": ray.at(t).tolist()}
+        rows.append(row | _face(ray, scene, index))
+    return rows
+
+
+def _objects(found: "AllHits") -> list[ObjectRow]:
+    """Return the objects that are hit, in order along the ray."""
+    objects = found.by_object()
+    columns = {name: values.tolist() for name, values in objects.to_dict().items() if name != "ray"}
+    labels = {name: values.tolist() for name, values in objects.labels().items()}
+    return [
+        ObjectRow(*({name: values[k] for name, values in table.items()} for table in (columns, labels)))
+        for k in range(len(objects))
+    ]
+
+
+def _cell(grid: Any, index: int) -> list[int]:
+    """Return the place of a cell on each axis."""
+    import numpy as np
+
+    return [int(k) for k in np.unravel_index(index, grid.shape)]
+
+
+def _face(ray: "Rays", scene: "Scene", index: int) -> Row:
+    """Return the name of the face hit: ``-x`` is at the box's lower x."""
+    from raybox.exact import definition
+    from raybox.geometry import Boxes, Grid
+
+    if isinstance(scene, Grid):
+        return _face(ray, scene.boxes([index]), 0)
+    if not isinstance(scene, Boxes):
+        return {}
+    direction = ray.directions.tolist()
+    one = definition.Ray1(tuple(ray.origins.tolist()), tuple(direction), float(ray.t_min), float(ray.t_max))
+    crossing = definition.box(one, tuple(scene.lower[index].tolist()), tuple(scene.upper[index].tolist()))
+    if crossing is None or crossing.axis < 0:
+        return {"face": "inside"}
+    return {"face": ("-" if direction[crossing.axis] > 0 else "+") + "xyz"[crossing.axis]}

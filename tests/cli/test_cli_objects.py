@@ -1,0 +1,464 @@
+"""Commands on files of objects: ids and labels of what is hit, filters, levels of detail, losses."""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from raybox.cli import main
+
+
+def block(x, height=1.0):
+    """Return the corners and the six outward faces of a block from x to x + 1, y and z from 0."""
+    corners = [[x + i, j, k * height] for k in (0, 1) for j in (0, 1) for i in (0, 1)]
+    faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+    return corners, faces
+
+
+def city():
+    """Return CityJSON: a house of two levels, a shed of one without a name, a tree of points."""
+    vertices, objects = [], {}
+    blocks = {"house": (2, [("1.2", 1.0), ("2.2", 3.0)]), "shed": (5, [("2.2", 2.0)])}
+    attributes = {"house": {"name": "Town, hall", "floors": 3}, "shed": {"floors": None}}
+    for name, (x, levels) in blocks.items():
+        geometry = []
+        for lod, height in levels:
+            corners, faces = block(x, height)
+            shell = [[[len(vertices) + corner for corner in face]] for face in faces]
+            geometry.append({"type": "Solid", "lod": lod, "boundaries": [shell]})
+            vertices += corners
+        objects[name] = {"type": "Building", "attributes": attributes[name], "geometry": geometry}
+    objects["tree"] = {
+        "type": "SolitaryVegetationObject",
+        "geometry": [{"type": "MultiPoint", "boundaries": [0]}],
+    }
+    return {"type": "CityJSON", "version": "2.0", "CityObjects": objects, "vertices": vertices}
+
+
+RAY = "--origin", "0,0.4,0.5", "--direction", "1,0,0"
+CROSSED = [[0, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 0]]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Change to a folder with a city, rays, and boxes with labels."""
+    monkeypatch.chdir(tmp_path)
+    Path("city.json").write_text(json.dumps(city()))
+    rb.save("rays.csv", rb.Rays([[0, 0.4, 0.5], [0, 0.4, 2.5], [0, 9, 0]], [1, 0, 0]))
+    Path("boxes.csv").write_text(
+        "id,min_x,min_y,min_z,max_x,max_y,max_z,kind,cost\na,2,-1,0,3,1,2,door,1.5\nb,5,-1,0,6,1,2,wall,\n"
+    )
+    return tmp_path
+
+
+def raybox(*arguments, code=0):
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done
+
+
+def columns(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def cast(*arguments):
+    return list(csv.DictReader(io.StringIO(raybox("cast", *arguments, "-o", "-").stdout)))
+
+
+# pick
+
+
+def test_pick_lists_objects_with_class_and_name(folder):
+    done = raybox("pick", "city.json", *RAY)
+    assert done.stdout == (
+        "object  id     type      name        t_first  t_last  contacts  point\n"
+        "     0  house  Building  Town, hall        2       3         2  2,0.4,0.5\n"
+        "     1  shed   Building                    5       6         2  5,0.4,0.5\n"
+    )
+    assert done.stderr.splitlines() == [
+        "raybox: city.json: left out: 1 geometries of points or lines, 1 city objects without surfaces"
+    ]
+    assert raybox("pick", "city.json", *RAY, "-q").stderr == ""
+
+
+def test_pick_as_json_has_hits_and_objects_with_all_labels(folder):
+    found = json.loads(raybox("pick", "city.json", *RAY, "--json").stdout)
+    mesh = rb.load("city.json")
+    hits = rb.Scene(mesh).all(rb.Rays([0, 0.4, 0.5], [1, 0, 0]))
+    assert [row["index"] for row in found["hits"]] == hits.index.tolist()
+    assert [row["object"] for row in found["hits"]] == hits.object.tolist() == [0, 0, 1, 1]
+    assert [row["t"] for row in found["hits"]] == hits.t.tolist()
+    assert list(found["hits"][0]) == ["index", "object", "id", "t", "point"]
+    labels = {"type": "Building", "parent": None, "name": "Town, hall", "floors": 3}
+    row = {"object": 0, "id": "house", "t_first": 2.0, "t_last": 3.0, "contacts": 2, "labels": labels}
+    assert found["objects"][0] == row
+    assert found["objects"][1]["labels"]["floors"] is None
+
+
+def test_pick_of_boxes_has_their_labels(folder):
+    ray = "--from", "0,0,1", "--to", "10,0,1"
+    assert columns(raybox("pick", "boxes.csv", *ray).stdout) == [
+        ["index", "id", "kind", "cost", "t", "point", "face"],
+        ["0", "a", "door", "1.5", "0.2", "2,0,1", "-x"],
+        ["1", "b", "wall", "nan", "0.5", "5,0,1", "-x"],
+    ]
+    found = json.loads(raybox("pick", "boxes.csv", *ray, "--json").stdout)
+    assert list(found["hits"][0]) == ["index", "id", "t", "point", "face"]
+    assert found["objects"][1]["labels"] == {"kind": "wall", "cost": None}
+    assert found["objects"][1]["contacts"] == 1
+
+
+def test_boxes_of_the_same_objects(folder):
+    rows = columns(raybox("pick", "city.json", *RAY, "--boxes").stdout)
+    assert rows[1][:3] == ["0", "house", "Building"]
+    assert [row[-1] for row in rows[1:]] == ["-x", "-x"]
+
+
+def test_a_file_of_several_is_numbered_on(folder):
+    found = json.loads(raybox("pick", "city.json", "city.json", *RAY, "--json").stdout)
+    assert [row["object"] for row in found["objects"]] == [0, 2, 1, 3]
+    assert [row["id"] for row in found["objects"]] == ["house", "house", "shed", "shed"]
+
+
+def test_ids_of_some_files_alone_are_left_out(folder):
+    lines = Path("boxes.csv").read_text().splitlines()
+    Path("other.csv").write_text("\n".join(line.split(",", 1)[1].rsplit(",", 2)[0] for line in lines) + "\n")
+    rows = columns(raybox("pick", "boxes.csv", "other.csv", "--from", "0,0,1", "--to", "10,0,1").stdout)
+    assert "id" not in rows[0]
+    assert [row[0] for row in rows[1:]] == ["0", "2", "1", "3"]
+
+
+# --where
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ("floors >= 3", ["house"]),
+        ("id != 'house'", ["shed"]),
+        ("type == 'Building'", ["house", "shed"]),
+        ("type == 'Road'", []),
+    ],
+)
+def test_where_filters_what_is_hit(folder, where, ids):
+    for boxes in ([], ["--boxes"]):
+        found = json.loads(raybox("pick", "city.json", *RAY, "--json", "--where", where, *boxes).stdout)
+        assert [row["id"] for row in found["objects"]] == ids
+        rows = cast("city.json", "rays.csv", "--where", where, *boxes)
+        assert [row["id"] for row in rows] == [ids[0] if ids else "", "house" if "house" in ids else "", ""]
+        counted = cast("city.json", "rays.csv", "--query", "count", "--where", where, *boxes)
+        assert int(counted[0]["count"]) == len(ids) * (1 if boxes else 2)
+
+
+def test_where_keeps_the_numbers_of_the_file(folder):
+    (first, *_) = cast("city.json", "rays.csv", "--where", "id == 'shed'")
+    mesh = rb.load("city.json")
+    assert (first["object"], first["t"]) == ("1", "5.0")
+    assert mesh.objects[int(first["index"])] == 1
+
+
+def test_where_of_info_and_deposit(folder):
+    facts = json.loads(raybox("info", "city.json", "--where", "id == 'shed'", "--json").stdout)
+    assert (facts["objects"], facts["count"], facts["ids"]) == (1, 12, ["shed"])
+    facts = json.loads(raybox("info", "boxes.csv", "--where", "cost > 1", "--json").stdout)
+    assert (facts["count"], facts["ids"]) == (1, ["a"])
+    rows = cast("boxes.csv", "rays.csv", "--query", "deposit", "--where", "kind == 'wall'")
+    assert [float(row["deposit"]) > 0 for row in rows] == [False, True]
+
+
+def test_another_filter_is_another_cast(folder):
+    from raybox.io.chunked.masked_scene import facts, mask_of
+
+    scene = rb.Scene(rb.load("city.json"))
+    masks = [mask_of(scene, where) for where in ("id == 'shed'", "id == 'house'", None)]
+    assert len({str(facts(mask)) for mask in masks}) == 3
+
+
+# cast
+
+
+def test_cast_names_objects_and_joins_labels(folder):
+    rows = cast("city.json", "rays.csv", "--labels", "name,floors,type")
+    assert list(rows[0]) == ["ray", "index", "object", "id", "t", "x", "y", "z", "name", "floors", "type"]
+    assert [row["object"] for row in rows] == ["0", "0", "-1"]
+    assert [row["id"] for row in rows] == ["house", "house", ""]
+    assert [row["name"] for row in rows] == ["Town, hall", "Town, hall", ""]
+    assert [row["floors"] for row in rows] == ["3", "3", ""]
+    rows = cast("city.json", "rays.csv", "--query", "all", "--labels", "floors")
+    assert [row["id"] for row in rows] == ["house", "house", "shed", "shed", "house", "house"]
+    assert [row["floors"] for row in rows] == ["3", "3", "", "", "3", "3"]
+    assert "object" not in cast("boxes.csv", "rays.csv")[0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv"])
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_all_formats_have_the_columns_of_save(folder, suffix, query):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    raybox("cast", "city.json", "rays.csv", "-o", f"out{suffix}", "--query", query)
+    hits = getattr(rb.Scene(rb.load("city.json")), query)(rb.load("rays.csv", kind="rays"))
+    rb.save(f"whole{suffix}", hits)
+    found, wanted = (table_of(f"{name}{suffix}") for name in ("out", "whole"))
+    assert found == wanted
+    assert list(found)[:4] == ["ray", "index", "object", "id"]
+
+
+def table_of(path):
+    """Return columns as text, as each format stores them."""
+    if path.endswith(".parquet"):
+        from pyarrow import parquet
+
+        return {name: list(map(str, values)) for name, values in parquet.read_table(path).to_pydict().items()}
+    if path.endswith(".csv"):
+        rows = list(csv.DictReader(io.StringIO(Path(path).read_text())))
+        return {name: [row[name] for row in rows] for name in rows[0]}
+    table = np.load(path)
+    names = table.files if path.endswith(".npz") else table.dtype.names
+    return {name: list(map(str, table[name].tolist())) for name in names}
+
+
+def test_labels_keep_their_types_in_parquet(folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    raybox("cast", "city.json", "rays.csv", "-o", "o.parquet", "--labels", "name,floors", "--query", "all")
+    table = parquet.read_table("o.parquet")
+    assert [str(table.schema.field(name).type) for name in ("name", "floors")] == ["string", "int64"]
+    assert table["floors"].to_pylist() == [3, 3, None, None, 3, 3]
+    raybox("cast", "boxes.csv", "rays.csv", "-o", "b.parquet", "--labels", "cost,kind")
+    assert parquet.read_table("b.parquet")["cost"].to_pylist() == [1.5, None, None]
+
+
+def test_a_label_named_like_a_column_of_results(folder):
+    Path("t.csv").write_text(Path("boxes.csv").read_text().replace("kind,cost", "t,object_t"))
+    rows = cast("t.csv", "rays.csv", "--labels", "t,object_t")
+    assert list(rows[0])[-2:] == ["object_t", "object_object_t"]
+    assert [row["object_t"] for row in rows] == ["door", "", ""]
+
+
+def test_labels_and_carried_columns_side_by_side(folder):
+    lines = Path("rays.csv").read_text().splitlines()
+    values = ["name", "one", "two", "three"]
+    Path("named.csv").write_text("\n".join(f"{a},{b}" for a, b in zip(lines, values, strict=True)) + "\n")
+    rows = cast("city.json", "named.csv", "--labels", "name", "--carry", "name")
+    assert list(rows[0])[-2:] == ["name", "ray_name"]
+    assert [(row["name"], row["ray_name"]) for row in rows] == [
+        ("Town, hall", "one"),
+        ("Town, hall", "two"),
+        ("", "three"),
+    ]
+
+
+def test_a_cluster_refuses_in_one_line(folder):
+    for name, value in (("labels", "name"), ("where", "floors > 2"), ("carry", "all"), ("per", "hit")):
+        options = "--cluster", "tcp://127.0.0.1:1", "-o", "o.csv", f"--{name}", value
+        error = raybox("cast", "city.json", "rays.csv", *options, code=2).stderr
+        assert f"A cluster takes no --{name}. " in error
+        assert len(error.splitlines()) == 1
+
+
+# levels of detail, what is left out
+
+
+def test_levels_of_detail(folder):
+    highest = json.loads(raybox("info", "city.json", "--json").stdout)
+    assert highest["levels_of_detail"] == {"1.2": 1, "2.2": 2}
+    assert (highest["objects"], highest["count"], highest["upper_bound"]) == (2, 24, [6.0, 1.0, 3.0])
+    assert highest["left_out"] == {"geometries of points or lines": 1, "city objects without surfaces": 1}
+    lowest = json.loads(raybox("info", "city.json", "--json", "--lod", "1.2").stdout)
+    assert (lowest["objects"], lowest["upper_bound"][2]) == (1, 1.0)
+    found = raybox("cast", "city.json", "rays.csv", "-o", "-", "--lod", "1.2")
+    assert [line.split(",")[1] for line in found.stdout.splitlines()[2:]] == ["-1", "-1"]
+    assert "2 city objects without surfaces of level 1.2" in found.stderr
+    error = raybox("pick", "city.json", *RAY, "--lod", "9", code=2).stderr
+    assert (
+        "has no city object with surfaces of level 9; pass --lod with one of its levels: 1.2 (1), 2.2"
+        in error
+    )
+
+
+def test_info_of_objects(folder):
+    text = raybox("info", "city.json").stdout
+    lines = {line[:18].strip(): line[18:].strip() for line in text.splitlines()}
+    assert lines["holds"] == "triangles"
+    assert lines["objects"] == "2"
+    assert lines["labels"] == "type  parent  name  floors"
+    assert lines["levels of detail"] == "1.2 1, 2.2 2"
+    boxes = raybox("info", "city.json", "--boxes").stdout
+    assert "one box for    each object" in boxes.replace("one box for     ", "one box for    ")
+    assert "objects" not in [line.split("  ")[0] for line in boxes.splitlines()]
+
+
+def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
+    document = city()
+    first = len(document["vertices"])
+    document["vertices"] += [[20.0 + x, y, z] for x, y, z in CROSSED]
+    polygon = [[list(range(first, first + 4))]]
+    geometry = {"type": "MultiSurface", "lod": "2.2", "boundaries": polygon}
+    document["CityObjects"]["shed"]["geometry"].append(geometry)
+    Path("lossy.json").write_text(json.dumps(document))
+    done = raybox("pick", "lossy.json", *RAY)
+    lost = "raybox: lossy.json: lost: 1 polygons that cross themselves, in city object 'shed'"
+    assert done.stderr.splitlines()[0] == lost
+    assert len(done.stderr.splitlines()) == 2
+    assert json.loads(raybox("info", "lossy.json", "--json").stdout)["lost"] == {
+        lost.partition(": lost: 1 ")[2]: 1
+    }
+    assert not recwarn.list
+
+
+def test_options_that_do_not_apply_are_refused(folder):
+    cases = {
+        (
+            "boxes.csv",
+            "--lod",
+            "1",
+        ): "--lod is for files of CityJSON (.json); got it with boxes.csv. Leave it",
+        ("city.json", "--all-objects"): "--all-objects is for files of IFC (.ifc); got it with city.json.",
+        ("city.json", "--tessellation", "hybrid"): "--tessellation is for files of IFC (.ifc)",
+        ("city.json", "--lod", "high"): "--lod must be a level of detail such as",
+        (
+            "city.json",
+            "--where",
+            "colour == 'red'",
+        ): "--where, column 1: there is no label 'colour'; there are",
+        ("city.json", "--where", " "): "--where: the expression is empty. Leave it out to hit all.",
+        ("city.json", "--where", "name"): "'name' holds text, not a condition; compare it: name == ...",
+        ("city.json", "--grid", "--lod", "1"): "--lod is for objects, and --grid reads cells.",
+    }
+    for (scene, *options), text in cases.items():
+        error = raybox("pick", scene, *RAY, *options, code=2).stderr
+        assert text in error, error
+        assert error.startswith("raybox: ")
+        assert len([line for line in error.splitlines() if "left out" not in line]) == 1
+    out = "-o", "-"
+    error = raybox("cast", "city.json", "rays.csv", *out, "--labels", "colour", code=2).stderr
+    assert "there is no label 'colour'; labels of this scene: 'type', 'parent', 'name', 'floors'" in error
+    error = raybox(
+        "cast", "city.json", "rays.csv", *out, "--labels", "name", "--query", "count", code=2
+    ).stderr
+    assert "--labels are of hits; 'count' has no row for a hit." in error
+    error = raybox("cast", "city.json", "rays.csv", "-o", "o.npy", "--labels", "name", code=2).stderr
+    assert "o.npy: .npy has no columns of any type, which --labels need; write .csv or .parquet" in error
+
+
+def test_errors_of_use_are_one_line_like_all_others(folder):
+    for line in (
+        "pick city.json",
+        "pick city.json --fro 1",
+        "cast city.json",
+        "nothing",
+        "--nothing",
+        "view",
+    ):
+        error = raybox(*line.split(), code=2).stderr
+        assert error.startswith("raybox: "), error
+        assert error.rstrip().endswith("--help."), error
+        assert len(error.splitlines()) == 1
+
+
+# IFC
+
+
+def ifc_model(path):
+    """Write a model of a wall with a name, a space and an opening; return the wall's id."""
+    ifcopenshell = pytest.importorskip("ifcopenshell")
+    model = ifcopenshell.file(schema="IFC4")
+    zero = model.createIfcCartesianPoint((0.0, 0.0, 0.0))
+    frame = model.createIfcAxis2Placement3D(zero)
+    context = model.createIfcGeometricRepresentationContext(None, "Model", 3, 1e-5, frame)
+    units = model.createIfcUnitAssignment([model.createIfcSIUnit(None, "LENGTHUNIT", None, "METRE")])
+    model.createIfcProject(
+        ifcopenshell.guid.new(), Name="p", RepresentationContexts=[context], UnitsInContext=units
+    )
+    made = []
+    for name, x, kind in (
+        ("Wall, south", 2.0, "IfcWall"),
+        ("Room", 4.0, "IfcSpace"),
+        ("Gap", 6.0, "IfcOpeningElement"),
+    ):
+        corner = model.createIfcCartesianPoint((x, -1.0, 0.0))
+        solid = model.createIfcExtrudedAreaSolid(
+            model.createIfcRectangleProfileDef(
+                "AREA",
+                None,
+                model.createIfcAxis2Placement2D(model.createIfcCartesianPoint((0.5, 1.0))),
+                1.0,
+                2.0,
+            ),
+            model.createIfcAxis2Placement3D(corner),
+            model.createIfcDirection((0.0, 0.0, 1.0)),
+            3.0,
+        )
+        body = model.createIfcShapeRepresentation(context, "Body", "SweptSolid", [solid])
+        shape = model.createIfcProductDefinitionShape(None, None, [body])
+        place = model.createIfcLocalPlacement(None, frame)
+        made.append(
+            model.create_entity(
+                kind, ifcopenshell.guid.new(), Name=name, ObjectPlacement=place, Representation=shape
+            )
+        )
+    model.write(path)
+    return made[0].GlobalId
+
+
+def test_a_model_leaves_out_spaces_and_openings_and_says_so(folder):
+    wall = ifc_model("house.ifc")
+    ray = "--from", "0,0.1,1.1", "--to", "10,0.1,1.1"
+    done = raybox("pick", "house.ifc", *ray)
+    assert columns(done.stdout)[1][:3] == ["0", wall, "IfcWall"]
+    assert "Wall, south" in done.stdout
+    left_out = "raybox: house.ifc: left out: 1 IfcSpace, 1 IfcOpeningElement"
+    assert done.stderr == f"{left_out}; --all-objects reads spaces and openings, too\n"
+    done = raybox("pick", "house.ifc", *ray, "--all-objects", "--json")
+    classes = [row["labels"]["ifc_class"] for row in json.loads(done.stdout)["objects"]]
+    assert (classes, done.stderr) == (["IfcWall", "IfcSpace", "IfcOpeningElement"], "")
+    facts = json.loads(raybox("info", "house.ifc", "--json").stdout)
+    assert facts["left_out"] == {"IfcSpace": 1, "IfcOpeningElement": 1}
+    assert (facts["objects"], facts["ids"]) == (1, [wall])
+    raybox("pick", "house.ifc", *ray, "--tessellation", "hybrid")
+
+
+# view
+
+
+def test_view_shows_triangles_and_names_objects(folder):
+    from raybox.viewer import html
+    from raybox.viewer.model import PageState
+    from raybox.viewer.open_file import stage_of
+
+    stage = stage_of("city.json")
+    assert "24 triangles of 2 objects" in html.summary(stage)
+    state = PageState(stage)
+    first, *_ = state.click([0, 0.4, 0.5], [1, 0, 0]).contacts
+    assert (first.id, first.t) == ("house", 2.0)
+    labels = (("object", "0"), ("type", "Building"), ("name", "Town, hall"), ("floors", "3"))
+    assert first.labels == labels
+    assert "Town, hall" in html.panel(state.result)
+    assert sorted(stage.rows_of(first.index)) == list(range(12))
+
+
+def test_view_writes_a_page_of_objects(folder):
+    pytest.importorskip("viser")
+    raybox("view", "city.json", "rays.csv", "--html", "all.html", "--port", "0")
+    raybox("view", "city.json", "--where", "id == 'shed'", "--html", "shed.html", "--port", "0", "--boxes")
+    assert 0 < os.path.getsize("shed.html") < os.path.getsize("all.html")
+
+
+# demo
+
+
+def test_a_second_demo_replaces_its_own_files_only(folder):
+    raybox("demo")
+    before = Path("depth.png").read_bytes()
+    raybox("demo")
+    assert Path("depth.png").read_bytes() == before
+    Path("depth.png").write_bytes(b"mine")
+    assert "depth.png exists already; pass --force" in raybox("demo", code=2).stderr
+    assert Path("depth.png").read_bytes() == b"mine"
