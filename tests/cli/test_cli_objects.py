@@ -12,6 +12,8 @@ from click.testing import CliRunner
 
 import raybox as rb
 from raybox.cli import main
+from raybox.io.chunked import writer_stage
+from streaming import fail_at
 
 
 def block(x, height=1.0):
@@ -253,6 +255,28 @@ def test_labels_and_carried_columns_side_by_side(folder):
         ("Town, hall", "two"),
         ("", "three"),
     ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_interrupted_cast_of_objects_continues_to_the_same_bytes(folder, monkeypatch, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    random = np.random.default_rng(3)
+    rb.save("many.npy", rb.Rays(random.uniform(0, [1, 1, 4], (40, 3)), [1, 0, 0]))
+    scene, out = rb.Scene(rb.load("city.json")), f"out.{ending}"
+    how = {"labels": ["name", "floors"], "where": "floors > 2 or id == 'shed'", "chunk": 7, "workers": 1}
+    rb.stream.cast(scene, "many.npy", f"whole.{ending}", **how)
+    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        fail_at(patch, 21, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(scene, "many.npy", out, **how)
+    others = {"where": "id == 'shed'"}, {"labels": ["name"]}, {"ids": ["a", "b"]}
+    for other in others:
+        with pytest.raises(rb.RayboxError, match=r"remove the folder|another"):
+            rb.stream.cast(scene, "many.npy", out, **(how | other))
+    assert rb.stream.cast(scene, "many.npy", out, **how).resumed == 21
+    assert Path(out).read_bytes() == Path(f"whole.{ending}").read_bytes()
 
 
 def test_a_cluster_refuses_in_one_line(folder):

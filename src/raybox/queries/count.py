@@ -278,6 +278,8 @@ class CountMethod(RunsQueries):
     ) -> Ints:
         """Return how many primitives each ray hits: int64, of the rays' shape. Parameters as for `nearest`.
 
+        Of a mesh, triangles are counted, also where they belong to objects: `AllHits.by_object` counts these.
+
         Examples
         --------
         >>> import raybox as rb

@@ -325,6 +325,8 @@ class FirstMethod(RunsQueries):
     ) -> Hits:
         """Return the k nearest hits of each ray, in order, padded with misses.
 
+        Of a mesh, each triangle is a hit, and a wall has two or more.
+
         Parameters
         ----------
         rays : Rays

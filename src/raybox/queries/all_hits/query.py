@@ -109,6 +109,8 @@ class AllMethod(RunsQueries):
     ) -> AllHits:
         """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.
 
+        Of a mesh, each triangle is a hit; `AllHits.by_object` has a row for each object.
+
         Examples
         --------
         >>> import raybox as rb
