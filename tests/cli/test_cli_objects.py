@@ -449,6 +449,29 @@ def test_a_model_leaves_out_spaces_and_openings_and_says_so(folder):
     raybox("pick", "house.ifc", *ray, "--tessellation", "hybrid")
 
 
+# other geometries
+
+
+def test_oriented_boxes_are_picked_and_named(folder):
+    rb.save("cars.npz", rb.Instances.oriented_boxes([[2, 0, 0]], [[1, 1, 1]], yaw=[0.3], ids=["car"]))
+    header, row = columns(raybox("pick", "cars.npz", *RAY).stdout)
+    assert header == ["index", "primitive", "id", "t", "point"]
+    assert row[:3] == ["0", "0", "car"]
+    assert json.loads(raybox("info", "cars.npz", "--json").stdout)["holds"] == "oriented boxes"
+    error = raybox("cast", "cars.npz", "rays.csv", "-o", "-", code=2).stderr
+    assert error.rstrip().endswith("Pass --boxes for boxes.")
+    assert [row["id"] for row in cast("cars.npz", "rays.csv", "--boxes")][:1] == ["car"]
+
+
+def test_a_file_of_several_geometries_is_listed_and_otherwise_refused(folder):
+    rb.save("two.npz", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), rb.Planes([[1.0, 0, 0]], [2.0])])
+    assert json.loads(raybox("info", "two.npz", "--json").stdout)["count"] == 2
+    error = raybox("pick", "two.npz", *RAY, code=2).stderr
+    assert error.startswith(
+        "raybox: two.npz: holds 2 geometries, and a command reads one; save each to a file"
+    )
+
+
 # view
 
 

@@ -34,6 +34,7 @@ _IN_COMMAND_WORDS = {
     "`is` is not": "is is not",
     "labels are of hits": "--labels are of hits",
     "which labels need": "which --labels need",
+    "Cast them at one geometry after the other, or call the scene's own methods.": "Pass --boxes for boxes.",
     "lod is for": "--lod is for",
     "lod must be": "--lod must be",
     "all_objects is for": "--all-objects is for",
