@@ -1,4 +1,4 @@
-"""The opening of docs/performance.md: what a user may expect, in one plot and one table."""
+"""The page docs/performance.md: what a user may expect, in one plot and one table."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""The sections of docs/performance.md about raybox alone."""
+"""The sections of docs/performance_appendix.md about raybox alone."""
 
 from statistics import median
 from typing import Any

@@ -1,4 +1,4 @@
-"""Writes docs/performance.md from the results."""
+"""Writes docs/performance.md and its appendix from the results."""
 
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,8 @@ HEAD = """\
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
 """
+MORE = "[All measurements]({appendix}.md) are an appendix: other libraries, real files, how it was measured."
+INTRO = "The measurements behind [{title}]({name}.md), which has what a user may expect."
 METHOD = """\
 ## How it was measured
 
@@ -42,7 +44,7 @@ LEGEND = "`*` fewer rays; `!` some results differ from raybox's, decided below; 
 
 
 def write(results: Results, docs: Path, name: str = "performance", title: str = "Performance") -> None:
-    """Write a page and its plots; plots of other pages start with the page's name."""
+    """Write a page, its appendix, and their plots; plots of other pages start with the page's name."""
     some = next(iter(results.values()), None)
     if some is None:
         raise SystemExit("there are no results; measure first")
@@ -55,9 +57,15 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     plots.ratios(rows, docs / f"{images}peers.svg", caption)
     if any(row.threads == 1 for row in rows):
         plots.rates(rows, docs / f"{images}size.svg", caption)
-    sections = [
+    appendix = f"{name}_appendix"
+    opening = [
         HEAD.format(title=title),
         for_you.section(results, rows),
+        MORE.format(appendix=appendix),
+    ]
+    measured = [
+        HEAD.format(title=f"{title}: all measurements"),
+        INTRO.format(title=title, name=name),
         _peers(rows),
         _others(results),
         *own_tables.sections(results),
@@ -67,8 +75,9 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
         AGAIN,
     ]
     docs.mkdir(parents=True, exist_ok=True)
-    text = "\n\n".join(s.strip() for s in sections if s) + "\n"
-    (docs / f"{name}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
+    for stem, sections in ((name, opening), (appendix, measured)):
+        text = "\n\n".join(s.strip() for s in sections if s) + "\n"
+        (docs / f"{stem}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
 
 
 def _method(results: Results, rows: list[Row], facts: str) -> str:

@@ -1,4 +1,4 @@
-"""Measure raybox beside its peers, and write docs/performance.md from what was measured.
+"""Measure raybox beside its peers, and write docs/performance.md and its appendix.
 
     pip install -e ".[bench]"
     python benchmarks/performance.py [--data ../shared/data] [--results FOLDER] [PART ...]

@@ -1,4 +1,4 @@
-"""The two plots of docs/performance.md."""
+"""The plots of docs/performance.md and of its appendix."""
 
 from collections.abc import Sequence
 from pathlib import Path

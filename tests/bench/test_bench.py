@@ -612,24 +612,31 @@ def test_the_page_and_its_plots_are_written(tmp_path):
         "## How fast will it be for me?",
         "| 100,000 | 0.000833 | 0.000833 | 0.000833 |",
         "is 2 to 3 times embreex's, 4 to 6 times open3d's",
+        "(performance_appendix.md)",
+        "(images/size.svg)",
+    ):
+        assert words in text
+    assert text.count("![") == text.count("\n| ---") == 1
+    appendix = (tmp_path / "performance_appendix.md").read_text()
+    for words in (
+        "(performance.md)",
+        "(images/peers.svg)",
         "## How it was measured",
         "### One thread",
         "### 2 threads",
         "mujoco: not installed",
         "noisy",
     ):
-        assert words in text
+        assert words in appendix
     for name in ("peers", "size"):
         picture = (tmp_path / "images" / f"{name}.svg").read_text()
         assert picture.count("<path") > 20
-        assert f"images/{name}.svg" in text
 
     # The page of another machine is a separate file.
     page.write({"versus-a": made_up()}, tmp_path, "elsewhere", "Performance elsewhere")
-    other = (tmp_path / "elsewhere.md").read_text()
-    assert other.startswith("# Performance elsewhere\n")
-    assert "(images/elsewhere-peers.svg)" in other
+    assert (tmp_path / "elsewhere.md").read_text().startswith("# Performance elsewhere\n")
+    assert "(images/elsewhere-peers.svg)" in (tmp_path / "elsewhere_appendix.md").read_text()
     assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
     assert (tmp_path / "performance.md").read_text() == text
     page.write({"versus-b": made_up(threads=2)}, tmp_path, "elsewhere")
-    assert "peers.svg" not in (tmp_path / "elsewhere.md").read_text()  # the plot is of one thread
+    assert "peers.svg" not in (tmp_path / "elsewhere_appendix.md").read_text()  # the plot is of one thread
