@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["conftest.py"]  # --doctest-modules would import it under the name of tests/conftest.py
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FILES = {
     "house.ifc": DATA / "duplex_ifc" / "duplex_a_20110907.ifc",
