@@ -13,6 +13,7 @@ import pytest
 
 import raybox as rb
 from browser import CHROMIUM, Page, chromium, colored, orange, to_page, viewing
+from exact_surfaces import triangle
 from test_real_data import DATA, duplex, read_csv, voxel_boxes
 from view_truth import boxes_hit, pixel_ray
 
@@ -21,6 +22,7 @@ pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed: apt-get install chromium")
 real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 HOUSE = (25.0, -30.0, 14.0), (4.0, -9.0, 3.0)  # eye and target
+IFC = DATA / "duplex_ifc" / "duplex_a_20110907.ifc"
 SHOP = (100.0, 30.0, 30.0), (65.0, 63.0, 12.0)
 FOV = math.radians(50)
 NAMES = "min_x,min_y,min_z,max_x,max_y,max_z"
@@ -70,12 +72,35 @@ def test_a_click_on_the_ifc_house():
     """The box picked in the IFC file has the same id in the table of another program."""
     from raybox.io.formats import load
 
-    house = load(DATA / "duplex_ifc" / "duplex_a_20110907.ifc")
-    with viewing(DATA / "duplex_ifc" / "duplex_a_20110907.ifc") as url, chromium(seconds=150) as browser:
+    house = load(IFC, boxes=True, all_objects=True)
+    with viewing(IFC, "--boxes", "--all-objects") as url, chromium(seconds=150) as browser:
         page, direction = click_and_check(browser, url, (house.lower, house.upper), HOUSE, "duplex")
         row = boxes_hit(*duplex(), np.array(HOUSE[0]), direction)[0][1]
         name = read_csv(DATA / "duplex_ifc" / "duplex_aabb.csv")[row]["global_id"]
         assert f"id\t{name}" in page.tab.locator(".raybox-answer").inner_text()
+
+
+@real
+def test_a_click_on_the_surfaces_of_the_house_names_the_product():
+    mesh = rb.load(IFC)
+    shift, scale = to_page(*mesh.bounds[:, None])
+    at = [",".join(map(str, (np.array(point) - shift) / scale)) for point in HOUSE]
+    with viewing(IFC) as url, chromium(seconds=150) as browser:
+        page = Page(browser, f"{url}/?initialCameraPosition={at[0]}&initialCameraLookAt={at[1]}")
+        page.tab.get_by_text("Click on the scene").wait_for()
+        page.drawn("surfaces-before", 5_000, colored)
+        x, y, width, height = page.box()
+        page.tab.mouse.click(x + 0.5 * width, y + 0.55 * height)
+        row, origin, direction = page.answer()
+        text = page.tab.locator(".raybox-answer").inner_text()
+    met = {}
+    for k, corners in enumerate(mesh.corners()):
+        found = triangle(origin, direction, (0.0, math.inf), *corners)
+        if found is not None:
+            met[k] = found[0].t
+    assert len(met) > 2
+    assert row == min(met, key=lambda k: (met[k], k))
+    assert f"id\t{mesh.ids[mesh.objects[row]]}" in text
 
 
 @real

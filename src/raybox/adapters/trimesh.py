@@ -25,7 +25,7 @@ _DIRECTIONS = np.random.default_rng(20140427).standard_normal((8, 3))
 _OUTSIDE, _INSIDE, _UNDECIDED = 0, 1, -1
 
 
-def inside(scene: Scene, points: Floats, workers: int) -> Bools:
+def _inside(scene: Scene, points: Floats, workers: int) -> Bools:
     """Return which points are inside a surface of triangles or on it, (N,) bool.
 
     A line that hits a closed surface in single triangles only crosses it there: an odd number of hit points
@@ -236,7 +236,7 @@ class RayMeshIntersector:
         """
         found = _points(points, "points")
         validation.require_finite(found, "points", "point", "Drop those points")
-        return inside(self.scene, found, self.workers)
+        return _inside(self.scene, found, self.workers)
 
     def _hit_points(self, rays: Rays, most: int | None) -> HitPoints:
         """Return the first so many hit points of each ray; None: all."""

@@ -1,5 +1,7 @@
 """Shared by the textbook functions: checks of arguments, numbers as text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from math import inf, isfinite
 

@@ -4,6 +4,8 @@ A point p is on the plane where normal . p = offset. With the ray's point for p,
 side to which the normal points is the front; a ray that travels along the normal comes from behind.
 """
 
+from __future__ import annotations
+
 from math import inf
 from typing import NamedTuple
 

@@ -4,6 +4,8 @@ From outside, a ray can enter through at most one plane of each pair: the one be
 Of these candidates only the crossing point of the last one reached has to be tested.
 """
 
+from __future__ import annotations
+
 from math import inf
 from typing import NamedTuple
 

@@ -7,6 +7,8 @@ outward crossings from above: the largest inward and the smallest outward t rema
 in pairs, and the smaller t of each pair is the inward crossing.
 """
 
+from __future__ import annotations
+
 from math import inf
 from typing import NamedTuple
 

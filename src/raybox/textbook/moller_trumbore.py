@@ -5,6 +5,8 @@ of the ray, this gives three linear equations in t, u and v, which Cramer's rule
 products. The box tests of the other texts serve to avoid this more expensive test.
 """
 
+from __future__ import annotations
+
 from math import inf, nan
 from typing import NamedTuple
 

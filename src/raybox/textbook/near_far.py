@@ -4,6 +4,8 @@ The line is inside the box from near to far. The sign of near is the result: pos
 negative, the origin is inside; +inf, a miss.
 """
 
+from __future__ import annotations
+
 from math import inf
 from typing import NamedTuple
 

@@ -9,6 +9,8 @@ on three properties:
 3. of the near planes, the *candidate faces*, the one reached last is the face through which the ray enters.
 """
 
+from __future__ import annotations
+
 from math import inf
 from typing import NamedTuple
 

@@ -95,13 +95,6 @@ FORMATS = {
     ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
 }
 
-_OF_ONE_FORMAT = {
-    "lod": (".json", "no levels of detail"),
-    "all_objects": (".ifc", "no objects that are left out by default"),
-    "tessellation": (".ifc", "no bodies to tessellate"),
-}
-"""Options that only the reader of one format has, and what the others lack."""
-
 
 def extensions(kind: str | None = None) -> str:
     """Return the extensions for a kind of content; None: of all."""
@@ -121,10 +114,6 @@ def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     Every error is one line that names the file.
     """
     form = format_of(path, options.kind)
-    for option, (suffix, lacking) in _OF_ONE_FORMAT.items():
-        if getattr(options, option) != ReadOptions._field_defaults[option] and form is not FORMATS[suffix]:
-            only = FORMATS[suffix].name
-            raise file_error(path, f"{form.name} has {lacking}", f"leave out {option}, which is for {only}")
     with reader_errors(path, form.name):
         return form.read(path, options)
 
