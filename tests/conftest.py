@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
+collect_ignore = ["conftest.py"]  # --doctest-modules would import it under the name of docs/conftest.py
 
 # Tests share helpers, modules of helpers/, and cases of one another.
 sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
